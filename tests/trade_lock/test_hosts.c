@@ -15,10 +15,13 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Nothing here is expected to take long; machines are slow sometimes. */
@@ -33,16 +36,20 @@ static tl_client *ops;
 static char *paths[32];
 static size_t path_count;
 
+/* Where the primary is, if that is another network namespace than the test's. */
+static int ns_here = -1, ns_primary = -1;
+static const char *primary_address = "127.0.0.1";
+
 /* ------------------------------------------------------------------- the two servers -- */
 
 static server *start_at(unsigned number, unsigned *port)
 {
-    char at[64], id[64];
+    char at[64], id[64], bind[64];
     const char *const options[] = {"--log-bin=binlog",
                                    "--sync-binlog=1",
                                    "--log-slave-updates=1",
                                    "--skip-networking=0",
-                                   "--bind-address=127.0.0.1",
+                                   bind,
                                    at,
                                    id,
                                    NULL};
@@ -50,25 +57,35 @@ static server *start_at(unsigned number, unsigned *port)
     *port = server_free_port();
     snprintf(at, sizeof at, "--port=%u", *port);
     snprintf(id, sizeof id, "--server-id=%u", number);
+    snprintf(bind, sizeof bind, "--bind-address=%s", number == 1 ? primary_address : "127.0.0.1");
     return server_start(options);
+}
+
+static void enter(int ns)
+{
+    assert_int_equal(setns(ns, CLONE_NEWNET), 0);
 }
 
 static void start_pair(void)
 {
     MYSQL *sql;
 
+    if (ns_primary >= 0)
+        enter(ns_primary);
     primary = start_at(1, &port_primary);
+    if (ns_primary >= 0)
+        enter(ns_here);
     sql = server_connect(primary);
-    database_run(sql, "CREATE USER replica@'127.0.0.1'; "
-                      "GRANT REPLICATION SLAVE ON *.* TO replica@'127.0.0.1'");
+    database_run(sql, "CREATE USER replica@'%%'; "
+                      "GRANT REPLICATION SLAVE ON *.* TO replica@'%%'");
     mysql_close(sql);
     copy = start_at(2, &port_copy);
     sql = server_connect(copy);
     database_run(sql,
-                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
+                 "CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = %u, "
                  "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
                  "SET GLOBAL read_only = 1",
-                 port_primary);
+                 primary_address, port_primary);
     mysql_close(sql);
 }
 
@@ -100,7 +117,7 @@ static const char *both(void)
 {
     static char hosts[64];
 
-    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u", port_primary, port_copy);
+    snprintf(hosts, sizeof hosts, "%s:%u, 127.0.0.1:%u", primary_address, port_primary, port_copy);
     return hosts;
 }
 
@@ -592,6 +609,93 @@ static void test_the_primary_falls_silent(void **state)
     close_pair();
 }
 
+/* --------------------------------------------------------------------- a network cut -- */
+
+static int ns_now(void)
+{
+    return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+/* Two namespaces with a cable between them; 0 where the kernel refuses that. */
+static int make_networks(int *outside)
+{
+    char command[256];
+    pid_t stays;
+    int made;
+
+    *outside = ns_now();
+    if (*outside < 0 || unshare(CLONE_NEWNET) != 0)
+        return 0;
+    ns_here = ns_now();
+    stays = fork(); /* names the first of them to ip */
+    if (stays == 0) {
+        pause();
+        _exit(0);
+    }
+    snprintf(command, sizeof command,
+             "{ ip link set lo up && ip link add there type veth peer name here netns %ld && "
+             "ip addr add 10.77.0.2/24 dev there && ip link set there up; } >/dev/null 2>&1",
+             (long)stays);
+    made = unshare(CLONE_NEWNET) == 0 && system(command) == 0;
+    ns_primary = ns_now();
+    enter(ns_here);
+    made = made && system("{ ip link set lo up && ip addr add 10.77.0.1/24 dev here && "
+                          "ip link set here up; } >/dev/null 2>&1") == 0;
+    kill(stays, SIGKILL);
+    waitpid(stays, NULL, 0);
+    return made;
+}
+
+static void leave_networks(int outside)
+{
+    if (outside >= 0)
+        enter(outside);
+    close(ns_here);
+    close(ns_primary);
+    close(outside);
+    ns_here = ns_primary = -1;
+    primary_address = "127.0.0.1";
+}
+
+/* The far end of the cable is down: all that is sent there is lost, and nobody is told. */
+static void test_the_network_is_cut(void **state)
+{
+    const char *settings = BEATING "allow_insecure=1\n";
+    int outside = -1;
+    int64_t begun_ms;
+
+    (void)state;
+    if (!make_networks(&outside)) {
+        print_message("skipped: needs network namespaces\n");
+        leave_networks(outside);
+        skip();
+    }
+    primary_address = "10.77.0.2";
+    open_pair();
+    f.client = open_at(file_of(both(), settings));
+    assert_status(ask_now("s1"), TL_GRANTED);
+    await_copy();
+    enter(ns_primary);
+    assert_int_equal(system("ip link set there down"), 0);
+    enter(ns_here);
+    begun_ms = crew_now_ms();
+    promote();
+    accept_copy();
+    await_grant("s2");
+    print_message("granted again %lld ms after the network was cut; silence counts after 2 s\n",
+                  (long long)(crew_now_ms() - begun_ms));
+    assert_true(has_row(sql_copy, "s2"));
+    /* Back, and believing in itself. */
+    enter(ns_primary);
+    assert_int_equal(system("ip link set there up"), 0);
+    enter(ns_here);
+    crew_sleep_ms(1000);
+    assert_status(ask_now("s3"), TL_GRANTED);
+    assert_true(has_row(sql_copy, "s3"));
+    close_pair();
+    leave_networks(outside);
+}
+
 /* ------------------------------------------------------------------------- the doctor -- */
 
 struct heard {
@@ -732,6 +836,7 @@ int main(void)
         cmocka_unit_test(test_two_that_take_writes),
         cmocka_unit_test(test_a_host_that_swallows),
         cmocka_unit_test(test_the_primary_falls_silent),
+        cmocka_unit_test(test_the_network_is_cut),
         cmocka_unit_test(test_the_doctor_names_the_mode),
         cmocka_unit_test(test_the_doctor_knows_galera),
     };
