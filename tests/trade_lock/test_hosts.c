@@ -195,14 +195,12 @@ static void promote(void)
 
 static void accept_copy(void)
 {
-    char *path = database_option_file_at(f.db, server_socket(copy), BEATING);
-
-    if (ops == NULL)
-        ops = open_at(path);
+    if (ops == NULL) {
+        paths[path_count] = database_option_file_at(f.db, server_socket(copy), BEATING);
+        ops = open_at(paths[path_count++]);
+    }
     database_propose(sql_copy);
     assert_status(tl_restore_accept(ops, "bob", "nothing is missing", NULL), TL_OK);
-    remove(path);
-    free(path);
 }
 
 static int has_row(MYSQL *sql, const char *serial)
