@@ -222,6 +222,9 @@ void test_execute_throws()
     tradelock::worker worker(workflows);
     for (const std::string &of : all)
         await_paid(client, of, "THROWN");
+    // A row is Y a moment before its worker has counted it.
+    worker.stop();
+    EXPECT(worker.wait(60000) == TL_OK);
     EXPECT(bank.sends.size() == 3 && worker.counts().succeeded == 3);
 }
 
@@ -253,7 +256,7 @@ void test_query_throws()
     EXPECT(pay(workflows, of, "ASKED").status() == TL_IN_DOUBT);
     tradelock::worker worker(workflows);
     for (int i = 0; i < 2400 && cancelled < 1; i++) {
-        EXPECT(look(client, of, "ASKED").status == 'P');
+        EXPECT(look(client, of, "ASKED").status != 'F');
         std::this_thread::sleep_for(std::chrono::milliseconds(25));
     }
     EXPECT(cancelled >= 1 && asked > 2);
