@@ -28,6 +28,7 @@
 #define NAME_SPACE 65
 #define PORT_MAX 65535
 #define LOOK_MS 20
+#define SERVES_MAX 10
 
 static const char usage[] =
     "usage: tradelock-try PLUGIN --config FILE --database NAME --port N --payload FILE\n"
@@ -582,6 +583,19 @@ static int never_called(void)
     return code == EXIT_DONE || code == EXIT_INTERNAL ? EXIT_USAGE : code;
 }
 
+/* "Nothing happened, try again" is repeated, as a service does: a busy machine loses sessions. */
+static void serve(unsigned kill_at)
+{
+    for (unsigned i = 0; i < SERVES_MAX; i++) {
+        the_plan->status = TL_OK;
+        the_plan->passages = 0;
+        the_plan->kill_at = kill_at;
+        if (child_run(run_service, NULL, t.patience_ms) != 0 || the_plan->calls > 0 ||
+            tl_status_class(the_plan->status) != TL_CLASS_RETRY)
+            break;
+    }
+}
+
 /* One trade; kill_at 0: nobody is killed.  -1: go on; else the exit code. */
 static int run_trade(const one_case *it, unsigned kill_at)
 {
@@ -607,9 +621,7 @@ static int run_trade(const one_case *it, unsigned kill_at)
     the_plan->killed_at[0] = '\0';
     the_plan->sent = the_plan->calls = 0;
     the_plan->status = TL_OK;
-    the_plan->passages = 0;
-    the_plan->kill_at = it->killed == WHO_SERVICE ? kill_at : 0;
-    (void)child_run(run_service, NULL, t.patience_ms);
+    serve(it->killed == WHO_SERVICE ? kill_at : 0);
     if (kill_at == 0 && the_plan->calls == 0)
         return never_called();
     if (it->killed != WHO_SERVICE)
