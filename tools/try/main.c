@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define PROGRAM "tradelock-try"
-#define SUMS_MAX 32
+#define SUMS_MAX 32u
 #define NAME_SPACE 65
 #define PORT_MAX 65535
 #define LOOK_MS 20
@@ -48,7 +48,8 @@ static const char usage[] =
     "  --amount-minor N     what each request says of itself, with\n"
     "  --currency CODE      its currency\n"
     "  --sum TABLE.COLUMN   a sum that a failure leaves as it was, and that each success\n"
-    "                       changes alike; may be repeated\n"
+    "                       changes alike; also DATABASE.TABLE.COLUMN; may be\n"
+    "                       repeated\n"
     "  --patience-ms N      how long a trade may take to end (default 60000)\n"
     "  --no-kills           leave out the kills, which take most of the time\n"
     "  --verbose            log every step\n"
@@ -60,7 +61,7 @@ static const char usage[] =
     "5 when the server is not safe for money, 70 otherwise.\n";
 
 struct sum {
-    char table[NAME_SPACE], column[NAME_SPACE];
+    char database[NAME_SPACE], table[NAME_SPACE], column[NAME_SPACE]; /* database "": the own */
 };
 
 static struct
@@ -125,22 +126,40 @@ static int bad(const char *what, const char *value)
 }
 
 /* Letters that need no quoting. */
-static int is_identifier(const char *text, size_t size)
+static int is_identifier(const char *text)
 {
+    const size_t size = strlen(text);
+
     return size > 0 && size < NAME_SPACE &&
-           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") >= size;
+           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == size;
+}
+
+/* The part of the text up to the next dot, or its end. */
+static int take_part(char **rest, char *to)
+{
+    const char *part = strsep(rest, ".");
+
+    if (part == NULL || !is_identifier(part))
+        return 0;
+    memcpy(to, part, strlen(part) + 1);
+    return 1;
 }
 
 static int take_sum(const char *text)
 {
-    const char *dot = strchr(text, '.');
     struct sum *sum = &t.sums[t.sum_count];
+    char copy[3 * NAME_SPACE], *rest = copy;
+    int fine = t.sum_count < SUMS_MAX && strlen(text) < sizeof copy;
 
-    if (dot == NULL || !is_identifier(text, (size_t)(dot - text)) ||
-        !is_identifier(dot + 1, strlen(dot + 1)) || t.sum_count == SUMS_MAX)
-        return bad("--sum is TABLE.COLUMN, at most 32 of them", text);
-    snprintf(sum->table, sizeof sum->table, "%.*s", (int)(dot - text), text);
-    snprintf(sum->column, sizeof sum->column, "%s", dot + 1);
+    if (fine) {
+        memcpy(copy, text, strlen(text) + 1);
+        if (strchr(copy, '.') != strrchr(copy, '.'))
+            fine = take_part(&rest, sum->database);
+        fine =
+            fine && take_part(&rest, sum->table) && take_part(&rest, sum->column) && rest == NULL;
+    }
+    if (!fine)
+        return bad("--sum is TABLE.COLUMN or DATABASE.TABLE.COLUMN, at most 32 of them", text);
     t.sum_count++;
     return -1;
 }
@@ -308,12 +327,13 @@ static int check_database(void)
 static int read_sums(int64_t sums[SUMS_MAX])
 {
     MYSQL *sql = t.sum_count > 0 ? connect_database() : NULL;
-    char query[256], text[64];
+    char query[4 * NAME_SPACE], text[64];
     int fine = t.sum_count == 0 || sql != NULL;
 
     for (unsigned i = 0; i < t.sum_count && fine; i++) {
-        snprintf(query, sizeof query, "SELECT CAST(COALESCE(SUM(`%s`), 0) AS SIGNED) FROM `%s`",
-                 t.sums[i].column, t.sums[i].table);
+        snprintf(query, sizeof query, "SELECT CAST(COALESCE(SUM(`%s`), 0) AS SIGNED) FROM %s%s`%s`",
+                 t.sums[i].column, t.sums[i].database, t.sums[i].database[0] != '\0' ? "." : "",
+                 t.sums[i].table);
         fine = read_one(sql, query, text, sizeof text);
         sums[i] = strtoll(text, NULL, 10);
     }
