@@ -42,25 +42,19 @@ struct hosts {
     size_t in_use; /* under the mutex */
 };
 
-tl_status hosts_new(hosts **out, const pool_options *options)
+tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *options)
 {
-    db_hosts list;
-    hosts *h;
-    tl_status status = db_hosts_read(&list, &options->connect);
+    hosts *h = memory_new(sizeof *h);
 
-    *out = NULL;
-    if (status != TL_OK || list.count == 0)
-        return status;
-    h = memory_new(sizeof *h);
     if (h == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the hosts");
     assert(options->opened_in_list != NULL);
-    h->list = list;
+    h->list = *list;
     h->opened = options->opened_in_list;
     h->context = options->opened_context;
     h->one_writer = options->one_writer;
     pthread_mutex_init(&h->mutex, NULL);
-    for (size_t i = 0; i < list.count; i++)
+    for (size_t i = 0; i < list->count; i++)
         h->host[i].at = &h->list.host[i];
     *out = h;
     return TL_OK;

@@ -30,8 +30,8 @@ typedef struct reached {
     int64_t until_ms; /* it leads to no writer, and is lent until then; 0: it does */
 } reached;
 
-/* NULL in *out with one host.  `options` as pool_new() has them. */
-tl_status hosts_new(hosts **out, const pool_options *options);
+/* Of two hosts or more.  `options` as pool_new() has them. */
+tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *options);
 void hosts_free(hosts *h);
 /* The connections of pool_look_around(); not here: in the child of a fork, where the thread that
  * looks does not exist. */

@@ -61,6 +61,7 @@ struct pool {
     unsigned generation;
     tl_status (*opened)(void *context, db *connection, pool_opening what);
     void *opened_context;
+    db_hosts named;
     hosts *hosts; /* NULL: there is one */
     struct place *places;
     size_t place_count;
@@ -309,10 +310,14 @@ static int keep_options(pool *p, const pool_options *options)
 /* A machine that is gone is left as early as a silent heartbeat is. */
 static tl_status make_hosts(pool *p, const pool_options *options)
 {
-    tl_status status = hosts_new(&p->hosts, options);
+    tl_status status = db_hosts_read(&p->named, &options->connect);
 
-    for (int kind = 0; kind < POOL_KINDS && p->hosts != NULL; kind++)
-        p->connect[kind].silent_s = options->beat_read_timeout_s;
+    if (status == TL_OK && p->named.count > 1)
+        status = hosts_new(&p->hosts, &p->named, options);
+    for (int kind = 0; kind < POOL_KINDS; kind++) {
+        p->connect[kind].host = p->named.count == 1 ? &p->named.host[0] : NULL;
+        p->connect[kind].silent_s = p->hosts != NULL ? options->beat_read_timeout_s : 0;
+    }
     return status;
 }
 

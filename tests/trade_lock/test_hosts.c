@@ -350,6 +350,8 @@ static void test_hosts_that_do_not_belong(void **state)
 /* A schema that was not migrated, and a server that would forget commits once it is promoted. */
 static void test_hosts_that_are_not_ready(void **state)
 {
+    char list[64];
+
     (void)state;
     open_pair();
     database_run(sql_copy,
@@ -361,6 +363,14 @@ static void test_hosts_that_are_not_ready(void **state)
     database_run(sql_copy, "SET GLOBAL sync_binlog = 1");
     f.client = open_at(file_of(both(), BEATING));
     await_grant("s1");
+    tl_client_close(f.client);
+    /* One host with a port is no list. */
+    snprintf(list, sizeof list, "127.0.0.1:%u", port_primary);
+    database_run(f.sql, "UPDATE tl_schema SET identity = NULL");
+    f.client = open_at(file_of(list, BEATING));
+    await_grant("s2");
+    snprintf(list, sizeof list, "127.0.0.1:%u", port_copy);
+    expect_refused(list, TL_READ_ONLY, "read-only");
     close_pair();
 }
 
