@@ -29,27 +29,68 @@ static job_kind *kind_of(job_queue *queue, const workflow *of)
     return kind;
 }
 
+void job_queue_know(job_queue *queue, const workflow *of)
+{
+    (void)kind_of(queue, of);
+}
+
 void job_queue_add(job_queue *queue, const job *added)
 {
     assert(queue->count < sizeof queue->jobs / sizeof *queue->jobs);
     queue->jobs[queue->count++] = *added;
 }
 
-static int take(job_queue *queue, job *taken)
+/* Threads that run nothing; queued jobs go to these first. */
+static unsigned idle_threads(const job_queue *queue, unsigned threads)
 {
-    if (queue->count == 0)
-        return 0;
-    *taken = queue->jobs[0];
-    memmove(queue->jobs, queue->jobs + 1, --queue->count * sizeof *queue->jobs);
-    return 1;
+    unsigned running = 0;
+
+    for (unsigned i = 0; i < queue->kind_count; i++)
+        running += queue->kinds[i].running;
+    return running < threads ? threads - running : 0;
 }
 
-int job_queue_take(job_queue *queue, job *taken)
+/* How many threads stay idle for other operations: one for each that has none.  If there are more
+ * operations than threads, half of the threads. */
+static unsigned kept_for_others(const job_queue *queue, const job_kind *kind, unsigned threads)
 {
-    if (!take(queue, taken))
-        return 0;
-    kind_of(queue, taken->of)->running++;
-    return 1;
+    const unsigned most = queue->kind_count <= threads ? threads - 1 : threads / 2;
+    unsigned without = 0;
+
+    for (unsigned i = 0; i < queue->kind_count; i++)
+        without += &queue->kinds[i] != kind && queue->kinds[i].running == 0;
+    return without < most ? without : most;
+}
+
+/* How many of the idle threads the operation may take now. */
+static unsigned threads_for(const job_queue *queue, const job_kind *kind, unsigned threads)
+{
+    const unsigned idle = idle_threads(queue, threads);
+    const unsigned kept = idle > 0 ? kept_for_others(queue, kind, threads) : 0;
+
+    if (idle > kept)
+        return idle - kept;
+    return idle > 0 && kind->running == 0;
+}
+
+static void take(job_queue *queue, unsigned i, job *taken)
+{
+    *taken = queue->jobs[i];
+    memmove(&queue->jobs[i], &queue->jobs[i + 1], (--queue->count - i) * sizeof *queue->jobs);
+}
+
+int job_queue_take(job_queue *queue, unsigned threads, job *taken)
+{
+    for (unsigned i = 0; i < queue->count; i++) {
+        job_kind *kind = kind_of(queue, queue->jobs[i].of);
+
+        if (threads_for(queue, kind, threads) == 0)
+            continue;
+        take(queue, i, taken);
+        kind->running++;
+        return 1;
+    }
+    return 0;
 }
 
 int job_queue_take_stuck(job_queue *queue, int64_t now_ms, job *taken)
@@ -59,7 +100,8 @@ int job_queue_take_stuck(job_queue *queue, int64_t now_ms, job *taken)
     for (unsigned i = 0; i < queue->kind_count; i++)
         if (queue->kinds[i].running > 0)
             queue->kinds[i].mean_us = MEAN_LONG_US;
-    return take(queue, taken);
+    take(queue, 0, taken);
+    return 1;
 }
 
 void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us)
@@ -99,16 +141,6 @@ static int64_t offer_us(const job_queue *queue, unsigned threads)
     return offered_us;
 }
 
-/* Threads that run nothing; queued jobs go to these first. */
-static unsigned idle_threads(const job_queue *queue, unsigned threads)
-{
-    unsigned running = 0;
-
-    for (unsigned i = 0; i < queue->kind_count; i++)
-        running += queue->kinds[i].running;
-    return running < threads ? threads - running : 0;
-}
-
 int job_queue_is_quick(job_queue *queue, const workflow *of, unsigned threads)
 {
     return kind_of(queue, of)->mean_us <= offer_us(queue, threads);
@@ -117,22 +149,28 @@ int job_queue_is_quick(job_queue *queue, const workflow *of, unsigned threads)
 unsigned job_queue_room(job_queue *queue, const workflow *of, unsigned threads)
 {
     const job_kind *kind = kind_of(queue, of);
-    unsigned idle = idle_threads(queue, threads), waiting = 0;
+    job_queue then = *queue; /* when the threads have what waits for them */
+    unsigned waiting = 0, idle;
     int64_t left_us = offer_us(queue, threads), ahead;
 
     for (unsigned i = 0; i < queue->count; i++) {
-        const job_kind *queued = kind_of(queue, queue->jobs[i].of);
+        job_kind *queued = kind_of(&then, queue->jobs[i].of);
+        const int waits = threads_for(&then, queued, threads) == 0;
 
-        if (i < idle)
-            left_us -= taken_us(queued);
-        else
-            left_us -= queued->mean_us;
-        waiting += i >= idle;
+        left_us -= waits ? queued->mean_us : taken_us(queued);
+        waiting += (unsigned)waits;
+        queued->running += !waits;
     }
-    idle = queue->count < idle ? idle - queue->count : 0;
-    left_us -= taken_us(kind) * idle;
+    idle = threads_for(&then, &then.kinds[kind - queue->kinds], threads);
+    /* A thread that is kept for another operation is no offer. */
+    left_us -= AHEAD_US * (idle_threads(&then, threads) - idle) + taken_us(kind) * idle;
     ahead = left_us > 0 ? left_us / (kind->mean_us > 0 ? kind->mean_us : 1) : 0;
     if (ahead > JOB_AHEAD_MOST - (int64_t)waiting)
         ahead = JOB_AHEAD_MOST - (int64_t)waiting;
     return idle + (ahead > 0 ? (unsigned)ahead : 0);
+}
+
+int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned threads)
+{
+    return idle_threads(queue, threads) > 0 && threads_for(queue, kind_of(queue, of), threads) == 0;
 }

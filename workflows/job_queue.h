@@ -7,6 +7,10 @@
  * Of an operation whose attempts are long, as with a slow channel, it claims nothing ahead, since a
  * trade that is claimed and waits wastes its hold; and a thread that runs such an attempt counts
  * for nothing.  The worker guards its queue with its own mutex.
+ *
+ * Each operation has its share of the threads: while another one runs nothing, a thread stays idle
+ * for it.  So a channel that does not answer holds all threads but those, and the worker's other
+ * operations are served.  A worker of one operation keeps no thread back.
  */
 #ifndef TL_WORKFLOWS_JOB_QUEUE_H
 #define TL_WORKFLOWS_JOB_QUEUE_H
@@ -47,8 +51,11 @@ int64_t job_queue_longest_ms(const job_queue *queue);
 void job_queue_init(job_queue *queue);
 /* Needs: no more jobs than job_queue_room() allowed. */
 void job_queue_add(job_queue *queue, const job *added);
-/* 0: there is none.  Else a thread runs it now, and says job_queue_ran() when it is over. */
-int job_queue_take(job_queue *queue, job *taken);
+/* The worker serves this operation, though nothing of it was claimed yet. */
+void job_queue_know(job_queue *queue, const workflow *of);
+/* The first one whose operation may have one more of so many threads.  0: there is none.  Else a
+ * thread runs it now, and says job_queue_ran() when it is over. */
+int job_queue_take(job_queue *queue, unsigned threads, job *taken);
 /* 0: there is none that waits for a thread in vain.  Else it is taken out, and nobody runs it.  Of
  * the operations that keep the threads busy nothing is claimed ahead then, until many of their jobs
  * were short again. */
@@ -62,5 +69,7 @@ int job_queue_is_quick(job_queue *queue, const workflow *of, unsigned threads);
 /* How many trades of this operation may be claimed now: one for each free thread, and those
  * ahead. */
 unsigned job_queue_room(job_queue *queue, const workflow *of, unsigned threads);
+/* Whether threads are idle, but for other operations only. */
+int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned threads);
 
 #endif

@@ -198,7 +198,7 @@ static int next_job(tl_worker *worker, job *next)
     int found;
 
     pthread_mutex_lock(&worker->mutex);
-    while (!(found = job_queue_take(&worker->queue, next)) && !worker->closing)
+    while (!(found = job_queue_take(&worker->queue, worker->threads, next)) && !worker->closing)
         pthread_cond_wait(&worker->work, &worker->mutex);
     pthread_mutex_unlock(&worker->mutex);
     return found;
@@ -307,11 +307,13 @@ static unsigned flying(tl_worker *worker)
 static unsigned begin_of(tl_worker *worker)
 {
     const workflow *of;
-    unsigned begin, quick = 0;
+    unsigned begin, quick = 0; /* of any */
 
     pthread_mutex_lock(&worker->mutex);
-    for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL && !quick; i++)
-        quick = (unsigned)job_queue_is_quick(&worker->queue, of, worker->threads);
+    for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++) {
+        job_queue_know(&worker->queue, of);
+        quick |= (unsigned)job_queue_is_quick(&worker->queue, of, worker->threads);
+    }
     begin = worker->threads > 0 ? worker->threads - 1 + quick : 0;
     pthread_mutex_unlock(&worker->mutex);
     return begin;
@@ -377,7 +379,19 @@ static void sleep_unless_stopped(tl_worker *worker, int64_t wait_ms)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* How long to sleep: until the next row is due, at most idle_max_ms, with jitter. */
+/* Whether the operation has all the threads that are for it. */
+static int is_held_back(tl_worker *worker, const workflow *of)
+{
+    int held_back;
+
+    pthread_mutex_lock(&worker->mutex);
+    held_back = job_queue_is_held_back(&worker->queue, of, worker->threads);
+    pthread_mutex_unlock(&worker->mutex);
+    return held_back;
+}
+
+/* How long to sleep: until the next row is due, at most idle_max_ms, with jitter.  What is due of an
+ * operation that waits for its share of the threads is looked for when one of them ends. */
 static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
 {
     int64_t least_ms = worker->idle_max_ms;
@@ -387,7 +401,7 @@ static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
     for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++) {
         int64_t due_ms;
 
-        if (workflow_check_paused(of) != TL_OK)
+        if (workflow_check_paused(of) != TL_OK || is_held_back(worker, of))
             continue;
         status = tl_next_due_ms(worker->client, of->op_code, &due_ms);
         if (status != TL_OK)
@@ -542,6 +556,25 @@ static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
     return status;
 }
 
+/* There is nothing to claim: waits for a stop, or until the time is over.  If an operation waits for
+ * its share of the threads, the end of any attempt ends the wait, and what waits in vain is given
+ * back. */
+static void wait_for_work(tl_worker *worker, int64_t wait_ms)
+{
+    const unsigned in_flight = flying(worker);
+    const workflow *of;
+    int held_back = 0;
+
+    for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++)
+        held_back |= is_held_back(worker, of);
+    if (!held_back || in_flight == 0) {
+        sleep_unless_stopped(worker, wait_ms);
+        return;
+    }
+    wait_until_free(worker, in_flight - 1, wait_ms < JOB_STUCK_MS ? wait_ms : JOB_STUCK_MS);
+    give_back_stuck(worker);
+}
+
 /* Waits until a claim is worth it. */
 static void wait_for_room(tl_worker *worker, unsigned begin)
 {
@@ -633,7 +666,7 @@ static tl_status claim_until_stopped(tl_worker *worker)
         }
         mention_claims_again(worker);
         if (wait_ms > 0)
-            sleep_unless_stopped(worker, wait_ms);
+            wait_for_work(worker, wait_ms);
         look_for_overdue(worker);
     }
     return TL_OK;

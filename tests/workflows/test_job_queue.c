@@ -3,6 +3,9 @@
 
 #include "cmocka_all.h"
 
+/* More than any test uses, but those of shares. */
+#define THREADS 1000
+
 static job_queue queue;
 static workflow quick, slow;
 
@@ -28,7 +31,7 @@ static void run(unsigned count)
     job taken;
 
     for (unsigned i = 0; i < count; i++)
-        assert_int_equal(job_queue_take(&queue, &taken), 1);
+        assert_int_equal(job_queue_take(&queue, THREADS, &taken), 1);
 }
 
 static void run_many(const workflow *of, int64_t took_us)
@@ -52,14 +55,14 @@ static void first_in_first_out(void **state)
 
     (void)state;
     begin();
-    assert_int_equal(job_queue_take(&queue, &taken), 0);
+    assert_int_equal(job_queue_take(&queue, THREADS, &taken), 0);
     for (int i = 0; i < TL_CLAIM_MAX + JOB_AHEAD_MOST; i++)
         add(i);
     for (int i = 0; i < TL_CLAIM_MAX + JOB_AHEAD_MOST; i++) {
-        assert_int_equal(job_queue_take(&queue, &taken), 1);
+        assert_int_equal(job_queue_take(&queue, THREADS, &taken), 1);
         assert_int_equal(taken.since_ms, i);
     }
-    assert_int_equal(job_queue_take(&queue, &taken), 0);
+    assert_int_equal(job_queue_take(&queue, THREADS, &taken), 0);
 }
 
 static void only_short_jobs_are_claimed_ahead(void **state)
@@ -119,25 +122,84 @@ static void no_more_than_the_threads_will_end(void **state)
 /* Each operation has its own mean; a thread with a slow one promises nothing. */
 static void a_slow_operation_does_not_change_what_is_quick(void **state)
 {
+    job taken;
+
     (void)state;
     begin();
     run_many(&quick, 1000);
     run_many(&slow, 3000000);
-    assert_int_equal(ahead(&quick, 2), JOB_AHEAD_MOST);
-    assert_int_equal(ahead(&slow, 2), 0);
+    /* One of two threads each. */
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 1 + JOB_AHEAD_MOST);
+    assert_int_equal(job_queue_room(&queue, &slow, 2), 1);
     assert_false(job_queue_is_quick(&queue, &slow, 2));
     add_of(&slow, 0);
-    assert_int_equal(job_queue_room(&queue, &slow, 2), 1);
+    assert_int_equal(job_queue_room(&queue, &slow, 2), 0);
     assert_int_equal(job_queue_room(&queue, &quick, 2), 1 + JOB_AHEAD_MOST);
     add_of(&slow, 0);
-    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
+    assert_int_equal(job_queue_room(&queue, &quick, 2), 1);
     run(1);
-    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
-    run(1);
-    assert_int_equal(job_queue_room(&queue, &quick, 2), 0);
-    assert_false(job_queue_is_quick(&queue, &quick, 2));
-    job_queue_ran(&queue, &slow, 3000000);
+    assert_int_equal(job_queue_take_stuck(&queue, JOB_STUCK_MS, &taken), 1);
+    run_many(&quick, 1000);
+    assert_int_equal(job_queue_room(&queue, &slow, 2), 0);
     assert_int_equal(job_queue_room(&queue, &quick, 2), 1 + JOB_AHEAD_MOST);
+    assert_true(job_queue_is_quick(&queue, &quick, 2));
+    job_queue_ran(&queue, &slow, 3000000);
+    assert_int_equal(job_queue_room(&queue, &slow, 2), 1);
+}
+
+/* However many jobs of one operation wait, and whichever came first. */
+static void each_operation_has_its_share(void **state)
+{
+    static workflow others[2];
+    job taken;
+
+    (void)state;
+    begin();
+    job_queue_know(&queue, &quick);
+    for (int i = 0; i < 8; i++)
+        add_of(&slow, i);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_false(job_queue_is_held_back(&queue, &slow, 4));
+        assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
+    }
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 0);
+    assert_true(job_queue_is_held_back(&queue, &slow, 4));
+    assert_false(job_queue_is_held_back(&queue, &quick, 4));
+    assert_int_equal(job_queue_room(&queue, &slow, 4), 0);
+    add(100);
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
+    assert_int_equal(taken.since_ms, 100);
+    assert_false(job_queue_is_held_back(&queue, &slow, 4)); /* nothing is idle */
+    job_queue_ran(&queue, &quick, 1000);
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 0);
+    job_queue_ran(&queue, &slow, 1000);
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
+    assert_int_equal(taken.since_ms, 3);
+    /* Two that hang leave a thread to each of the others. */
+    begin();
+    for (unsigned i = 0; i < 2; i++)
+        job_queue_know(&queue, &others[i]);
+    for (int i = 0; i < 4; i++) {
+        add_of(&slow, i);
+        add(i);
+    }
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 1);
+    assert_ptr_equal(taken.of, &quick);
+    assert_int_equal(job_queue_take(&queue, 4, &taken), 0);
+    assert_int_equal(job_queue_room(&queue, &others[0], 4), 1);
+    /* More operations than threads: half of them are kept. */
+    begin();
+    for (unsigned i = 0; i < 2; i++)
+        job_queue_know(&queue, &others[i]);
+    for (int i = 0; i < 4; i++)
+        add(i);
+    assert_int_equal(job_queue_take(&queue, 2, &taken), 1);
+    assert_int_equal(job_queue_take(&queue, 2, &taken), 0);
+    begin();
+    job_queue_know(&queue, &slow);
+    add(0);
+    assert_int_equal(job_queue_take(&queue, 1, &taken), 1);
 }
 
 static void what_waits_in_vain_is_told(void **state)
@@ -162,7 +224,7 @@ static void what_waits_in_vain_is_told(void **state)
     assert_int_equal(job_queue_room(&queue, &slow, 1), 0);
     assert_false(job_queue_is_quick(&queue, &slow, 8));
     assert_true(job_queue_is_quick(&queue, &quick, 8));
-    assert_int_equal(job_queue_take(&queue, &taken), 1);
+    assert_int_equal(job_queue_take(&queue, THREADS, &taken), 1);
     assert_int_equal(taken.since_ms, 1001);
 }
 
@@ -173,6 +235,7 @@ int main(void)
         cmocka_unit_test(only_short_jobs_are_claimed_ahead),
         cmocka_unit_test(no_more_than_the_threads_will_end),
         cmocka_unit_test(a_slow_operation_does_not_change_what_is_quick),
+        cmocka_unit_test(each_operation_has_its_share),
         cmocka_unit_test(what_waits_in_vain_is_told),
     };
 

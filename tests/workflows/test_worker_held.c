@@ -124,6 +124,15 @@ static tl_query hanging(void *context, const tl_attempt *attempt, tl_reply *repl
     return TL_QUERY_SUCCEEDED;
 }
 
+/* As long as its context says so. */
+static tl_query hanging_on(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    while (atomic_load((atomic_int *)context))
+        usleep(5000);
+    tl_reply_ref(reply, attempt->key.serial_no);
+    return TL_QUERY_SUCCEEDED;
+}
+
 #define STOPS_AT 100
 
 static _Atomic(tl_worker *) worker_that_stops;
@@ -357,6 +366,52 @@ static long long ended_between(house *self)
                            "SELECT COUNT(*) FROM trade_lock s WHERE " OTHER " AND s.updated_at"
                            " BETWEEN (SELECT MIN(s.updated_at) FROM trade_lock s WHERE " SUSPECT
                            ") AND (SELECT MAX(s.updated_at) FROM trade_lock s WHERE " SUSPECT ")");
+}
+
+/* One operation's channel never answers.  The other one is served by the same worker. */
+static void one_that_hangs_leaves_the_others_their_share(void **state)
+{
+    house *self = *state;
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_workflows *workflows = NULL;
+    tl_worker *worker = NULL;
+    useconds_t answers_us = 2000;
+    atomic_int hangs = 1;
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    uint64_t statements;
+
+    leave_in_doubt(self, "HANGS", "H", 20);
+    wait_until(
+        self,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND next_run_at <= UTC_TIMESTAMP(6)", 20);
+    assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
+    assert_status(register_query(workflows, "HANGS", hanging_on, (void *)&hangs, HOUSE_PATIENCE_MS),
+                  TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, HOUSE_PATIENCE_MS),
+                  TL_OK);
+    options.idle_max_ms = 500;
+    options.threads = 4;
+    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 3);
+    leave_in_doubt(self, "PAYOUT", "GOOD", 100);
+    wait_until(
+        self,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y' AND op_code = 'PAYOUT'",
+        100);
+    assert_int_equal(
+        database_number(self->sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'"),
+        3);
+    /* What hangs is no busy loop. */
+    assert_status(tl_client_stats(self->client, &stats), TL_OK);
+    statements = stats.statements;
+    usleep(1000000);
+    assert_status(tl_client_stats(self->client, &stats), TL_OK);
+    assert_true(stats.statements - statements < 200);
+    atomic_store(&hangs, 0);
+    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'", 120);
+    tl_worker_free(worker);
+    tl_workflows_free(workflows);
 }
 
 static void suspects_follow_each_other(void **state)
@@ -643,6 +698,7 @@ static void a_worker_without_threads_gives_back(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        IN_HOUSE(one_that_hangs_leaves_the_others_their_share),
         IN_HOUSE(suspects_follow_each_other),
         IN_HOUSE(slow_suspects_leave_the_others_their_time),
         IN_HOUSE(suspects_need_not_wait_for_the_backlog),
