@@ -126,6 +126,10 @@ void reply_clean(tl_reply *reply)
     clean_text(reply->remark, sizeof reply->remark);
     if (reply->result_size > sizeof reply->result)
         reply->result_size = sizeof reply->result;
+    if (reply->retry_after_ms < 0)
+        reply->retry_after_ms = 0;
+    if (reply->retry_after_ms > TL_RETRY_AFTER_MAX_MS)
+        reply->retry_after_ms = TL_RETRY_AFTER_MAX_MS;
 }
 
 static void reply_empty(tl_reply *reply)
@@ -134,6 +138,7 @@ static void reply_empty(tl_reply *reply)
     reply->remark[0] = '\0';
     reply->retryable = 0;
     reply->result_size = 0;
+    reply->retry_after_ms = 0;
 }
 
 /* -------------------------------------------------------------- the callbacks -- */
@@ -198,6 +203,14 @@ static int64_t left_ms(int64_t until_ms)
 int64_t tl_attempt_left_ms(const tl_attempt *seen)
 {
     return seen != NULL ? left_ms(seen->until_ms) : 0;
+}
+
+int64_t attempt_come_again_ms(const attempt *a)
+{
+    const int64_t until_deadline_ms = left_ms(a->deadline_at_ms);
+
+    return a->reply.retry_after_ms < until_deadline_ms ? a->reply.retry_after_ms
+                                                       : until_deadline_ms;
 }
 
 /* Sets how much time is left until both moments, as the callback begins. */

@@ -32,6 +32,10 @@ void attempt_free(attempt *a);
  * long this process was stopped since. */
 int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
 
+/* For how long the channel, by its last answer, is not asked again; 0: it did not say.  Beyond the
+ * deadline nobody waits. */
+int64_t attempt_come_again_ms(const attempt *a);
+
 /* What a request says of itself.  A text that is NULL or "" is not said. */
 typedef struct attempt_said {
     int64_t amount_minor;

@@ -251,10 +251,14 @@ static void put_back(compensation *c, const resolver_action *action)
     const tl_policy *policy = &c->of->given.policy;
     const int64_t longest_ms = policy->max_hold_ms + policy->grace_ms;
     int64_t least_ms = idle_ms(c, action);
+    const int64_t asked_ms = attempt_come_again_ms(&c->attempt);
     int is_cut = least_ms > longest_ms;
 
-    ending_put_back(&c->ending, action->outcome,
-                    schedule_next_ms(policy, c->facts.attempts, is_cut ? longest_ms : least_ms));
+    if (is_cut)
+        least_ms = longest_ms;
+    ending_put_back(
+        &c->ending, action->outcome,
+        schedule_next_ms(policy, c->facts.attempts, asked_ms > least_ms ? asked_ms : least_ms));
     c->ending.findings = action->findings;
     if (is_cut)
         c->ending.findings.not_counted = 1;

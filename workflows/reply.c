@@ -45,6 +45,16 @@ tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size)
     return TL_OK;
 }
 
+tl_status tl_reply_retry_after(tl_reply *reply, int64_t after_ms)
+{
+    workflow_call_begins();
+    if (reply == NULL || after_ms < 0)
+        return tl_error_report(TL_INVALID, "the time after which to come again is negative, or "
+                                           "there is no reply");
+    reply->retry_after_ms = after_ms < TL_RETRY_AFTER_MAX_MS ? after_ms : TL_RETRY_AFTER_MAX_MS;
+    return TL_OK;
+}
+
 /* Removes from the end a UTF-8 character that was cut in two. */
 static void trim_character(char *text, size_t size)
 {

@@ -117,7 +117,7 @@ void tl_answer_clear(tl_answer *answer)
 /* What an answer of execute means on the first lane, where at most one send has left. */
 static void choose_ending(ending *e, tl_execute executed, const tl_policy *policy)
 {
-    int64_t next_ms = schedule_next_ms(policy, 0, 0);
+    int64_t next_ms = schedule_next_ms(policy, 0, attempt_come_again_ms(e->attempt));
 
     switch (executed) {
     case TL_EXECUTE_SUCCEEDED:

@@ -852,6 +852,13 @@ CALL(tl_reply_remark)
     return NEUTRAL;
 }
 
+CALL(tl_reply_retry_after)
+{
+    tl_reply reply = {.result_size = 0};
+
+    return (int)tl_reply_retry_after(N(1, &reply), 1);
+}
+
 CALL(tl_reply_result)
 {
     tl_reply reply = {.result_size = 0};
@@ -1838,6 +1845,7 @@ static const struct entry {
     FUNCTION(tl_reap, 2),
     FUNCTION(tl_reply_ref, 2),
     FUNCTION(tl_reply_remark, 2),
+    FUNCTION(tl_reply_retry_after, 1),
     FUNCTION(tl_reply_result, 2),
     FUNCTION(tl_resolution_confirm, 2),
     FUNCTION(tl_resolution_list, 4),

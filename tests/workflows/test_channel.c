@@ -299,6 +299,54 @@ static void a_whole_answer_and_a_redirect(void **state)
     assert_int_equal(whole.connections, 1);
 }
 
+/* The header counts with 429 and 503, in seconds or as a date; whatever else it says, the answer
+ * stands. */
+static void when_to_come_again(void **state)
+{
+    static const struct {
+        const char *answer;
+        int64_t least_ms, most_ms;
+    } cases[] = {
+        {"HTTP/1.1 429 No\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\n{}", 7000, 7000},
+        {"HTTP/1.1 503 No\r\nretry-after: 1\r\nContent-Length: 2\r\n\r\n{}", 1000, 1000},
+        {"HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\n{}", 0, 0},
+        {"HTTP/1.1 500 No\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\n{}", 0, 0},
+        {"HTTP/1.1 429 No\r\nRetry-After: soon\r\nContent-Length: 2\r\n\r\n{}", 0, 0},
+        {"HTTP/1.1 429 No\r\nRetry-After: -5\r\nContent-Length: 2\r\n\r\n{}", 0, 0},
+        {"HTTP/1.1 429 No\r\nRetry-After: 99999999999999999999\r\nContent-Length: 2\r\n\r\n{}", 0,
+         TL_RETRY_AFTER_MAX_MS},
+        {"HTTP/1.1 429 No\r\nRetry-After: Fri, 01 Jan 2100 00:00:00 GMT\r\nContent-Length: "
+         "2\r\n\r\n{}",
+         TL_RETRY_AFTER_MAX_MS, TL_RETRY_AFTER_MAX_MS},
+        {"HTTP/1.1 429 No\r\nRetry-After: Fri, 01 Jan 2010 00:00:00 GMT\r\nContent-Length: "
+         "2\r\n\r\n{}",
+         0, 0},
+    };
+    http_exchange *exchange = calloc(1, sizeof *exchange);
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tl_attempt attempt = attempt_of(5000);
+        json_t *body = json_object();
+        int mismatch;
+        peer asked;
+
+        peer_start(&asked, 1, cases[i].answer);
+        http_run(exchange, "pay", asked.url, "{}", &attempt);
+        peer_stop(&asked);
+        reply->retry_after_ms = 0;
+        assert_int_equal(channel_pay_means(exchange, body, reply, &mismatch), TL_EXECUTE_UNKNOWN);
+        assert_in_range(reply->retry_after_ms, cases[i].least_ms, cases[i].most_ms);
+        reply->retry_after_ms = 0;
+        assert_int_equal(channel_query_means(exchange, body, reply), TL_QUERY_UNREACHABLE);
+        assert_in_range(reply->retry_after_ms, cases[i].least_ms, cases[i].most_ms);
+        json_decref(body);
+    }
+    free(reply);
+    free(exchange);
+}
+
 static void too_much_of_an_answer(void **state)
 {
     static char flood[HTTP_BODY_MAX + 4096];
@@ -369,6 +417,7 @@ int main(void)
         cmocka_unit_test(the_peer_hangs_up),
         cmocka_unit_test(half_an_answer),
         cmocka_unit_test(a_whole_answer_and_a_redirect),
+        cmocka_unit_test(when_to_come_again),
         cmocka_unit_test(too_much_of_an_answer),
         cmocka_unit_test(nothing_is_begun_when_nothing_is_left),
         cmocka_unit_test(refuses_bad_urls),

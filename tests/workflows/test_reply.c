@@ -40,6 +40,35 @@ static void refuses_references_that_are_no_text(void **state)
     free(reply);
 }
 
+static void takes_times_up_to_the_limit(void **state)
+{
+    static const struct {
+        int64_t told_ms, kept_ms;
+    } cases[] = {{0, 0},
+                 {1, 1},
+                 {TL_RETRY_AFTER_MAX_MS, TL_RETRY_AFTER_MAX_MS},
+                 {TL_RETRY_AFTER_MAX_MS + 1, TL_RETRY_AFTER_MAX_MS},
+                 {INT64_MAX, TL_RETRY_AFTER_MAX_MS}};
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(tl_reply_retry_after(reply, cases[i].told_ms), TL_OK);
+        assert_int_equal(reply->retry_after_ms, cases[i].kept_ms);
+        assert_int_equal(tl_reply_retry_after(reply, -1), TL_INVALID);
+        assert_int_equal(reply->retry_after_ms, cases[i].kept_ms);
+    }
+    assert_int_equal(tl_reply_retry_after(NULL, 1), TL_INVALID);
+    /* A callback that writes the field itself. */
+    reply->retry_after_ms = INT64_MIN;
+    reply_clean(reply);
+    assert_int_equal(reply->retry_after_ms, 0);
+    reply->retry_after_ms = INT64_MAX;
+    reply_clean(reply);
+    assert_int_equal(reply->retry_after_ms, TL_RETRY_AFTER_MAX_MS);
+    free(reply);
+}
+
 static void takes_results_up_to_the_limit(void **state)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
@@ -123,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_fits),
         cmocka_unit_test(refuses_references_that_are_no_text),
+        cmocka_unit_test(takes_times_up_to_the_limit),
         cmocka_unit_test(takes_results_up_to_the_limit),
         cmocka_unit_test(cuts_remarks_between_characters),
         cmocka_unit_test(cleans_odd_bytes),

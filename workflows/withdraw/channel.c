@@ -64,7 +64,8 @@ static int take_ref(const json_t *body, tl_reply *reply)
     return channel_ref[0] != '\0' && tl_reply_ref(reply, channel_ref) == TL_OK;
 }
 
-static void remark_answer(const http_exchange *exchange, const json_t *body, tl_reply *reply)
+/* The remark, and when to come again. */
+static void take_answer(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
     const char *outcome = get_text(body, "outcome"), *error = get_text(body, "error");
 
@@ -73,6 +74,8 @@ static void remark_answer(const http_exchange *exchange, const json_t *body, tl_
     else
         tl_reply_remark(reply, "HTTP %ld%s%s%s", exchange->code,
                         outcome[0] != '\0' || error[0] != '\0' ? " " : "", outcome, error);
+    if (exchange->code == 429 || exchange->code == 503)
+        (void)tl_reply_retry_after(reply, exchange->retry_after_ms);
 }
 
 static void remark_decline(const json_t *body, tl_reply *reply)
@@ -111,7 +114,7 @@ tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, 
                              int *mismatch)
 {
     *mismatch = 0;
-    remark_answer(exchange, body, reply);
+    take_answer(exchange, body, reply);
     if (exchange->fate == HTTP_NOT_SENT)
         return TL_EXECUTE_NOT_SENT;
     if (exchange->fate != HTTP_ANSWERED)
@@ -137,7 +140,7 @@ tl_execute channel_pay_means(const http_exchange *exchange, const json_t *body, 
 
 tl_query channel_query_means(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
-    remark_answer(exchange, body, reply);
+    take_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED)
         return TL_QUERY_UNREACHABLE;
     /* A 404 alone may come from a wrong address or a gateway, so the body must say it as well. */
@@ -159,7 +162,7 @@ tl_query channel_query_means(const http_exchange *exchange, const json_t *body, 
 
 tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body, tl_reply *reply)
 {
-    remark_answer(exchange, body, reply);
+    take_answer(exchange, body, reply);
     if (exchange->fate != HTTP_ANSWERED || exchange->code != 200)
         return TL_CANCEL_UNKNOWN;
     if (says(body, "outcome", "cancelled"))

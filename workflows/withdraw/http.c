@@ -16,6 +16,9 @@
 #define tl_test_point(kind, name, when) ((void)0)
 #endif
 
+/* Whatever a channel says: so much is multiplied without an overflow. */
+#define MOST_S 86400
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode started = CURLE_FAILED_INIT;
 
@@ -64,11 +67,15 @@ static int before_request(CURLcode result)
 
 static void find_fate(http_exchange *exchange, CURL *handle, CURLcode result)
 {
+    curl_off_t after_s = 0;
     long request_size = 1;
 
     if (result == CURLE_OK) {
         exchange->fate = HTTP_ANSWERED;
         curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &exchange->code);
+        if (curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &after_s) == CURLE_OK && after_s > 0)
+            exchange->retry_after_ms =
+                after_s < MOST_S ? (int64_t)after_s * 1000 : (int64_t)MOST_S * 1000;
         return;
     }
     curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &request_size);
@@ -146,6 +153,7 @@ void http_run(http_exchange *exchange, const char *name, const char *url, const 
 
     exchange->fate = HTTP_NOT_SENT;
     exchange->code = 0;
+    exchange->retry_after_ms = 0;
     exchange->size = 0;
     snprintf(exchange->problem, sizeof exchange->problem, "no memory");
     if (handle == NULL)

@@ -25,7 +25,8 @@ typedef enum http_fate {
 
 typedef struct http_exchange {
     http_fate fate;
-    long code; /* the HTTP status of HTTP_ANSWERED */
+    long code;              /* the HTTP status of HTTP_ANSWERED */
+    int64_t retry_after_ms; /* the header Retry-After, in seconds or as a date; 0: none */
     char problem[160];
     size_t size;
     char body[HTTP_BODY_MAX];

@@ -114,6 +114,7 @@ typedef struct tl_reply {
     int retryable; /* this failure may be tried anew (TL_ASK_RECLAIM); default no */
     size_t result_size;
     unsigned char result[TL_RESULT_MAX]; /* kept with Y, given to every later ask */
+    int64_t retry_after_ms;              /* the channel is asked again no earlier; 0: not said */
 } tl_reply;
 
 /* Sets the channel's reference, or the result.  TL_OK, or TL_INVALID with the reply unchanged: it
@@ -121,6 +122,15 @@ typedef struct tl_reply {
  * be stored as it is. */
 TL_EXPORT tl_status tl_reply_ref(tl_reply *reply, const char *channel_ref);
 TL_EXPORT tl_status tl_reply_result(tl_reply *reply, const void *result, size_t size);
+/*
+ * Sets when the channel wants to be asked again, as HTTP's Retry-After does.  If this answer leaves
+ * the trade to the retry lane, the next attempt is due no earlier than that, nor earlier than the
+ * schedule says.  More than TL_RETRY_AFTER_MAX_MS counts as that, and nobody waits beyond the
+ * deadline: nothing is sent after it.  TL_OK, or TL_INVALID with the reply unchanged: the time is
+ * negative.
+ */
+#define TL_RETRY_AFTER_MAX_MS (INT64_C(60) * 60 * 1000)
+TL_EXPORT tl_status tl_reply_retry_after(tl_reply *reply, int64_t after_ms);
 /* Sets the remark.  It is cut when too long, never inside a character. */
 TL_EXPORT void tl_reply_remark(tl_reply *reply, const char *format, ...)
 #if defined(__GNUC__)

@@ -1,0 +1,164 @@
+/* A channel that says when it wants to be asked again: the first send's and a query's answer, up to
+ * the trade's deadline. */
+#include "house.h"
+
+#include "cmocka_all.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static house self;
+static tl_workflows *workflows;
+static atomic_int sends, queries;
+static int64_t first_ms, again_ms; /* when the channel heard of it */
+static int64_t wants_ms;           /* for how long it wants to hear nothing */
+
+static int open_house(void **state)
+{
+    (void)state;
+    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    assert_status(tl_workflows_new(&workflows, self.client), TL_OK);
+    atomic_store(&sends, 0);
+    atomic_store(&queries, 0);
+    return 0;
+}
+
+static int close_house(void **state)
+{
+    (void)state;
+    tl_workflows_free(workflows);
+    house_close(&self);
+    return 0;
+}
+
+static tl_execute limiting(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    if (atomic_fetch_add(&sends, 1) == 0) {
+        first_ms = now_ms();
+        assert_status(tl_reply_retry_after(reply, wants_ms), TL_OK);
+        return TL_EXECUTE_RETRY_LATER;
+    }
+    again_ms = now_ms();
+    return TL_EXECUTE_SUCCEEDED;
+}
+
+static tl_execute losing(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    (void)reply;
+    return TL_EXECUTE_UNKNOWN;
+}
+
+static tl_query pending(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    (void)context;
+    (void)attempt;
+    if (atomic_fetch_add(&queries, 1) == 0) {
+        first_ms = now_ms();
+        assert_status(tl_reply_retry_after(reply, wants_ms), TL_OK);
+        return TL_QUERY_PENDING;
+    }
+    again_ms = now_ms();
+    return TL_QUERY_SUCCEEDED;
+}
+
+static void register_one(tl_execute_fn execute, tl_query_fn query, int64_t deadline_ms)
+{
+    tl_workflow w = TL_WORKFLOW_INIT;
+
+    w.op_code = "PAYOUT";
+    w.channel.name = "limited";
+    w.channel.idempotent = query == NULL;
+    w.channel.can_query = query != NULL;
+    w.execute = execute;
+    w.query = query;
+    w.policy.deadline_ms = deadline_ms;
+    assert_status(tl_workflow_register(workflows, &w), TL_OK);
+}
+
+/* Gives for how long the trade waits then, as the caller is told it. */
+static int64_t run_one(tl_status expected)
+{
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+    int64_t next_ms;
+
+    request.key = (tl_key){"W1", "C1", "PAYOUT"};
+    request.payload = "x";
+    request.payload_size = 1;
+    assert_status(tl_workflow_run(workflows, &request, &answer), expected);
+    next_ms = answer.next_look_ms;
+    tl_answer_clear(&answer);
+    return next_ms;
+}
+
+static void await_end(void)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_worker *worker = NULL;
+
+    options.idle_max_ms = 20;
+    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
+    while (database_number(self.sql,
+                           "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status <> 'P'") ==
+           0) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    tl_worker_free(worker);
+}
+
+static void the_next_send_waits(void **state)
+{
+    (void)state;
+    wants_ms = 1500; /* the schedule says 50 */
+    register_one(limiting, NULL, 30000);
+    assert_in_range(run_one(TL_QUEUED), 1500, 1500 + 1500 / 4);
+    await_end();
+    assert_int_equal(atomic_load(&sends), 2);
+    assert_true(again_ms - first_ms >= 1500);
+}
+
+static void the_next_query_waits(void **state)
+{
+    (void)state;
+    wants_ms = 1500;
+    register_one(losing, pending, 30000);
+    assert_in_range(run_one(TL_IN_DOUBT), 50, 63);
+    await_end();
+    assert_int_equal(atomic_load(&queries), 2);
+    assert_true(again_ms - first_ms >= 1500);
+}
+
+/* What it wants is no later than the deadline. */
+static void nobody_waits_beyond_the_deadline(void **state)
+{
+    (void)state;
+    wants_ms = TL_RETRY_AFTER_MAX_MS;
+    register_one(limiting, NULL, 4000);
+    assert_in_range(run_one(TL_QUEUED), 1, 5000);
+    await_end();
+    assert_int_equal(atomic_load(&sends), 1);
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
+                                     "op_code = 'PAYOUT' AND status = 'F'"),
+                     1);
+}
+
+int main(void)
+{
+#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
+    const struct CMUnitTest tests[] = {
+        IN_HOUSE(the_next_send_waits),
+        IN_HOUSE(the_next_query_waits),
+        IN_HOUSE(nobody_waits_beyond_the_deadline),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
