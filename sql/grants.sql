@@ -45,6 +45,8 @@ GRANT EXECUTE ON PROCEDURE tl_act_note TO tradelock_application;
 GRANT SELECT ON audit_closing TO tradelock_application;
 -- A workflow makes its channel known; operators alone pause one.
 GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO tradelock_application;
+GRANT SELECT ON trade_channel_limit TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_channel_share TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
@@ -93,6 +95,8 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 -- A pause is a decision of one operator, which the procedure puts on record.
 GRANT SELECT ON trade_channel TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_decide TO tradelock_operator;
+GRANT SELECT ON trade_channel_limit TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_channel_limit TO tradelock_operator;
 -- What operators did: procedures write it under their own names.
 GRANT SELECT ON tl_act TO tradelock_operator;
 GRANT SELECT ON tl_act_row TO tradelock_operator;
@@ -152,6 +156,8 @@ GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
 GRANT SELECT ON audit_closing TO tradelock_reader;
 GRANT SELECT ON trade_channel TO tradelock_reader;
+GRANT SELECT ON trade_channel_limit TO tradelock_reader;
+GRANT SELECT ON trade_channel_permit TO tradelock_reader;
 GRANT SELECT ON tl_act TO tradelock_reader;
 GRANT SELECT ON tl_act_row TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;

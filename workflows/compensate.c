@@ -323,7 +323,9 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
         return status;
     is_paused = workflow_check_paused(c->of) != TL_OK;
     ending_put_back(&c->ending, TL_OUTCOME_UNKNOWN,
-                    is_paused ? 0 : schedule_next_ms(&c->of->given.policy, c->facts.attempts, 0));
+                    is_paused ? 0
+                              : schedule_next_ms(&c->of->given.policy, c->facts.attempts,
+                                                 tl_lock_come_again_ms(c->lock)));
     c->ending.findings.not_counted = status == TL_ASK_CHANNEL || status == TL_OVERLOADED;
     return ending_run(&c->ending);
 }

@@ -88,6 +88,8 @@ static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status st
         fill_from_attempt(answer, run);
     if (status == TL_SUCCEEDED)
         workflow_call_begins(); /* clears the sentence of an earlier try */
+    if (status == TL_OVERLOADED)
+        answer->next_look_ms = tl_lock_come_again_ms(run->lock);
     if (status == TL_REFUSED)
         say_why_refused(answer, &run->attempt.reply);
     return status;

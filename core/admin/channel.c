@@ -1,5 +1,5 @@
-/* Operators pause a channel, and have it go on: one row, which a procedure writes that checks it
- * (sql/object/channel.sql).  Touches trade_channel. */
+/* Operators pause a channel, have it go on, and limit it: one row, which a procedure writes that checks it
+ * (sql/object/channel.sql).  Touches trade_channel and trade_channel_limit. */
 #include "admin/statements.h"
 #include "client/read.h"
 
@@ -44,9 +44,22 @@ static int is_paused(const db_result *rows, size_t row)
     return row != SIZE_MAX && db_get_int(rows, row, CHANNEL_ROW_PAUSED) != 0;
 }
 
+/* Whether the limit is as it is to be. */
+static int is_limited_so(const struct deciding *d, const db_result *rows, size_t row)
+{
+    return (row != SIZE_MAX ? db_get_int(rows, row, CHANNEL_ROW_SENDS) : 0) == d->half.sends &&
+           (row != SIZE_MAX ? db_get_int(rows, row, CHANNEL_ROW_PER_SECOND) : 0) ==
+               d->half.per_second;
+}
+
 /* The row says what was to be said, in the own name. */
 static int is_own(const struct deciding *d, const db_result *rows, size_t row)
 {
+    if (d->half.limits)
+        return row != SIZE_MAX && is_limited_so(d, rows, row) &&
+               db_get_int(rows, row, CHANNEL_ROW_LIMIT_OWN) != 0 &&
+               strcmp(db_get_text(rows, row, CHANNEL_ROW_LIMIT_REASON), d->half.reason) == 0 &&
+               strcmp(db_get_text(rows, row, CHANNEL_ROW_LIMIT_ACTOR), d->half.actor) == 0;
     return row != SIZE_MAX && is_paused(rows, row) == d->half.pauses &&
            db_get_int(rows, row, CHANNEL_ROW_OWN) != 0 &&
            strcmp(db_get_text(rows, row, CHANNEL_ROW_REASON), d->half.reason) == 0 &&
@@ -79,6 +92,10 @@ static tl_status judge(const struct deciding *d, const db_result *rows)
                          "no workflow has registered %s: `tradelock channel ls` names "
                          "the operations that are known",
                          name);
+    if (d->half.limits)
+        return is_limited_so(d, rows, row)
+                   ? error_set(TL_ALREADY_DONE, "%s is limited so already, or not at all", name)
+                   : TL_OK;
     if (!d->half.pauses && !is_paused(rows, row))
         return not_paused(d, rows, name);
     if (d->half.pauses && is_paused(rows, row))
@@ -133,8 +150,6 @@ static db_answer read_decision(task *t, db *connection)
 
 static tl_status check(const tl_pause *pause)
 {
-    if (pause == NULL || pause->version != TL_PAUSE_VERSION)
-        return error_set(TL_INVALID, "pause is NULL or has no known version");
     if (pause->channel == NULL || pause->channel[0] == '\0' ||
         strlen(pause->channel) > TL_CHANNEL_MAX ||
         text_check_name("the channel", pause->channel, TL_CHANNEL_MAX) != TL_OK)
@@ -146,38 +161,74 @@ static tl_status check(const tl_pause *pause)
     return read_check_person(pause->actor, pause->reason);
 }
 
-static tl_status decide(tl_client *client, const tl_pause *pause, int pauses)
+static tl_status decide(tl_client *client, const tl_pause *pause, struct deciding *d,
+                        const char *what)
 {
     static const task_kind kind = {.run = run_decision, .read = read_decision};
-    struct deciding d = {.half = {.pauses = pauses}};
-    task t = {.kind = &kind, .name = pauses ? "pause" : "resume", .context = &d};
+    task t = {.kind = &kind, .name = what, .context = d};
     char log_no[TL_UUID_TEXT];
+    tl_status status = check(pause);
+
+    if (status != TL_OK)
+        return status;
+    d->half.channel = pause->channel;
+    d->half.op_code = pause->op_code != NULL ? pause->op_code : "";
+    d->half.actor = pause->actor;
+    d->half.reason = pause->reason;
+    text_copy(log_no, sizeof log_no, tl_log_uuid());
+    d->half.log_no = log_no[0] != '\0' ? log_no : NULL;
+    task_run(client->engine, &t, client->config.commit_ms);
+    return t.verdict == VERDICT_APPLIED ? d->status : t.status;
+}
+
+static tl_status pause_or_resume(tl_client *client, const tl_pause *pause, int pauses)
+{
+    struct deciding d = {.half = {.pauses = pauses}};
     tl_status status;
 
     error_clear();
     status = client_check(client);
-    if (status == TL_OK)
-        status = check(pause);
     if (status != TL_OK)
         return status;
-    d.half.channel = pause->channel;
-    d.half.op_code = pause->op_code != NULL ? pause->op_code : "";
-    d.half.actor = pause->actor;
-    d.half.reason = pause->reason;
-    text_copy(log_no, sizeof log_no, tl_log_uuid());
-    d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
-    task_run(client->engine, &t, client->config.commit_ms);
-    return t.verdict == VERDICT_APPLIED ? d.status : t.status;
+    if (pause == NULL || pause->version != TL_PAUSE_VERSION)
+        return error_set(TL_INVALID, "pause is NULL or has no known version");
+    return decide(client, pause, &d, pauses ? "pause" : "resume");
 }
 
 tl_status tl_channel_pause(tl_client *client, const tl_pause *pause)
 {
-    return decide(client, pause, 1);
+    return pause_or_resume(client, pause, 1);
 }
 
 tl_status tl_channel_resume(tl_client *client, const tl_pause *pause)
 {
-    return decide(client, pause, 0);
+    return pause_or_resume(client, pause, 0);
+}
+
+tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
+{
+    struct deciding d = {.half = {.limits = 1}};
+    tl_pause about = TL_PAUSE_INIT;
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status != TL_OK)
+        return status;
+    if (limit == NULL || limit->version != TL_LIMIT_VERSION)
+        return error_set(TL_INVALID, "limit is NULL or has no known version");
+    if (limit->sends < 0 || limit->sends > TL_LIMIT_SENDS_MAX || limit->per_second < 0 ||
+        limit->per_second > TL_LIMIT_PER_SECOND_MAX)
+        return error_set(TL_INVALID,
+                         "a limit is 1 to %d sends at a time, and 1 to %d a second; 0 is none",
+                         TL_LIMIT_SENDS_MAX, TL_LIMIT_PER_SECOND_MAX);
+    about.channel = limit->channel;
+    about.op_code = limit->op_code;
+    about.actor = limit->actor;
+    about.reason = limit->reason;
+    d.half.sends = limit->sends;
+    d.half.per_second = limit->per_second;
+    return decide(client, &about, &d, "limit");
 }
 
 /* ------------------------------------------------------------------------- the list -- */
@@ -197,6 +248,12 @@ static void take_row(tl_pause_row *one, const db_result *r, size_t row)
     one->actor = db_get_text(r, row, CHANNEL_ROW_ACTOR);
     one->account = db_get_text(r, row, CHANNEL_ROW_ACCOUNT);
     one->now_us = db_get_int(r, row, CHANNEL_ROW_NOW_US);
+    one->sends = db_get_int(r, row, CHANNEL_ROW_SENDS);
+    one->per_second = db_get_int(r, row, CHANNEL_ROW_PER_SECOND);
+    one->limited_us = db_get_int(r, row, CHANNEL_ROW_LIMITED_US);
+    one->limit_reason = db_get_text(r, row, CHANNEL_ROW_LIMIT_REASON);
+    one->limit_actor = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACTOR);
+    one->limit_account = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACCOUNT);
 }
 
 tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)

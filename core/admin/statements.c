@@ -399,8 +399,18 @@ db_answer store_channel_list(db *connection, const char *channel, db_result *res
         .to_channel = db_text(channel != NULL ? channel : "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"));
 }
 
+static db_value number_or_null(int64_t number)
+{
+    return number != 0 ? db_int(number) : db_text(NULL);
+}
+
 db_answer store_channel_decide(db *connection, const store_channel_decision *d)
 {
+    if (d->limits)
+        return SQL_RUN(connection, NULL, channel_limit, .channel = db_text(d->channel),
+                       .op_code = db_text(d->op_code), .sends = number_or_null(d->sends),
+                       .per_second = number_or_null(d->per_second), .log_no = db_text(d->log_no),
+                       .actor = db_text(d->actor), .reason = db_text(d->reason));
     return SQL_RUN(connection, NULL, channel_decide, .channel = db_text(d->channel),
                    .op_code = db_text(d->op_code), .paused = db_int(d->pauses),
                    .log_no = db_text(d->log_no), .actor = db_text(d->actor),

@@ -117,7 +117,15 @@ enum store_channel_column {
     CHANNEL_ROW_ACTOR,
     CHANNEL_ROW_ACCOUNT,
     CHANNEL_ROW_NOW_US,
-    CHANNEL_ROW_OWN
+    CHANNEL_ROW_OWN,
+    /* The limit, as the pause before it. */
+    CHANNEL_ROW_SENDS,
+    CHANNEL_ROW_PER_SECOND,
+    CHANNEL_ROW_LIMITED_US,
+    CHANNEL_ROW_LIMIT_REASON,
+    CHANNEL_ROW_LIMIT_ACTOR,
+    CHANNEL_ROW_LIMIT_ACCOUNT,
+    CHANNEL_ROW_LIMIT_OWN
 };
 /* channel NULL: of all. */
 db_answer store_channel_list(db *connection, const char *channel, db_result *result);
@@ -126,6 +134,9 @@ typedef struct store_channel_decision {
     int pauses;
     const char *log_no; /* NULL: none */
     const char *actor, *reason;
+    /* Instead of a pause: a limit, each number 0 for none. */
+    int limits;
+    int64_t sends, per_second;
 } store_channel_decision;
 db_answer store_channel_decide(db *connection, const store_channel_decision *decision);
 

@@ -145,6 +145,7 @@ static void run_round(void *context)
 
     restored_look_again(client);
     (void)pauses_look_again(client); /* what was read last holds */
+    limits_keep(client);
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
@@ -212,6 +213,8 @@ static tl_status look_before_session(void *context, db *connection)
     if (status != TL_OK)
         return status;
     status = pauses_look(context, connection);
+    if (status == TL_OK)
+        status = limits_look(context, connection);
     return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
@@ -348,6 +351,8 @@ static void close_parts(tl_client *client)
         leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
+    if (client->generation == process_generation())
+        limits_leave(client);
     session_stop(client->session, &client->untracked);
     client->session = NULL;
     assert(!atomic_load(&client->closed));
@@ -362,6 +367,7 @@ static void close_parts(tl_client *client)
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
+    limits_end(&client->limits);
     pauses_end(&client->pauses);
     restored_end(&client->servers);
     client_release(client);
@@ -385,6 +391,7 @@ static tl_status open_once(tl_client **out, const tl_client_options *options, in
     due_marks_init(&client->due_marks);
     clock_watch_init(&client->clock);
     pauses_init(&client->pauses);
+    limits_init(&client->limits);
     restored_init(&client->servers);
     status = open_parts(client, options);
     if (status != TL_OK) {

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "client/clock_watch.h"
 #include "client/due_mark.h"
+#include "client/limits.h"
 #include "client/pauses.h"
 #include "client/restored.h"
 #include "client/shared_read.h"
@@ -72,6 +73,7 @@ struct tl_client {
     _Atomic(client_part *) books;
     clock_watch clock;
     channel_pauses pauses; /* under its own mutex */
+    channel_limits limits; /* likewise */
     /* The memory stays until the last handle is freed, so that calls with a handle are answered
      * after the client was closed. */
     atomic_uint refs;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "client/client.h"
+#include "client/limits.h"
 #include "store/channel.h"
 
 #include <tradelock/layer.h>
@@ -129,6 +130,8 @@ tl_status pauses_look_again(struct tl_client *client)
         pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
 
     status = status == TL_OK ? pauses_look(client, connection) : failed(client, status);
+    if (status == TL_OK)
+        status = limits_look(client, connection);
     pool_put(client->connections, connection);
     return status;
 }

@@ -19,4 +19,17 @@ enum store_channel_paused_column {
 };
 db_answer store_channel_paused(db *connection, db_result *result);
 
+/* What limits there are; a number that is NULL is none. */
+enum store_channel_limits_column { LIMITS_CHANNEL, LIMITS_OP, LIMITS_SENDS, LIMITS_PER_SECOND };
+db_answer store_channel_limits(db *connection, db_result *result);
+
+/* Takes a share of one limit (sql/object/channel.sql), in two round trips; the result is one
+ * text. */
+typedef struct store_share {
+    const char *channel, *op_code, *session_id;
+    uint64_t used, wanted, claims;
+    int64_t hold_ms;
+} store_share;
+db_answer store_channel_share(db *connection, const store_share *share, db_result *result);
+
 #endif

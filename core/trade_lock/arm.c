@@ -166,5 +166,13 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
                               lock->op_code);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
-    return error_over(status == TL_OK && !armed ? arm(lock, max_hold_ms) : status);
+    if (status == TL_OK && !armed) {
+        lock->come_again_ms = 0;
+        status = lock_take_permit(lock, max_hold_ms);
+        if (status == TL_OK)
+            status = arm(lock, max_hold_ms);
+        if (status != TL_OK && lock->base.state != LOCK_ARM_UNKNOWN)
+            limits_release(lock->base.client, &lock->permit);
+    }
+    return error_over(status);
 }

@@ -163,11 +163,22 @@ tl_status ask_check_paused(tl_lock *lock)
     /* An ask whose answer was lost goes on: it may have been granted before the pause. */
     if (lock->channel[0] == '\0' || lock->base.state == LOCK_ASK_UNKNOWN)
         return TL_OK;
+    lock->come_again_ms = 0;
     status = pauses_check(lock->base.client, lock->channel, lock->op_code);
     if (status == TL_OK)
-        return TL_OK;
+        status = lock_take_permit(lock, lock->options.max_hold_ms);
+    if (status != TL_OVERLOADED)
+        return status;
     text_copy(sentence, sizeof sentence, tl_error_message());
     return refuse_paused(lock, sentence);
+}
+
+tl_status ask_check_permit(tl_lock *lock)
+{
+    if (lock->permit.of[0] == NULL || lock->permit_life == lock->base.life)
+        return TL_OK;
+    return error_set(TL_SESSION_LOST, "the session ended while the ask waited for the channel's "
+                                      "limit: nothing was asked for");
 }
 
 static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
@@ -180,6 +191,9 @@ static tl_status begin_as(tl_lock *lock, step_task *t, step_kind kind, int fresh
     if (status != TL_OK)
         return status;
     ask_fill(lock, t, kind, fresh_token);
+    status = ask_check_permit(lock);
+    if (status != TL_OK)
+        return status;
     /* A caller that named the fence knows what the reclaim makes of the row; others must read. */
     return kind == STEP_RECLAIM && t->step.reclaim_fence == 0 ? lock_read_with(lock, t) : TL_OK;
 }
@@ -262,6 +276,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
 
     if (status == TL_GRANTED || status == TL_UNKNOWN)
         return error_over(status);
+    limits_release(lock->base.client, &lock->permit); /* nothing is sent */
     /* "Nothing happened" is true of this try, but not known of the one before. */
     if (lock->base.state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))

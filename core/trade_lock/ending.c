@@ -199,6 +199,7 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
 {
     step *s = &t->step;
 
+    limits_release(lock->base.client, &lock->permit); /* an ending says that no send is under way */
     lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';

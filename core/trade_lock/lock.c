@@ -9,6 +9,8 @@
 #include "base/thread_context.h"
 #include "store/store.h"
 
+#include <tradelock/layer.h>
+
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -317,4 +319,29 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
         text_copy(v->batch, sizeof v->batch, lock->batch);
         text_copy(v->traceparent, sizeof v->traceparent, lock->traceparent);
     }
+}
+
+/* How long a send waits for its channel's limits. */
+#define PERMIT_WAIT_MS 500
+
+tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
+{
+    /* An ask begins under the life of today's session. */
+    const struct life *own =
+        lock->base.state == LOCK_NEW ? session_life(lock->base.client->session) : lock->base.life;
+    const limit_ask ask = {.channel = lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
+                           .op_code = lock->op_code,
+                           .life = own,
+                           .max_hold_ms = max_hold_ms,
+                           /* A submitted call shares its thread. */
+                           .wait_ms = atomic_load(&lock->submitted) ? 0 : PERMIT_WAIT_MS};
+
+    if (lock->permit.of[0] == NULL)
+        lock->permit_life = own;
+    return limits_take(lock->base.client, &ask, &lock->permit, &lock->come_again_ms);
+}
+
+int64_t tl_lock_come_again_ms(const tl_lock *lock)
+{
+    return lock != NULL ? lock->come_again_ms : 0;
 }

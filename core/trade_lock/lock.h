@@ -2,6 +2,7 @@
 #ifndef TL_TRADE_LOCK_LOCK_H
 #define TL_TRADE_LOCK_LOCK_H
 
+#include "client/limits.h"
 #include "lock/handle.h"
 #include "store/view.h"
 
@@ -49,6 +50,10 @@ struct tl_lock {
     doubt opening;          /* open while the opening of a dead holder's lane is in doubt */
     int64_t armed_until_ms; /* what the grant's until_ms will be if the arming in doubt was done */
 
+    limit_permit permit;            /* what its channel's limits let it send by */
+    const struct life *permit_life; /* under which it was taken */
+    int64_t come_again_ms; /* it was refused for them: about when it is worth another try */
+
     int suspect;    /* the last holder died at it */
     int64_t due_us; /* of a claim of due work: since when it was due; 0: not known */
 
@@ -78,6 +83,10 @@ struct tl_lock {
     const shared_row *row; /* what the view's payload and result point into */
     shared_row *coming;    /* filled by a step that reads as it grants, or NULL */
 };
+
+/* Takes what the limits of its channel (NULL: of the row's) let it send by, and waits for a moment.
+ * TL_OK; TL_OVERLOADED with a sentence; or the database could not be asked. */
+tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms);
 
 tl_status lock_check(const tl_lock *lock);
 /* lock_check(), and that a call may begin: nothing that was submitted with it is under way. */
@@ -140,6 +149,8 @@ tl_status ask_check(const tl_lock *lock);
 /* TL_OK: go on and ask.  While operators keep the channel paused: the answer of an ask, which has
  * read the row and writes nothing. */
 tl_status ask_check_paused(tl_lock *lock);
+/* After ask_fill(): its permit is of the life under which it asks. */
+tl_status ask_check_permit(tl_lock *lock);
 tl_status ask_sync_once(tl_lock *lock);
 tl_status ask_retry_once(tl_lock *lock);
 /* Asks on the lane that the options name; leaves the handle ready to ask again. */

@@ -210,6 +210,7 @@ void tl_lock_free(tl_lock *lock)
     if (lock == NULL)
         return;
     thread_context_come_in();
+    limits_release(lock->base.client, &lock->permit);
     shared_row_release(lock->row);
     shared_row_release(lock->coming);
     memory_free(lock->payload);

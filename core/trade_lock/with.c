@@ -307,6 +307,9 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     if (status != TL_OK)
         return status;
     ask_fill(lock, w->t, kind, lock->base.state != LOCK_ASK_UNKNOWN);
+    status = ask_check_permit(lock);
+    if (status != TL_OK)
+        return status;
     if (w->book != NULL && kind == STEP_RECLAIM)
         status = lock_read(lock); /* for its amount */
     if (status != TL_OK)

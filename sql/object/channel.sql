@@ -40,3 +40,138 @@ BEGIN
     CALL tl_act_note(IF(pauses, 'pause', 'resume'), TRIM(CONCAT('channel ', name, ' ', op)), why, who,
         by_log, NULL, NULL, NULL, 0, 'done');
 END;
+
+-- An operator limits a channel, for one operation or with op '' for all together, or lifts the
+-- limit (both numbers NULL).  As for a pause, the channel has to be known, and what is so already is
+-- refused.  What was given away stays so: the moment of the next send and the sessions' permits.
+CREATE OR REPLACE PROCEDURE tl_channel_limit(
+    IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN most INT UNSIGNED, IN rate INT UNSIGNED, IN by_log UUID,
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_so TINYINT;
+
+    IF @@in_transaction = 0 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a channel is decided about in one transaction';
+    END IF;
+    IF COALESCE(who, '') = '' OR COALESCE(why, '') = '' OR tl_account_name(USER()) IS NULL THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'an operator says who, and why, and has an account with a name';
+    END IF;
+    -- NULL is what a statement that was killed tells.
+    IF NOT COALESCE(EXISTS (SELECT 1 FROM trade_channel
+        WHERE channel = name AND (op = '' OR op_code = op)), 0) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'no workflow has registered this channel and operation';
+    END IF;
+    INSERT IGNORE INTO trade_channel (channel, op_code) VALUES (name, op);
+    INSERT IGNORE INTO trade_channel_limit
+        (channel, op_code, decided_at, reason, actor, account)
+        VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
+    SET is_so = (SELECT sends <=> most AND per_second <=> rate FROM trade_channel_limit
+        WHERE channel = name AND op_code = op FOR UPDATE);
+    IF COALESCE(is_so, 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the channel is as it is to be already';
+    END IF;
+    UPDATE trade_channel_limit
+    SET sends = most, per_second = rate, decided_at = UTC_TIMESTAMP(6), reason = why, actor = who,
+        account = USER()
+    WHERE channel = name AND op_code = op;
+    CALL tl_act_note(IF(most IS NULL AND rate IS NULL, 'unlimit', 'limit'),
+        TRIM(CONCAT('channel ', name, ' ', op)), why, who, by_log, NULL, NULL, NULL, 0, 'done');
+END;
+
+-- A process takes its share of a limited channel.  It commits by itself.
+--   used     so many sends of this session are under way; it begins no more before the answer
+--   want     so many it could use at a time, of which hold_ms is the longest
+--   claims   so many sends it would begin in the next moment
+--   share    what came of it: how many at a time this session may have from now on; how many sends
+--            it may begin; in how many microseconds the first of them, each other one an interval
+--            after the one before it; and the interval in microseconds.  Empty: no such limit.
+--
+-- All who take lock the limit's row, so what others have and the next moment are true until the
+-- commit.  The other sessions' permits count until their session was ended and their longest send
+-- is over; a process that was killed is found dead by others, and what it sent may still be at the
+-- channel.  A lost answer is taken as "no more than used": the row may have more, never less, since
+-- used was told by whoever began no more.  A session that has more than its part while another one
+-- goes short keeps its part.  The sessions are read without a lock, so no heartbeat waits.
+-- A next moment that is further away than anybody gives away was told by another clock.
+CREATE OR REPLACE PROCEDURE tl_channel_share(
+    IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN own UUID, IN used INT UNSIGNED, IN want INT UNSIGNED, IN hold BIGINT UNSIGNED,
+    IN claims INT UNSIGNED,
+    OUT share VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_there TINYINT DEFAULT 0;
+    DECLARE most, rate, had, goal, taken, short, takers INT UNSIGNED DEFAULT NULL;
+    DECLARE next, now_at DATETIME(6);
+    DECLARE interval_us, ahead_us BIGINT DEFAULT 0;
+    DECLARE given BIGINT DEFAULT 0;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    IF @@in_transaction THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a share is taken in a transaction of its own';
+    END IF;
+    SET share = '';
+    START TRANSACTION;
+    SELECT 1, l.sends, l.per_second, l.next_at INTO is_there, most, rate, next
+        FROM trade_channel_limit l WHERE l.channel = name AND l.op_code = op FOR UPDATE;
+    SET now_at = SYSDATE(6);
+    IF is_there AND most IS NOT NULL THEN
+        SELECT COALESCE(SUM(p.permits), 0), COALESCE(SUM(p.wanted > p.permits), 0),
+                COALESCE(SUM(p.wanted > 0), 0)
+            INTO taken, short, takers
+            FROM trade_channel_permit p FORCE INDEX (PRIMARY)
+            LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
+            WHERE p.channel = name AND p.op_code = op AND p.session_id <> own
+                AND s.session_id IS NOT NULL AND (s.ended_at IS NULL
+                    OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND >= now_at);
+        SET had = COALESCE((SELECT p.permits FROM trade_channel_permit p
+            WHERE p.channel = name AND p.op_code = op AND p.session_id = own), 0);
+        SET goal = IF(taken < most, LEAST(want, most - taken), 0);
+        IF had > 0 AND short > 0 THEN
+            SET goal = LEAST(goal, most DIV (takers + 1));
+        END IF;
+        IF want = 0 AND used = 0 THEN
+            DELETE FROM trade_channel_permit
+            WHERE channel = name AND op_code = op AND session_id = own;
+        ELSE
+            INSERT INTO trade_channel_permit
+                (channel, op_code, session_id, permits, wanted, hold_ms)
+                VALUES (name, op, own, GREATEST(goal, used), want, hold)
+            ON DUPLICATE KEY UPDATE permits = GREATEST(goal, used), wanted = want,
+                hold_ms = GREATEST(hold_ms, hold);
+        END IF;
+    END IF;
+    IF is_there AND rate IS NOT NULL THEN
+        SET interval_us = CEIL(1000000 / rate);
+        IF COALESCE(next < now_at OR next > now_at + INTERVAL 60 SECOND, 1) THEN
+            SET next = now_at;
+        END IF;
+        SET ahead_us = TIMESTAMPDIFF(MICROSECOND, now_at, next);
+        -- What begins within half a second, and one at least of those that are slower.
+        SET given = LEAST(claims, IF(ahead_us < 500000,
+            1 + (500000 - ahead_us) DIV interval_us, 0));
+        IF given > 0 THEN
+            UPDATE trade_channel_limit
+            SET next_at = next + INTERVAL given * interval_us MICROSECOND
+            WHERE channel = name AND op_code = op;
+        END IF;
+    END IF;
+    COMMIT;
+    IF is_there THEN
+        SET share = CONCAT_WS(' ', COALESCE(goal, 0), given, ahead_us, interval_us);
+    END IF;
+END;

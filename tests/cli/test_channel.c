@@ -44,8 +44,9 @@ static void test_bad_input(void **state)
     const long long before = written();
 
     (void)state;
-    expect(RUN("channel"), 2, "channel is followed by pause, resume or ls");
-    expect(AS(ANN, "stop", CHANNEL), 2, "channel is followed by pause, resume or ls, not stop");
+    expect(RUN("channel"), 2, "channel is followed by pause, resume, limit or ls");
+    expect(AS(ANN, "stop", CHANNEL), 2,
+           "channel is followed by pause, resume, limit or ls, not stop");
     expect(AS(ANN, "pause"), 2, "takes one operand, the channel, not 0");
     expect(AS(ANN, "pause", CHANNEL, "WITHDRAW", "--reason", "r"), 2, "not 2");
     expect(AS(ANN, "pause", CHANNEL), 2, "--reason is missing");
@@ -60,6 +61,81 @@ static void test_bad_input(void **state)
     expect(AS(ANN, "resume", CHANNEL, "--reason", "r"), 1, "channel " CHANNEL " is not paused");
     expect(AS(SERVICE, "pause", CHANNEL, "--reason", "r"), 1, "lacks a right");
     assert_int_equal(written(), before);
+}
+
+/* Everything that a limit writes. */
+static long long limited(void)
+{
+    return database_number(operators.h.sql,
+                           "SELECT (SELECT COALESCE(SUM(COALESCE(sends, 0) * 1000 + "
+                           "COALESCE(per_second, 0)), 0) * 100 + COUNT(*) FROM "
+                           "trade_channel_limit) * 1000 + COUNT(*) FROM tl_act");
+}
+
+static void test_bad_limits(void **state)
+{
+    const long long before = limited();
+
+    (void)state;
+#define LIMIT(...) AS(ANN, "limit", CHANNEL, __VA_ARGS__)
+    expect(LIMIT("--reason", "r"), 2, "needs --sends, --per-second or --none");
+    expect(LIMIT("--sends", "0", "--reason", "r"), 2, "--sends 0 is no number from 1 to 1000000");
+    expect(LIMIT("--sends", "-3", "--reason", "r"), 2, "--sends -3 is no number");
+    expect(LIMIT("--sends", "1000001", "--reason", "r"), 2, "is no number from 1 to 1000000");
+    expect(LIMIT("--sends", "18446744073709551617", "--reason", "r"), 2, "is no number");
+    expect(LIMIT("--sends", "", "--reason", "r"), 2, "is no number");
+    expect(LIMIT("--sends", "3x", "--reason", "r"), 2, "--sends 3x is no number");
+    expect(LIMIT("--per-second", "0", "--reason", "r"), 2, "--per-second 0 is no number");
+    expect(LIMIT("--per-second", "0.5", "--reason", "r"), 2, "--per-second 0.5 is no number");
+    expect(LIMIT("--per-second", "100001", "--reason", "r"), 2, "is no number from 1 to 100000");
+    expect(LIMIT("--none", "--sends", "3", "--reason", "r"), 2, "--none goes with neither");
+    expect(LIMIT("--sends", "3"), 2, "--reason is missing");
+    expect(AS(ANN, "limit", "--sends", "3", "--reason", "r"), 2, "takes one operand");
+    expect(AS(ANN, "pause", CHANNEL, "--sends", "3", "--reason", "r"), 2,
+           "channel pause takes no limit");
+    expect(AS(ANN, "limit", "idempotnet", "--sends", "3", "--reason", "r"), 1,
+           "no workflow has registered channel idempotnet");
+    expect(LIMIT("--op", "WITHDRAWAL", "--sends", "3", "--reason", "r"), 1,
+           "no workflow has registered channel " CHANNEL " for WITHDRAWAL");
+    expect(LIMIT("--none", "--reason", "r"), 1, "is limited so already, or not at all");
+    expect(AS(SERVICE, "limit", CHANNEL, "--sends", "3", "--reason", "r"), 1, "lacks a right");
+    assert_int_equal(limited(), before);
+}
+
+static void test_limit_and_lift(void **state)
+{
+    json_t *set = json_object(), *document;
+    output *o;
+
+    (void)state;
+    expect_words_of(LIMIT("--sends", "4", "--per-second", "10", "--reason", "the contract"), 0,
+                    "Channel " CHANNEL " sends 4 at a time, 10 a second");
+    expect_words_of(AS(BOB, "ls"), 0, "4 at a time, 10 a second");
+    expect_words_of(AS(BOB, "ls", "--json"), 0, "\"sends\": 4");
+    expect_words_of(AS(BOB, "ls", "--json"), 0, "the contract");
+    expect(LIMIT("--sends", "4", "--per-second", "10", "--reason", "again"), 1,
+           "is limited so already");
+    o = LIMIT("--sends", "5", "--reason", "more", "--json");
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    fields_add(set, document);
+    json_decref(document);
+    output_free(o);
+    fields_expect(set, "channel limit");
+    json_decref(set);
+    expect_words_of(LIMIT("--per-second", "100000", "--reason", "a new one"), 0,
+                    "sends 100000 a second");
+    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--sends", "1000000", "--reason", "of its own"), 0,
+                    "sends 1000000 at a time for " WITHDRAW_OP);
+    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0,
+                    "as much as there is");
+    expect_words_of(AS(BOB, "limit", CHANNEL, "--none", "--reason", "over"), 0,
+                    "as much as there is");
+    expect_words_of(RUN("acts", "--config", operators.config[BOB]), 0, "unlimit");
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM trade_channel_limit "
+                                                      "WHERE sends IS NULL AND per_second IS NULL "
+                                                      "AND account LIKE '%%@%%'"),
+                     2);
 }
 
 static void test_pause_and_resume(void **state)
@@ -155,10 +231,9 @@ static void test_what_others_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_pause_and_resume),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_what_others_say),
+        cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_bad_limits),
+        cmocka_unit_test(test_limit_and_lift), cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_fields),         cmocka_unit_test(test_what_others_say),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));

@@ -641,6 +641,16 @@ const plan_case plan_cases[] = {
     {&sql_channel_decide, "", 3, 20, PLAN_NONE,
      VALUES(channel_decide, .channel = S("bank-0700"), .op_code = OP, .paused = N(1),
             .actor = S("a"), .reason = S("r"))},
+    {&sql_channel_limit, "", 3, 20, PLAN_NONE,
+     VALUES(channel_limit, .channel = S("bank-0700"), .op_code = OP, .sends = N(4),
+            .per_second = N(9), .actor = S("a"), .reason = S("r"))},
+    /* with each beat */
+    {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
+    /* a hundred sessions have permits of the first */
+    {&sql_channel_share, "", 0, 250, PLAN_NONE,
+     VALUES(channel_share, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
+            .used = N(0), .wanted = N(3), .hold_ms = N(1000), .claims = N(2))},
+    {&sql_channel_share_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_read_channel, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_read_resolution, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_write_amount, "", 0, FEW, PLAN_NONE, .values = NULL},

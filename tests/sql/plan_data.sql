@@ -32,6 +32,14 @@ UPDATE trade_channel SET paused = 1, decided_at = @now, reason = 'r', actor = 'a
 WHERE channel <= 'bank-0010';
 INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, account)
 VALUES ('bank-0500', '', 1, @now, 'r', 'a', 'a@h');
+INSERT INTO trade_channel_limit
+    (channel, op_code, sends, per_second, decided_at, reason, actor, account)
+SELECT CONCAT('bank-', LPAD(seq, 4, '0')), 'WITHDRAW', 1000, 1000, @now, 'r', 'a', 'a@h'
+FROM seq_1_to_20;
+INSERT INTO trade_channel_permit (channel, op_code, session_id, permits, wanted, hold_ms)
+SELECT CONCAT('bank-', LPAD(b.seq, 4, '0')), 'WITHDRAW',
+    CONCAT('f0000000-0000-4000-8000-', LPAD(s.seq, 12, '0')), 1, 1, 1000
+FROM seq_1_to_20 b JOIN seq_1_to_100 s;
 
 -- Finished: W1 ... of 20,000 customers, all before the low-water mark.
 INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');

@@ -176,6 +176,20 @@ static const struct right {
             "ROLLBACK; END"},
     {"NNN", "INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, "
             "account) VALUES ('b', 'W', 1, NOW(6), 'r', 'a', 'ann@localhost')"},
+    {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
+    {"NYN",
+     "START TRANSACTION; CALL tl_channel_limit('bank', 'WITHDRAW', 3, NULL, NULL, 'a', 'r'); "
+     "COMMIT"},
+    {"YNN", "CALL tl_channel_share('bank', 'WITHDRAW', UUID(), 0, 1, 1000, 0, @share)"},
+    {"NNN",
+     "INSERT INTO trade_channel_limit (channel, op_code, decided_at, reason, actor, account) "
+     "VALUES ('other', 'WITHDRAW', UTC_TIMESTAMP(6), 'r', 'a', 'a')"},
+    {"NNN", "UPDATE trade_channel_limit SET sends = NULL"},
+    {"NNN", "DELETE FROM trade_channel_limit"},
+    {"NNN", "INSERT INTO trade_channel_permit (channel, op_code, session_id, permits, wanted, "
+            "hold_ms) VALUES ('bank', 'WITHDRAW', UUID(), 1, 1, 1)"},
+    {"NNN", "UPDATE trade_channel_permit SET permits = 0"},
+    {"NNN", "DELETE FROM trade_channel_permit"},
     {"NNN", "UPDATE trade_channel SET paused = 0"},
     {"NNN", "DELETE FROM trade_channel"},
     {"YYY", "SELECT COUNT(*) FROM audit_closing"},

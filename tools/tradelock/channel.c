@@ -1,4 +1,4 @@
-/* tradelock channel: pauses a channel, has it go on, and lists which are paused. */
+/* tradelock channel: pauses a channel, has it go on, limits it, and lists what was decided. */
 #include "command.h"
 
 #include "print.h"
@@ -8,31 +8,66 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_OP = OPTION_OWN, OPTION_REASON, OPTION_ACTOR };
+enum {
+    OPTION_OP = OPTION_OWN,
+    OPTION_REASON,
+    OPTION_ACTOR,
+    OPTION_SENDS,
+    OPTION_RATE,
+    OPTION_NONE
+};
+
+/* What the command line says. */
+struct said {
+    tl_pause pause;
+    tl_limit limit;
+    const char *sends, *per_second; /* NULL: not said */
+    int none;
+};
+
+/* "4 at a time, 10 a second", or NULL. */
+static const char *limit_text(char to[80], int64_t sends, int64_t per_second)
+{
+    char most[32] = "", rate[32] = "";
+
+    if (sends > 0)
+        snprintf(most, sizeof most, "%lld at a time", (long long)sends);
+    if (per_second > 0)
+        snprintf(rate, sizeof rate, "%lld a second", (long long)per_second);
+    snprintf(to, 80, "%s%s%s", most, sends > 0 && per_second > 0 ? ", " : "", rate);
+    return to[0] != '\0' ? to : NULL;
+}
 
 static int add_row(void *context, const tl_pause_row *row)
 {
     struct listing *listing = context;
-    char when[TIME_TEXT];
+    char when[TIME_TEXT], limit[80];
     const char *state = row->paused                                ? "paused"
                         : row->as_whole && row->op_code[0] != '\0' ? "paused as a whole"
                                                                    : "open";
 
     table_add(listing->table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)", state,
-              time_text(when, row->decided_us), row->account, row->reason);
+              time_text(when, row->decided_us), row->account, row->reason,
+              limit_text(limit, row->sends, row->per_second));
     json_array_append_new(
         listing->rows,
-        json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "channel", row->channel, "op_code",
-                  json_text(row->op_code), "paused", row->paused, "as_whole", row->as_whole,
-                  "decided_at", json_time(row->decided_us), "account", json_text(row->account),
-                  "actor", json_text(row->actor), "reason", json_text(row->reason)));
+        json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "channel",
+                  row->channel, "op_code", json_text(row->op_code), "paused", row->paused,
+                  "as_whole", row->as_whole, "decided_at", json_time(row->decided_us), "account",
+                  json_text(row->account), "actor", json_text(row->actor), "reason",
+                  json_text(row->reason), "sends",
+                  row->sends > 0 ? json_integer(row->sends) : json_null(), "per_second",
+                  row->per_second > 0 ? json_integer(row->per_second) : json_null(), "limited_at",
+                  json_time(row->limited_us), "limit_account", json_text(row->limit_account),
+                  "limit_reason", json_text(row->limit_reason)));
     return 0;
 }
 
 static int list(tl_client *client, const struct common *common)
 {
     struct listing listing = {
-        table_new("CHANNEL", "OPERATION", "STATE", "SINCE", "BY", "REASON", NULL), json_array()};
+        table_new("CHANNEL", "OPERATION", "STATE", "SINCE", "BY", "REASON", "LIMIT", NULL),
+        json_array()};
     tl_status status = tl_pause_list(client, add_row, &listing);
 
     return listing_end(&listing, status, common->json, "channels",
@@ -56,36 +91,106 @@ static int decide(tl_client *client, const struct common *common, const tl_pause
     return finish_output(EXIT_DONE);
 }
 
-static int read_options(const struct command *self, struct common *common, tl_pause *pause,
+static int limit(tl_client *client, const struct common *common, const tl_limit *limit)
+{
+    const char *op_code = limit->op_code != NULL ? limit->op_code : "";
+    const tl_status status = tl_channel_limit(client, limit);
+    char text[80];
+
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(
+            json_pack("{s:s, s:o, s:o, s:o}", "channel", limit->channel, "op_code",
+                      json_text(op_code), "sends",
+                      limit->sends > 0 ? json_integer(limit->sends) : json_null(), "per_second",
+                      limit->per_second > 0 ? json_integer(limit->per_second) : json_null()),
+            EXIT_DONE);
+    if (limit_text(text, limit->sends, limit->per_second) == NULL)
+        snprintf(text, sizeof text, "as much as there is");
+    printf(
+        "Channel %s sends %s%s%s within a heartbeat of each process; what was sent before is not "
+        "counted.\n",
+        limit->channel, text, op_code[0] != '\0' ? " for " : "", op_code);
+    return finish_output(EXIT_DONE);
+}
+
+static int read_options(const struct command *self, struct common *common, struct said *said,
                         int argc, char **argv, int *code)
 {
     static const struct option options[] = {{"op", required_argument, NULL, OPTION_OP},
                                             {"reason", required_argument, NULL, OPTION_REASON},
                                             {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            {"sends", required_argument, NULL, OPTION_SENDS},
+                                            {"per-second", required_argument, NULL, OPTION_RATE},
+                                            {"none", no_argument, NULL, OPTION_NONE},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
         if (option == OPTION_OP)
-            pause->op_code = optarg;
+            said->pause.op_code = optarg;
         else if (option == OPTION_REASON)
-            pause->reason = optarg;
+            said->pause.reason = optarg;
+        else if (option == OPTION_SENDS)
+            said->sends = optarg;
+        else if (option == OPTION_RATE)
+            said->per_second = optarg;
+        else if (option == OPTION_NONE)
+            said->none = 1;
         else
-            pause->actor = optarg;
+            said->pause.actor = optarg;
     }
     return option != COMMON_STOP;
 }
 
-/* EXIT_DONE, or EXIT_USAGE with a sentence. */
-static int check(const struct command *self, tl_pause *pause, char **operands, int count)
+static int is(const char *word, char **operands)
 {
-    const int lists = count > 0 && strcmp(operands[0], "ls") == 0;
+    return strcmp(operands[0], word) == 0;
+}
 
-    if (count < 1 ||
-        (!lists && strcmp(operands[0], "pause") != 0 && strcmp(operands[0], "resume") != 0))
-        return usage_error(self, "channel is followed by pause, resume or ls%s%s",
+/* A whole number from 1 on; 0: it is none. */
+static int read_limit(const char *text, int64_t most, int64_t *number)
+{
+    uint64_t read = 0;
+
+    if (text == NULL)
+        return 1;
+    if (!read_number(text, (uint64_t)most, &read) || read == 0)
+        return 0;
+    *number = (int64_t)read;
+    return 1;
+}
+
+/* EXIT_DONE, or EXIT_USAGE with a sentence. */
+static int check_limit(const struct command *self, struct said *said)
+{
+    if (!said->none && said->sends == NULL && said->per_second == NULL)
+        return usage_error(self, "channel limit needs --sends, --per-second or --none");
+    if (said->none && (said->sends != NULL || said->per_second != NULL))
+        return usage_error(self, "--none goes with neither --sends nor --per-second");
+    if (!read_limit(said->sends, TL_LIMIT_SENDS_MAX, &said->limit.sends))
+        return usage_error(self, "--sends %s is no number from 1 to %d", said->sends,
+                           TL_LIMIT_SENDS_MAX);
+    if (!read_limit(said->per_second, TL_LIMIT_PER_SECOND_MAX, &said->limit.per_second))
+        return usage_error(self, "--per-second %s is no number from 1 to %d", said->per_second,
+                           TL_LIMIT_PER_SECOND_MAX);
+    return EXIT_DONE;
+}
+
+/* EXIT_DONE, or EXIT_USAGE with a sentence. */
+static int check(const struct command *self, struct said *said, char **operands, int count)
+{
+    tl_pause *pause = &said->pause;
+    const int lists = count > 0 && is("ls", operands), limits = count > 0 && is("limit", operands);
+    const int says_limit = said->sends != NULL || said->per_second != NULL || said->none;
+
+    if (count < 1 || (!lists && !limits && !is("pause", operands) && !is("resume", operands)))
+        return usage_error(self, "channel is followed by pause, resume, limit or ls%s%s",
                            count > 0 ? ", not " : "", count > 0 ? operands[0] : "");
+    if (!limits && says_limit)
+        return usage_error(self, "channel %s takes no limit", operands[0]);
     if (lists && (count > 1 || pause->op_code != NULL || pause->reason != NULL))
         return usage_error(self, "channel ls takes neither an operand, nor --op or --reason");
     if (lists)
@@ -98,40 +203,58 @@ static int check(const struct command *self, tl_pause *pause, char **operands, i
     if (pause->reason == NULL || pause->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
     pause->channel = operands[1];
-    return EXIT_DONE;
+    said->limit.channel = pause->channel;
+    said->limit.op_code = pause->op_code;
+    said->limit.reason = pause->reason;
+    said->limit.actor = pause->actor;
+    return limits ? check_limit(self, said) : EXIT_DONE;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    tl_pause pause = TL_PAUSE_INIT;
+    struct said said = {.pause = TL_PAUSE_INIT, .limit = TL_LIMIT_INIT};
     struct common common = {0};
     tl_client *client = NULL;
     int code = EXIT_DONE;
 
-    pause.actor = person();
-    if (!read_options(self, &common, &pause, argc, argv, &code))
+    said.pause.actor = person();
+    if (!read_options(self, &common, &said, argc, argv, &code))
         return code;
-    code = check(self, &pause, argv + optind, argc - optind);
+    code = check(self, &said, argv + optind, argc - optind);
     if (code == EXIT_DONE)
         code = open_client(&client, &common, 0);
-    if (code == EXIT_DONE)
-        code = pause.channel == NULL
-                   ? list(client, &common)
-                   : decide(client, &common, &pause, strcmp(argv[optind], "pause") == 0);
+    if (code != EXIT_DONE)
+        return code;
+    if (is("ls", argv + optind))
+        code = list(client, &common);
+    else if (is("limit", argv + optind))
+        code = limit(client, &common, &said.limit);
+    else
+        code = decide(client, &common, &said.pause, is("pause", argv + optind));
     tl_client_close(client);
     return code;
 }
 
 const struct command command_channel = {
     .name = "channel",
-    .summary = "pause a channel, have it go on, list them",
-    .arguments = "pause|resume CHANNEL [--op OP] --reason TEXT [--actor NAME] | ls",
+    .summary = "pause or limit a channel, have it go on, list them",
+    .arguments = "pause|resume CHANNEL [--op OP] --reason TEXT [--actor NAME]\n"
+                 "       tradelock channel limit CHANNEL [--op OP] --sends N --per-second R"
+                 " | --none --reason TEXT\n"
+                 "       tradelock channel ls",
     .text = "While a channel is paused nothing new is sent through it: services are told to try\n"
             "again later before anything is written, and what waits in the retry lane stays as\n"
             "it is.  No attempt is used up, nothing is parked, and all of it goes on after the\n"
             "resume.  Each process obeys after its next heartbeat; what was armed before may\n"
-            "still be sent.  Without --op it is about the channel as a whole.\n",
+            "still be sent.  Without --op it is about the channel as a whole.\n"
+            "\n"
+            "A limit holds for all processes together: no more than N sends are under way at a\n"
+            "time, and no more than R begin in a second.  Whoever asks beyond it is told to try\n"
+            "again later, as for a pause.  It replaces the limit before it; --none lifts that.\n",
     .options = "  --op OP         for this operation alone\n"
+               "  --sends N       limit: so many sends at a time, up to 1000000\n"
+               "  --per-second R  limit: so many sends a second, up to 100000\n"
+               "  --none          limit: none any more\n"
                "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who decided (the login name)\n",
     .run = run,

@@ -76,6 +76,19 @@ TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const
  * some channel is.  No round trip. */
 TL_EXPORT tl_status tl_channel_check(tl_client *client, const char *channel, const char *op_code);
 
+/*
+ * Channels that operators limit (`tradelock channel limit`): at most so many sends at a time and so
+ * many a second, of all processes together, for one operation or all of a channel's.
+ *
+ * A send counts from the ask or the arming until the ending is called, or the handle is freed.  If
+ * there is no room within half a second (at once, for a submitted ask), an ask that would be granted
+ * is answered TL_OVERLOADED, and so is tl_lock_arm(): nothing is written, and no attempt is used up.
+ * What was sent before a process heard of the limit is not counted.
+ */
+
+/* After TL_OVERLOADED: in about how many milliseconds it is worth another try; 0: not known. */
+TL_EXPORT int64_t tl_lock_come_again_ms(const tl_lock *lock);
+
 #ifdef __cplusplus
 }
 #endif

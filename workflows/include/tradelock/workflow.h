@@ -344,7 +344,8 @@ typedef struct tl_answer {
     uint32_t epoch;       /* of the row; 0: there is none */
     tl_proof proof;       /* TL_FAILED: why it is certain */
     int retryable;        /* TL_FAILED: request.reclaim_epoch = epoch may try it anew */
-    int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; 0: not known */
+    int64_t next_look_ms; /* TL_IN_DOUBT, TL_QUEUED: about when; TL_OVERLOADED: in about
+                             how long to try again; 0: not known */
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
     char remark[TL_REMARK_MAX + 1];
@@ -395,8 +396,8 @@ inline tl_answer tl_answer_initial()
  *                       No workflow of this operation is registered.
  *     TL_UNKNOWN        An answer of the server was lost.  Call tl_workflow_settle() with this
  *                       answer, or leave it: the retry lane finds out in any case.
- *     TL_OVERLOADED     Operators have paused the channel (<tradelock/layer.h>), or there is no room
- *                       now.  Nothing was written and nothing sent: try again later.  A trade that
+ *     TL_OVERLOADED     Operators have paused the channel or limit it (<tradelock/layer.h>), or
+ *                       there is no room now.  Nothing was written and nothing sent: try again later.  A trade that
  *                       is there answers as above, also while its channel is paused.
  *     class RETRY       Nothing happened.  The same call may be made again.
  *

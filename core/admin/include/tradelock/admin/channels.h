@@ -1,5 +1,5 @@
 /*
- * admin/channels.h - operators pause a channel, and have it go on.
+ * admin/channels.h - operators pause a channel, have it go on, and limit it.
  *
  * What a pause does, and how soon, stands in <tradelock/layer.h>: nothing new is sent, what is due
  * waits, and nothing is used up.  It is one row of the database that every process reads.
@@ -38,6 +38,27 @@ typedef struct tl_pause {
 TL_EXPORT tl_status tl_channel_pause(tl_client *client, const tl_pause *pause);
 TL_EXPORT tl_status tl_channel_resume(tl_client *client, const tl_pause *pause);
 
+typedef struct tl_limit {
+    unsigned version; /* TL_LIMIT_VERSION */
+    const char *channel;
+    const char *op_code;       /* for this operation alone; NULL or "": for all of them together */
+    int64_t sends, per_second; /* at a time, and in a second; each 0: any number */
+    const char *actor, *reason;
+} tl_limit;
+
+#define TL_LIMIT_VERSION 1u
+#define TL_LIMIT_INIT TL_INITIAL(tl_limit, TL_LIMIT_VERSION)
+#define TL_LIMIT_SENDS_MAX 1000000
+#define TL_LIMIT_PER_SECOND_MAX 100000
+
+/*
+ * Limits what all processes together send through the channel (<tradelock/layer.h>), in place of
+ * what limits just this channel and operation now; with both numbers 0 it lifts that.  A send obeys
+ * the limit of its operation and that of the channel as a whole.  Needs an operator's account.  The
+ * answers are those of tl_channel_pause(); TL_ALREADY_DONE: it is limited so already.
+ */
+TL_EXPORT tl_status tl_channel_limit(tl_client *client, const tl_limit *limit);
+
 typedef struct tl_pause_row {
     const char *channel, *op_code; /* op_code "": the channel as a whole */
     int paused;                    /* by a decision about this row */
@@ -46,6 +67,9 @@ typedef struct tl_pause_row {
     int64_t decided_us;
     const char *reason, *actor, *account;
     int64_t now_us;
+    /* The limit of just this row, each number 0 for none, and its last decision, likewise. */
+    int64_t sends, per_second, limited_us;
+    const char *limit_reason, *limit_actor, *limit_account;
 } tl_pause_row;
 
 typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);
