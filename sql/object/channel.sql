@@ -86,7 +86,7 @@ BEGIN
         TRIM(CONCAT('channel ', name, ' ', op)), why, who, by_log, NULL, NULL, NULL, 0, 'done');
 END;
 
--- A process takes its share of a limited channel.  It commits by itself.
+-- A process takes its share of a limited channel.  It commits by itself, as a purge does.
 --   used     so many sends of this session are under way; it begins no more before the answer
 --   want     so many it could use at a time, of which hold_ms is the longest
 --   claims   so many sends it would begin in the next moment
@@ -120,10 +120,6 @@ BEGIN
         RESIGNAL;
     END;
 
-    IF @@in_transaction THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'a share is taken in a transaction of its own';
-    END IF;
     SET share = '';
     START TRANSACTION;
     SELECT 1, l.sends, l.per_second, l.next_at INTO is_there, most, rate, next

@@ -636,18 +636,19 @@ const plan_case plan_cases[] = {
     {&sql_channel_paused, "", 12, 40, PLAN_KEYS, .values = NULL},
     {&sql_channel_list, "one", 1, FEW, PLAN_KEYS,
      VALUES(channel_list, .from_channel = S("bank-0001"), .to_channel = S("bank-0001"))},
-    {&sql_channel_list, "all", 1001, 1010, PLAN_WALK,
+    /* each with its limit */
+    {&sql_channel_list, "all", 1001, 2 * 1010, PLAN_WALK,
      VALUES(channel_list, .from_channel = S(""), .to_channel = S("~"))},
     {&sql_channel_decide, "", 3, 20, PLAN_NONE,
      VALUES(channel_decide, .channel = S("bank-0700"), .op_code = OP, .paused = N(1),
             .actor = S("a"), .reason = S("r"))},
-    {&sql_channel_limit, "", 3, 20, PLAN_NONE,
+    {&sql_channel_limit, "", 4, 20, PLAN_NONE,
      VALUES(channel_limit, .channel = S("bank-0700"), .op_code = OP, .sends = N(4),
             .per_second = N(9), .actor = S("a"), .reason = S("r"))},
     /* with each beat */
     {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
     /* a hundred sessions have permits of the first */
-    {&sql_channel_share, "", 0, 250, PLAN_NONE,
+    {&sql_channel_share, "", 3, 250, PLAN_NONE,
      VALUES(channel_share, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .used = N(0), .wanted = N(3), .hold_ms = N(1000), .claims = N(2))},
     {&sql_channel_share_result, "", 1, FEW, PLAN_NONE, .values = NULL},

@@ -178,8 +178,9 @@ static const struct right {
             "account) VALUES ('b', 'W', 1, NOW(6), 'r', 'a', 'ann@localhost')"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
     {"NYN",
+     "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; "
      "START TRANSACTION; CALL tl_channel_limit('bank', 'WITHDRAW', 3, NULL, NULL, 'a', 'r'); "
-     "COMMIT"},
+     "ROLLBACK; END"},
     {"YNN", "CALL tl_channel_share('bank', 'WITHDRAW', UUID(), 0, 1, 1000, 0, @share)"},
     {"NNN",
      "INSERT INTO trade_channel_limit (channel, op_code, decided_at, reason, actor, account) "
