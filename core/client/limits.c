@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "client/client.h"
 #include "store/channel.h"
@@ -480,6 +481,11 @@ void limits_release(struct tl_client *client, limit_permit *permit)
 
     if (permit->of[0] == NULL)
         return;
+    /* A handle may outlive its client, and a child has its parent's handles. */
+    if (atomic_load(&client->closed) || client->generation != process_generation()) {
+        memset(permit, 0, sizeof *permit);
+        return;
+    }
     pthread_mutex_lock(&all->mutex);
     release(permit);
     pthread_cond_broadcast(&all->changed);

@@ -572,6 +572,11 @@ CALL(tl_lock_ask_with)
     return (int)tl_lock_ask_with(N(1, have.held), MAY(2, in_transaction), MAY(3, &have), 0);
 }
 
+CALL(tl_lock_come_again_ms)
+{
+    return tl_lock_come_again_ms(N(1, have.held)) == 0 ? NEUTRAL : 0;
+}
+
 CALL(tl_lock_committed)
 {
     return (int)tl_lock_committed(N(1, have.held), TL_COMMIT_OK);
@@ -1132,6 +1137,17 @@ CALL(tl_channel_resume)
         .version = TL_PAUSE_VERSION, .channel = "bank", .actor = "anna", .reason = "test"};
 
     return (int)tl_channel_resume(N(1, have.client), N(2, &it));
+}
+
+CALL(tl_channel_limit)
+{
+    tl_limit it = {.version = TL_LIMIT_VERSION,
+                   .channel = "bank",
+                   .sends = 1,
+                   .actor = "anna",
+                   .reason = "test"};
+
+    return (int)tl_channel_limit(N(1, have.client), N(2, &it));
 }
 
 CALL(tl_channel_add)
@@ -1755,6 +1771,7 @@ static const struct entry {
     FUNCTION(tl_channel_add, 3),
     FUNCTION(tl_channel_check, 3),
     FUNCTION(tl_channel_key, 4),
+    FUNCTION(tl_channel_limit, 2),
     FUNCTION(tl_channel_pause, 2),
     FUNCTION(tl_channel_resume, 2),
     FUNCTION(tl_pause_list, 3),
@@ -1792,6 +1809,7 @@ static const struct entry {
     FUNCTION(tl_lock_ask_book, 2),
     FUNCTION(tl_lock_ask_submit, 3),
     FUNCTION(tl_lock_ask_with, 3),
+    FUNCTION(tl_lock_come_again_ms, 1),
     FUNCTION(tl_lock_committed, 1),
     FUNCTION(tl_lock_finish, 2),
     FUNCTION(tl_lock_finish_book, 3),
