@@ -469,30 +469,33 @@ static void a_trade_that_is_there_answers_as_ever(void **state)
     end_only_permit(held);
 }
 
-/* A lock that was refused, lost or freed has no permit. */
+/* A lock that was refused has no permit, and one that is freed gives it back. */
 static void permits_come_back(void **state)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     const tl_key key = {"TWICE", "C1", OP};
+    tl_lock *held = NULL, *lock = NULL;
 
     (void)state;
     limit_to(OP, 1, 0);
     await_beats();
+    options.max_hold_ms = 60000;
+    assert_status(tl_lock_new(&held, self.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(held, 0), TL_GRANTED); /* it names no channel */
+    options.channel = CHANNEL;
     for (int i = 0; i < 20; i++) {
-        tl_lock *lock = NULL, *other = NULL;
-
-        options.max_hold_ms = 60000;
-        options.channel = i % 2 ? CHANNEL : NULL;
         assert_status(tl_lock_new(&lock, self.client, &key, &options), TL_OK);
-        assert_status(tl_lock_ask(lock, 0), i == 0 ? TL_GRANTED : TL_BUSY);
-        options.channel = CHANNEL;
-        assert_status(tl_lock_new(&other, self.client, &key, &options), TL_OK);
-        assert_status(tl_lock_ask(other, 0), TL_BUSY);
-        if (i > 0)
-            tl_lock_free(lock);
-        tl_lock_free(other);
+        assert_status(tl_lock_ask(lock, 0), TL_BUSY);
+        if (i % 2)
+            assert_status(tl_lock_ask(lock, 50), TL_BUSY);
+        tl_lock_free(lock);
     }
     expect_one("NEW", TL_SUCCEEDED);
+    take_only_permit(&lock, "LEFT");
+    expect_one("OTHER", TL_OVERLOADED);
+    tl_lock_free(lock);
+    expect_one("OTHER", TL_SUCCEEDED);
+    tl_lock_free(held);
 }
 
 static uint64_t statements(void)
