@@ -522,9 +522,14 @@ void limits_keep(struct tl_client *client)
 void limits_leave(struct tl_client *client)
 {
     channel_limits *all = &client->limits;
+    const int64_t until_ms = clock_boottime_ms() + client->config.beat_ms;
 
     pthread_mutex_lock(&all->mutex);
-    for (struct channel_limit *one = all->list; one != NULL; one = one->next)
+    for (struct channel_limit *one = all->list; one != NULL; one = one->next) {
+        /* The round that is under way may be taking a share. */
+        while (one->asks && clock_boottime_ms() < until_ms)
+            wait_for_change(all, until_ms);
         give_back(client, one, 0);
+    }
     pthread_mutex_unlock(&all->mutex);
 }

@@ -98,9 +98,10 @@ END;
 -- commit.  The other sessions' permits count until their session was ended and their longest send
 -- is over; a process that was killed is found dead by others, and what it sent may still be at the
 -- channel.  A lost answer is taken as "no more than used": the row may have more, never less, since
--- used was told by whoever began no more.  A session that has more than its part while another one
--- goes short keeps its part.  The sessions are read without a lock, so no heartbeat waits.
--- A next moment that is further away than anybody gives away was told by another clock.
+-- used was told by whoever began no more.  Each session that wants some has its part before another
+-- one has more; if there are fewer permits than sessions, they take turns.  The sessions are read
+-- without a lock, so no heartbeat waits.  A next moment that is further away than anybody gives away
+-- was told by another clock.
 CREATE OR REPLACE PROCEDURE tl_channel_share(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -110,7 +111,7 @@ CREATE OR REPLACE PROCEDURE tl_channel_share(
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE is_there TINYINT DEFAULT 0;
-    DECLARE most, rate, had, goal, taken, short, takers INT UNSIGNED DEFAULT NULL;
+    DECLARE most, rate, had, goal, taken, short, takers, part INT UNSIGNED DEFAULT NULL;
     DECLARE next, now_at DATETIME(6);
     DECLARE interval_us, ahead_us BIGINT DEFAULT 0;
     DECLARE given BIGINT DEFAULT 0;
@@ -126,9 +127,16 @@ BEGIN
         FROM trade_channel_limit l WHERE l.channel = name AND l.op_code = op FOR UPDATE;
     SET now_at = SYSDATE(6);
     IF is_there AND most IS NOT NULL THEN
-        SELECT COALESCE(SUM(p.permits), 0), COALESCE(SUM(p.wanted > p.permits), 0),
-                COALESCE(SUM(p.wanted > 0), 0)
-            INTO taken, short, takers
+        SELECT COALESCE(SUM(p.wanted > p.permits), 0), COALESCE(SUM(p.wanted > 0), 0)
+            INTO short, takers
+            FROM trade_channel_permit p FORCE INDEX (PRIMARY)
+            LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
+            WHERE p.channel = name AND p.op_code = op AND p.session_id <> own
+                AND s.session_id IS NOT NULL AND (s.ended_at IS NULL
+                    OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND >= now_at);
+        SET part = most DIV (takers + 1);
+        SELECT COALESCE(SUM(GREATEST(p.permits, LEAST(p.wanted, part))), 0)
+            INTO taken
             FROM trade_channel_permit p FORCE INDEX (PRIMARY)
             LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
             WHERE p.channel = name AND p.op_code = op AND p.session_id <> own
@@ -137,8 +145,8 @@ BEGIN
         SET had = COALESCE((SELECT p.permits FROM trade_channel_permit p
             WHERE p.channel = name AND p.op_code = op AND p.session_id = own), 0);
         SET goal = IF(taken < most, LEAST(want, most - taken), 0);
-        IF had > 0 AND short > 0 THEN
-            SET goal = LEAST(goal, most DIV (takers + 1));
+        IF part = 0 AND had > 0 AND short > 0 THEN
+            SET goal = 0;
         END IF;
         IF want = 0 AND used = 0 THEN
             DELETE FROM trade_channel_permit

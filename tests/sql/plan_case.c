@@ -648,7 +648,7 @@ const plan_case plan_cases[] = {
     /* with each beat */
     {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
     /* a hundred sessions have permits of the first */
-    {&sql_channel_share, "", 3, 250, PLAN_NONE,
+    {&sql_channel_share, "", 4, 450, PLAN_NONE,
      VALUES(channel_share, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .used = N(0), .wanted = N(3), .hold_ms = N(1000), .claims = N(2))},
     {&sql_channel_share_result, "", 1, FEW, PLAN_NONE, .values = NULL},
