@@ -239,8 +239,9 @@ const struct command command_channel = {
     .name = "channel",
     .summary = "pause or limit a channel, have it go on, list them",
     .arguments = "pause|resume CHANNEL [--op OP] --reason TEXT [--actor NAME]\n"
-                 "       tradelock channel limit CHANNEL [--op OP] --sends N --per-second R"
-                 " | --none --reason TEXT\n"
+                 "       tradelock channel limit CHANNEL [--op OP] --sends N --per-second R "
+                 "--reason TEXT\n"
+                 "       tradelock channel limit CHANNEL [--op OP] --none --reason TEXT\n"
                  "       tradelock channel ls",
     .text = "While a channel is paused nothing new is sent through it: services are told to try\n"
             "again later before anything is written, and what waits in the retry lane stays as\n"
