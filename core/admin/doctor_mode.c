@@ -195,6 +195,9 @@ static void judge_hosts(doctor *d)
         doctor_tell(d, TL_FINDING_UNSAFE, "one writer", "two",
                     "two hosts of the list take writes, and neither was accepted after the other: "
                     "nothing is granted on either; make one unreachable and accept the other anew");
+    else if (is == DB_SERVER_WHOLE && atomic_load(&db_server_of(d->connection)->takes_no_writes))
+        doctor_tell(d, TL_FINDING_UNSAFE, "one writer", "none",
+                    "the host that was accepted is read-only: nothing is granted");
     else if (is == DB_SERVER_WHOLE)
         doctor_tell(d, TL_FINDING_OK, "one writer", "this server",
                     "of the hosts of the list that answer one was accepted, and takes writes");

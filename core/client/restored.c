@@ -29,7 +29,9 @@ struct met_server {
     /* Under the mutex. */
     restored_term term;
     int may_lack;
-    int is_accepted;      /* by its own record, whatever this process knows to be missing there */
+    int is_accepted; /* by its own record, whatever this process knows to be missing there */
+    int is_rival;    /* it took writes beside another one, under rival_term */
+    restored_term rival_term;
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
@@ -145,17 +147,39 @@ static int takes_writes(const struct met_server *one)
     return !atomic_load(&one->server.takes_no_writes);
 }
 
-/* Whether one that may grant is met beside another one that other processes may believe in.  A beat
- * of ours that only one of them has decides nothing: it was sent to the one that was taken first.
- * Needs: all->mutex held. */
-static int has_rival(const restored_servers *all, const struct met_server *one)
+static int is_same(restored_term a, restored_term b)
 {
-    if (!all->has_list || !takes_writes(one))
-        return 0;
-    for (const struct met_server *other = all->met; other != NULL; other = other->next)
-        if (other != one && other->is_accepted && takes_writes(other) && !is_left(all, other))
-            return 1;
-    return 0;
+    return a.number == b.number && a.accepted_us == b.accepted_us;
+}
+
+static int may_rival(const restored_servers *all, const struct met_server *one)
+{
+    return one->is_accepted && takes_writes(one) && !is_left(all, one);
+}
+
+/* Of those that may grant each may be the one that other processes believe in.  A beat of ours that
+ * only one of them has decides nothing: it was sent to the one that was taken first.  And what was
+ * paid on one of them is not forgotten when that one stops taking writes: both stay rivals until
+ * one is accepted anew.  Needs: all->mutex held. */
+static void note_rivals(restored_servers *all)
+{
+    struct met_server *first = NULL;
+
+    for (struct met_server *one = all->has_list ? all->met : NULL; one != NULL; one = one->next) {
+        if (!may_rival(all, one))
+            continue;
+        if (first != NULL) {
+            first->is_rival = one->is_rival = 1;
+            first->rival_term = first->term;
+            one->rival_term = one->term;
+        }
+        first = one;
+    }
+}
+
+static int has_rival(const struct met_server *one)
+{
+    return one->is_rival && is_same(one->term, one->rival_term);
 }
 
 /* Needs: all->mutex held. */
@@ -164,7 +188,7 @@ static db_server_state what_it_is(const restored_servers *all, const struct met_
     if (is_left(all, one))
         return DB_SERVER_LEFT;
     if (!one->may_lack)
-        return has_rival(all, one) ? DB_SERVER_RIVAL : DB_SERVER_WHOLE;
+        return has_rival(one) ? DB_SERVER_RIVAL : DB_SERVER_WHOLE;
     return !takes_writes(one) ? DB_SERVER_REPLICA : DB_SERVER_MAY_LACK;
 }
 
@@ -172,12 +196,14 @@ static db_server_state what_it_is(const restored_servers *all, const struct met_
 static void judge_all(restored_servers *all, struct met_server *looked)
 {
     const db_server_state here = what_it_is(all, looked);
+    /* Of a list one that is read-only is no reason to leave the others. */
+    const int is_writer = here == DB_SERVER_WHOLE && (takes_writes(looked) || !all->has_list);
 
     atomic_store(&looked->server.state, here);
     for (struct met_server *one = all->met; one != NULL; one = one->next) {
         db_server_state state = what_it_is(all, one);
 
-        if (state != DB_SERVER_WHOLE && here == DB_SERVER_WHOLE)
+        if (state != DB_SERVER_WHOLE && is_writer)
             state = state == DB_SERVER_LEFT ? state : DB_SERVER_STALE;
         if (one != looked)
             atomic_store(&one->server.state, state);
@@ -320,8 +346,12 @@ static db_server_state take(const struct look *l, int may_lack)
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
+        note_rivals(all);
         is = what_it_is(all, here);
-        if (is == DB_SERVER_WHOLE || (is != DB_SERVER_LEFT && !l->compares))
+        /* A host that is only looked at may have been accepted earlier than the one in use. */
+        if (l->compares ? is == DB_SERVER_WHOLE &&
+                              here->term.accepted_us > atomic_load(&l->client->accepted_us)
+                        : is != DB_SERVER_LEFT)
             atomic_store(&l->client->accepted_us, here->term.accepted_us);
     }
     judge_all(all, here);
@@ -353,7 +383,7 @@ static void tell(const struct look *l, db_server_state is)
     log_line(&l->client->logger, TL_ALARM, NULL, 0,
              is == DB_SERVER_RIVAL
                  ? "two hosts of the list take writes, and neither was accepted after the other: "
-                   "nothing is granted on either before one is accepted anew or read-only"
+                   "nothing is granted on either before one is accepted anew"
              : is == DB_SERVER_LEFT
                  ? "this server is of an earlier term than one that was accepted: it is not used"
                  : "this server is not the one that was accepted, or was restored: nothing is "
@@ -364,6 +394,7 @@ static void tell(const struct look *l, db_server_state is)
  * the witness says, nobody else knows, nor which servers this process met. */
 static tl_status judge(const struct look *l)
 {
+    const restored_servers *all = &l->client->servers;
     char why[160] = "it is another server than the one that was accepted";
     const int is_restored = db_get_int(l->seen, 0, RESTORED_NOW) != 0;
     const int is_on_record = db_get_int(l->seen, 0, RESTORED_ON_RECORD) != 0;
@@ -386,7 +417,9 @@ static tl_status judge(const struct look *l)
         status = write_down(l, why);
         if (status == TL_OK)
             dismiss_witness(l);
-    } else if (is != DB_SERVER_WHOLE && !is_on_record) {
+    } else if (is != DB_SERVER_WHOLE && !is_on_record && (is == DB_SERVER_LEFT || !all->has_list)) {
+        /* Of a list every process sees by itself which one was accepted; and one that could not
+         * connect to that for a moment stops nobody: on a Galera node "found" would reach all. */
         (void)write_down(l, why);
     }
     if (status == TL_OK && is == DB_SERVER_LEFT)

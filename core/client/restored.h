@@ -20,7 +20,7 @@
  *   rival     One of a list of hosts was accepted and takes writes, and so does another one that
  *             this process has met, and neither is of an earlier term: two were promoted, or a
  *             backup was accepted beside the server.  Neither grants, before one is accepted anew or
- *             seen read-only.
+ *             by another number and moment.
  *   whole     Else.  It grants.
  *
  * Both have to be lower, so that neither a clock nor a backup alone makes a server an earlier one.

@@ -34,7 +34,8 @@ static int is_ipv6(const char *text)
     return inet_pton(AF_INET6, text, &address) == 1;
 }
 
-/* Takes the port off: "a:3307", "[::1]:3307", "[::1]".  A path and a bare IPv6 address have none. */
+/* Takes the port off: "a:3307", "[::1]:3307", "[::1]".  A path and a bare IPv6 address have
+ * none. */
 static tl_status split_port(db_host *host, const char *list)
 {
     char *colon = NULL, *end;

@@ -77,7 +77,7 @@ static char *status_of(MYSQL *sql, const char *column)
     fields = mysql_fetch_fields(result);
     row = mysql_fetch_row(result);
     for (unsigned i = 0; row != NULL && i < mysql_num_fields(result); i++)
-        if (strcmp(fields[i].name, column) == 0 && row[i] != NULL)
+        if (found == NULL && strcmp(fields[i].name, column) == 0 && row[i] != NULL)
             found = strdup(row[i]);
     mysql_free_result(result);
     return found;
