@@ -317,6 +317,8 @@ static tl_status finish(compensation *c, const resolver_action *action)
  * While its channel is paused nobody claims the trade, so it may be due at once. */
 static tl_status put_back_unarmed(compensation *c, tl_status status)
 {
+    /* What its channel's limit puts off is no attempt, and waits as after the first one. */
+    const uint32_t attempts = status == TL_OVERLOADED ? 0 : c->facts.attempts;
     int is_paused;
 
     if (status == TL_LOST || tl_status_class(status) == TL_CLASS_UNKNOWN)
@@ -324,7 +326,7 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
     is_paused = workflow_check_paused(c->of) != TL_OK;
     ending_put_back(&c->ending, TL_OUTCOME_UNKNOWN,
                     is_paused ? 0
-                              : schedule_next_ms(&c->of->given.policy, c->facts.attempts,
+                              : schedule_next_ms(&c->of->given.policy, attempts,
                                                  tl_lock_come_again_ms(c->lock)));
     c->ending.findings.not_counted = status == TL_ASK_CHANNEL || status == TL_OVERLOADED;
     return ending_run(&c->ending);

@@ -215,7 +215,7 @@ static tl_status ask_database(struct tl_client *client, const store_share *wante
 }
 
 /* Needs: the mutex held. */
-static void take_shared(struct channel_limit *one, const struct shared *shared)
+static void take_shared(struct channel_limit *one, const struct shared *shared, uint64_t claims)
 {
     if (!shared->is_limited) {
         /* Lifted since: what was read last goes until the next look. */
@@ -226,7 +226,8 @@ static void take_shared(struct channel_limit *one, const struct shared *shared)
         return;
     }
     one->may = shared->may;
-    if (shared->interval_us == 0)
+    /* Who claimed no moments keeps those that it has. */
+    if (shared->interval_us == 0 || claims == 0)
         return;
     /* Counted from the answer, which is later than the moment that the server means. */
     one->slot_us = clock_boottime_us() + shared->ahead_us;
@@ -258,16 +259,19 @@ static tl_status take_share(struct tl_client *client, struct channel_limit *one,
     memcpy(session_id, one->session_id, sizeof session_id);
     one->asks = 1;
     one->may = one->used;
-    one->has_row = one->sends > 0 && (wanted > 0 || one->used > 0);
+    one->has_row |= one->sends > 0;
     pthread_mutex_unlock(&all->mutex);
     status = ask_database(client, &share, &shared);
     pthread_mutex_lock(&all->mutex);
     one->asks = 0;
     if (era == one->era) {
         if (status == TL_OK)
-            take_shared(one, &shared);
-        else
-            one->has_row = 1;
+            take_shared(one, &shared, claims);
+        if (status == TL_OK && share.wanted == 0 && share.used == 0)
+            one->has_row = 0;
+        /* The row knows of no such hold yet. */
+        if (one->hold_ms > share.hold_ms)
+            one->may = one->used;
     }
     /* Others were at it for longer than a statement waits: nothing was free, and nothing done. */
     if (status == TL_TRY_AGAIN)
@@ -415,6 +419,13 @@ static void release(limit_permit *permit)
     }
 }
 
+/* A send without a permit would be one too many under the session that begins next. */
+static tl_status session_is_over(void)
+{
+    return error_set(TL_SESSION_LOST, "the session ended while the channel's limit was asked for: "
+                                      "nothing was written");
+}
+
 /* What the permit then holds is released by whoever asked, whatever the answer.  *at_us: the send
  * begins no earlier.  Needs: the mutex held. */
 static tl_status take_one(struct tl_client *client, struct channel_limit *one, const limit_ask *ask,
@@ -424,10 +435,12 @@ static tl_status take_one(struct tl_client *client, struct channel_limit *one, c
     int64_t own_us = 0;
     tl_status status;
 
-    /* Nothing is granted or armed under such a life.  Under the mutex: another life begins only when
-     * this one is over, so nobody has that one's share before. */
-    if (one == NULL || (one->sends == 0 && one->per_second == 0) || life_is_over(ask->life))
+    if (one == NULL || (one->sends == 0 && one->per_second == 0))
         return TL_OK;
+    /* Under the mutex: another life begins only when this one is over, so nobody has that one's
+     * share before. */
+    if (life_is_over(ask->life))
+        return session_is_over();
     see_session(one, ask->life);
     if (one->hold_ms < ask->max_hold_ms) {
         /* The database is to know it before such a send begins. */
@@ -438,7 +451,7 @@ static tl_status take_one(struct tl_client *client, struct channel_limit *one, c
     if (status != TL_OK)
         return status;
     if (strcmp(one->session_id, life_session_id(ask->life)) != 0)
-        return TL_OK; /* the life ended meanwhile */
+        return session_is_over();
     one->used++;
     if (one->peak < one->used)
         one->peak = one->used;
@@ -462,13 +475,18 @@ tl_status limits_take(struct tl_client *client, const limit_ask *ask, limit_perm
     if (!atomic_load_explicit(&all->any, memory_order_relaxed) || permit->of[0] != NULL)
         return TL_OK;
     pthread_mutex_lock(&all->mutex);
-    /* Always in this order, so that no two sends wait for each other's. */
-    status = take_one(client, find(all, ask->channel, ""), ask, until_ms, permit, &at_us, again_ms);
+    /* Always in this order, so that no two sends wait for each other's; and what is left to an
+     * operation keeps nothing of the others' while it waits. */
+    status = take_one(client, find(all, ask->channel, ask->op_code), ask, until_ms, permit, &at_us,
+                      again_ms);
     if (status == TL_OK)
-        status = take_one(client, find(all, ask->channel, ask->op_code), ask, until_ms, permit,
-                          &at_us, again_ms);
+        status =
+            take_one(client, find(all, ask->channel, ""), ask, until_ms, permit, &at_us, again_ms);
     if (status != TL_OK)
         release(permit);
+    /* Also where no connection was free, and where the moment has come meanwhile. */
+    if (status == TL_OVERLOADED && *again_ms <= 0)
+        *again_ms = AGAIN_MS;
     pthread_mutex_unlock(&all->mutex);
     if (status == TL_OK && at_us > clock_boottime_us())
         clock_sleep_until_ms(at_us / 1000 + 1);

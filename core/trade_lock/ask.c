@@ -276,11 +276,12 @@ tl_status ask_over(tl_lock *lock, tl_status status)
 
     if (status == TL_GRANTED || status == TL_UNKNOWN)
         return error_over(status);
-    limits_release(lock->base.client, &lock->permit); /* nothing is sent */
-    /* "Nothing happened" is true of this try, but not known of the one before. */
+    /* "Nothing happened" is true of this try, but not known of the one before, which keeps its
+     * permit. */
     if (lock->base.state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
+    limits_release(lock->base.client, &lock->permit); /* nothing is sent */
     handle_become(&lock->base, LOCK_NEW);
     /* A restore may have been noticed meanwhile, by a new connection or during the wait.  What the
      * row says may then be older than what was lost. */

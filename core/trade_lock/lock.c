@@ -335,10 +335,13 @@ tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
                            .max_hold_ms = max_hold_ms,
                            /* A submitted call shares its thread. */
                            .wait_ms = atomic_load(&lock->submitted) ? 0 : PERMIT_WAIT_MS};
+    tl_status status;
 
     if (lock->permit.of[0] == NULL)
         lock->permit_life = own;
-    return limits_take(lock->base.client, &ask, &lock->permit, &lock->come_again_ms);
+    status = limits_take(lock->base.client, &ask, &lock->permit, &lock->come_again_ms);
+    /* A handle's life never begins anew, and its next step says that it is over. */
+    return status == TL_SESSION_LOST && lock->base.state != LOCK_NEW ? TL_OK : status;
 }
 
 int64_t tl_lock_come_again_ms(const tl_lock *lock)

@@ -127,7 +127,8 @@ BEGIN
         FROM trade_channel_limit l WHERE l.channel = name AND l.op_code = op FOR UPDATE;
     SET now_at = SYSDATE(6);
     IF is_there AND most IS NOT NULL THEN
-        SELECT COALESCE(SUM(p.wanted > p.permits), 0), COALESCE(SUM(p.wanted > 0), 0)
+        SELECT COALESCE(SUM(s.ended_at IS NULL AND p.wanted > p.permits), 0),
+            COALESCE(SUM(s.ended_at IS NULL AND p.wanted > 0), 0)
             INTO short, takers
             FROM trade_channel_permit p FORCE INDEX (PRIMARY)
             LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
@@ -135,7 +136,8 @@ BEGIN
                 AND s.session_id IS NOT NULL AND (s.ended_at IS NULL
                     OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND >= now_at);
         SET part = most DIV (takers + 1);
-        SELECT COALESCE(SUM(GREATEST(p.permits, LEAST(p.wanted, part))), 0)
+        SELECT COALESCE(SUM(GREATEST(p.permits,
+                IF(s.ended_at IS NULL, LEAST(p.wanted, part), 0))), 0)
             INTO taken
             FROM trade_channel_permit p FORCE INDEX (PRIMARY)
             LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
@@ -148,10 +150,7 @@ BEGIN
         IF part = 0 AND had > 0 AND short > 0 THEN
             SET goal = 0;
         END IF;
-        IF want = 0 AND used = 0 THEN
-            DELETE FROM trade_channel_permit
-            WHERE channel = name AND op_code = op AND session_id = own;
-        ELSE
+        IF want > 0 OR used > 0 THEN
             INSERT INTO trade_channel_permit
                 (channel, op_code, session_id, permits, wanted, hold_ms)
                 VALUES (name, op, own, GREATEST(goal, used), want, hold)
@@ -159,9 +158,14 @@ BEGIN
                 hold_ms = GREATEST(hold_ms, hold);
         END IF;
     END IF;
+    -- Also where the limit was lifted: what is left would count as soon as there is another one.
+    IF want = 0 AND used = 0 THEN
+        DELETE FROM trade_channel_permit
+        WHERE channel = name AND op_code = op AND session_id = own;
+    END IF;
     IF is_there AND rate IS NOT NULL THEN
         SET interval_us = CEIL(1000000 / rate);
-        IF COALESCE(next < now_at OR next > now_at + INTERVAL 60 SECOND, 1) THEN
+        IF COALESCE(next < now_at OR next > now_at + INTERVAL 2 SECOND, 1) THEN
             SET next = now_at;
         END IF;
         SET ahead_us = TIMESTAMPDIFF(MICROSECOND, now_at, next);

@@ -399,6 +399,23 @@ static void end_only_permit(tl_lock *held)
     tl_lock_free(held);
 }
 
+/* What this process had is forgotten with the limit: another one later begins with all of it. */
+static void a_limit_that_is_lifted_and_set_again(void **state)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    (void)state;
+    limit_to(OP, 1, 0);
+    await_beats();
+    expect_one("FIRST", TL_SUCCEEDED);
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit"), 1);
+    limit_to(OP, 0, 0);
+    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit") > 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(10000);
+    }
+}
+
 /* The limit is full: what is due is claimed, not sent, and has used up no attempt. */
 static void the_retry_lane_obeys(void **state)
 {
@@ -562,6 +579,7 @@ int main(int argc, char **argv)
         IN_HOUSE(both_at_once),
         cmocka_unit_test_setup_teardown(what_a_dead_process_had_comes_free, open_mortal,
                                         close_house),
+        IN_HOUSE(a_limit_that_is_lifted_and_set_again),
         IN_HOUSE(the_retry_lane_obeys),
         IN_HOUSE(a_trade_that_is_there_answers_as_ever),
         IN_HOUSE(permits_come_back),
