@@ -477,6 +477,8 @@ void test_moved()
     EXPECT(answer.status() == TL_WRONG_STATE && !answer.paid() && !answer.not_paid());
     EXPECT(answer.result().empty() && answer->view == nullptr && answer.message()[0] == '\0');
     EXPECT(workflows.settle(answer) == TL_WRONG_STATE && workflows.settle(moved) == TL_WRONG_STATE);
+    /* There was nothing to settle: it is paid as before. */
+    EXPECT(moved.paid() && !moved.not_paid() && moved.status() == TL_SUCCEEDED);
     answer = pay(workflows, other, "MOVED");
     EXPECT(answer.status() == TL_SUCCEEDED);
 

@@ -628,8 +628,11 @@ class workflows
     {
         if (!lost.state_)
             return TL_WRONG_STATE;
-        lost.status_ = lost.state_->take(tl_workflow_settle(get(), &lost.state_->answer));
-        return lost.status_;
+        const tl_status told = lost.state_->take(tl_workflow_settle(get(), &lost.state_->answer));
+
+        /* What is known of the payment stays where there was nothing to settle. */
+        lost.status_ = lost.state_->answer.status;
+        return told;
     }
 
   private:
