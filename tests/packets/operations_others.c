@@ -473,6 +473,8 @@ static tl_status call_looks(scene *s)
     if (status == TL_OK)
         status = tl_show(s->far, &key, TL_LANE_SYNC, each_view, NULL);
     if (status == TL_OK)
+        status = tl_show_many(s->far, &key, 1, each_view, NULL);
+    if (status == TL_OK)
         status =
             tl_show_as_of(s->far, &key, TL_LANE_SYNC, INT64_C(4000000000000000), each_view, NULL);
     if (status == TL_OK)
@@ -818,9 +820,16 @@ static tl_status call_pause(scene *s)
 {
     tl_pause pause = {
         .version = TL_PAUSE_VERSION, .channel = s->cust, .actor = "anna", .reason = "test"};
+    tl_limit limit = {.version = TL_LIMIT_VERSION,
+                      .channel = s->cust,
+                      .sends = 5,
+                      .actor = "anna",
+                      .reason = "test"};
     tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW");
 
     if (status == TL_OK)
+        status = tl_channel_limit(s->far, &limit);
+    if (status == TL_OK || status == TL_ALREADY_DONE)
         status = tl_channel_pause(s->far, &pause);
     if (status == TL_OK || status == TL_ALREADY_DONE)
         status = tl_channel_resume(s->far, &pause);

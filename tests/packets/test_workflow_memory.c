@@ -404,6 +404,75 @@ static void test_trying_anew(void **state)
     report("trying anew", &figures, 0);
 }
 
+/* ----------------------------------------------------------------- questions -- */
+
+static int count_trade(void *context, const tl_trade *trade)
+{
+    (void)trade;
+    ++*(int *)context;
+    return 0;
+}
+
+/* The first that is not answered ends it. */
+static tl_status ask_questions(tl_workflows *workflows, int *listed)
+{
+    const tl_key key = {s.serial, s.cust, "WITHDRAW"};
+    tl_trades which = TL_TRADES_INIT;
+    tl_batch_total total = TL_BATCH_TOTAL_INIT;
+    tl_trade trade = TL_TRADE_INIT;
+    char next[TL_TRADES_NEXT];
+    tl_status status = tl_workflow_look(workflows, &key, &trade);
+
+    which.cust_no = s.cust;
+    if (status == TL_SUCCEEDED)
+        status = tl_workflow_await(workflows, &key, 0, &trade);
+    if (status == TL_SUCCEEDED)
+        status = tl_workflow_list(workflows, &which, count_trade, listed, next);
+    if (status == TL_OK)
+        status = tl_workflow_batch(workflows, s.cust, &total, NULL, NULL);
+    CHECK(status != TL_OK || (total.trades == 1 && total.complete), "%d trades", (int)total.trades);
+    return status;
+}
+
+/* Not enough memory to look is not "there is no such trade". */
+static void test_questions(void **state)
+{
+    struct figures figures = {0};
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_request request;
+    tl_workflows *workflows;
+    int failed = 1;
+
+    (void)state;
+    begin(0, 0);
+    channel.answer = TL_EXECUTE_SUCCEEDED;
+    channel.pays = 1;
+    workflows = channel_registry(s.far);
+    request = request_of(0);
+    request.batch = s.cust;
+    CHECK(tl_workflow_run(workflows, &request, &answer) == TL_SUCCEEDED, "no payment");
+    tl_answer_clear(&answer);
+    for (number = 1; number < ALLOCATIONS_MAX && failed; number++) {
+        tl_status status;
+        int listed = 0;
+
+        fail_allocation(number);
+        status = ask_questions(workflows, &listed);
+        failed = fault_allocations() >= number;
+        fail_allocation(0);
+        /* UNREACHABLE: the answer was there, and nothing to keep it in. */
+        CHECK(status == TL_OK || (failed && (status == TL_NO_MEMORY || status == TL_UNREACHABLE)),
+              "%s", tl_status_name(status));
+        CHECK(status != TL_OK || listed == 1, "%d were listed", listed);
+        if (failed)
+            count(&figures, status, TL_OK);
+    }
+    tl_workflows_free(workflows);
+    end_client();
+    check_books();
+    report("questions", &figures, 0);
+}
+
 /* ------------------------------------------------------------------ settling -- */
 
 static unsigned lost_packet; /* counted from a callback */
@@ -617,6 +686,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_decline),          cmocka_unit_test(test_a_lost_answer),
         cmocka_unit_test(test_trying_anew),        cmocka_unit_test(test_settling_an_ask),
         cmocka_unit_test(test_settling_an_ending), cmocka_unit_test(test_the_worker),
+        cmocka_unit_test(test_questions),
     };
 
     channel.declared = argc > 1 && strcmp(argv[1], "declared") == 0;
