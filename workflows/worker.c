@@ -584,18 +584,21 @@ static void wait_for_room(tl_worker *worker, unsigned begin)
     give_back_stuck(worker);
 }
 
-/* One round of claiming; *wait_ms: how long there is nothing to do. */
-static tl_status claim_round(tl_worker *worker, int64_t *wait_ms)
+/* One round of claiming; *wait_ms: how long there is nothing to do.  *is_round: it was one; it is
+ * none while there is no room, so that threads which all hang are heard of. */
+static tl_status claim_round(tl_worker *worker, int64_t *wait_ms, int *is_round)
 {
     const unsigned begin = begin_of(worker);
     size_t claimed = 0;
     tl_status status;
 
     *wait_ms = 0;
+    *is_round = 0;
     if (flying(worker) > begin) {
         wait_for_room(worker, begin);
         return TL_OK;
     }
+    *is_round = 1;
     status = serve_suspects(worker, &claimed);
     if (status != TL_OK || is_stopping(worker))
         return status;
@@ -642,11 +645,11 @@ static void pause_after(tl_worker *worker, tl_status status)
     sleep_unless_stopped(worker, delay_ms);
 }
 
-static void note_round(tl_worker *worker, tl_status status)
+static void note_round(tl_worker *worker, tl_status status, int is_round)
 {
     pthread_mutex_lock(&worker->mutex);
     worker->claims_fail = status != TL_OK;
-    if (status == TL_OK)
+    if (status == TL_OK && is_round)
         worker->round_ms = schedule_now_ms();
     pthread_mutex_unlock(&worker->mutex);
 }
@@ -655,9 +658,10 @@ static tl_status claim_until_stopped(tl_worker *worker)
 {
     while (!is_stopping(worker)) {
         int64_t wait_ms = 0;
-        tl_status status = claim_round(worker, &wait_ms);
+        int is_round;
+        tl_status status = claim_round(worker, &wait_ms, &is_round);
 
-        note_round(worker, status);
+        note_round(worker, status, is_round);
         if (status == TL_WRONG_PROCESS)
             return status;
         if (status != TL_OK) {

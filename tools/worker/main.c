@@ -295,8 +295,9 @@ static tl_status tell_health(void *context)
                           : tl_error_report(TL_WRONG_STATE, "the worker has not begun");
 }
 
-/* The worker on a host that is open. */
-static tl_status begin(struct running *r, const settings *s)
+/* The worker on a host that is open.  Metrics that cannot be served keep a first one from beginning;
+ * with settings that were read anew it works without, since nobody would do its work. */
+static tl_status begin(struct running *r, const settings *s, int is_first)
 {
     char problem[512];
     tl_status status;
@@ -305,8 +306,12 @@ static tl_status begin(struct running *r, const settings *s)
     r->worker = NULL;
     atomic_store(&r->healthy, NULL);
     if (metrics_server_open(&r->metrics, r->here.client, tell_health, r, problem, sizeof problem) !=
-        0)
-        return told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
+        0) {
+        (void)told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
+        if (is_first)
+            return TL_BAD_CONFIG;
+        r->metrics = NULL;
+    }
     status = tl_worker_start(&r->worker, r->here.workflows, &s->worker);
     if (status == TL_OK)
         puts("ready");
@@ -331,20 +336,24 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
-/* Finishes what it holds, and takes nothing new.  `last`: a signal ends it sooner.  Else others wait
- * to be heard afterwards. */
-static tl_status drain(struct running *r, const sigset_t *signals, int last)
+/* Finishes what it holds, and takes nothing new.  *last: it was told to end; a signal more ends it at
+ * once.  Else the first signal says so. */
+static tl_status drain(struct running *r, const sigset_t *signals, int *last)
 {
     const int64_t began_ms = watch_now_ms();
     tl_status status;
     int signal;
 
     tl_worker_stop(r->worker);
-    while ((status = tl_worker_wait(r->worker, last ? 0 : LOOK_MS)) == TL_TIMEOUT) {
-        signal = last ? told(signals, LOOK_MS) : 0;
-        if (signal != 0 && signal != SIGHUP)
-            die_of(signal);
-        if (!last)
+    while ((status = tl_worker_wait(r->worker, 0)) == TL_TIMEOUT) {
+        signal = told(signals, LOOK_MS);
+        if (signal != 0 && signal != SIGHUP) {
+            if (*last)
+                die_of(signal);
+            *last = 1;
+            watch_stopping();
+        }
+        if (!*last)
             watch_reload(r->here.client, began_ms);
     }
     (void)told_of(status);
@@ -362,10 +371,9 @@ static void end(struct running *r)
 }
 
 /* Reads the settings anew.  The old ones stay in force unless a host opened with the new ones.
- * TL_OK:
- * *now is the other one. */
+ * TL_OK: *now is the other one, but for *last: it was told to end meanwhile, and has. */
 static tl_status reload(struct running both[2], int *now, const settings *s,
-                        const sigset_t *signals)
+                        const sigset_t *signals, int *last)
 {
     struct running *next = &both[1 - *now];
     tl_status status;
@@ -379,15 +387,15 @@ static tl_status reload(struct running both[2], int *now, const settings *s,
                 tl_error_message());
         return TL_OK;
     }
-    status = drain(&both[*now], signals, 0);
+    status = drain(&both[*now], signals, last);
     end(&both[*now]);
     *now = 1 - *now;
-    if (status != TL_OK) {
+    if (status != TL_OK || *last) {
         host_close(&next->here);
         return status;
     }
     fputs(PROGRAM ": the settings were read anew\n", stderr);
-    status = begin(next, s);
+    status = begin(next, s, 0);
     if (status != TL_OK)
         end(next);
     return status;
@@ -397,18 +405,18 @@ static tl_status reload(struct running both[2], int *now, const settings *s,
 static tl_status work(const settings *s, const sigset_t *signals)
 {
     struct running both[2] = {{.worker = NULL}};
-    int now = 0, signal = 0;
+    int now = 0, signal = 0, last = 0;
     tl_status status = told_of(host_open(&both[now].here, &s->host));
 
     if (status != TL_OK)
         return status;
-    status = begin(&both[now], s);
+    status = begin(&both[now], s, 1);
     while (status == TL_OK && tl_worker_wait(both[now].worker, 0) == TL_TIMEOUT) {
         watch_worker(both[now].worker);
         signal = told(signals, LOOK_MS);
         if (signal == SIGHUP) {
-            status = reload(both, &now, s, signals);
-            if (status != TL_OK)
+            status = reload(both, &now, s, signals, &last);
+            if (status != TL_OK || last)
                 return status;
         } else if (signal != 0) {
             break;
@@ -416,7 +424,8 @@ static tl_status work(const settings *s, const sigset_t *signals)
     }
     if (status == TL_OK) {
         watch_stopping();
-        status = drain(&both[now], signals, 1);
+        last = 1;
+        status = drain(&both[now], signals, &last);
     }
     end(&both[now]);
     return status;

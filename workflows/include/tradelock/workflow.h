@@ -606,10 +606,11 @@ TL_EXPORT tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms);
 /*
  * Whether the worker works, for a watchdog and for whoever asks after its health.  No round trip.
  *
- *     TL_OK            The client's session is certain, and a round of claiming ended lately.  It
- *                      ended also if nothing was due, or all threads were busy.
+ *     TL_OK            The client's session is certain, and a round of claiming ended lately, also
+ *                      one that found nothing due.
  *     TL_UNREACHABLE   Heartbeats are not confirmed, or claims fail.
- *     TL_TIMEOUT       The thread that claims hangs, by the longest hold and ten seconds.
+ *     TL_TIMEOUT       No round ended for twice the longest hold and ten seconds: the thread that
+ *                      claims hangs, or so many others do that nothing can be claimed.
  *     TL_WRONG_STATE   It was told to stop, or has stopped.
  *
  * The sentence says since when.
