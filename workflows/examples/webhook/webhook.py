@@ -30,6 +30,7 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import sys
 import threading
@@ -40,9 +41,11 @@ import tradelock
 BODY_MAX = 65536
 TOLERANCE_S = 300  # how old or young a delivery may be
 SECRET_MIN = 24  # bytes
-NAME = re.compile(r"[!-~]{1,64}\Z")
+NAME = re.compile(r"[!-~]+\Z")
 ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
-REF = re.compile(r"[^\x00-\x1f\x7f]{1,128}\Z")
+REF = re.compile(r"[^\x00-\x1f\x7f]+\Z")
+BYTES = {"serial_no": 64, "cust_no": 32, "op_code": 32, "channel_key": 64, "channel_ref": 128}
+READ_S = 10  # for a whole request
 OUTCOMES = {"succeeded": "SUCCEEDED", "failed": "FAILED", "pending": "PENDING"}
 
 
@@ -108,7 +111,10 @@ def take(body, name, pattern, missing=None):
     value = body.get(name, missing)
     if value is missing and missing is not None:
         return None
-    if not isinstance(value, str) or not pattern.match(value):
+    # Half of a surrogate pair, which JSON can name, is no text.
+    if not isinstance(value, str) or not pattern.match(value) or \
+            not 0 < len(value.encode(errors="replace")) <= BYTES[name] or \
+            any("\ud800" <= letter <= "\udfff" for letter in value):
         raise Refused(400, f"{name} is missing or cannot be one")
     return value
 
@@ -143,11 +149,28 @@ def read_event(text):
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    timeout = 10  # of a peer that says nothing
+    timeout = READ_S  # of a peer that says nothing
     server_version, sys_version = "webhook", ""
     # Set by serve():
     client = secret = None
     filing = threading.Lock()
+
+    def setup(self):
+        super().setup()
+        # Nor may a peer that says little keep the program from ending.
+        self.reading = threading.Timer(READ_S, self.stop_reading)
+        self.reading.daemon = True
+        self.reading.start()
+
+    def stop_reading(self):
+        try:
+            self.connection.shutdown(socket.SHUT_RD)
+        except OSError:
+            pass  # it has gone
+
+    def finish(self):
+        self.reading.cancel()
+        super().finish()
 
     def read_body(self):
         length = self.headers.get("Content-Length", "")
