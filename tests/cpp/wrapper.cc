@@ -438,6 +438,15 @@ void test_thread_ends()
     EXPECT(look(client, of, "ENDED").status == 'P');
     tradelock::worker worker(workflows);
     await_paid(client, of, "ENDED");
+
+    const std::string rows = serial();
+    tradelock::lock lock(client, {rows.c_str(), "C1", "ENDED"}, tradelock::lock_options(60000));
+    std::thread writer([&] {
+        lock.ask_with([](st_mysql *) -> tl_status { pthread_exit(nullptr); });
+        EXPECT(false);
+    });
+    writer.join();
+    EXPECT(look(client, rows, "ENDED").status == ' ');
 }
 
 // A moved-from object holds nothing, and no call of it does anything.

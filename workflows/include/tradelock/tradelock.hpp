@@ -624,7 +624,7 @@ class workflows
         return result;
     }
     /* tl_workflow_settle(): goes on where TL_UNKNOWN stopped. */
-    tl_status settle(answer &lost) const noexcept
+    tl_status settle(answer &lost) const
     {
         if (!lost.state_)
             return TL_WRONG_STATE;
@@ -669,7 +669,7 @@ class worker
     {
         tl_worker_stop(get());
     }
-    tl_status wait(int64_t wait_ms) noexcept
+    tl_status wait(int64_t wait_ms)
     {
         return tl_worker_wait(get(), wait_ms);
     }
@@ -752,27 +752,29 @@ class lock
     {
         return handle_.get();
     }
-    tl_status ask(int64_t wait_ms = 0) noexcept
+    tl_status ask(int64_t wait_ms = 0)
     {
-        return note(tl_lock_ask(get(), wait_ms));
+        is_asked();
+        return tl_lock_ask(get(), wait_ms);
     }
     /* With rows in the transaction that makes P, and in the one that ends it (callback.h). */
-    template <typename Fn> tl_status ask_with(Fn &&rows, int64_t wait_ms = 0) noexcept
+    template <typename Fn> tl_status ask_with(Fn &&rows, int64_t wait_ms = 0)
     {
         using function = std::remove_reference_t<Fn>;
-        return note(tl_lock_ask_with(get(), call<function>, address(rows), wait_ms));
+        is_asked();
+        return tl_lock_ask_with(get(), call<function>, address(rows), wait_ms);
     }
-    tl_status finish(const tl_ending &how) noexcept
+    tl_status finish(const tl_ending &how)
     {
         return tl_lock_finish(get(), &how);
     }
     template <typename Fn>
-    tl_status finish_with(const tl_ending &how, Fn &&rows, int64_t commit_ms) noexcept
+    tl_status finish_with(const tl_ending &how, Fn &&rows, int64_t commit_ms)
     {
         using function = std::remove_reference_t<Fn>;
         return tl_lock_finish_with(get(), &how, call<function>, address(rows), commit_ms);
     }
-    tl_status settle() noexcept
+    tl_status settle()
     {
         return tl_lock_settle(get());
     }
@@ -790,11 +792,11 @@ class lock
     }
 
   private:
-    tl_status note(tl_status status) noexcept
+    /* Before it is asked for, since a thread may end within. */
+    void is_asked() noexcept
     {
         if (handle_)
             handle_.get_deleter().asked = true;
-        return status;
     }
     template <typename Fn> static void *address(Fn &rows) noexcept
     {
