@@ -1,17 +1,13 @@
--- An operator pauses a channel, or has it go on: for one operation, or with op '' as a whole.  Only
--- a channel that a workflow has registered can be paused, since a name that was mistyped would
--- pause nothing.  What is so already is refused, and nothing is changed.  The act is put on record
--- in the caller's transaction.
-CREATE OR REPLACE PROCEDURE tl_channel_decide(
+-- What is asked of every decision about a channel: a transaction of the caller's, somebody who says
+-- why, and, since a name that was mistyped would decide nothing, a channel that a workflow has
+-- registered.  Then it has a row of its own for op, which may be '' for all operations.
+CREATE OR REPLACE PROCEDURE tl_channel_may_decide(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN pauses TINYINT, IN by_log UUID,
     IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE is_paused TINYINT;
-
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a channel is decided about in one transaction';
@@ -27,6 +23,22 @@ BEGIN
             MESSAGE_TEXT = 'no workflow has registered this channel and operation';
     END IF;
     INSERT IGNORE INTO trade_channel (channel, op_code) VALUES (name, op);
+END;
+
+-- An operator pauses a channel, or has it go on: for one operation, or with op '' as a whole.  What
+-- is so already is refused, and nothing is changed.  The act is put on record in the caller's
+-- transaction.
+CREATE OR REPLACE PROCEDURE tl_channel_decide(
+    IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN pauses TINYINT, IN by_log UUID,
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_paused TINYINT;
+
+    CALL tl_channel_may_decide(name, op, who, why);
     SET is_paused = (SELECT paused FROM trade_channel
         WHERE channel = name AND op_code = op FOR UPDATE);
     IF COALESCE(is_paused = pauses, 1) THEN
@@ -42,8 +54,8 @@ BEGIN
 END;
 
 -- An operator limits a channel, for one operation or with op '' for all together, or lifts the
--- limit (both numbers NULL).  As for a pause, the channel has to be known, and what is so already is
--- refused.  What was given away stays so: the moment of the next send and the sessions' permits.
+-- limit (both numbers NULL).  What is so already is refused.  What was given away stays so: the
+-- moment of the next send and the sessions' permits.
 CREATE OR REPLACE PROCEDURE tl_channel_limit(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -54,21 +66,7 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE is_so TINYINT;
 
-    IF @@in_transaction = 0 THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'a channel is decided about in one transaction';
-    END IF;
-    IF COALESCE(who, '') = '' OR COALESCE(why, '') = '' OR tl_account_name(USER()) IS NULL THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'an operator says who, and why, and has an account with a name';
-    END IF;
-    -- NULL is what a statement that was killed tells.
-    IF NOT COALESCE(EXISTS (SELECT 1 FROM trade_channel
-        WHERE channel = name AND (op = '' OR op_code = op)), 0) THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'no workflow has registered this channel and operation';
-    END IF;
-    INSERT IGNORE INTO trade_channel (channel, op_code) VALUES (name, op);
+    CALL tl_channel_may_decide(name, op, who, why);
     INSERT IGNORE INTO trade_channel_limit
         (channel, op_code, decided_at, reason, actor, account)
         VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
@@ -100,8 +98,8 @@ END;
 -- channel.  A lost answer is taken as "no more than used": the row may have more, never less, since
 -- used was told by whoever began no more.  Each session that wants some has its part before another
 -- one has more; if there are fewer permits than sessions, they take turns.  The sessions are read
--- without a lock, so no heartbeat waits.  A next moment that is further away than anybody gives away
--- was told by another clock.
+-- without a lock, so no heartbeat waits.  A next moment that is further away than anybody gives
+-- away was told by another clock.
 CREATE OR REPLACE PROCEDURE tl_channel_share(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
