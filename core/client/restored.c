@@ -569,18 +569,22 @@ tl_status restored_compare(struct tl_client *client, db *connection)
 
 void restored_look_again(struct tl_client *client)
 {
+    const life *home = session_life(client->session);
     db *connection = NULL;
 
     if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) != TL_OK)
         return;
     /* If the look fails, the last result stands: the connection looked when it was made.  A process
-     * with a session does not stay at a replica. */
+     * stays neither at a replica nor where its session is not, since nothing is asked there. */
     (void)restored_look(client, connection);
-    if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA)
+    if (life_is_over(home))
+        home = NULL;
+    if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||
+        (home != NULL && !life_is_at(home, db_server_of(connection))))
         db_spoil(connection);
     pool_put(client->connections, connection);
     /* With a list of hosts another one may have been accepted, while this one still answers. */
-    if (pool_look_around(client->connections) != TL_OK)
+    if (pool_look_around(client->connections, home) != TL_OK)
         log_line(&client->logger, TL_ALARM, NULL, 0,
                  "a host of the list cannot be used, and is not: %s", tl_error_message());
 }

@@ -437,8 +437,15 @@ tl_status pool_check_hosts(pool *p)
     return p->hosts != NULL ? hosts_check(p->hosts, &p->connect[POOL_BEAT]) : TL_OK;
 }
 
-/* Takes an idle connection that would not be lent again; NULL: there is none. */
-static struct place *take_left(pool *p)
+static int leads_elsewhere(const db *connection, const life *home)
+{
+    const db_server *server = db_server_of(connection);
+
+    return home != NULL && server != NULL && !life_is_at(home, server);
+}
+
+/* Takes an idle connection that would not be lent again, or leads elsewhere; NULL: there is none. */
+static struct place *take_left(pool *p, const life *home)
 {
     struct place *left = NULL, **link;
 
@@ -446,7 +453,7 @@ static struct place *take_left(pool *p)
     for (int kind = 0; kind < POOL_KINDS && left == NULL; kind++) {
         link = &p->queues[kind].idle;
         while (*link != NULL && db_usable((*link)->connection) &&
-               hosts_lends(p->hosts, &(*link)->how))
+               hosts_lends(p->hosts, &(*link)->how) && !leads_elsewhere((*link)->connection, home))
             link = &(*link)->next;
         left = *link;
         if (left != NULL) {
@@ -458,16 +465,16 @@ static struct place *take_left(pool *p)
     return left;
 }
 
-tl_status pool_look_around(pool *p)
+tl_status pool_look_around(pool *p, const life *home)
 {
     struct place *place;
-    tl_status status;
+    tl_status status = TL_OK;
 
-    if (p->hosts == NULL)
-        return TL_OK;
-    status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
-    cut_silent(p);
-    while ((place = take_left(p)) != NULL)
+    if (p->hosts != NULL) {
+        status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
+        cut_silent(p);
+    }
+    while ((place = take_left(p, home)) != NULL)
         place_give_up(p, place);
     return status;
 }

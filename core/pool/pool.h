@@ -5,6 +5,7 @@
 #ifndef TL_POOL_POOL_H
 #define TL_POOL_POOL_H
 
+#include "base/life.h"
 #include "db/db.h"
 
 /* QUICK: statements of the library, which never wait for a row lock (0 s).  BUSINESS: transactions
@@ -49,9 +50,11 @@ int pool_has_list(const pool *p);
 /* Before anything begins: whether each host of the list may be one of it.  A host that does not
  * answer may.  The sentence names the host. */
 tl_status pool_check_hosts(pool *p);
-/* Looks at the hosts that are not in use, for one of them may have been accepted meanwhile, and
- * closes idle connections that would not be lent again; by one thread at a time.  Not TL_OK: what is new about one of them, in a sentence. */
-tl_status pool_look_around(pool *p);
+/* Looks at the hosts of a list that are not in use, for one of them may have been accepted
+ * meanwhile, and closes idle connections that would not be lent again, or lead to another server
+ * than that of this life (NULL: to any); by one thread at a time.  Not TL_OK: what is new about one
+ * of the hosts, in a sentence. */
+tl_status pool_look_around(pool *p, const life *home);
 
 /* How many connections somebody has now. */
 unsigned pool_lent(pool *p);
