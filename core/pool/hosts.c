@@ -14,7 +14,7 @@
 /* For so long a connection that leads to no writer is lent again: a failover is noticed soon, and
  * not every statement connects anew meanwhile. */
 #define FALLBACK_MS 1000
-/* For so long a host that did not answer is left out. */
+/* For so long a host that did not answer is left out, at most. */
 #define SILENT_MS 5000
 
 /* From the worst to the best. */
@@ -37,6 +37,7 @@ struct hosts {
     tl_status (*opened)(void *context, db *connection, pool_opening what);
     void *context;
     int one_writer;
+    int64_t silent_ms; /* how long a host that did not answer is left out */
     pthread_mutex_t mutex;
     struct host host[DB_HOSTS_MAX];
     size_t in_use; /* under the mutex */
@@ -53,6 +54,10 @@ tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *optio
     h->opened = options->opened_in_list;
     h->context = options->opened_context;
     h->one_writer = options->one_writer;
+    /* A beat that is lost leaves time for others in its session: they try again in it. */
+    h->silent_ms = (int64_t)options->beat_read_timeout_s * 500;
+    if (h->silent_ms == 0 || h->silent_ms > SILENT_MS)
+        h->silent_ms = SILENT_MS;
     pthread_mutex_init(&h->mutex, NULL);
     for (size_t i = 0; i < list->count; i++)
         h->host[i].at = &h->list.host[i];
@@ -107,7 +112,7 @@ static int may_try(hosts *h, struct host *host)
     pthread_mutex_lock(&h->mutex);
     may = !host->is_silent || clock_left_ms(host->silent_until_ms) == 0;
     if (host->is_silent && may)
-        host->silent_until_ms = clock_deadline(SILENT_MS);
+        host->silent_until_ms = clock_deadline(h->silent_ms);
     pthread_mutex_unlock(&h->mutex);
     return may;
 }
@@ -118,7 +123,7 @@ static void answered(hosts *h, struct host *host, int did)
     host->has_fallen |= !did && !host->is_silent;
     host->count += !did && !host->is_silent;
     host->is_silent = !did;
-    host->silent_until_ms = did ? 0 : clock_deadline(SILENT_MS);
+    host->silent_until_ms = did ? 0 : clock_deadline(h->silent_ms);
     pthread_mutex_unlock(&h->mutex);
 }
 
