@@ -162,3 +162,34 @@ void await_granting(tl_client *client, const char *serial, const char *cust)
     }
     assert_status(status, TL_GRANTED);
 }
+
+tl_status ask_now(tl_client *client, const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+
+    tl_lock_free(ask(client, serial, "c1", &options, &status));
+    return status;
+}
+
+void await_grant(tl_client *client, const char *serial)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = lock_new(client, serial, "c1", &options);
+    tl_status status = tl_lock_ask(lock, 0);
+
+    for (int i = 0; i < 6000 && status != TL_GRANTED; i++) {
+        usleep(10 * 1000);
+        status = tl_lock_ask(lock, 0);
+    }
+    if (status != TL_GRANTED)
+        print_message("%s: %s\n", tl_status_name(status), tl_error_message());
+    assert_status(status, TL_GRANTED);
+    tl_lock_free(lock);
+}
+
+int has_row(MYSQL *sql, const char *serial)
+{
+    return (int)database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'",
+                                serial);
+}

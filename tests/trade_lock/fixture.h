@@ -32,6 +32,13 @@ tl_lock *ask(tl_client *client, const char *serial, const char *cust,
 tl_lock *granted(tl_client *client, const char *serial, const char *cust,
                  const tl_lock_options *options);
 
+/* The answer alone; the trade is as it was left then. */
+tl_status ask_now(tl_client *client, const char *serial);
+/* The same handle until it is granted, as a service does that is told to try again. */
+void await_grant(tl_client *client, const char *serial);
+/* Whether there is a row of this serial number, where several servers are asked. */
+int has_row(MYSQL *sql, const char *serial);
+
 tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof);
 
 /* The row's columns as one word each, "P 1 1" = status epoch sends; "-" when absent. */

@@ -203,36 +203,6 @@ static void accept_copy(void)
     assert_status(tl_restore_accept(ops, "bob", "nothing is missing", NULL), TL_OK);
 }
 
-static int has_row(MYSQL *sql, const char *serial)
-{
-    return (int)database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'",
-                                serial);
-}
-
-static tl_status ask_now(const char *serial)
-{
-    tl_lock_options options = sync_options("x");
-    tl_status status;
-
-    tl_lock_free(ask(f.client, serial, "c1", &options, &status));
-    return status;
-}
-
-static void await_grant(const char *serial)
-{
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    tl_status status;
-
-    while ((status = tl_lock_ask(lock, 0)) != TL_GRANTED && crew_now_ms() < end_ms)
-        usleep(10 * 1000);
-    if (status != TL_GRANTED)
-        print_message("%s: %s\n", tl_status_name(status), tl_error_message());
-    assert_status(status, TL_GRANTED);
-    tl_lock_free(lock);
-}
-
 /* How many connections of the service there are, without those that only look around. */
 static int64_t connections_at(MYSQL *sql)
 {
@@ -362,13 +332,13 @@ static void test_hosts_that_are_not_ready(void **state)
     expect_refused(both(), TL_SERVER_UNSAFE, "sync_binlog is 0");
     database_run(sql_copy, "SET GLOBAL sync_binlog = 1");
     f.client = open_at(file_of(both(), BEATING));
-    await_grant("s1");
+    await_grant(f.client, "s1");
     tl_client_close(f.client);
     /* One host with a port is no list. */
     snprintf(list, sizeof list, "127.0.0.1:%u", port_primary);
     database_run(f.sql, "UPDATE tl_schema SET identity = NULL");
     f.client = open_at(file_of(list, BEATING));
-    await_grant("s2");
+    await_grant(f.client, "s2");
     snprintf(list, sizeof list, "127.0.0.1:%u", port_copy);
     expect_refused(list, TL_READ_ONLY, "read-only");
     close_pair();
@@ -389,7 +359,7 @@ static void test_the_replica_stands_first(void **state)
         char serial[16];
 
         snprintf(serial, sizeof serial, "s%d", i);
-        assert_status(ask_now(serial), TL_GRANTED);
+        assert_status(ask_now(f.client, serial), TL_GRANTED);
     }
     await_connections_at(sql_copy, 1); /* the one that looks around */
     close_pair();
@@ -408,7 +378,7 @@ static void test_sockets_in_a_list(void **state)
     open_pair();
     snprintf(list, sizeof list, "%s, %s", server_socket(copy), server_socket(primary));
     f.client = open_at(file_of(list, BEATING));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     assert_true(has_row(f.sql, "s1"));
     database_run(f.sql, "GRANT ALL ON *.* TO plain@localhost");
     await_copy();
@@ -426,14 +396,14 @@ static void test_the_primary_dies(void **state)
     (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_copy();
     server_kill9(primary);
-    assert_int_not_equal(ask_now("s2"), TL_GRANTED);
+    assert_int_not_equal(ask_now(f.client, "s2"), TL_GRANTED);
     promote();
-    assert_int_not_equal(ask_now("s3"), TL_GRANTED);
+    assert_int_not_equal(ask_now(f.client, "s3"), TL_GRANTED);
     accept_copy();
-    await_grant("s4");
+    await_grant(f.client, "s4");
     assert_true(has_row(sql_copy, "s4"));
     /* It comes back, believes in itself, and is named first. */
     server_restart(primary);
@@ -443,13 +413,13 @@ static void test_the_primary_dies(void **state)
         char serial[16];
 
         snprintf(serial, sizeof serial, "t%d", i);
-        assert_status(ask_now(serial), TL_GRANTED);
+        assert_status(ask_now(f.client, serial), TL_GRANTED);
         assert_true(has_row(sql_copy, serial));
         usleep(20 * 1000);
     }
     tl_client_close(f.client);
     f.client = open_at(file_of(both(), BEATING));
-    assert_status(ask_now("u1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "u1"), TL_GRANTED);
     assert_true(has_row(sql_copy, "u1"));
     assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
     close_pair();
@@ -471,12 +441,12 @@ static void test_the_primary_is_replaced_alive(void **state)
     (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_copy();
     promote();
     usleep(500 * 1000);
     /* Promoted is not accepted: nobody goes there, and nothing is written there. */
-    assert_status(ask_now("s2"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s2"), TL_GRANTED);
     assert_true(has_row(f.sql, "s2"));
     assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore"), 0);
     accept_copy();
@@ -488,12 +458,12 @@ static void test_the_primary_is_replaced_alive(void **state)
      * said when it was accepted. */
     await_restored_at(sql_copy);
     for (int i = 0; i < PATIENCE_MS / 10 && is_moving(status); i++) {
-        status = ask_now("s3");
+        status = ask_now(f.client, "s3");
         usleep(10 * 1000);
     }
     assert_status(status, TL_ASK_CHANNEL);
     accept_copy();
-    await_grant("s4");
+    await_grant(f.client, "s4");
     assert_true(has_row(sql_copy, "s4"));
     assert_false(has_row(f.sql, "s4"));
     close_pair();
@@ -505,13 +475,13 @@ static void test_a_planned_switch_over(void **state)
     (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     database_run(f.sql, "SET GLOBAL read_only = 1");
-    assert_status(ask_now("s2"), TL_READ_ONLY);
+    assert_status(ask_now(f.client, "s2"), TL_READ_ONLY);
     await_copy();
     promote();
     accept_copy();
-    await_grant("s3");
+    await_grant(f.client, "s3");
     assert_true(has_row(sql_copy, "s3"));
     close_pair();
 }
@@ -526,7 +496,7 @@ static void test_two_that_take_writes(void **state)
     (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_copy();
     database_run(sql_copy, "STOP SLAVE; RESET SLAVE ALL");
     /* Two copies of one primary, promoted and accepted under one number. */
@@ -538,10 +508,10 @@ static void test_two_that_take_writes(void **state)
                            "SET GLOBAL read_only = 0");
     for (int i = 0; i < PATIENCE_MS / 10 && status == TL_GRANTED; i++) {
         snprintf(serial, sizeof serial, "t%d", i);
-        status = ask_now(serial);
+        status = ask_now(f.client, serial);
         usleep(10 * 1000);
     }
-    assert_status(ask_now("s3"), TL_SERVER_UNSAFE);
+    assert_status(ask_now(f.client, "s3"), TL_SERVER_UNSAFE);
     assert_non_null(strstr(tl_error_message(), "neither was accepted after"));
     assert_false(has_row(f.sql, "s3") || has_row(sql_copy, "s3"));
     assert_status(try_open(file_of(both(), BEATING), &client), TL_OK);
@@ -558,11 +528,11 @@ static void test_two_that_take_writes(void **state)
     /* One of them steps back: what others may have been granted there is not here. */
     database_run(sql_copy, "SET GLOBAL read_only = 1");
     crew_sleep_ms(500);
-    assert_status(ask_now("s5"), TL_SERVER_UNSAFE);
+    assert_status(ask_now(f.client, "s5"), TL_SERVER_UNSAFE);
     assert_false(has_row(f.sql, "s5"));
     database_run(f.sql, "UPDATE tl_schema SET restore_no = 2, accepted_no = 2, "
                         "accepted_at = UTC_TIMESTAMP(6)");
-    await_grant("s6");
+    await_grant(f.client, "s6");
     assert_true(has_row(f.sql, "s6"));
     close_pair();
 }
@@ -586,7 +556,7 @@ static void test_a_host_that_swallows(void **state)
         char serial[16];
 
         snprintf(serial, sizeof serial, "s%d", i);
-        assert_status(ask_now(serial), TL_GRANTED);
+        assert_status(ask_now(f.client, serial), TL_GRANTED);
         database_run(f.sql, "SELECT CONCAT('KILL ', id) INTO @one FROM "
                             "information_schema.PROCESSLIST WHERE USER = 'plain' LIMIT 1; "
                             "EXECUTE IMMEDIATE @one");
@@ -607,13 +577,13 @@ static void test_the_primary_falls_silent(void **state)
     (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_copy();
     assert_int_equal(kill((pid_t)server_pid(primary), SIGSTOP), 0);
     begun_ms = crew_now_ms();
     promote();
     accept_copy();
-    await_grant("s2");
+    await_grant(f.client, "s2");
     print_message("granted again %lld ms after the primary fell silent, of which accepting is a "
                   "part; silence counts after 2 s\n",
                   (long long)(crew_now_ms() - begun_ms));
@@ -686,7 +656,7 @@ static void test_the_network_is_cut(void **state)
     primary_address = "10.77.0.2";
     open_pair();
     f.client = open_at(file_of(both(), settings));
-    assert_status(ask_now("s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_copy();
     enter(ns_primary);
     assert_int_equal(system("ip link set there down"), 0);
@@ -694,7 +664,7 @@ static void test_the_network_is_cut(void **state)
     begun_ms = crew_now_ms();
     promote();
     accept_copy();
-    await_grant("s2");
+    await_grant(f.client, "s2");
     print_message("granted again %lld ms after the network was cut; silence counts after 2 s\n",
                   (long long)(crew_now_ms() - begun_ms));
     assert_true(has_row(sql_copy, "s2"));
@@ -703,7 +673,7 @@ static void test_the_network_is_cut(void **state)
     assert_int_equal(system("ip link set there up"), 0);
     enter(ns_here);
     crew_sleep_ms(1000);
-    assert_status(ask_now("s3"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s3"), TL_GRANTED);
     assert_true(has_row(sql_copy, "s3"));
     close_pair();
     leave_networks(outside);
@@ -803,7 +773,6 @@ static void test_the_doctor_names_the_mode(void **state)
 /* One node: a component of its own. */
 static void test_the_doctor_knows_galera(void **state)
 {
-    static const char *const provider = "/usr/lib/galera/libgalera_smm.so";
     char base[64];
     const char *const options[] = {"--wsrep-on=1",
                                    "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
@@ -818,10 +787,6 @@ static void test_the_doctor_knows_galera(void **state)
     tl_client *client;
 
     (void)state;
-    if (access(provider, R_OK) != 0) {
-        print_message("skipped: needs %s of the package galera-4\n", provider);
-        skip();
-    }
     snprintf(base, sizeof base, "--wsrep-provider-options=base_port=%u", server_free_port());
     node = server_start(options);
     galera.db = database_new(node, BEATING);

@@ -197,35 +197,6 @@ static void lead_all(server *to)
 
 /* --------------------------------------------------------------------- what they do -- */
 
-static int has_row(MYSQL *sql, const char *serial)
-{
-    return (int)database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'",
-                                serial);
-}
-
-static tl_status ask_now(const char *serial)
-{
-    tl_lock_options options = sync_options("x");
-    tl_status status;
-
-    tl_lock_free(ask(f.client, serial, "c1", &options, &status));
-    return status;
-}
-
-/* The same handle until it is granted, as a service does that is told to try again. */
-static void await_grant(const char *serial)
-{
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    tl_status status;
-
-    while ((status = tl_lock_ask(lock, 0)) != TL_GRANTED && crew_now_ms() < end_ms)
-        usleep(10 * 1000);
-    assert_status(status, TL_GRANTED);
-    tl_lock_free(lock);
-}
-
 static tl_status prepare_nothing(void *context, struct st_mysql *connection)
 {
     (void)context;
@@ -290,13 +261,13 @@ static void test_the_old_primary_comes_back(void **state)
 
     (void)state;
     open_pair(SILENT);
-    assert_status(ask_now("before"), TL_GRANTED);
+    assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
     accept_copy();
     lead_all(copy);
-    await_grant("copy");
+    await_grant(f.client, "copy");
     lead_all(primary);
-    assert_status(ask_now("copy"), TL_UNREACHABLE);
+    assert_status(ask_now(f.client, "copy"), TL_UNREACHABLE);
     assert_status(ask_with_rows("rows"), TL_UNREACHABLE);
     assert_int_equal(has_row(f.sql, "copy"), 0);
     assert_int_equal(has_row(f.sql, "rows"), 0);
@@ -307,7 +278,7 @@ static void test_the_old_primary_comes_back(void **state)
     assert_status(status, TL_ASK_CHANNEL);
     tl_client_close(late);
     lead_all(copy);
-    await_grant("after");
+    await_grant(f.client, "after");
     assert_int_equal(has_row(sql_copy, "after"), 1);
     close_pair();
 }
@@ -317,13 +288,13 @@ static void test_a_connection_to_the_old_primary(void **state)
 {
     (void)state;
     open_pair(SILENT);
-    assert_status(ask_now("before"), TL_GRANTED);
+    assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
     accept_copy();
     lead(copy);
     await_grant_with_rows("met");
     assert_int_equal(has_row(sql_copy, "met"), 1);
-    await_grant("after");
+    await_grant(f.client, "after");
     assert_int_equal(has_row(f.sql, "after"), 0);
     assert_int_equal(has_row(sql_copy, "after"), 1);
     close_pair();
@@ -340,19 +311,19 @@ static void test_an_old_backup_is_accepted(void **state)
                         "accepted_at = UTC_TIMESTAMP(6)");
     tap_cut(line);
     await_nobody_at(f.sql);
-    await_grant("primary");
+    await_grant(f.client, "primary");
     lead_all(copy);
-    assert_status(ask_now("early"), TL_UNREACHABLE);
+    assert_status(ask_now(f.client, "early"), TL_UNREACHABLE);
     assert_int_equal(has_row(sql_copy, "early"), 0);
     accept_copy();
-    await_grant("accepted");
+    await_grant(f.client, "accepted");
     assert_int_equal(has_row(sql_copy, "accepted"), 1);
     /* One has the higher number, the other the later moment: neither is known as the earlier.  But
      * the process has a session at one, of which the other one knows nothing. */
     lead(primary);
     assert_status(ask_with_rows("rows"), TL_ASK_CHANNEL);
     assert_int_equal(has_row(f.sql, "rows"), 0);
-    assert_status(ask_now("still"), TL_GRANTED);
+    assert_status(ask_now(f.client, "still"), TL_GRANTED);
     assert_int_equal(has_row(sql_copy, "still"), 1);
     close_pair();
 }
@@ -363,11 +334,11 @@ static void test_each_answers_for_itself(void **state)
 {
     (void)state;
     open_pair(SILENT);
-    assert_status(ask_now("before"), TL_GRANTED);
+    assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
     lead(copy);
     assert_status(ask_with_rows("rows"), TL_ASK_CHANNEL);
-    assert_status(ask_now("primary"), TL_GRANTED);
+    assert_status(ask_now(f.client, "primary"), TL_GRANTED);
     assert_status(ask_with_rows("again"), TL_ASK_CHANNEL);
     assert_int_equal(has_row(f.sql, "primary"), 1);
     assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
@@ -431,13 +402,13 @@ static void test_a_demotion_and_a_promotion(void **state)
 
     (void)state;
     open_pair(BEATING);
-    assert_status(ask_now("before"), TL_GRANTED);
+    assert_status(ask_now(f.client, "before"), TL_GRANTED);
     database_run(f.sql, "SET GLOBAL read_only = 1");
-    assert_status(ask_now("demoted"), TL_READ_ONLY);
+    assert_status(ask_now(f.client, "demoted"), TL_READ_ONLY);
     promote();
     accept_copy();
     lead(copy);
-    await_grant("promoted");
+    await_grant(f.client, "promoted");
     assert_int_equal(has_row(sql_copy, "promoted"), 1);
     at_copy_before = beat_at(sql_copy);
     await_beats(3);
@@ -454,10 +425,10 @@ static void test_a_replica(void **state)
     promote();
     database_run(sql_copy, "SET GLOBAL read_only = 1");
     lead_all(copy);
-    assert_status(ask_now("replica"), TL_READ_ONLY);
+    assert_status(ask_now(f.client, "replica"), TL_READ_ONLY);
     assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore"), 0);
     lead_all(primary);
-    await_grant("primary");
+    await_grant(f.client, "primary");
     database_run(sql_copy, "SET GLOBAL read_only = 0");
     close_pair();
 }
@@ -473,7 +444,7 @@ static void test_a_beat_that_the_copy_confirmed(void **state)
     await_beats(5);
     assert_true(beat_at(sql_copy) > beat_at(f.sql));
     lead_all(primary);
-    await_grant("primary");
+    await_grant(f.client, "primary");
     await_beats(3);
     assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 0);
     assert_int_equal(has_row(f.sql, "primary"), 1);
@@ -495,14 +466,14 @@ static void test_the_witness_of_another_server(void **state)
 
     (void)state;
     open_pair(BEATING);
-    assert_status(ask_now("paid"), TL_GRANTED);
+    assert_status(ask_now(f.client, "paid"), TL_GRANTED);
     promote();
     await_beats(3);
     assert_true(beat_at(f.sql) > beat_at(sql_copy));
     old = strdup(tl_client_session(f.client));
     lead_all(copy);
     await_beats(5);
-    assert_status(ask_now("other"), TL_ASK_CHANNEL);
+    assert_status(ask_now(f.client, "other"), TL_ASK_CHANNEL);
     assert_int_equal(count_restores(sql_copy), 1);
     assert_int_equal(count_restores(f.sql), 0);
     database_run(f.sql,
@@ -512,7 +483,7 @@ static void test_the_witness_of_another_server(void **state)
                  old);
     free(old);
     lead_all(primary);
-    while ((status = ask_now("paid")) != TL_ASK_CHANNEL && status != TL_GRANTED &&
+    while ((status = ask_now(f.client, "paid")) != TL_ASK_CHANNEL && status != TL_GRANTED &&
            crew_now_ms() < end_ms)
         usleep(10 * 1000);
     assert_status(status, TL_ASK_CHANNEL);
@@ -558,7 +529,7 @@ static void test_the_heart_leads_elsewhere(void **state)
     assert_int_equal(tl_mutex_remaining_ms(mine), 0);
     assert_int_equal(state_of(stayed), DB_SERVER_WHOLE);
     give_back(stayed);
-    assert_status(ask_now("stayed"), TL_ASK_CHANNEL);
+    assert_status(ask_now(f.client, "stayed"), TL_ASK_CHANNEL);
     assert_int_equal(has_row(f.sql, "stayed"), 0);
     await_nobody_at(f.sql);
     /* Others end it there, by their own observing. */
@@ -662,18 +633,18 @@ static void test_a_replica_is_read(void **state)
                                      "WHERE USER = 'plain'"),
                      1);
     usleep(500 * 1000); /* some beats */
-    assert_status(ask_now("replica"), TL_READ_ONLY);
+    assert_status(ask_now(f.client, "replica"), TL_READ_ONLY);
     assert_status(ask_with_rows("rows"), TL_READ_ONLY);
     assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM trade_lock"), 0);
     assert_int_equal(count_restores(sql_copy), 0);
     assert_int_equal(beat_at(sql_copy), beat_before);
     database_run(sql_copy, "SET GLOBAL read_only = 0");
-    while ((status = ask_now("replica")) != TL_ASK_CHANNEL && crew_now_ms() < end_ms)
+    while ((status = ask_now(f.client, "replica")) != TL_ASK_CHANNEL && crew_now_ms() < end_ms)
         usleep(10 * 1000);
     assert_status(status, TL_ASK_CHANNEL);
     assert_int_equal(count_restores(sql_copy), 1);
     lead_all(primary);
-    await_grant("primary");
+    await_grant(f.client, "primary");
     tl_client_close(reader);
     tl_client_close(f.client);
     f.client = service;
@@ -692,7 +663,7 @@ static void test_a_beat_after_the_accepting(void **state)
     open_pair(BEATING);
     promote();
     accept_copy();
-    assert_status(ask_now("late"), TL_GRANTED);
+    assert_status(ask_now(f.client, "late"), TL_GRANTED);
     await_beats(3);
     lead(copy);
     while ((status = ask_with_rows("met")) != TL_ASK_CHANNEL && status != TL_GRANTED &&
@@ -702,10 +673,10 @@ static void test_a_beat_after_the_accepting(void **state)
     assert_int_equal(database_number(sql_copy, "SELECT tl_restored()"), 1);
     await_nobody_at(f.sql); /* nobody is left at the old one, the heart neither */
     await_beats(1);
-    assert_status(ask_now("late"), TL_ASK_CHANNEL);
+    assert_status(ask_now(f.client, "late"), TL_ASK_CHANNEL);
     database_propose(sql_copy);
     assert_status(tl_restore_accept(ops, "bob", "late is paid", NULL), TL_OK);
-    await_grant("after");
+    await_grant(f.client, "after");
     assert_int_equal(has_row(sql_copy, "after"), 1);
     close_pair();
 }
@@ -721,7 +692,7 @@ static void test_a_doubt_of_another_server(void **state)
 
     (void)state;
     open_pair(SILENT);
-    assert_status(ask_now("before"), TL_GRANTED);
+    assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
     lead(copy);
     lock = lock_new(f.client, "lost", "c1", &options);
@@ -748,7 +719,7 @@ static void test_a_doubt_is_settled_by_its_successor(void **state)
 
     (void)state;
     open_pair(SILENT);
-    assert_status(ask_now("before"), TL_GRANTED);
+    assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
     lead(copy);
     lock = lock_new(f.client, "lost", "c1", &options);
@@ -870,16 +841,16 @@ static void test_earlier_than_one_of_several(void **state)
     (void)state;
     open_pair(SILENT);
     note_accepted(5);
-    await_grant("fifth");
+    await_grant(f.client, "fifth");
     note_accepted(3); /* an old backup, accepted later */
-    await_grant("third");
+    await_grant(f.client, "third");
     promote();
     accept_copy();
     assert_int_equal(database_number(sql_copy, "SELECT accepted_no FROM tl_schema"), 4);
     lead_all(copy);
-    await_grant("fourth");
+    await_grant(f.client, "fourth");
     lead_all(primary);
-    assert_status(ask_now("old"), TL_UNREACHABLE);
+    assert_status(ask_now(f.client, "old"), TL_UNREACHABLE);
     assert_int_equal(has_row(f.sql, "old"), 0);
     assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
     close_pair();
@@ -966,7 +937,7 @@ static void test_nothing_is_certain_on_a_server_that_is_left(void **state)
     assert_int_equal(tl_mutex_remaining_ms(mine), 0);
     give_back(first);
     give_back(second);
-    await_grant("after");
+    await_grant(f.client, "after");
     assert_int_equal(has_row(sql_copy, "after"), 1);
     tl_mutex_free(mine);
     close_pair();
