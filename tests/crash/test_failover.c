@@ -190,8 +190,13 @@ static void run_way(const char *kind, enum way way, unsigned trades)
     load_for(&self, 3000);
     follow_the_page(&self);
     if (!is_accepted(&self)) {
+        char *why = database_text(
+            self.town.sql,
+            "SELECT GROUP_CONCAT(CONCAT_WS(' ', restore_no, step, decided_at, reason) "
+            "SEPARATOR '; ') FROM tl_restore");
+
         shell("cat %s/page.log", self.town.dir);
-        fail_msg("the page was followed, and the server is not accepted");
+        fail_msg("the page was followed, and the server is not accepted: %s", why);
     }
     crowd_end(&self);
     town_no_rules(&self.town);
