@@ -524,14 +524,15 @@ tl_status session_start(session **out, pool *connections, const session_options 
     status = prepare(s, connections, options);
     if (status == TL_OK)
         status = begin_first(s);
-    if (status == TL_OK)
+    if (status == TL_OK) {
+        *out = s; /* the rounds of its threads ask for it */
         status = start_threads(s);
+    }
     if (status != TL_OK) {
         session_stop(s, &none);
-        return status;
+        *out = NULL;
     }
-    *out = s;
-    return TL_OK;
+    return status;
 }
 
 static void stop_thread(session *s, pthread_t thread, int *stop, pthread_cond_t *wake)

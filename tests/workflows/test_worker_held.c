@@ -13,10 +13,11 @@
 
 #include <tradelock/lane.h>
 
+#include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,8 +154,11 @@ static tl_query stopping(void *context, const tl_attempt *attempt, tl_reply *rep
     static int asked;
 
     (void)context;
-    if (attempt->timeout_ms < EXECUTE_MS)
+    if (attempt->timeout_ms < EXECUTE_MS) {
+        fprintf(stderr, "call %d of %s had %" PRId64 " ms\n", asked, attempt->key.serial_no,
+                attempt->timeout_ms);
         _exit(9);
+    }
     asked++;
     if (asked >= STOPS_AT && has_claimed_ahead()) {
         asked = INT_MIN;
