@@ -214,14 +214,22 @@ int64_t attempt_come_again_ms(const attempt *a)
 }
 
 /* Sets how much time is left until both moments, as the callback begins. */
-static void begin_call(attempt *a, int64_t until_ms)
+static void begin_call(attempt *a, int64_t now_ms, int64_t until_ms)
 {
     if (tl_test_mutated("send-by"))
-        until_ms = schedule_now_ms() + a->workflow->given.policy.execute_ms;
+        until_ms = now_ms + a->workflow->given.policy.execute_ms;
     reply_empty(&a->reply);
     a->seen.until_ms = until_ms;
-    a->seen.timeout_ms = left_ms(until_ms);
+    a->seen.timeout_ms = until_ms > now_ms ? until_ms - now_ms : 0;
     a->seen.deadline_ms = left_ms(a->deadline_at_ms);
+}
+
+/* The call gets just so much, from this moment on. */
+static void begin_call_of(attempt *a, int64_t timeout_ms)
+{
+    const int64_t now_ms = schedule_now_ms();
+
+    begin_call(a, now_ms, now_ms + timeout_ms);
 }
 
 /* Warns of a call that outlasted its time-out: it may outlast the hold, so its author should
@@ -303,7 +311,7 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
     tl_execute answer;
 
     tl_test_point('C', "execute", "before");
-    begin_call(a, until_ms);
+    begin_call(a, schedule_now_ms(), until_ms);
     if (a->seen.timeout_ms == 0) {
         tl_reply_remark(&a->reply, "not sent: the time for it was over");
         return TL_EXECUTE_NOT_SENT;
@@ -334,7 +342,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
     tl_query answer;
 
     tl_test_point('C', "query", "before");
-    begin_call(a, schedule_now_ms() + timeout_ms);
+    begin_call_of(a, timeout_ms);
     answer = w->query(w->context, &a->seen, &a->reply);
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
@@ -360,7 +368,7 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
     tl_cancel answer;
 
     tl_test_point('C', "cancel", "before");
-    begin_call(a, schedule_now_ms() + timeout_ms);
+    begin_call_of(a, timeout_ms);
     answer = w->cancel(w->context, &a->seen, &a->reply);
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);
