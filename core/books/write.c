@@ -8,6 +8,9 @@
  * many as declared, and all of them together changed as many as declared, then each changed its
  * own.
  *
+ * No line waits for a row or a table that somebody holds, since those of others would wait behind it;
+ * only a shared one does.
+ *
  * Lines of a summed statement that differ in nothing but what they add are one line there, with
  * their sum.  What it found each of them found.
  */
@@ -45,8 +48,8 @@ static db_answer write_line(db *connection, const tl_book *book, const book_line
     db_answer answer;
 
     fill(values, book, line);
-    answer = (waits && statement->shared ? db_run_waiting : db_run)(
-        connection, &statement->one, values, statement->one.values, &result);
+    answer = db_run_with_wait(connection, waits && statement->shared ? DB_WAIT_LONG : DB_WAIT_NEVER,
+                              &statement->one, values, statement->one.values, &result);
     *changed = result.affected;
     db_result_free(&result);
     return answer;
@@ -266,8 +269,9 @@ static void number(book_group *self, struct lines *lines)
 }
 
 /*
- * The server ran the lines in the order of their numbers, up to one whose row somebody else has.
- * The first one behind the last that found a row is that line, or is at fault too.
+ * The server ran the lines in the order of their numbers, up to one whose row somebody else has; of
+ * a locked table it ran none.  The first one behind the last that found a row is that line, or is
+ * at fault too.
  */
 static db_answer find_blocked(book_group *self, size_t first)
 {
@@ -295,9 +299,10 @@ static db_answer run_lines(book_group *self, struct lines *lines)
 
     collect(self, lines);
     number(self, lines);
-    answer = db_run_rows(
-        self->connection, &statement->many,
-        &(db_rows){lines->values, lines->rows, statement->many.values, statement->shared}, &result);
+    answer = db_run_rows(self->connection, &statement->many,
+                         &(db_rows){lines->values, lines->rows, statement->many.values,
+                                    statement->shared ? DB_WAIT_LONG : DB_WAIT_NEVER},
+                         &result);
     self->affected += result.affected;
     db_result_free(&result);
     if (answer == DB_ERROR && statement->notes_lines && !statement->shared &&

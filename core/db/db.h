@@ -137,7 +137,7 @@ typedef struct db_options {
     unsigned silent_s;
     int allow_insecure; /* TCP beyond loopback without verified TLS */
     /* For transactions of declared books, in which no callback runs: its callback transactions need
-     * no savepoint, and nobody is told of the session.  So long db_run_waiting() waits. */
+     * no savepoint, and nobody is told of the session.  So long DB_WAIT_LONG waits. */
     int is_for_books;
     unsigned books_lock_wait_s;
 } db_options;
@@ -229,17 +229,25 @@ db_answer db_run(db *connection, const struct sql_text *statement, const db_valu
  * front. */
 #define DB_WAIT_PREFIX(seconds) "SET STATEMENT innodb_lock_wait_timeout=" seconds " FOR "
 #define DB_NOWAIT_PREFIX DB_WAIT_PREFIX("0")
+#define DB_NEVER_PREFIX "SET STATEMENT innodb_lock_wait_timeout=0,lock_wait_timeout=0 FOR "
 db_answer db_run_nowait(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count, db_result *result);
-/* The same with waiting for row locks, on a connection for books whose other statements do not. */
-db_answer db_run_waiting(db *connection, const struct sql_text *statement, const db_value *values,
-                         size_t count, db_result *result);
+/* How long a statement waits for row locks; for a locked table as the session says, a second or
+ * more. */
+enum db_wait {
+    DB_WAIT_AS_SET, /* by the session */
+    DB_WAIT_NOT,
+    DB_WAIT_NEVER, /* nor for a locked table: db_row_is_taken() says so of that too */
+    DB_WAIT_LONG   /* on a connection for books, whose other statements do not */
+};
+db_answer db_run_with_wait(db *connection, enum db_wait wait, const struct sql_text *statement,
+                           const db_value *values, size_t count, db_result *result);
 
 /* Many rows of values for a statement that has one row of parameters, row after row. */
 typedef struct db_rows {
     const db_value *values;
     size_t rows, columns;
-    int waits; /* as db_run_waiting() */
+    enum db_wait wait;
 } db_rows;
 /* One execution for all of them, and one commit outside a transaction.  RETURNING gives a row for
  * each, and affected is the sum.  An error undid all of them; in a transaction, once that is rolled

@@ -20,13 +20,6 @@ struct db_cell {
     char is_null, is_number;
 };
 
-/* How long a statement waits for row locks. */
-enum db_wait {
-    DB_WAIT_AS_SET, /* by the session */
-    DB_WAIT_NOT,
-    DB_WAIT_LONG /* on a connection for books */
-};
-
 /* A prepared statement of this connection. */
 struct db_prepared {
     const struct sql_text *text;

@@ -9,6 +9,7 @@
 #include "db/db_internal.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "sql_text.h"
 
 #include <errmsg.h>
@@ -363,7 +364,9 @@ static char *statement_text(const db *connection, const struct sql_text *text, e
     size_t prefix_size, size = strlen(text->text) + 1;
     char *whole;
 
-    if (wait != DB_WAIT_AS_SET)
+    if (wait == DB_WAIT_NEVER)
+        text_copy(prefix, sizeof prefix, DB_NEVER_PREFIX);
+    else if (wait != DB_WAIT_AS_SET)
         snprintf(prefix, sizeof prefix, DB_WAIT_PREFIX("%u"),
                  wait == DB_WAIT_LONG ? connection->books_lock_wait_s : 0);
     prefix_size = strlen(prefix);
@@ -546,7 +549,7 @@ db_answer db_run_rows(db *connection, const struct sql_text *statement, const db
     struct execution execution = {.text = statement,
                                   .count = rows->columns,
                                   .rows = (unsigned)rows->rows,
-                                  .wait = rows->waits ? DB_WAIT_LONG : DB_WAIT_AS_SET,
+                                  .wait = rows->wait,
                                   .result = result};
     db_answer answer;
     void *arrays;
@@ -585,11 +588,11 @@ db_answer db_run_nowait(db *connection, const struct sql_text *statement, const 
     return run(connection, &execution, values);
 }
 
-db_answer db_run_waiting(db *connection, const struct sql_text *statement, const db_value *values,
-                         size_t count, db_result *result)
+db_answer db_run_with_wait(db *connection, enum db_wait wait, const struct sql_text *statement,
+                           const db_value *values, size_t count, db_result *result)
 {
     struct execution execution = {
-        .text = statement, .count = count, .wait = DB_WAIT_LONG, .result = result};
+        .text = statement, .count = count, .wait = wait, .result = result};
 
     return run(connection, &execution, values);
 }

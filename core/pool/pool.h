@@ -10,7 +10,7 @@
 
 /* QUICK: statements of the library, which never wait for a row lock (0 s).  BUSINESS: transactions
  * with business rows, which wait as the settings say.  BOOKS: transactions of declared books, whose
- * statements wait only where they are run with db_run_waiting().  BEAT: the heartbeat, outside the
+ * statements wait only where they are run with DB_WAIT_LONG.  BEAT: the heartbeat, outside the
  * bounds, which waits neither for a lock nor for a silent server. */
 typedef enum pool_kind { POOL_QUICK, POOL_BUSINESS, POOL_BOOKS, POOL_BEAT, POOL_KINDS } pool_kind;
 

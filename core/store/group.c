@@ -84,8 +84,8 @@ static db_answer run_rows(db *connection, step **steps, size_t count)
     if (uuids != NULL && values != NULL) {
         for (size_t i = 0; i < count; i++)
             step_bind(statement, steps[i], values + i * statement->values, uuids[i]);
-        answer = db_run_rows(connection, statement, &(db_rows){values, count, statement->values, 0},
-                             &result);
+        answer = db_run_rows(connection, statement,
+                             &(db_rows){values, count, statement->values, DB_WAIT_AS_SET}, &result);
     }
     if (answer == DB_DONE && result.rows != count) {
         /* Nobody knows which row is whose, so each step is settled by its token. */

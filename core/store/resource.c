@@ -86,9 +86,10 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
         return DB_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         values[i] = group_values(rows[i]);
-    answer = db_run_rows(
-        connection, &sql_resource_group,
-        &(db_rows){(const db_value *)values, count, sql_resource_group_values_count, 0}, &result);
+    answer = db_run_rows(connection, &sql_resource_group,
+                         &(db_rows){(const db_value *)values, count,
+                                    sql_resource_group_values_count, DB_WAIT_AS_SET},
+                         &result);
     if (answer == DB_DONE && result.rows != count) {
         /* Nobody knows which row is whose, so each step is settled by its token. */
         db_spoil(connection);

@@ -13,8 +13,8 @@
  * lock rows were refused lately (a trade was asked for twice), those run first, for the same
  * reason. The lines keep their declared order either way.
  *
- * Nobody keeps a connection while he waits for somebody else's row: a trade alone tries again after
- * a pause.  Only groups, and trades that have a permit of their queue, wait in the server, and only
+ * Nobody keeps a connection while he waits for somebody else's row or table: a trade alone tries
+ * again after a pause.  Only groups, and trades that have a permit of their queue, wait in the server, and only
  * at shared statements; they are few.
  *
  * Touches the lock's rows, and what the statements name.
