@@ -46,6 +46,7 @@ GRANT SELECT ON audit_closing TO tradelock_application;
 -- A workflow makes its channel known; operators alone pause one.
 GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO tradelock_application;
 GRANT SELECT ON trade_channel_limit TO tradelock_application;
+GRANT SELECT ON trade_channel_permit TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_channel_share TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
@@ -96,6 +97,7 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 GRANT SELECT ON trade_channel TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_decide TO tradelock_operator;
 GRANT SELECT ON trade_channel_limit TO tradelock_operator;
+GRANT SELECT ON trade_channel_permit TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_limit TO tradelock_operator;
 -- What operators did: procedures write it under their own names.
 GRANT SELECT ON tl_act TO tradelock_operator;

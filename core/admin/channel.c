@@ -256,9 +256,37 @@ static void take_row(tl_pause_row *one, const db_result *r, size_t row)
     one->limit_account = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACCOUNT);
 }
 
+/* What is not limited has no row of use.  Limits are few. */
+static void take_use(tl_pause_row *one, const db_result *use)
+{
+    one->permits = one->wanted = one->permits_ended = 0;
+    one->ended_free_us = one->longest_hold_ms = one->next_us = 0;
+    for (size_t row = 0; row < use->rows; row++) {
+        if (strcmp(db_get_text(use, row, CHANNEL_USE_NAME), one->channel) != 0 ||
+            strcmp(db_get_text(use, row, CHANNEL_USE_OP), one->op_code) != 0)
+            continue;
+        one->permits = db_get_int(use, row, CHANNEL_USE_PERMITS);
+        one->wanted = db_get_int(use, row, CHANNEL_USE_WANTED);
+        one->permits_ended = db_get_int(use, row, CHANNEL_USE_ENDED);
+        one->ended_free_us = db_get_int(use, row, CHANNEL_USE_ENDED_FREE_US);
+        one->longest_hold_ms = db_get_int(use, row, CHANNEL_USE_HOLD_MS);
+        one->next_us = db_get_int(use, row, CHANNEL_USE_NEXT_US);
+        return;
+    }
+}
+
+static int is_any_limited(const db_result *r)
+{
+    for (size_t row = 0; row < r->rows; row++)
+        if (db_get_int(r, row, CHANNEL_ROW_SENDS) > 0 ||
+            db_get_int(r, row, CHANNEL_ROW_PER_SECOND) > 0)
+            return 1;
+    return 0;
+}
+
 tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
 {
-    db_result r = DB_RESULT_INIT;
+    db_result r = DB_RESULT_INIT, use = DB_RESULT_INIT;
     db *connection = NULL;
     tl_pause_row one = {.channel = NULL};
     tl_status status = read_begin(client, &connection);
@@ -268,12 +296,17 @@ tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
     if (status == TL_OK)
         status = read_status(connection, store_channel_list(connection, NULL, &r),
                              "reading which channels are paused");
+    if (status == TL_OK && is_any_limited(&r))
+        status = read_status(connection, store_channel_use(connection, &use),
+                             "reading how much of the channels' limits is used");
     read_end(client, connection);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
         take_row(&one, &r, row);
+        take_use(&one, &use);
         if (each(context, &one) != 0)
             break;
     }
+    db_result_free(&use);
     db_result_free(&r);
     return status;
 }

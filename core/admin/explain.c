@@ -2,11 +2,11 @@
  * it in sentences.  Reads only, and holds no connection while it tells. */
 #include "admin/explain.h"
 
+#include "admin/metrics_rows.h"
 #include "admin/words.h"
 #include "base/memory.h"
 #include "client/read.h"
 
-#include <tradelock/admin/channels.h>
 #include <tradelock/admin/restore.h>
 
 #include <stdarg.h>
@@ -168,19 +168,78 @@ static tl_status read_history(explaining *e)
     return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
-static int take_pause(void *context, const tl_pause_row *row)
+static void take_pause(explaining *e, const tl_pause_row *row, const char *name)
 {
-    explaining *e = context;
-
-    if (!row->paused || strcmp(row->channel, e->view.channel) != 0 ||
-        (row->op_code[0] != '\0' && strcmp(row->op_code, e->key.op_code) != 0))
-        return 0;
-    snprintf(e->paused, sizeof e->paused, "channel %s%s%s", row->channel,
-             row->op_code[0] != '\0' ? " for " : "", row->op_code);
+    if (e->paused[0] != '\0')
+        return;
+    text_copy(e->paused, sizeof e->paused, name);
     text_copy(e->paused_by, sizeof e->paused_by, row->account);
     text_copy(e->paused_why, sizeof e->paused_why, row->reason);
     e->paused_us = row->decided_us;
-    return 1;
+}
+
+static void take_limit(explaining *e, const tl_pause_row *row, const char *name)
+{
+    explain_limit *limit = &e->limits[e->limit_count];
+
+    if (e->limit_count == EXPLAIN_LIMITS)
+        return;
+    e->limit_count++;
+    text_copy(limit->name, sizeof limit->name, name);
+    text_copy(limit->by, sizeof limit->by, row->limit_account);
+    text_copy(limit->why, sizeof limit->why, row->limit_reason);
+    limit->row = *row;
+    limit->row.channel = limit->row.op_code = limit->row.reason = limit->row.actor = NULL;
+    limit->row.account = limit->row.limit_reason = limit->row.limit_actor = NULL;
+    limit->row.limit_account = NULL;
+}
+
+/* What holds up the sends of its channel, for its operation or as a whole. */
+static int take_channel(void *context, const tl_pause_row *row)
+{
+    explaining *e = context;
+    char name[sizeof e->paused];
+
+    if (strcmp(row->channel, e->view.channel) != 0 ||
+        (row->op_code[0] != '\0' && strcmp(row->op_code, e->key.op_code) != 0))
+        return 0;
+    snprintf(name, sizeof name, "channel %s%s%s", row->channel,
+             row->op_code[0] != '\0' ? " for " : "", row->op_code);
+    if (row->paused)
+        take_pause(e, row, name);
+    if (row->sends > 0 || row->per_second > 0)
+        take_limit(e, row, name);
+    return 0;
+}
+
+/* How much is due before or with it, which a limit a second lets through one after the other. */
+static tl_status read_due(explaining *e)
+{
+    char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
+    db_result r = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(e->client, &connection);
+
+    snprintf(retry_op, sizeof retry_op, "%s%s", e->key.op_code, TL_RETRY_SUFFIX);
+    if (status == TL_OK)
+        status = read_status(connection,
+                             store_overdue(connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
+                             "counting what is due");
+    read_end(e->client, connection);
+    if (status == TL_OK && r.rows == 1)
+        e->due = db_get_int(&r, 0, 0);
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status read_channels(explaining *e)
+{
+    tl_status status = tl_pause_list(e->client, take_channel, e);
+
+    for (unsigned i = 0; status == TL_OK && i < e->limit_count; i++)
+        if (e->limits[i].row.per_second > 0)
+            return read_due(e);
+    return status;
 }
 
 static tl_status gather(explaining *e)
@@ -198,7 +257,7 @@ static tl_status gather(explaining *e)
         status = tl_restore_status(e->client, &restore, NULL, NULL);
     e->restored = restore.open;
     if (status == TL_OK)
-        status = tl_pause_list(e->client, take_pause, e);
+        status = read_channels(e);
     if (status == TL_OK && e->people.failed)
         status = error_set(TL_NO_MEMORY, "out of memory for what people said");
     return status;

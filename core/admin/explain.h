@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <tradelock/admin/channels.h>
 #include <tradelock/admin/decisions.h>
 #include <tradelock/admin/explain.h>
 #include <tradelock/admin/trades.h>
@@ -34,6 +35,14 @@ typedef struct explain_proposal {
     char proposer[256];
 } explain_proposal;
 
+/* A limit of its channel; of `row` no pointer is set. */
+typedef struct explain_limit {
+    char name[2 * TL_CHANNEL_MAX + 16], by[256], why[TL_REMARK_MAX + 1];
+    tl_pause_row row;
+} explain_limit;
+
+#define EXPLAIN_LIMITS 2
+
 #define EXPLAIN_PROPOSALS 3 /* one of each decision */
 
 typedef struct explaining {
@@ -48,6 +57,11 @@ typedef struct explaining {
     /* Operators have paused its channel: "": they have not; for what, who, why and since when. */
     char paused[2 * TL_CHANNEL_MAX + 16], paused_by[256], paused_why[TL_REMARK_MAX + 1];
     int64_t paused_us;
+    /* What operators limit of its channel: for its operation, and as a whole. */
+    explain_limit limits[EXPLAIN_LIMITS];
+    unsigned limit_count;
+    int64_t
+        due; /* so many attempts of its operation are due, read where there is a limit a second */
     int retry_waits;    /* its lane is open, and nobody works in it */
     int by_hand, filed; /* SQL changed it; it was lost in a restore, and made by a filing */
     explain_answer answers[EXPLAIN_ANSWERS]; /* in the order of their first time */

@@ -1,6 +1,7 @@
 /* Why a trade is where it is, what happens next, and what would end it.  Only formats. */
 #include "admin/explain.h"
 
+#include "admin/metrics_rows.h"
 #include "admin/words.h"
 
 #include <stdio.h>
@@ -185,6 +186,68 @@ static void say_paused(explaining *e)
                 e->paused_by);
 }
 
+static int is_full(const tl_pause_row *row)
+{
+    return row->sends > 0 && row->permits >= row->sends;
+}
+
+/* Where all permits are out: when one comes back. */
+static void say_full(explaining *e, const explain_limit *limit)
+{
+    const tl_pause_row *row = &limit->row;
+    char ended[160] = "", free[2 * WORDS], hold[WORDS];
+
+    if (row->permits_ended > 0)
+        snprintf(ended, sizeof ended, "  %lld of them %s of processes that ended: free at %s.",
+                 (long long)row->permits_ended, row->permits_ended == 1 ? "is" : "are",
+                 words_when(free, e->view.now_us, row->ended_free_us));
+    explain_say(
+        e, TL_TOPIC_NEXT, "tradelock channel ls",
+        "Its send waits for a permit: operators limit %s to %lld send%s at a time (%s, %s), "
+        "and %lld of %lld permits are out.  One comes back as soon as a send ends, and "
+        "none takes longer than %s.%s  Until then a worker puts it off, and uses up no "
+        "attempt.",
+        limit->name, (long long)row->sends, plural((unsigned)row->sends), limit->why, limit->by,
+        (long long)row->permits, (long long)row->sends,
+        words_span(hold, row->longest_hold_ms * 1000), ended);
+}
+
+/* One after the other, all that is due is sent by then. */
+static int64_t turn_us(const explaining *e, const tl_pause_row *row)
+{
+    const int64_t now_us = e->view.now_us, next_us = row->next_us > now_us ? row->next_us : now_us;
+    const int64_t from_us = e->view.next_run_us > next_us ? e->view.next_run_us : next_us;
+
+    return from_us + e->due * 1000000 / row->per_second;
+}
+
+static void say_limit(explaining *e, const explain_limit *limit)
+{
+    const tl_pause_row *row = &limit->row;
+    char out[64] = "", when[2 * WORDS];
+
+    if (is_full(row))
+        say_full(e, limit);
+    else if (row->sends > 0)
+        explain_say(
+            e, TL_TOPIC_NEXT, "",
+            "Operators limit %s to %lld send%s at a time (%s, %s); %lld of %lld permits are "
+            "out, so that does not hold it up now.",
+            limit->name, (long long)row->sends, plural((unsigned)row->sends), limit->why, limit->by,
+            (long long)row->permits, (long long)row->sends);
+    if (row->per_second == 0)
+        return;
+    if (e->due > 0)
+        snprintf(out, sizeof out, "%lld%s attempt%s due", (long long)e->due,
+                 e->due >= METRICS_OVERDUE_ROWS ? " or more" : "", e->due == 1 ? " is" : "s are");
+    explain_say(e, TL_TOPIC_NEXT, is_full(row) ? "" : "tradelock channel ls",
+                "Operators limit %s to %lld send%s a second (%s, %s): %s, so its turn may come at "
+                "about %s.  What is put off until then uses up no attempt.",
+                limit->name, (long long)row->per_second, plural((unsigned)row->per_second),
+                limit->why, limit->by, e->due > 0 ? out : "no other attempt is due",
+                words_when(when, e->view.now_us, turn_us(e, row)));
+}
+
 static int is_waiting(const tl_view *v)
 {
     return v->state == TL_STATE_IN_DOUBT || v->state == TL_STATE_QUEUED ||
@@ -234,6 +297,8 @@ void explain_next(explaining *e)
         say_decision(e);
         return;
     }
+    for (unsigned i = 0; i < e->limit_count && is_waiting(v); i++)
+        say_limit(e, &e->limits[i]);
     switch (v->state) {
     case TL_STATE_IN_DOUBT:
         say_lane(e, "ask the channel");

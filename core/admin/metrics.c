@@ -3,6 +3,7 @@
 #include "admin/metrics_rows.h"
 
 #include "base/error.h"
+#include "admin/statements.h"
 #include "base/metrics.h"
 #include "client/read.h"
 
@@ -191,6 +192,32 @@ static void write_paused(metrics_text *m, const db_result *r)
                      db_get_text(r, row, PAUSED_OP), NULL);
 }
 
+/* Where `of` is 0 there is no such limit, and no line. */
+static void write_limits(metrics_text *m, const db_result *r, const char *name, const char *help,
+                         unsigned of, unsigned column)
+{
+    metrics_begin(m, name, "gauge", help);
+    for (size_t row = 0; row < r->rows; row++)
+        if (db_get_int(r, row, of) > 0)
+            metrics_line(m, name, db_get_int(r, row, column), 0, "channel",
+                         db_get_text(r, row, CHANNEL_USE_NAME), "operation",
+                         db_get_text(r, row, CHANNEL_USE_OP), NULL);
+}
+
+static void write_limited(metrics_text *m, const db_result *r)
+{
+    write_limits(m, r, "tradelock_channel_limit_sends",
+                 "How many sends at a time operators let through the channel for the operation; no "
+                 "line: any number.  The operation is empty for all of them together.",
+                 CHANNEL_USE_SENDS, CHANNEL_USE_SENDS);
+    write_limits(m, r, "tradelock_channel_limit_sends_per_second",
+                 "How many sends a second they let begin.", CHANNEL_USE_PER_SECOND,
+                 CHANNEL_USE_PER_SECOND);
+    write_limits(m, r, "tradelock_channel_permits",
+                 "How many of the sends at a time processes have as permits now.",
+                 CHANNEL_USE_SENDS, CHANNEL_USE_PERMITS);
+}
+
 static void write_server(metrics_text *m, const metrics_rows *rows)
 {
     const db_result *r = &rows->server;
@@ -226,6 +253,7 @@ static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *
     write_operations(&m, rows);
     write_sessions(&m, &rows->sessions);
     write_paused(&m, &rows->paused);
+    write_limited(&m, &rows->limited);
     write_server(&m, rows);
     write_tables(&m, "tradelock_table_rows", "About how many rows the table has.", &rows->tables,
                  1);

@@ -151,6 +151,9 @@ static tl_status read_rest(metrics_rows *rows, db *connection)
             read_status(connection, db_run(connection, &sql_channel_paused, NULL, 0, &rows->paused),
                         "reading which channels are paused");
     if (status == TL_OK)
+        status = read_status(connection, store_channel_use(connection, &rows->limited),
+                             "reading how much of the channels' limits is used");
+    if (status == TL_OK)
         status =
             read_status(connection, db_run(connection, &sql_metrics_server, NULL, 0, &rows->server),
                         "looking for restores and clock jumps");
@@ -202,6 +205,7 @@ void metrics_free(metrics_rows *rows)
     db_result_free(&rows->conflicts);
     db_result_free(&rows->sessions);
     db_result_free(&rows->paused);
+    db_result_free(&rows->limited);
     db_result_free(&rows->server);
     db_result_free(&rows->tables);
 }

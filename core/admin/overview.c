@@ -151,21 +151,46 @@ static void take_session(tl_session_row *one, const db_result *r, size_t row)
                                                            : "alive";
 }
 
+static uint64_t permits_of(const db_result *permits, const char *session_id)
+{
+    for (size_t row = 0; row < permits->rows; row++)
+        if (strcmp(db_get_text(permits, row, 0), session_id) == 0)
+            return db_get_uint(permits, row, 1);
+    return 0;
+}
+
+static tl_status read_sessions(tl_client *client, db_result *r, db_result *permits)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status =
+            read_status(connection, store_overview_sessions(connection, r), "reading the sessions");
+    if (status == TL_OK)
+        status = read_status(connection, store_channel_permits(connection, permits),
+                             "reading the sessions' permits");
+    read_end(client, connection);
+    return status;
+}
+
 tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
 {
-    db_result r = DB_RESULT_INIT;
+    db_result r = DB_RESULT_INIT, permits = DB_RESULT_INIT;
     tl_session_row one;
     tl_status status;
 
     error_clear();
     status = read_check_each(each != NULL);
     if (status == TL_OK)
-        status = read_all(client, store_overview_sessions, "reading the sessions", &r);
+        status = read_sessions(client, &r, &permits);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
         take_session(&one, &r, row);
+        one.permits = permits_of(&permits, one.session_id);
         if (each(context, &one) != 0)
             break;
     }
+    db_result_free(&permits);
     db_result_free(&r);
     return status;
 }

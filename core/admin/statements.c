@@ -399,6 +399,16 @@ db_answer store_channel_list(db *connection, const char *channel, db_result *res
         .to_channel = db_text(channel != NULL ? channel : "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"));
 }
 
+db_answer store_channel_use(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_channel_use, NULL, 0, result);
+}
+
+db_answer store_channel_permits(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_channel_permits, NULL, 0, result);
+}
+
 static db_value number_or_null(int64_t number)
 {
     return number != 0 ? db_int(number) : db_text(NULL);

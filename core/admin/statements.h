@@ -100,7 +100,7 @@ enum store_timeline_column {
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
-/* (session, program, pid, host, operations, started, silent, time-out in ms, ended) */
+/* (session, program, pid, host, operations, started, silent, time-out in ms, ended, now) */
 db_answer store_overview_sessions(db *connection, db_result *result);
 /* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */
 db_answer store_overview_inbox(db *connection, db_result *result);
@@ -129,6 +129,22 @@ enum store_channel_column {
 };
 /* channel NULL: of all. */
 db_answer store_channel_list(db *connection, const char *channel, db_result *result);
+/* The limits, and how much of each is used; what is NULL is 0. */
+enum store_channel_use_column {
+    CHANNEL_USE_NAME,
+    CHANNEL_USE_OP,
+    CHANNEL_USE_SENDS,
+    CHANNEL_USE_PER_SECOND,
+    CHANNEL_USE_PERMITS,
+    CHANNEL_USE_WANTED,
+    CHANNEL_USE_ENDED,
+    CHANNEL_USE_ENDED_FREE_US,
+    CHANNEL_USE_HOLD_MS,
+    CHANNEL_USE_NEXT_US
+};
+db_answer store_channel_use(db *connection, db_result *result);
+/* (session, permits) */
+db_answer store_channel_permits(db *connection, db_result *result);
 typedef struct store_channel_decision {
     const char *channel, *op_code; /* op_code "": the channel as a whole */
     int pauses;

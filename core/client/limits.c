@@ -30,7 +30,8 @@ struct channel_limit {
      * not given back to this one. */
     char session_id[RANDOM_UUID];
     unsigned era;
-    uint64_t used, may; /* sends under way; up to how many may be */
+    atomic_uint_fast64_t used; /* sends under way; written under the mutex */
+    uint64_t may;              /* up to so many may be */
     uint64_t waiting, peak;
     int64_t hold_ms;
     int has_row;     /* the database may have permits of this session */
@@ -41,6 +42,9 @@ struct channel_limit {
     int64_t slot_us, interval_us;
     int64_t next_slot_ms; /* as next_ms */
     uint64_t slots, batch;
+
+    /* Atomic. */
+    atomic_uint_fast64_t refused[LIMITS_LANES][LIMITS_NUMBERS];
 };
 
 void limits_init(channel_limits *all)
@@ -170,6 +174,22 @@ tl_status limits_look(struct tl_client *client, db *connection)
     pthread_mutex_unlock(&all->mutex);
     db_result_free(&r);
     return status;
+}
+
+const struct channel_limit *limits_next(const channel_limits *all,
+                                        const struct channel_limit *after, limit_counts *counts)
+{
+    struct channel_limit *one = after != NULL ? after->next : atomic_load(&all->list);
+
+    if (one == NULL)
+        return NULL;
+    counts->channel = one->channel;
+    counts->op_code = one->op_code;
+    counts->used = atomic_load(&one->used);
+    for (int lane = 0; lane < LIMITS_LANES; lane++)
+        for (int number = 0; number < LIMITS_NUMBERS; number++)
+            counts->refused[lane][number] = atomic_load(&one->refused[lane][number]);
+    return one;
 }
 
 /* ------------------------------------------------------------------------- the share -- */
@@ -315,8 +335,9 @@ static void see_session(struct channel_limit *one, const life *own)
     one->next_ms = one->next_slot_ms = 0;
 }
 
-static tl_status refuse(const struct channel_limit *one, const limit_ask *ask)
+static tl_status refuse(struct channel_limit *one, const limit_ask *ask, limits_number number)
 {
+    atomic_fetch_add_explicit(&one->refused[ask->is_retry != 0][number], 1, memory_order_relaxed);
     return error_set(TL_OVERLOADED,
                      "channel %s is at the limit that operators set%s%s: nothing was written; try "
                      "again later",
@@ -339,7 +360,7 @@ static tl_status take_permit(struct tl_client *client, struct channel_limit *one
             status = take_share(client, one, one->used + one->waiting, 0);
         } else if (now_ms >= until_ms || life_is_over(ask->life)) {
             *again_ms = client->config.beat_ms;
-            status = refuse(one, ask);
+            status = refuse(one, ask, LIMITS_BY_SENDS);
         } else {
             wait_for_change(all, one->asks || until_ms < one->next_ms ? until_ms : one->next_ms);
         }
@@ -395,7 +416,7 @@ static tl_status take_slot(struct tl_client *client, struct channel_limit *one,
                                 batch_of(one));
         } else if (one->slots > 0 || now_ms >= until_ms) {
             *again_ms = one->slots > 0 ? one->slot_us / 1000 - now_ms : AGAIN_MS;
-            status = refuse(one, ask);
+            status = refuse(one, ask, LIMITS_BY_RATE);
         } else {
             wait_for_change(all, one->asks || until_ms < one->next_slot_ms ? until_ms
                                                                            : one->next_slot_ms);

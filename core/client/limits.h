@@ -27,8 +27,8 @@ struct channel_limit;
 typedef struct channel_limits {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    /* Under the mutex; what is in it stays there until the end. */
-    struct channel_limit *list;
+    /* Atomic.  It grows at its front, under the mutex; what is in it stays there until the end. */
+    _Atomic(struct channel_limit *) list;
     int fails; /* the last look failed, which was said */
     /* Atomic: whether there are any. */
     atomic_int any;
@@ -64,10 +64,23 @@ typedef struct limit_ask {
     const char *channel, *op_code;
     const life *life;
     int64_t max_hold_ms, wait_ms;
+    int is_retry; /* of a compensating attempt */
 } limit_ask;
 tl_status limits_take(struct tl_client *client, const limit_ask *ask, limit_permit *permit,
                       int64_t *again_ms);
 /* The send is over, or did not begin.  Nothing if the permit holds nothing. */
 void limits_release(struct tl_client *client, limit_permit *permit);
+
+/* What this process did under a limit, since it first read it; waits for nobody. */
+typedef enum limits_number { LIMITS_BY_SENDS, LIMITS_BY_RATE, LIMITS_NUMBERS } limits_number;
+#define LIMITS_LANES 2 /* asks; compensating attempts */
+typedef struct limit_counts {
+    const char *channel, *op_code;
+    uint64_t used; /* sends under way */
+    uint64_t refused[LIMITS_LANES][LIMITS_NUMBERS];
+} limit_counts;
+/* The next one, the first after NULL; NULL: there is no more. */
+const struct channel_limit *limits_next(const channel_limits *all,
+                                        const struct channel_limit *after, limit_counts *counts);
 
 #endif

@@ -199,6 +199,34 @@ static void write_calls(metrics_text *m, const struct tl_calls *first)
                           "channel", c->channel, "operation", c->op_code, "call", c->call, NULL);
 }
 
+static void write_limits(metrics_text *m, const channel_limits *all)
+{
+    static const char sends[] = "tradelock_channel_sends_under_way",
+                      refused[] = "tradelock_channel_limit_refusals_total";
+    static const char *const lanes[LIMITS_LANES] = {"sync", "retry"};
+    static const char *const limits[LIMITS_NUMBERS] = {"sends", "per_second"};
+    const struct channel_limit *one = NULL;
+    limit_counts counts;
+
+    if (limits_next(all, NULL, &counts) == NULL)
+        return;
+    metrics_begin(
+        m, sends, "gauge",
+        "Sends of this process that are under way through a channel that operators limit.");
+    while ((one = limits_next(all, one, &counts)) != NULL)
+        metrics_line(m, sends, (int64_t)counts.used, 0, "channel", counts.channel, "operation",
+                     counts.op_code, NULL);
+    metrics_begin(m, refused, "counter",
+                  "Asks that were refused for a channel's limit, and compensating attempts that "
+                  "were put off.");
+    while ((one = limits_next(all, one, &counts)) != NULL)
+        for (int lane = 0; lane < LIMITS_LANES; lane++)
+            for (int number = 0; number < LIMITS_NUMBERS; number++)
+                metrics_line(m, refused, (int64_t)counts.refused[lane][number], 0, "channel",
+                             counts.channel, "operation", counts.op_code, "lane", lanes[lane],
+                             "limit", limits[number], NULL);
+}
+
 /* -------------------------------------------------------------------------- calls -- */
 
 tl_status tl_metrics_write(const tl_client *client, tl_metrics_fn write, void *context)
@@ -220,6 +248,7 @@ tl_status tl_metrics_write(const tl_client *client, tl_metrics_fn write, void *c
     write_pool(&m, client->connections);
     write_session(&m, client);
     write_calls(&m, atomic_load(&client->calls));
+    write_limits(&m, &client->limits);
     return metrics_end(&m);
 }
 

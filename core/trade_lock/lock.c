@@ -334,7 +334,8 @@ tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
                            .life = own,
                            .max_hold_ms = max_hold_ms,
                            /* A submitted call shares its thread. */
-                           .wait_ms = atomic_load(&lock->submitted) ? 0 : PERMIT_WAIT_MS};
+                           .wait_ms = atomic_load(&lock->submitted) ? 0 : PERMIT_WAIT_MS,
+                           .is_retry = lock->options.lane == TL_LANE_RETRY};
     tl_status status;
 
     if (lock->permit.of[0] == NULL)

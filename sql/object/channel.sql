@@ -100,6 +100,10 @@ END;
 -- one has more; if there are fewer permits than sessions, they take turns.  The sessions are read
 -- without a lock, so no heartbeat waits.  A next moment that is further away than anybody gives
 -- away was told by another clock.
+--
+-- What a killed process had counts for nothing once its longest send is over.  A day later, when no
+-- clock that is set back makes it count again, its row is removed, one with each taking: under the
+-- limit's row, and by its key, so nobody's heartbeat waits for that either.
 CREATE OR REPLACE PROCEDURE tl_channel_share(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -111,6 +115,7 @@ BEGIN
     DECLARE is_there TINYINT DEFAULT 0;
     DECLARE most, rate, had, goal, taken, short, takers, part INT UNSIGNED DEFAULT NULL;
     DECLARE next, now_at DATETIME(6);
+    DECLARE gone UUID DEFAULT NULL;
     DECLARE interval_us, ahead_us BIGINT DEFAULT 0;
     DECLARE given BIGINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -125,14 +130,15 @@ BEGIN
         FROM trade_channel_limit l WHERE l.channel = name AND l.op_code = op FOR UPDATE;
     SET now_at = SYSDATE(6);
     IF is_there AND most IS NOT NULL THEN
-        SELECT COALESCE(SUM(s.ended_at IS NULL AND p.wanted > p.permits), 0),
-            COALESCE(SUM(s.ended_at IS NULL AND p.wanted > 0), 0)
-            INTO short, takers
+        SELECT COALESCE(SUM(s.session_id IS NOT NULL AND s.ended_at IS NULL
+                AND p.wanted > p.permits), 0),
+            COALESCE(SUM(s.session_id IS NOT NULL AND s.ended_at IS NULL AND p.wanted > 0), 0),
+            MIN(IF(s.session_id IS NULL OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND
+                < now_at - INTERVAL 1 DAY, p.session_id, NULL))
+            INTO short, takers, gone
             FROM trade_channel_permit p FORCE INDEX (PRIMARY)
             LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
-            WHERE p.channel = name AND p.op_code = op AND p.session_id <> own
-                AND s.session_id IS NOT NULL AND (s.ended_at IS NULL
-                    OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND >= now_at);
+            WHERE p.channel = name AND p.op_code = op AND p.session_id <> own;
         SET part = most DIV (takers + 1);
         SELECT COALESCE(SUM(GREATEST(p.permits,
                 IF(s.ended_at IS NULL, LEAST(p.wanted, part), 0))), 0)
@@ -160,6 +166,10 @@ BEGIN
     IF want = 0 AND used = 0 THEN
         DELETE FROM trade_channel_permit
         WHERE channel = name AND op_code = op AND session_id = own;
+    END IF;
+    IF gone IS NOT NULL THEN
+        DELETE FROM trade_channel_permit
+        WHERE channel = name AND op_code = op AND session_id = gone;
     END IF;
     IF is_there AND rate IS NOT NULL THEN
         SET interval_us = CEIL(1000000 / rate);

@@ -271,7 +271,8 @@ END;
 -- Removes sessions that had ended and were swept before the time given.  By then the janitor had
 -- opened the trades that they held.  A row may still name such a session: a lease mutex that nobody
 -- has taken over, or a row that a dead process commits late.  A session that is gone means the same
--- as an ended one, so no table has to be searched for holders.
+-- as an ended one, so no table has to be searched for holders.  Permits of sessions that are gone
+-- count for nothing, and go with them, each by its key.
 CREATE OR REPLACE PROCEDURE tl_purge_sessions(IN older_ms BIGINT UNSIGNED,
     IN most INT UNSIGNED, OUT purged INT UNSIGNED)
 MODIFIES SQL DATA SQL SECURITY DEFINER
@@ -283,6 +284,13 @@ BEGIN
     ORDER BY swept_at, ended_at
     LIMIT most;
     SET purged = ROW_COUNT();
+    FOR lost IN (SELECT p.channel, p.op_code, p.session_id
+        FROM trade_channel_permit p FORCE INDEX (PRIMARY)
+        LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
+        WHERE s.session_id IS NULL LIMIT most) DO
+        DELETE FROM trade_channel_permit
+        WHERE channel = lost.channel AND op_code = lost.op_code AND session_id = lost.session_id;
+    END FOR;
 END;
 
 -- How many sessions that would remove in all.

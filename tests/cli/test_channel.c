@@ -3,12 +3,14 @@
 #include "fields.h"
 #include "operators.h"
 
+#include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -228,12 +230,172 @@ static void test_what_others_say(void **state)
     output_free(o);
 }
 
+/* -------------------------------------------------------------- what a limit holds up -- */
+
+static tl_status ask_one(tl_lock **lock, const char *serial)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    const tl_key key = {serial, "C2", WITHDRAW_OP};
+
+    options.max_hold_ms = 3600000;
+    options.channel = CHANNEL;
+    assert_int_equal(tl_lock_new(lock, operators.h.client, &key, &options), TL_OK);
+    return tl_lock_ask(*lock, 0);
+}
+
+static void end_one(tl_lock *lock)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_int_equal(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static long long permits(void)
+{
+    return database_number(operators.h.sql,
+                           "SELECT COALESCE(SUM(permits), 0) FROM trade_channel_permit");
+}
+
+/* A send that is under way and has the only permit; the first ones are sent before the limit is
+ * heard of. */
+static tl_lock *take_only_permit(void)
+{
+    static unsigned number;
+    tl_lock *lock = NULL;
+
+    for (;;) {
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "HOLD%u", number++);
+        assert_int_equal(ask_one(&lock, serial), TL_GRANTED);
+        if (permits() == 1)
+            return lock;
+        end_one(lock);
+        usleep(20000);
+    }
+}
+
+#define LABELS "{channel=\"" CHANNEL "\",operation=\"" WITHDRAW_OP "\"}"
+
+static void test_a_full_limit_is_seen(void **state)
+{
+    tl_lock *held, *refused = NULL;
+    output *o;
+
+    (void)state;
+    while (tl_channel_check(operators.h.client, CHANNEL, WITHDRAW_OP) != TL_OK)
+        usleep(10000);
+    operators_make_doubtful("D2");
+    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
+    assert_null(strstr(o->out, "permit"));
+    output_free(o);
+    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
+    assert_null(strstr(o->out, "tradelock_channel_limit_sends{"));
+    output_free(o);
+    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--sends", "1", "--reason", "their contract"), 0,
+                    "sends 1 at a time");
+    held = take_only_permit();
+    assert_int_equal(ask_one(&refused, "NEXT"), TL_OVERLOADED);
+    tl_lock_free(refused);
+    o = RUN("status", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "Channels that operators limit");
+    EXPECT_WORDS(o, "1 of 1 out");
+    output_free(o);
+    o = RUN("status", "--json", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "\"full\": true");
+    EXPECT_WORDS(o, "\"reason\": \"their contract\"");
+    output_free(o);
+    expect_words_of(AS(BOB, "ls"), 0, "1 of 1 out");
+    o = RUN("ps", "--json", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "\"permits\": 1");
+    output_free(o);
+    expect_words_of(RUN("ps", "--config", operators.config[ANN]), 0, "PERMITS");
+    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o,
+                 "Its send waits for a permit: operators limit channel " CHANNEL " for WITHDRAW");
+    EXPECT_WORDS(o, "to 1 send at a time (their contract, ");
+    EXPECT_WORDS(o, "1 of 1 permits are out");
+    EXPECT_WORDS(o, "none takes longer than 1 h 0 min");
+    EXPECT_WORDS(o, "uses up no attempt");
+    output_free(o);
+    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "tradelock_channel_limit_sends" LABELS " 1\n");
+    EXPECT_WORDS(o, "tradelock_channel_permits" LABELS " 1\n");
+    assert_null(strstr(o->out, "tradelock_channel_limit_sends_per_second{"));
+    output_free(o);
+    end_one(held);
+    while (permits() > 0) /* a beat or two */
+        usleep(20000);
+    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "tradelock_channel_permits" LABELS " 0\n");
+    output_free(o);
+    expect_words_of(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+                    "0 of 1 permits are out, so that does not hold it up now");
+}
+
+/* What a killed process has is said to be its, and until when. */
+static void test_permits_of_the_dead(void **state)
+{
+    output *o;
+
+    (void)state;
+    database_run(
+        operators.h.sql,
+        "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
+        "started_at, alive_until, ended_at) VALUES (@dead := UUID(), 'killed', 'host', 1, "
+        "UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)); "
+        "INSERT INTO trade_channel_permit VALUES ('" CHANNEL "', '" WITHDRAW_OP
+        "', @dead, 1, 1, 600000)");
+    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
+    EXPECT_WORDS(o, "1 of them is of processes that ended: free at ");
+    EXPECT_WORDS(o, "(in 9 min ");
+    output_free(o);
+    database_run(operators.h.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 11 MINUTE "
+                                  "WHERE program = 'killed'");
+    expect_words_of(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+                    "0 of 1 permits are out");
+}
+
+static void test_a_limit_a_second_is_seen(void **state)
+{
+    output *o;
+
+    (void)state;
+    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--sends", "2", "--per-second", "1", "--reason",
+                          "their contract"),
+                    0, "sends 2 at a time, 1 a second");
+    /* As if its turn had come. */
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND, "
+                 "rev = rev + 1, step = 'test' WHERE lane = 'R' AND serial_no = 'D2'");
+    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
+    EXPECT_WORDS(o, "to 1 send a second (their contract, ");
+    EXPECT_WORDS(o, " due, so its turn may come at about ");
+    output_free(o);
+    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "tradelock_channel_limit_sends_per_second" LABELS " 1\n");
+    output_free(o);
+    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0, "as much");
+    o = RUN("status", "--config", operators.config[ANN]);
+    assert_null(strstr(o->out, "LIMITED"));
+    output_free(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_bad_limits),
-        cmocka_unit_test(test_limit_and_lift), cmocka_unit_test(test_pause_and_resume),
-        cmocka_unit_test(test_fields),         cmocka_unit_test(test_what_others_say),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_bad_limits),
+        cmocka_unit_test(test_limit_and_lift),
+        cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_what_others_say),
+        cmocka_unit_test(test_a_full_limit_is_seen),
+        cmocka_unit_test(test_permits_of_the_dead),
+        cmocka_unit_test(test_a_limit_a_second_is_seen),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));

@@ -468,6 +468,10 @@ static void test_fields(void **state)
     (void)state;
     EXPECT_CODE(o, 0);
     output_free(o);
+    o = RUN("channel", "limit", "idempotent", "--sends", "4", "--reason", "test", "--config",
+            operators.config[ANN]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
     expect_fields("status");
     expect_fields("ps");
     expect_fields("inbox");

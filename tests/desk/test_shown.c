@@ -513,6 +513,103 @@ static void test_any_past_moment(void **state)
     visitor_leave(&bob);
 }
 
+/* -------------------------------------------------------------------- channels -- */
+
+#define BANKS 30
+
+/* Looks until it is there: channels are counted three times a minute. */
+static void await_words(struct visitor *v, const char *path, const char *words)
+{
+    for (int i = 0; i < 600; i++) {
+        visitor_get(v, path);
+        if (v->status == 200 && strstr(v->body, words) != NULL)
+            return;
+        usleep(100000);
+    }
+    EXPECT_PAGE(v, 200, words);
+}
+
+/* Now shows the first, Channels all of them. */
+static void test_many_channels(void **state)
+{
+    struct visitor ann;
+
+    (void)state;
+    for (int i = 0; i < BANKS; i++) {
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "TRADE-K%d", i);
+        house_expect(&operators.h, serial, "C1", 1, TL_SUCCEEDED);
+        database_run(operators.h.sql,
+                     "UPDATE trade_lock SET channel = 'many-%02d', rev = rev + 1, step = 'test' "
+                     "WHERE serial_no = '%s'; INSERT INTO trade_channel (channel, op_code) VALUES "
+                     "('many-%02d', '" WITHDRAW_OP "')",
+                     i, serial, i);
+    }
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    await_words(&ann, "/", "There are more channels than stand here: <a href=\"/channels\">");
+    EXPECT_NONE(&ann, "many-29");
+    visitor_get(&ann, "/channels");
+    for (int i = 0; i < BANKS; i++) {
+        char words[240];
+
+        snprintf(words, sizeof words,
+                 "<h2>many-%02d, " WITHDRAW_OP "</h2>\n<p><strong>open</strong></p>\n"
+                 "<p>In the last hour: 1 succeeded, 0 declined, 0 failed. Waiting: 0. "
+                 "Success rate: 100.0 %%",
+                 i);
+        EXPECT_PAGE(&ann, 200, words);
+    }
+    EXPECT_NONE(&ann, "There are more channels than");
+    visitor_leave(&ann);
+}
+
+static void limit_to(const char *sends, const char *reason)
+{
+    output *o = sends != NULL
+                    ? RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--sends", sends,
+                          "--reason", reason, "--config", operators.config[ANN])
+                    : RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--none",
+                          "--reason", reason, "--config", operators.config[ANN]);
+
+    EXPECT_CODE(o, 0);
+    output_free(o);
+}
+
+/* How much is limited, and used of it; and on its page, that a trade waits for it. */
+static void test_a_limit_is_shown(void **state)
+{
+    struct visitor bob;
+    char path[160];
+
+    (void)state;
+    operators_make_doubtful("TRADE-L1");
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/channels");
+    EXPECT_NONE(&bob, "Limited to");
+    limit_to("2", "<b>their</b> contract");
+    /* As two of a service's processes have them. */
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_channel_permit SELECT 'idempotent', '" WITHDRAW_OP
+                 "', session_id, 2, 5, 600000 FROM tl_session WHERE ended_at IS NULL LIMIT 1");
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "<strong>Limited to 2 at a time</strong> since ");
+    EXPECT_PAGE(&bob, 200, "&lt;b&gt;their&lt;/b&gt; contract");
+    EXPECT_PAGE(&bob, 200,
+                "<strong>Full:</strong> 2 of 2 permits are out, so other sends wait until one "
+                "comes back.");
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&bob, "TRADE-L1"));
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 200, "Its send waits for a permit: operators limit channel idempotent for ");
+    EXPECT_PAGE(&bob, 200, "2 of 2 permits are out");
+    EXPECT_PAGE(&bob, 200, "&lt;b&gt;their&lt;/b&gt; contract");
+    database_run(operators.h.sql, "DELETE FROM trade_channel_permit");
+    limit_to(NULL, "over");
+    visitor_get(&bob, "/channels");
+    EXPECT_NONE(&bob, "Limited to");
+    visitor_leave(&bob);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -525,6 +622,8 @@ int main(void)
         cmocka_unit_test(test_a_batch_and_a_reference),
         cmocka_unit_test(test_a_trade_is_read_once),
         cmocka_unit_test(test_any_past_moment),
+        cmocka_unit_test(test_a_limit_is_shown),
+        cmocka_unit_test(test_many_channels),
     };
 
     return server_run_tests(tests, set_up, tear_down);

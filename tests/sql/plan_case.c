@@ -494,7 +494,8 @@ const plan_case plan_cases[] = {
     {&sql_purge_rw, "", 10, 100, PLAN_NONE,
      VALUES(purge_rw, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .after = S("read/5"))},
     {&sql_purge_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    {&sql_purge_sessions, "", 10, 100, PLAN_NONE,
+    /* and as many permits of those that are gone */
+    {&sql_purge_sessions, "", 20, 100, PLAN_NONE,
      VALUES(purge_sessions, .older_ms = N(86400000), .most = N(10))},
     {&sql_purge_sessions_count, "", 1, 200, PLAN_NONE,
      VALUES(purge_sessions_count, .older_ms = N(86400000))},
@@ -647,8 +648,11 @@ const plan_case plan_cases[] = {
             .per_second = N(9), .actor = S("a"), .reason = S("r"))},
     /* with each beat */
     {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
-    /* a hundred sessions have permits of the first */
-    {&sql_channel_share, "", 4, 450, PLAN_NONE,
+    /* each limit with the permits of a hundred sessions, and their sessions */
+    {&sql_channel_use, "", 20, 2 * 2030, PLAN_WALK, .values = NULL},
+    {&sql_channel_permits, "", 100, 2 * 2030 + 2 * 100, PLAN_WALK, .values = NULL},
+    /* a hundred sessions have permits of the first; one that ended long ago loses its row */
+    {&sql_channel_share, "", 5, 450, PLAN_NONE,
      VALUES(channel_share, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .used = N(0), .wanted = N(3), .hold_ms = N(1000), .claims = N(2))},
     {&sql_channel_share_result, "", 1, FEW, PLAN_NONE, .values = NULL},

@@ -177,6 +177,7 @@ static const struct right {
     {"NNN", "INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, "
             "account) VALUES ('b', 'W', 1, NOW(6), 'r', 'a', 'ann@localhost')"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
+    {"YYY", "SELECT COUNT(*) FROM trade_channel_permit"},
     {"NYN",
      "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; "
      "START TRANSACTION; CALL tl_channel_limit('bank', 'WITHDRAW', 3, NULL, NULL, 'a', 'r'); "

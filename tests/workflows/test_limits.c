@@ -11,6 +11,7 @@
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
+#include <tradelock/metrics.h>
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -307,20 +308,18 @@ static void hang(void *context, int caller)
     char serial[32];
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)context;
-    snprintf(serial, sizeof serial, "H%d", caller);
+    snprintf(serial, sizeof serial, "H%d-%d", *(const int *)context, caller);
     (void)run_one(serial, &answer);
 }
 
 static void hang_all(void *context, int process)
 {
     (void)context;
-    (void)process;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     house_reopen(&self);
     CREW_STATUS(register_one(), TL_OK);
     atomic_store(&shared->hangs, getpid());
-    crew_threads(2, hang, NULL);
+    crew_threads(2, hang, &process);
 }
 
 static void what_a_dead_process_had_comes_free(void **state)
@@ -358,6 +357,78 @@ static void what_a_dead_process_had_comes_free(void **state)
     /* What it had sent may have been under way for so long. */
     printf("free after %lld ms\n", (long long)(now_ms() - killed_ms));
     assert_true(now_ms() - killed_ms >= HOLD_MS);
+}
+
+static long long rows_of_others(void)
+{
+    return database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit WHERE session_id "
+                                     "NOT IN (SELECT session_id FROM tl_session "
+                                     "WHERE ended_at IS NULL)");
+}
+
+static void await_rows_of_others(long long count, const char *prefix)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    for (int i = 0; rows_of_others() != count; i++) {
+        char serial[32];
+
+        assert_true(now_ms() < end_ms);
+        snprintf(serial, sizeof serial, "%s%d", prefix, i);
+        expect_one(serial, TL_SUCCEEDED);
+        usleep(20000);
+    }
+}
+
+/* What counts for nothing any more is removed a day later by who takes a share next, and that of a
+ * channel that nothing limits any more with the session's row. */
+static void rows_of_the_dead_go(void **state)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_client *client;
+    int status;
+
+    (void)state;
+    limit_to(OP, 9, 0);
+    leave();
+    for (int i = 0; i < 3; i++) {
+        pid_t child = crew_fork(hang_all, NULL, i);
+
+        while (atomic_load(&shared->inside) < 2 * (i + 1)) {
+            assert_true(now_ms() < end_ms);
+            usleep(5000);
+        }
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+    }
+    come_back();
+    while (rows_of_others() < 3) {
+        assert_true(now_ms() < end_ms);
+        usleep(20000);
+    }
+    /* Their sends are over, and that was less than a day ago. */
+    database_run(self.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 23 HOUR "
+                           "WHERE ended_at IS NOT NULL");
+    for (int i = 0; i < 8; i++) {
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "EARLY%d", i);
+        expect_one(serial, TL_SUCCEEDED);
+        usleep(150000); /* a beat gives the permit back, so the next one takes a share */
+    }
+    assert_int_equal(rows_of_others(), 3);
+    database_run(self.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 2 HOUR "
+                           "WHERE ended_at IS NOT NULL AND session_id IN "
+                           "(SELECT session_id FROM trade_channel_permit) LIMIT 2");
+    await_rows_of_others(1, "LATE");
+    /* Nobody takes a share of it any more. */
+    limit_to(OP, 0, 0);
+    database_run(self.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 3000 DAY, "
+                           "swept_at = ended_at WHERE ended_at IS NOT NULL");
+    client = open_operator();
+    assert_status(tl_purge(client, INT64_C(1000) * 86400000, NULL), TL_OK);
+    tl_client_close(client);
+    assert_int_equal(rows_of_others(), 0);
 }
 
 /* ------------------------------------------------------------------------ one process -- */
@@ -416,6 +487,43 @@ static void a_limit_that_is_lifted_and_set_again(void **state)
     }
 }
 
+struct told {
+    char text[65536];
+    size_t size;
+};
+
+static int take_text(void *context, const char *text, size_t size)
+{
+    struct told *told = context;
+
+    assert_true(told->size + size < sizeof told->text);
+    memcpy(told->text + told->size, text, size);
+    told->size += size;
+    told->text[told->size] = '\0';
+    return 0;
+}
+
+/* The value of a line of this process's metrics; -1: there is none. */
+static long long metric(const char *line)
+{
+    struct told *told = calloc(1, sizeof *told);
+    const char *found;
+    long long value = -1;
+
+    assert_non_null(told);
+    assert_status(tl_metrics_write(self.client, take_text, told), TL_OK);
+    found = strstr(told->text, line);
+    if (found != NULL)
+        value = strtoll(found + strlen(line), NULL, 10);
+    free(told);
+    return value;
+}
+
+#define OF_LIMIT "{channel=\"" CHANNEL "\",operation=\"" OP "\""
+#define REFUSED(lane, limit)                                                                       \
+    metric("tradelock_channel_limit_refusals_total" OF_LIMIT ",lane=\"" lane "\",limit=\"" limit   \
+           "\"} ")
+
 /* The limit is full: what is due is claimed, not sent, and has used up no attempt. */
 static void the_retry_lane_obeys(void **state)
 {
@@ -449,6 +557,8 @@ static void the_retry_lane_obeys(void **state)
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
     usleep(3000000);
     assert_int_equal(atomic_load(&shared->sent), 0);
+    assert_true(metric("tradelock_channel_limit_refusals_total{channel=\"" CHANNEL
+                       "\",operation=\"\",lane=\"retry\",limit=\"sends\"} ") > 0);
     /* A claim counts its attempt until it is put back. */
     assert_int_equal(database_number(self.sql, "SELECT COALESCE(SUM(attempts), 0) FROM trade_lock "
                                                "WHERE lane = 'R' AND status = 'F'"),
@@ -463,6 +573,39 @@ static void the_retry_lane_obeys(void **state)
     }
     assert_int_equal(atomic_load(&shared->most), 1);
     tl_worker_free(worker);
+}
+
+/* What a process lets through, and what it does not. */
+static void a_process_counts(void **state)
+{
+    tl_lock *held = NULL;
+
+    (void)state;
+    await_beats();
+    assert_int_equal(REFUSED("sync", "sends"), -1);
+    limit_to(OP, 1, 1);
+    await_beats();
+    assert_int_equal(REFUSED("sync", "sends"), 0);
+    assert_int_equal(metric("tradelock_channel_sends_under_way" OF_LIMIT "} "), 0);
+    take_only_permit(&held, "HELD");
+    assert_int_equal(metric("tradelock_channel_sends_under_way" OF_LIMIT "} "), 1);
+    expect_one("W1", TL_OVERLOADED);
+    expect_one("W2", TL_OVERLOADED);
+    assert_int_equal(REFUSED("sync", "sends"), 2);
+    assert_int_equal(REFUSED("sync", "per_second"), 0);
+    end_only_permit(held);
+    for (int i = 0; i < 3; i++) {
+        tl_answer answer = TL_ANSWER_INIT;
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "R%d", i);
+        (void)run_one(serial, &answer);
+        tl_answer_clear(&answer);
+    }
+    assert_int_equal(metric("tradelock_channel_sends_under_way" OF_LIMIT "} "), 0);
+    assert_true(REFUSED("sync", "per_second") > 0);
+    assert_int_equal(REFUSED("sync", "sends"), 2);
+    assert_int_equal(REFUSED("retry", "sends") + REFUSED("retry", "per_second"), 0);
 }
 
 /* What is there answers as ever, and a limit that is lifted holds nobody up. */
@@ -579,8 +722,10 @@ int main(int argc, char **argv)
         IN_HOUSE(both_at_once),
         cmocka_unit_test_setup_teardown(what_a_dead_process_had_comes_free, open_mortal,
                                         close_house),
+        cmocka_unit_test_setup_teardown(rows_of_the_dead_go, open_mortal, close_house),
         IN_HOUSE(a_limit_that_is_lifted_and_set_again),
         IN_HOUSE(the_retry_lane_obeys),
+        IN_HOUSE(a_process_counts),
         IN_HOUSE(a_trade_that_is_there_answers_as_ever),
         IN_HOUSE(permits_come_back),
         cmocka_unit_test_setup_teardown(who_has_no_limit_pays_nothing, open_silent, close_house),

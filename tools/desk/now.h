@@ -14,7 +14,8 @@
 #define PROCESSES_MOST 64u
 #define PERSONS_MOST 30u
 #define PAUSED_MOST 16u
-#define CHANNELS_MOST 24u
+#define CHANNELS_MOST 256u
+#define CHANNELS_SHOWN 24u /* on the page Now; the page Channels shows all */
 #define SUMS_MOST 6u
 
 /* Money in one currency; "" where trades told no amount. */

@@ -2,6 +2,7 @@
  * having it go on. */
 #include "now.h"
 #include "parts.h"
+#include "print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,37 @@ static void write_rate(struct page *page, const struct now *now, const tl_pause_
     }
 }
 
+/* What limits it, and how much of that is used. */
+static void write_limit(struct page *page, const tl_pause_row *row)
+{
+    char limit[LIMIT_TEXT];
+
+    if (row->sends == 0 && row->per_second == 0)
+        return;
+    page_format(page, "<p><strong>Limited to %s</strong> since ",
+                limit_text(limit, row->sends, row->per_second));
+    page_ago(page, row->limited_us, row->now_us);
+    page_format(page, " by %s: %s. ", row->limit_account, row->limit_reason);
+    if (limit_is_full(row))
+        page_put(page, "<strong>Full:</strong> ");
+    if (row->sends > 0)
+        page_format(page, "%lld of %lld permits are out%s. ", (long long)row->permits,
+                    (long long)row->sends,
+                    limit_is_full(row) ? ", so other sends wait until one comes back" : "");
+    if (row->permits_ended > 0) {
+        page_format(page, "%lld of them are of processes that ended; the first is free at ",
+                    (long long)row->permits_ended);
+        page_moment(page, row->ended_free_us);
+        page_put(page, ". ");
+    }
+    if (row->next_us != 0) {
+        page_put(page, "The next send may begin at ");
+        page_moment(page, row->next_us);
+        page_put(page, ".");
+    }
+    page_put(page, "</p>\n");
+}
+
 static int write_row(void *context, const tl_pause_row *row)
 {
     struct writing *w = context;
@@ -85,6 +117,7 @@ static int write_row(void *context, const tl_pause_row *row)
         page_format(page, " by %s: %s", row->account, row->reason);
     }
     page_put(page, "</p>\n");
+    write_limit(page, row);
     write_rate(page, w->now, row);
     if (w->visit->session->account.may_decide)
         offer(w, row);
@@ -114,7 +147,12 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
              "<p>While a channel is paused nothing new is sent through it: services are told to "
              "try again later, and what waits in the retry lane stays as it is. No attempt is used "
              "up, nothing is parked, and all of it goes on after the resume. Each process obeys "
-             "after its next heartbeat; what was armed before may still be sent.</p>\n");
+             "after its next heartbeat; what was armed before may still be sent. Limits are set by "
+             "<code>tradelock channel limit</code>: what is sent beyond one waits in the same "
+             "way.</p>\n");
+    if (writing.now != NULL && writing.now->channels_cut)
+        page_put(page, "<p class=\"quiet\">There are more channels than rates stand here: "
+                       "<code>tradelock status</code></p>\n");
     if (!visit->session->account.may_decide)
         page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
     page_put(page, "<div class=\"offers\">\n");

@@ -272,7 +272,7 @@ static void channels(struct page *page, const struct now *now)
              "class=\"number\">Failed</th><th scope=\"col\" class=\"number\">Rate</th>"
              "<th scope=\"col\" class=\"number\">Waits</th><th scope=\"col\">Down</th></tr>"
              "</thead><tbody>\n");
-    for (unsigned i = 0; i < now->channel_count; i++) {
+    for (unsigned i = 0; i < now->channel_count && i < CHANNELS_SHOWN; i++) {
         channel_row(page, &now->channels[i], now);
         is_cut |= now->channels[i].state.cut;
     }
@@ -280,9 +280,9 @@ static void channels(struct page *page, const struct now *now)
     if (is_cut)
         page_put(page, "<p class=\"quiet\">More ended or waits than is counted here: these are the "
                        "newest of each operation.</p>\n");
-    if (now->channels_cut)
+    if (now->channel_count > CHANNELS_SHOWN)
         page_put(page, "<p class=\"quiet\">There are more channels than stand here: "
-                       "<code>tradelock status</code></p>\n");
+                       "<a href=\"/channels\">Channels</a></p>\n");
     page_put(page, "</section>\n");
 }
 

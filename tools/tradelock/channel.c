@@ -25,49 +25,38 @@ struct said {
     int none;
 };
 
-/* "4 at a time, 10 a second", or NULL. */
-static const char *limit_text(char to[80], int64_t sends, int64_t per_second)
-{
-    char most[32] = "", rate[32] = "";
-
-    if (sends > 0)
-        snprintf(most, sizeof most, "%lld at a time", (long long)sends);
-    if (per_second > 0)
-        snprintf(rate, sizeof rate, "%lld a second", (long long)per_second);
-    snprintf(to, 80, "%s%s%s", most, sends > 0 && per_second > 0 ? ", " : "", rate);
-    return to[0] != '\0' ? to : NULL;
-}
-
 static int add_row(void *context, const tl_pause_row *row)
 {
     struct listing *listing = context;
-    char when[TIME_TEXT], limit[80];
+    char when[TIME_TEXT], limit[LIMIT_TEXT], permits[LIMIT_TEXT];
     const char *state = row->paused                                ? "paused"
                         : row->as_whole && row->op_code[0] != '\0' ? "paused as a whole"
                                                                    : "open";
 
     table_add(listing->table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)", state,
               time_text(when, row->decided_us), row->account, row->reason,
-              limit_text(limit, row->sends, row->per_second));
+              limit_text(limit, row->sends, row->per_second), permits_text(permits, row));
     json_array_append_new(
         listing->rows,
-        json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "channel",
-                  row->channel, "op_code", json_text(row->op_code), "paused", row->paused,
-                  "as_whole", row->as_whole, "decided_at", json_time(row->decided_us), "account",
-                  json_text(row->account), "actor", json_text(row->actor), "reason",
+        json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                  "channel", row->channel, "op_code", json_text(row->op_code), "paused",
+                  row->paused, "as_whole", row->as_whole, "decided_at", json_time(row->decided_us),
+                  "account", json_text(row->account), "actor", json_text(row->actor), "reason",
                   json_text(row->reason), "sends",
                   row->sends > 0 ? json_integer(row->sends) : json_null(), "per_second",
                   row->per_second > 0 ? json_integer(row->per_second) : json_null(), "limited_at",
                   json_time(row->limited_us), "limit_account", json_text(row->limit_account),
-                  "limit_reason", json_text(row->limit_reason)));
+                  "limit_reason", json_text(row->limit_reason), "permits",
+                  row->sends > 0 ? json_integer(row->permits) : json_null(), "wanted",
+                  row->sends > 0 ? json_integer(row->wanted) : json_null()));
     return 0;
 }
 
 static int list(tl_client *client, const struct common *common)
 {
-    struct listing listing = {
-        table_new("CHANNEL", "OPERATION", "STATE", "SINCE", "BY", "REASON", "LIMIT", NULL),
-        json_array()};
+    struct listing listing = {table_new("CHANNEL", "OPERATION", "STATE", "SINCE", "BY", "REASON",
+                                        "LIMIT", "PERMITS", NULL),
+                              json_array()};
     tl_status status = tl_pause_list(client, add_row, &listing);
 
     return listing_end(&listing, status, common->json, "channels",
@@ -95,7 +84,7 @@ static int limit(tl_client *client, const struct common *common, const tl_limit 
 {
     const char *op_code = limit->op_code != NULL ? limit->op_code : "";
     const tl_status status = tl_channel_limit(client, limit);
-    char text[80];
+    char text[LIMIT_TEXT];
 
     if (status != TL_OK)
         return report(status);
@@ -106,7 +95,7 @@ static int limit(tl_client *client, const struct common *common, const tl_limit 
                       limit->sends > 0 ? json_integer(limit->sends) : json_null(), "per_second",
                       limit->per_second > 0 ? json_integer(limit->per_second) : json_null()),
             EXIT_DONE);
-    if (limit_text(text, limit->sends, limit->per_second) == NULL)
+    if (limit_text(text, limit->sends, limit->per_second)[0] == '\0')
         snprintf(text, sizeof text, "as much as there is");
     printf(
         "Channel %s sends %s%s%s within a heartbeat of each process; what was sent before is not "

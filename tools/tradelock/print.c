@@ -64,6 +64,36 @@ const char *amount_text(char to[AMOUNT_TEXT], const tl_view *view)
     return to;
 }
 
+const char *limit_text(char to[LIMIT_TEXT], int64_t sends, int64_t per_second)
+{
+    char most[32] = "", rate[32] = "";
+
+    if (sends > 0)
+        snprintf(most, sizeof most, "%lld at a time", (long long)sends);
+    if (per_second > 0)
+        snprintf(rate, sizeof rate, "%lld a second", (long long)per_second);
+    snprintf(to, LIMIT_TEXT, "%s%s%s", most, sends > 0 && per_second > 0 ? ", " : "", rate);
+    return to;
+}
+
+int limit_is_full(const tl_pause_row *row)
+{
+    return row->sends > 0 && row->permits >= row->sends;
+}
+
+const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row)
+{
+    char wanted[32] = "";
+
+    to[0] = '\0';
+    if (row->wanted > row->permits - row->permits_ended)
+        snprintf(wanted, sizeof wanted, ", %lld wanted", (long long)row->wanted);
+    if (row->sends > 0)
+        snprintf(to, LIMIT_TEXT, "%lld of %lld out%s", (long long)row->permits,
+                 (long long)row->sends, wanted);
+    return to;
+}
+
 /* ------------------------------------------------------------------ tables -- */
 
 struct table {

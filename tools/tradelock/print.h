@@ -17,6 +17,14 @@ const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us);
 /* "1050 EUR", in minor units; "" where the trade told none. */
 const char *amount_text(char to[AMOUNT_TEXT], const tl_view *view);
 
+#define LIMIT_TEXT 80
+/* "4 at a time, 10 a second"; "" without a limit. */
+const char *limit_text(char to[LIMIT_TEXT], int64_t sends, int64_t per_second);
+/* Whether all sends at a time are with processes. */
+int limit_is_full(const tl_pause_row *row);
+/* "3 of 4 out", "4 of 4 out, 9 wanted"; "" without a limit of sends at a time. */
+const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row);
+
 /* ------------------------------------------------------------------ tables -- */
 
 struct table;

@@ -10,19 +10,22 @@
 static int add_row(void *context, const tl_session_row *one)
 {
     struct listing *listing = context;
-    char started[TIME_TEXT], silent[TIME_TEXT], pid[24];
+    char started[TIME_TEXT], silent[TIME_TEXT], pid[24], permits[24] = "";
 
     snprintf(pid, sizeof pid, "%llu", (unsigned long long)one->pid);
+    if (one->permits > 0)
+        snprintf(permits, sizeof permits, "%llu", (unsigned long long)one->permits);
     table_add(listing->table, one->state, one->program, pid, one->host,
               time_text(started, one->started_us), distance_text(silent, 0, one->silent_us) + 1,
-              one->operations);
+              permits, one->operations);
     json_array_append_new(
         listing->rows,
-        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f}", "state", one->state, "program",
-                  one->program, "pid", (json_int_t)one->pid, "host", one->host, "session_id",
-                  one->session_id, "operations", json_text(one->operations), "started_at",
-                  json_time(one->started_us), "silent_s", (double)one->silent_us / 1e6, "timeout_s",
-                  (double)one->timeout_ms / 1e3));
+        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f, s:I}", "state", one->state,
+                  "program", one->program, "pid", (json_int_t)one->pid, "host", one->host,
+                  "session_id", one->session_id, "operations", json_text(one->operations),
+                  "started_at", json_time(one->started_us), "silent_s",
+                  (double)one->silent_us / 1e6, "timeout_s", (double)one->timeout_ms / 1e3,
+                  "permits", (json_int_t)one->permits));
     return 0;
 }
 
@@ -40,7 +43,7 @@ static int run(const struct command *self, int argc, char **argv)
     code = open_client(&client, &common, 0);
     if (code == EXIT_DONE) {
         struct listing listing = {table_new("STATE", "PROGRAM", "PID", "HOST", "STARTED",
-                                            "LAST BEAT", "OPERATIONS", NULL),
+                                            "LAST BEAT", "PERMITS", "OPERATIONS", NULL),
                                   json_array()};
         const tl_status status = tl_session_list(client, add_row, &listing);
 
@@ -56,7 +59,8 @@ const struct command command_ps = {
     .summary = "list the processes that hold and compensate trades",
     .arguments = "[--json]",
     .text = "Lists sessions, oldest first: alive; silent for longer than their time-out; or\n"
-            "ended, while what they held is not all opened yet.\n",
+            "ended, while what they held is not all opened yet.  PERMITS: so many sends each may\n"
+            "have under way through channels that operators limit.\n",
     .options = "",
     .run = run,
 };

@@ -40,8 +40,8 @@ struct screen {
     uint64_t proposals;
     unsigned down, paused_long;
     int channels_cut;
-    json_t *waiting, *channels, *paused;
-    struct table *channel_table, *paused_table;
+    json_t *waiting, *channels, *paused, *limited;
+    struct table *channel_table, *paused_table, *limited_table;
     int64_t now_us;
 };
 
@@ -143,11 +143,34 @@ static int take_channel(void *context, const tl_channel_state *one)
     return 0;
 }
 
+static void take_limit(struct screen *s, const tl_pause_row *row)
+{
+    char limit[LIMIT_TEXT], permits[LIMIT_TEXT], next[TIME_TEXT] = "";
+
+    if (row->per_second > 0 && row->next_us != 0)
+        distance_text(next, row->now_us, row->next_us);
+    table_add(s->limited_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
+              limit_text(limit, row->sends, row->per_second), permits_text(permits, row), next);
+    json_array_append_new(
+        s->limited, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:s, s:s}", "channel",
+                              row->channel, "op_code", json_text(row->op_code), "sends",
+                              row->sends > 0 ? json_integer(row->sends) : json_null(), "per_second",
+                              row->per_second > 0 ? json_integer(row->per_second) : json_null(),
+                              "permits", row->sends > 0 ? json_integer(row->permits) : json_null(),
+                              "wanted", row->sends > 0 ? json_integer(row->wanted) : json_null(),
+                              "full", limit_is_full(row), "next_at", json_time(row->next_us),
+                              "since", json_time(row->limited_us), "account", row->limit_account,
+                              "reason", row->limit_reason));
+}
+
+/* What holds sends up: pauses and limits. */
 static int take_pause(void *context, const tl_pause_row *row)
 {
     struct screen *s = context;
     char when[TIME_TEXT];
 
+    if (row->sends > 0 || row->per_second > 0)
+        take_limit(s, row);
     if (!row->paused)
         return 0;
     s->paused_long += row->now_us - row->decided_us > PAUSED_US;
@@ -172,8 +195,10 @@ static void screen_free(struct screen *s)
     json_decref(s->waiting);
     json_decref(s->channels);
     json_decref(s->paused);
+    json_decref(s->limited);
     table_free(s->channel_table);
     table_free(s->paused_table);
+    table_free(s->limited_table);
 }
 
 static tl_status screen_read(struct screen *s, tl_client *client)
@@ -187,7 +212,9 @@ static tl_status screen_read(struct screen *s, tl_client *client)
         .waiting = json_array(),
         .channels = json_array(),
         .paused = json_array(),
+        .limited = json_array(),
         .paused_table = table_new("PAUSED", "OPERATION", "SINCE", "BY", "REASON", NULL),
+        .limited_table = table_new("LIMITED", "OPERATION", "SENDS", "PERMITS", "NEXT SEND", NULL),
         .channel_table = table_new("CHANNEL", "OPERATION", "PAID", "DECLINED", "FAILED", "RATE",
                                    "WAITS", "SILENT", "DOWN SINCE", NULL)};
     clock_gettime(CLOCK_REALTIME, &now);
@@ -336,6 +363,10 @@ static void print_screen(const struct screen *s)
         puts("\nChannels through which nothing new is sent (`tradelock channel`)");
     fflush(stdout);
     table_print(s->paused_table);
+    if (json_array_size(s->limited) > 0)
+        puts("\nChannels that operators limit; beyond it sends wait (`tradelock channel ls`)");
+    fflush(stdout);
+    table_print(s->limited_table);
 }
 
 static int print_screen_json(const struct screen *s, int code)
@@ -344,13 +375,13 @@ static int print_screen_json(const struct screen *s, int code)
 
     return print_json(
         json_pack(
-            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O, s:O}",
+            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O, s:O, s:O}",
             "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
             "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open, "due",
             (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue", (json_int_t)o->overdue,
             "alive", (json_int_t)o->alive, "silent", (json_int_t)o->silent, "ended",
             (json_int_t)o->ended, "proposals", (json_int_t)s->proposals, "cut", o->cut, "waiting",
-            s->waiting, "channels", s->channels, "paused", s->paused),
+            s->waiting, "channels", s->channels, "paused", s->paused, "limited", s->limited),
         code);
 }
 
@@ -424,8 +455,9 @@ const struct command command_status = {
     .summary = "one screen: money that waits, channels, processes, server",
     .arguments = "[--watch] [OPTION...]",
     .text = "Counts what waits, and its money, by state, currency and age; says how many trades\n"
-            "of each channel succeeded in the last hour, since when it is down, which processes\n"
-            "are alive, what waits for a second person, and whether the server may be trusted.\n"
+            "of each channel succeeded in the last hour, since when it is down, what operators\n"
+            "paused or limit and how much of that is used, which processes are alive, what waits\n"
+            "for a second person, and whether the server may be trusted.\n"
             "For monitors the exit code is 5 when the server is unsafe, restored or its clock was\n"
             "set; else 6 when something needs a person: parked, in conflict, proposed, claimed by\n"
             "nobody for a minute, held too long, in doubt for a quarter of an hour, a silent\n"

@@ -70,11 +70,19 @@ typedef struct tl_pause_row {
     /* The limit of just this row, each number 0 for none, and its last decision, likewise. */
     int64_t sends, per_second, limited_us;
     const char *limit_reason, *limit_actor, *limit_account;
+    /* Of the sends at a time, so many are with processes, each of which begins no more than it has;
+     * and so many these could use when they last asked. */
+    int64_t permits, wanted;
+    /* Of the permits, those of processes that ended, whose sends may still be at the channel; and
+     * when the first of these is free.  0: none. */
+    int64_t permits_ended, ended_free_us;
+    int64_t longest_hold_ms; /* for so long a send of these processes is under way at most */
+    int64_t next_us;         /* of those a second: the next one may begin then; 0: now */
 } tl_pause_row;
 
 typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);
 /* Tells every channel and operation that is known, by name; a channel as a whole only once that was
- * decided about.  Needs a reader's or an operator's account.  each() returns 0 to go on. */
+ * decided about.  What is used of a limit is as of the same moment, or one just after.  Needs a reader's or an operator's account.  each() returns 0 to go on. */
 TL_EXPORT tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context);
 
 #ifdef __cplusplus

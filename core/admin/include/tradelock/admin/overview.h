@@ -101,6 +101,7 @@ typedef struct tl_session_row {
     int64_t started_us, now_us, silent_us; /* silent_us: since its last beat */
     int64_t timeout_ms;
     const char *state; /* "alive"; "silent" beyond its time-out; "ended", and not cleared up */
+    uint64_t permits;  /* so many sends of limited channels it may have under way */
 } tl_session_row;
 
 typedef int (*tl_session_fn)(void *context, const tl_session_row *session);
