@@ -546,6 +546,231 @@ void test_locks()
     }
 }
 
+/* ------------------------------------------------------------------ other locks -- */
+
+// A connection of the test's own, in an open transaction; rolled back with it.
+struct transaction {
+    MYSQL *connection = mysql_init(nullptr);
+
+    transaction()
+    {
+        mysql_optionsv(connection, MYSQL_READ_DEFAULT_FILE, config.c_str());
+        EXPECT(mysql_real_connect(connection, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0));
+        run("BEGIN");
+    }
+    transaction(const transaction &) = delete;
+    transaction &operator=(const transaction &) = delete;
+    ~transaction()
+    {
+        mysql_close(connection);
+    }
+    void run(const char *sql)
+    {
+        EXPECT(mysql_query(connection, sql) == 0);
+    }
+};
+
+template <typename Fn> void until(Fn &&fine)
+{
+    for (int i = 0; !fine(); i++) {
+        EXPECT(i < 3000);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
+void test_mutex()
+{
+    tradelock::client client = open();
+    const std::string of = "mutex/" + serial(), also = "mutex/" + serial();
+    const tradelock::mutex_options options(60000);
+
+    // What is thrown out of the middle leaves nothing locked.
+    tradelock::mutex other(client, of.c_str(), options);
+    try {
+        tradelock::mutex mutex(client, of.c_str(), options);
+        EXPECT(mutex.lock(0) == TL_GRANTED && mutex.depth() == 1 && mutex.fence() > 0);
+        EXPECT(mutex.lock(0) == TL_GRANTED && mutex.depth() == 2);
+        EXPECT(mutex.unlock() == TL_OK && mutex.remaining_ms() > 0);
+        EXPECT(other.lock(0) == TL_BUSY && of == other.view().resource);
+        throw std::runtime_error("out of the middle");
+    } catch (const std::runtime_error &) {
+    }
+    EXPECT(other.lock(0) == TL_GRANTED);
+
+    // Moved: the hold goes with it, and what it replaces is unlocked.
+    tradelock::mutex moved = std::move(other);
+    EXPECT(other.get() == nullptr && other.lock(0) == TL_INVALID && other.unlock() == TL_INVALID);
+    EXPECT(other.renew(1000) == TL_INVALID && other.guard(nullptr) == TL_INVALID);
+    EXPECT(other.remaining_ms() == 0 && other.depth() == 0 && other.fence() == 0);
+    EXPECT(other.view().resource[0] == '\0' && moved.depth() == 1);
+    tradelock::mutex set(client, std::vector<std::string>{of, also}, options);
+    EXPECT(set.lock(0) == TL_BUSY && set.fence(also.c_str()) == 0);
+    moved = tradelock::mutex(client, also.c_str(), options);
+    EXPECT(moved.lock(0) == TL_GRANTED && set.lock(0) == TL_BUSY);
+    EXPECT(moved.unlock() == TL_OK && moved.unlock() == TL_RELEASED);
+    EXPECT(set.lock(0) == TL_GRANTED && set.fence(also.c_str()) > 0 && set.fence(of.c_str()) > 0);
+    other = std::move(set);
+    EXPECT(set.unlock() == TL_INVALID && other.unlock() == TL_OK);
+
+    for (const char *wrong : {"", "with a blank"}) {
+        try {
+            tradelock::mutex none(client, wrong, options);
+            EXPECT(false);
+        } catch (const tradelock::caller_error &thrown) {
+            EXPECT(thrown.status() == TL_INVALID);
+        }
+    }
+    try {
+        tradelock::mutex none(client, std::vector<std::string>(), options);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_INVALID);
+    }
+    const tradelock::client gone = std::move(client);
+    try {
+        tradelock::mutex none(client, of.c_str(), options);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_INVALID);
+    }
+}
+
+// A lease that is over is told to a lambda, whose exception goes nowhere; and no late holder gets
+// past the guard.
+void test_a_lease_is_over()
+{
+    tradelock::client client = open();
+    const std::string of = "mutex/" + serial();
+    std::atomic<int> told{0}, why{0};
+    tradelock::mutex_options options(60000);
+
+    options.loss = [&](const char *resource, tl_status status) {
+        why = of == resource ? status : TL_INTERNAL;
+        told++;
+        throw std::runtime_error("nobody hears this");
+    };
+    auto kept = std::make_unique<tradelock::mutex>(client, of.c_str(), options);
+    options.loss = nullptr;
+    EXPECT(kept->lock(0) == TL_GRANTED);
+    {
+        transaction business;
+        EXPECT(kept->guard(business.connection, TL_GUARD_ANY_IDLE) == TL_OK);
+        business.run("COMMIT");
+        EXPECT(kept->guard(business.connection, TL_GUARD_ANY_IDLE) == TL_NO_TRANSACTION);
+    }
+    EXPECT(kept->renew(300) == TL_OK && told == 0);
+    // In another place, the lambda is still the same.
+    tradelock::mutex mutex = std::move(*kept);
+    kept.reset();
+    until([&] { return told > 0; });
+    EXPECT(told == 1 && why == TL_TIMEOUT && mutex.remaining_ms() == 0);
+    tradelock::mutex next(client, of.c_str(), options);
+    EXPECT(next.lock(10000) == TL_GRANTED);
+    {
+        transaction business;
+        EXPECT(mutex.guard(business.connection, TL_GUARD_ANY_IDLE) == TL_ROLL_BACK);
+    }
+    EXPECT(mutex.unlock() == TL_LOST && next.unlock() == TL_OK && told == 1);
+}
+
+// Threads that each have their own; the client goes before the last of them.
+void test_many_threads()
+{
+    const std::string of = "mutex/" + serial();
+    std::vector<std::thread> threads;
+    std::vector<tradelock::mutex> mutexes;
+    int count = 0;
+    {
+        tradelock::client client = open();
+        for (int i = 0; i < 4; i++)
+            mutexes.emplace_back(client, of.c_str(), tradelock::mutex_options(60000));
+    }
+    for (tradelock::mutex &mutex : mutexes)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 5; i++) {
+                EXPECT(mutex.lock(60000) == TL_GRANTED);
+                count++;
+                EXPECT(mutex.unlock() == TL_OK);
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT(count == 20);
+}
+
+void test_rw_lock()
+{
+    tradelock::client client = open();
+    const std::string of = "loan/" + serial();
+    const tradelock::rw_options options(60000);
+    tradelock::rw_lock writer(client, of.c_str(), options);
+
+    try {
+        tradelock::rw_lock one(client, of.c_str(), options), two(client, of.c_str(), options);
+        EXPECT(one.read(0) == TL_GRANTED && two.read(0) == TL_GRANTED && one.fence() > 0);
+        EXPECT(one.held() == TL_RW_READ && one.write(0) == TL_WOULD_UPGRADE);
+        EXPECT(writer.write(0) == TL_BUSY && of == writer.view().resource);
+        {
+            transaction business;
+            EXPECT(one.done(business.connection, TL_GUARD_ANY_IDLE) == TL_OK);
+            business.run("COMMIT");
+        }
+        EXPECT(one.unlock() == TL_OK && one.unlock() == TL_RELEASED);
+        throw std::runtime_error("out of the middle");
+    } catch (const std::runtime_error &) {
+    }
+    EXPECT(writer.write(0) == TL_GRANTED && writer.held() == TL_RW_WRITE);
+
+    tradelock::rw_lock moved = std::move(writer);
+    EXPECT(writer.get() == nullptr && writer.read(0) == TL_INVALID);
+    EXPECT(writer.write(0) == TL_INVALID && writer.unlock() == TL_INVALID);
+    EXPECT(writer.downgrade() == TL_INVALID && writer.renew(1000) == TL_INVALID);
+    EXPECT(writer.done(nullptr) == TL_INVALID && writer.guard(nullptr) == TL_INVALID);
+    EXPECT(writer.remaining_ms() == 0 && writer.fence() == 0 && writer.held() == TL_RW_NONE);
+    EXPECT(writer.view().resource[0] == '\0' && moved.remaining_ms() > 0);
+    {
+        transaction business;
+        EXPECT(moved.guard(business.connection, TL_GUARD_ANY_IDLE) == TL_OK);
+    }
+    tradelock::rw_lock reader(client, of.c_str(), options);
+    EXPECT(reader.read(0) == TL_BUSY && moved.downgrade() == TL_OK);
+    EXPECT(reader.read(0) == TL_GRANTED && moved.renew(30000) == TL_OK);
+    // What it replaces is unlocked.
+    moved = tradelock::rw_lock(client, ("other/" + of).c_str(), options);
+    EXPECT(reader.unlock() == TL_OK);
+    writer = std::move(reader);
+    EXPECT(writer.write(0) == TL_GRANTED);
+    try {
+        tradelock::rw_lock none(client, "", options);
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_INVALID);
+    }
+    // Their client goes before them.
+    tradelock::client(std::move(client));
+}
+
+void test_row_lock()
+{
+    tradelock::client client = open();
+    const std::string of = "row/" + serial();
+    transaction one, two;
+
+    EXPECT(tradelock::row_lock(client, of.c_str(), one.connection, TL_ROW_LOCK_NOWAIT,
+                               TL_GUARD_ANY_IDLE) == TL_GRANTED);
+    EXPECT(tradelock::row_lock(client, of.c_str(), two.connection, TL_ROW_LOCK_NOWAIT,
+                               TL_GUARD_ANY_IDLE) == TL_ROLL_BACK);
+    two.run("ROLLBACK");
+    EXPECT(tradelock::row_lock(client, of.c_str(), two.connection, TL_ROW_LOCK_NOWAIT,
+                               TL_GUARD_ANY_IDLE) == TL_NO_TRANSACTION);
+    one.run("COMMIT");
+    two.run("BEGIN");
+    EXPECT(tradelock::row_lock(client, of.c_str(), two.connection, TL_ROW_LOCK_BLOCK,
+                               TL_GUARD_ANY_IDLE) == TL_GRANTED);
+    const tradelock::client gone = std::move(client);
+    EXPECT(tradelock::row_lock(client, of.c_str(), two.connection) == TL_INVALID);
+}
+
 // Whatever order they are destroyed in, nothing is left and nothing is used that is gone.
 void test_order()
 {
@@ -648,6 +873,11 @@ int main(int argc, char **argv)
     test_thread_ends();
     test_moved();
     test_locks();
+    test_mutex();
+    test_a_lease_is_over();
+    test_many_threads();
+    test_rw_lock();
+    test_row_lock();
     test_order();
     std::printf("%s: %d trades, as they should be\n", name.c_str(), number);
     return 0;

@@ -12,11 +12,13 @@
  *     tradelock::answer answer = workflows.run(request);
  *     tradelock::worker worker(workflows);          runs until it is destroyed
  *
+ * Locks are lock (of a trade), mutex and rw_lock; row_lock() is a function.
+ *
  * ERRORS
  *
  * What cannot be made or opened throws tradelock::error, or one of its kinds, with the status and
  * the sentence.  What happens to a payment is never thrown: run(), settle(), ask() and finish()
- * return an answer or a status.  They may throw std::bad_alloc before anything was done.
+ * return an answer or a status, and so does every call of a lock.  They may throw std::bad_alloc before anything was done.
  *
  * EXCEPTIONS OF CALLBACKS
  *
@@ -45,6 +47,8 @@
 #define TRADELOCK_TRADELOCK_HPP
 
 #include <tradelock/callback.h>
+#include <tradelock/row_lock.h>
+#include <tradelock/rw_lock.h>
 #include <tradelock/workflow.h>
 
 #include <cstring>
@@ -817,6 +821,224 @@ class lock
     std::shared_ptr<detail::client_state> client_;
     std::unique_ptr<tl_lock, detail::lock_release> handle_;
 };
+
+/* --------------------------------------------------------------------- other locks -- */
+
+/* A tl_mutex_options; its loss is this, and its loss_context is the wrapper's. */
+struct mutex_options : tl_mutex_options {
+    explicit mutex_options(int64_t hold_ms) : tl_mutex_options(TL_MUTEX_OPTIONS_INIT)
+    {
+        max_hold_ms = hold_ms;
+    }
+    std::function<void(const char *resource, tl_status why)> loss;
+};
+
+struct rw_options : tl_rw_options {
+    explicit rw_options(int64_t hold_ms) : tl_rw_options(TL_RW_OPTIONS_INIT)
+    {
+        max_hold_ms = hold_ms;
+    }
+};
+
+namespace detail
+{
+
+/* The handle goes first: no loss is told after that. */
+struct mutex_state {
+    std::shared_ptr<client_state> client;
+    std::function<void(const char *, tl_status)> loss;
+    tl_mutex *handle = nullptr;
+
+    mutex_state() = default;
+    mutex_state(const mutex_state &) = delete;
+    mutex_state &operator=(const mutex_state &) = delete;
+    ~mutex_state()
+    {
+        tl_mutex_free(handle);
+    }
+    static void on_loss(void *context, const char *resource, tl_status why)
+    {
+        guarded<int>(
+            [&] { return static_cast<mutex_state *>(context)->loss(resource, why), 0; },
+            [](const char *) { return 0; });
+    }
+};
+
+struct rw_release {
+    void operator()(tl_rw *handle) const noexcept
+    {
+        tl_rw_free(handle);
+    }
+};
+
+} // namespace detail
+
+/*
+ * A lease mutex of one resource or of several (<tradelock/resource.h>).  What is still held when it
+ * is destroyed is unlocked by one try, as tl_mutex_free() has it: end the transaction with its
+ * guard before.  lock() takes a time, so that no std::lock_guard takes "busy" for "locked".
+ */
+class mutex
+{
+  public:
+    mutex(const client &on, const char *resource, const mutex_options &options)
+        : state_(std::make_unique<detail::mutex_state>())
+    {
+        const tl_mutex_options given = take(on, options);
+
+        check(tl_mutex_new(&state_->handle, on.get(), resource, &given));
+    }
+    mutex(const client &on, const std::vector<std::string> &resources,
+          const mutex_options &options)
+        : state_(std::make_unique<detail::mutex_state>())
+    {
+        const tl_mutex_options given = take(on, options);
+        std::vector<const char *> names;
+
+        names.reserve(resources.size());
+        for (const std::string &resource : resources)
+            names.push_back(resource.c_str());
+        check(tl_mutex_new_set(&state_->handle, on.get(), names.data(), names.size(), &given));
+    }
+    mutex(mutex &&) noexcept = default;
+    mutex &operator=(mutex &&) noexcept = default;
+
+    tl_mutex *get() const noexcept
+    {
+        return state_ ? state_->handle : nullptr;
+    }
+    [[nodiscard]] tl_status lock(int64_t wait_ms)
+    {
+        return tl_mutex_lock(get(), wait_ms);
+    }
+    tl_status unlock()
+    {
+        return tl_mutex_unlock(get());
+    }
+    tl_status renew(int64_t lease_ms)
+    {
+        return tl_mutex_renew(get(), lease_ms);
+    }
+    /* In the caller's own transaction. */
+    [[nodiscard]] tl_status guard(st_mysql *connection, unsigned flags = 0)
+    {
+        return tl_mutex_guard(get(), connection, flags);
+    }
+    int64_t remaining_ms() const noexcept
+    {
+        return tl_mutex_remaining_ms(get());
+    }
+    unsigned depth() const noexcept
+    {
+        return tl_mutex_depth(get());
+    }
+    uint64_t fence(const char *resource = nullptr) const noexcept
+    {
+        return tl_mutex_fence(get(), resource);
+    }
+    const tl_resource_view &view() const noexcept
+    {
+        return *tl_mutex_view(get());
+    }
+
+  private:
+    tl_mutex_options take(const client &on, const mutex_options &options)
+    {
+        tl_mutex_options given = options;
+
+        state_->client = on.state();
+        state_->loss = options.loss;
+        given.loss = state_->loss ? detail::mutex_state::on_loss : nullptr;
+        given.loss_context = state_.get();
+        return given;
+    }
+    std::unique_ptr<detail::mutex_state> state_;
+};
+
+/* A read-write lock (<tradelock/rw_lock.h>).  What is still held when it is destroyed is unlocked
+ * by one try, as tl_rw_free() has it: end the transaction with its done() before. */
+class rw_lock
+{
+  public:
+    rw_lock(const client &on, const char *resource, const tl_rw_options &options)
+        : client_(on.state())
+    {
+        tl_rw *handle = nullptr;
+
+        check(tl_rw_new(&handle, on.get(), resource, &options));
+        handle_.reset(handle);
+    }
+    rw_lock(rw_lock &&) noexcept = default;
+    rw_lock &operator=(rw_lock &&other) noexcept
+    {
+        handle_ = std::move(other.handle_);
+        client_ = std::move(other.client_);
+        return *this;
+    }
+
+    tl_rw *get() const noexcept
+    {
+        return handle_.get();
+    }
+    [[nodiscard]] tl_status read(int64_t wait_ms)
+    {
+        return tl_rw_read(get(), wait_ms);
+    }
+    [[nodiscard]] tl_status write(int64_t wait_ms)
+    {
+        return tl_rw_write(get(), wait_ms);
+    }
+    tl_status downgrade()
+    {
+        return tl_rw_downgrade(get());
+    }
+    tl_status unlock()
+    {
+        return tl_rw_unlock(get());
+    }
+    tl_status renew(int64_t lease_ms)
+    {
+        return tl_rw_renew(get(), lease_ms);
+    }
+    /* In the caller's own transaction. */
+    [[nodiscard]] tl_status done(st_mysql *connection, unsigned flags = 0)
+    {
+        return tl_rw_done(get(), connection, flags);
+    }
+    [[nodiscard]] tl_status guard(st_mysql *connection, unsigned flags = 0)
+    {
+        return tl_rw_guard(get(), connection, flags);
+    }
+    int64_t remaining_ms() const noexcept
+    {
+        return tl_rw_remaining_ms(get());
+    }
+    tl_rw_mode held() const noexcept
+    {
+        return tl_rw_held(get());
+    }
+    uint64_t fence() const noexcept
+    {
+        return tl_rw_fence(get());
+    }
+    const tl_holder_view &view() const noexcept
+    {
+        return *tl_rw_view(get());
+    }
+
+  private:
+    std::shared_ptr<detail::client_state> client_;
+    std::unique_ptr<tl_rw, detail::rw_release> handle_;
+};
+
+/* tl_row_lock(): in the caller's own transaction, with which it ends. */
+[[nodiscard]] inline tl_status row_lock(const client &on, const char *resource,
+                                        st_mysql *connection,
+                                        int64_t wait_s = TL_ROW_LOCK_BLOCK,
+                                        unsigned flags = 0)
+{
+    return tl_row_lock(on.get(), resource, connection, wait_s, flags);
+}
 
 } // namespace tradelock
 
