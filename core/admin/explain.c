@@ -236,7 +236,7 @@ static tl_status read_channels(explaining *e)
 {
     tl_status status = tl_pause_list(e->client, take_channel, e);
 
-    for (unsigned i = 0; status == TL_OK && i < e->limit_count; i++)
+    for (unsigned i = 0; status == TL_OK && i < e->limit_count && explain_is_waiting(&e->view); i++)
         if (e->limits[i].row.per_second > 0)
             return read_due(e);
     return status;

@@ -85,7 +85,8 @@ void explain_take_step(explaining *e, const tl_step *step);
 void explain_channel(explaining *e);
 void explain_before(explaining *e);
 
-/* explain_next.c */
+/* explain_next.c.  Nobody holds it, and it is to be asked about, sent or tried again. */
+int explain_is_waiting(const tl_view *view);
 void explain_state(explaining *e);
 void explain_next(explaining *e);
 void explain_end(explaining *e);

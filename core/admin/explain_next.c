@@ -136,6 +136,12 @@ void explain_state(explaining *e)
 
 /* ------------------------------------------------------------------ what is next -- */
 
+int explain_is_waiting(const tl_view *v)
+{
+    return v->state == TL_STATE_IN_DOUBT || v->state == TL_STATE_QUEUED ||
+           v->state == TL_STATE_WAITING;
+}
+
 /* "attempt 11 of 12, then parked" */
 static void number_text(char to[96], const explaining *e)
 {
@@ -248,12 +254,6 @@ static void say_limit(explaining *e, const explain_limit *limit)
                 words_when(when, e->view.now_us, turn_us(e, row)));
 }
 
-static int is_waiting(const tl_view *v)
-{
-    return v->state == TL_STATE_IN_DOUBT || v->state == TL_STATE_QUEUED ||
-           v->state == TL_STATE_WAITING;
-}
-
 static void say_failed_next(explaining *e)
 {
     if (e->view.conflict)
@@ -292,12 +292,12 @@ void explain_next(explaining *e)
 {
     const tl_view *v = &e->view;
 
-    if (e->paused[0] != '\0' && is_waiting(v)) {
+    if (e->paused[0] != '\0' && explain_is_waiting(v)) {
         say_paused(e);
         say_decision(e);
         return;
     }
-    for (unsigned i = 0; i < e->limit_count && is_waiting(v); i++)
+    for (unsigned i = 0; i < e->limit_count && explain_is_waiting(v); i++)
         say_limit(e, &e->limits[i]);
     switch (v->state) {
     case TL_STATE_IN_DOUBT:
