@@ -32,6 +32,8 @@
 #define LOG_MESSAGE_SPACE 512
 /* One round in this many looks for rows from the future. */
 #define SEARCH_ROUNDS 8
+/* A host that has come back is looked at in the round after a beat, by all who run. */
+#define BEATS_TO_TELL 3
 
 tl_status client_check(const tl_client *client)
 {
@@ -230,6 +232,37 @@ static unsigned beat_read_timeout_s(const tl_client *client)
                                                    : client->config.read_timeout_s;
 }
 
+/* A host that did not answer yet may be the one that was accepted last, and the one that answers an
+ * old primary that nobody has told.  Whoever runs and knows better tells it so, by writing it down
+ * there: within a beat or two while the accepted one answers them, and once their heartbeat has given
+ * that up while it is silent to them too.  So nothing begins here before they had that time.  Then a
+ * host is dead for all who run, and keeps nobody from starting. */
+static void await_word(tl_client *client, int64_t since_ms)
+{
+    char sentence[ERROR_MAX] = "";
+    int64_t leave_ms = 0, left_ms;
+    int is_told = 0;
+
+    while (!pool_all_seen(client->connections, sentence, sizeof sentence, &leave_ms)) {
+        leave_ms += BEATS_TO_TELL * client->config.beat_ms;
+        if (!is_told)
+            log_line(&client->logger, TL_WARNING, NULL, 0,
+                     "a host of the list did not answer, and may be the one that was accepted "
+                     "last: %s",
+                     sentence);
+        is_told = 1;
+        left_ms = clock_left_ms(since_ms + leave_ms);
+        if (client->flags & TL_CLIENT_NO_SESSION || left_ms == 0)
+            break; /* it grants nothing */
+        clock_sleep_until_ms(
+            clock_deadline(left_ms < client->config.beat_ms ? left_ms : client->config.beat_ms));
+        if (pool_look_around(client->connections, NULL) != TL_OK)
+            log_line(&client->logger, TL_ALARM, NULL, 0,
+                     "a host of the list cannot be used, and is not: %s", tl_error_message());
+    }
+    error_clear();
+}
+
 static tl_status open_pool(tl_client *client, const tl_client_options *options)
 {
     char group[64];
@@ -251,15 +284,21 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
         .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_at_new,
         .opened_in_list = client->flags & TL_CLIENT_NO_SCHEMA ? look_without_schema : look_at_new,
         .opened_context = client,
+        .look_every_ms = client->flags & TL_CLIENT_NO_SESSION ? client->config.beat_ms : 0,
         .one_writer = (client->flags & TL_CLIENT_NO_SCHEMA) != 0,
     };
+    const int64_t since_ms = clock_boottime_ms();
     tl_status status;
 
     snprintf(group, sizeof group, "%s%s", CLIENT_GROUP,
              options->group_suffix != NULL ? options->group_suffix : "");
     status = pool_new(&client->connections, &wanted);
     client->servers.has_list = status == TL_OK && pool_has_list(client->connections);
-    return status == TL_OK ? pool_check_hosts(client->connections) : status;
+    if (status == TL_OK)
+        status = pool_check_hosts(client->connections);
+    if (status == TL_OK)
+        await_word(client, since_ms);
+    return status;
 }
 
 static tl_status start_session(tl_client *client, const tl_client_options *options)

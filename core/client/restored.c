@@ -187,8 +187,10 @@ static db_server_state what_it_is(const restored_servers *all, const struct met_
 {
     if (is_left(all, one))
         return DB_SERVER_LEFT;
+    if (has_rival(one))
+        return DB_SERVER_RIVAL;
     if (!one->may_lack)
-        return has_rival(one) ? DB_SERVER_RIVAL : DB_SERVER_WHOLE;
+        return DB_SERVER_WHOLE;
     return !takes_writes(one) ? DB_SERVER_REPLICA : DB_SERVER_MAY_LACK;
 }
 
@@ -390,6 +392,18 @@ static void tell(const struct look *l, db_server_state is)
                    "granted or failed until operators accept it");
 }
 
+/* Whether other servers read what is written down here.  If that is not known now, the next look
+ * asks again. */
+static int is_shared(const struct look *l)
+{
+    db_result is = DB_RESULT_INIT;
+    const int shared =
+        store_server_cluster(l->connection, &is) != DB_DONE || db_get_int(&is, 0, 0) != 0;
+
+    db_result_free(&is);
+    return shared;
+}
+
 /* Judges what was seen.  Anybody can see that the server is another one, written down or not; what
  * the witness says, nobody else knows, nor which servers this process met. */
 static tl_status judge(const struct look *l)
@@ -406,13 +420,23 @@ static tl_status judge(const struct look *l)
     if (l->compares && is != DB_SERVER_LEFT && is != DB_SERVER_RIVAL)
         return TL_OK;
     tell(l, is);
-    if (is == DB_SERVER_RIVAL)
+    /* Whoever begins while the other one is away hears it here. */
+    if (is == DB_SERVER_RIVAL) {
+        if (!is_on_record && !db_get_int(l->seen, 0, RESTORED_READ_ONLY))
+            (void)write_down(l, "another host of the list was accepted too, neither after the "
+                                "other");
         return TL_OK;
+    }
     if (is == DB_SERVER_LEFT && !is_restored && !is_heard)
         text_copy(why, sizeof why, "a later restore was accepted on another server");
     /* The witness of another server is heard at each look. */
     if (is != DB_SERVER_WHOLE && db_get_int(l->seen, 0, RESTORED_READ_ONLY)) {
         /* Nothing is written there, and the witness is kept. */
+    } else if (is == DB_SERVER_MAY_LACK && !is_on_record &&
+               !(is_heard && l->witness.by == &l->here->server) && is_shared(l)) {
+        /* Of Galera's nodes the accepted one grants, and this one does not, by the record that they
+         * share.  "Found" would stop the accepted one; and a beat that is not applied here yet is on
+         * its way. */
     } else if (is_heard && (l->witness.by == &l->here->server || !is_on_record)) {
         status = write_down(l, why);
         if (status == TL_OK)

@@ -20,7 +20,7 @@
  *   rival     One of a list of hosts was accepted and takes writes, and so does another one that
  *             this process has met, and neither is of an earlier term: two were promoted, or a
  *             backup was accepted beside the server.  Neither grants, before one is accepted anew or
- *             by another number and moment.
+ *             by another number and moment.  It is written down at both.
  *   whole     Else.  It grants.
  *
  * Both have to be lower, so that neither a clock nor a backup alone makes a server an earlier one.
@@ -37,8 +37,11 @@
  * is kept, and no connection is used.  A look that began before another one found a restore does
  * not deny it.
  *
- * Of a list of hosts each is looked at without any writing but on one that is left: whoever only
- * compares has no word on a server that takes writes beside the accepted one, such as another node
+ * On a node of Galera that is not the accepted one nothing is written down either: the accepted one
+ * has the same record, and would stop.
+ *
+ * Of a list of hosts each is looked at without any writing but on one that is left, and on rivals:
+ * whoever only compares has no word on a server that takes writes beside the accepted one, such as another node
  * of a cluster, and what it wrote there would stop everybody.  Nor is a server judged at all that
  * is of another installation: it has none of the servers on record that those met before have.
  */

@@ -125,8 +125,7 @@ int db_refused_writes(const db *connection)
 
 int db_was_silent(const db *connection, int64_t ms)
 {
-    return connection->broken && db_error_is_client(connection->error_number) &&
-           connection->trip_ms >= ms;
+    return connection->broken && connection->silent_ms >= ms;
 }
 
 int db_usable(const db *connection)

@@ -171,7 +171,8 @@ int db_refused_writes(const db *connection);
 /* Any thread, while nobody closes it: ends the connection under whoever uses it, who gets a lost
  * answer.  Only with silent_s. */
 void db_cut(db *connection);
-/* Whether it was lost after it had been silent for so long. */
+/* Whether it was lost since a request got no answer for so long.  The server's word that it killed
+ * the statement, or its closing of the connection, is an answer, however long that had waited. */
 int db_was_silent(const db *connection, int64_t ms);
 /* Which server it leads to; `server` outlives the connection. */
 void db_set_server(db *connection, const db_server *server);

@@ -81,6 +81,7 @@ struct db {
     int preparing;       /* the request under way runs nothing yet */
     int looked;          /* db_alive() was the last call */
     int64_t trip_ms;     /* how long the last round trip took */
+    int64_t silent_ms;   /* the same of the one that got no answer; 0: none */
     unsigned generation; /* the process it was made in */
     uint64_t thread_id;
     unsigned lock_wait_s; /* as in the options */

@@ -27,10 +27,13 @@
 
 #include <errmsg.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 int db_error_is_client(unsigned number)
 {
@@ -151,12 +154,29 @@ static db_answer judge_lost(db *connection)
     return connection->error_number == CR_OUT_OF_MEMORY ? DB_NO_MEMORY : DB_NOT_SENT;
 }
 
+/* Whether the server closed the connection, as it does with one that is killed.  A time-out of the
+ * network leaves no half of it open. */
+static int peer_has_closed(const db *connection)
+{
+    struct pollfd watched = {.fd = connection->cut_fd, .events = POLLRDHUP};
+    struct tcp_info tcp;
+    socklen_t size = sizeof tcp;
+
+    if (connection->cut_fd < 0)
+        return 0;
+    if (getsockopt(connection->cut_fd, IPPROTO_TCP, TCP_INFO, &tcp, &size) == 0)
+        return tcp.tcpi_state == TCP_CLOSE_WAIT;
+    return poll(&watched, 1, 0) == 1 && (watched.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
 static db_answer judge(db *connection, fault_kind kind, int commits)
 {
     unsigned number = connection->error_number;
 
-    if (db_error_is_client(number))
+    if (db_error_is_client(number)) {
+        connection->silent_ms = peer_has_closed(connection) ? 0 : connection->trip_ms;
         return judge_lost(connection);
+    }
     count_error(connection);
     /* An error does not tell the server's status: the transaction may be gone although the last
      * answer said that there was one. */

@@ -26,7 +26,9 @@ struct host {
     /* Under the mutex. */
     int is_silent, has_fallen;
     int64_t silent_until_ms;
-    uint64_t count; /* rises when all connections to it are to be left */
+    uint64_t count;      /* rises when all connections to it are to be left */
+    int is_seen;         /* it was looked at once */
+    char why[ERROR_MAX]; /* it was not */
     /* Of the thread that looks around. */
     db *looking;
     tl_status told;
@@ -41,6 +43,9 @@ struct hosts {
     pthread_mutex_t mutex;
     struct host host[DB_HOSTS_MAX];
     size_t in_use; /* under the mutex */
+    int64_t beat_silent_ms;
+    pthread_mutex_t looking_mutex; /* of those who look around at use */
+    int64_t looked_ms;             /* under it */
 };
 
 tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *options)
@@ -55,10 +60,12 @@ tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *optio
     h->context = options->opened_context;
     h->one_writer = options->one_writer;
     /* A beat that is lost leaves time for others in its session: they try again in it. */
-    h->silent_ms = (int64_t)options->beat_read_timeout_s * 500;
+    h->beat_silent_ms = (int64_t)options->beat_read_timeout_s * 1000;
+    h->silent_ms = h->beat_silent_ms / 2;
     if (h->silent_ms == 0 || h->silent_ms > SILENT_MS)
         h->silent_ms = SILENT_MS;
     pthread_mutex_init(&h->mutex, NULL);
+    pthread_mutex_init(&h->looking_mutex, NULL);
     for (size_t i = 0; i < list->count; i++)
         h->host[i].at = &h->list.host[i];
     *out = h;
@@ -69,6 +76,7 @@ void hosts_free(hosts *h)
 {
     if (h == NULL)
         return;
+    pthread_mutex_destroy(&h->looking_mutex);
     pthread_mutex_destroy(&h->mutex);
     memory_free(h);
 }
@@ -135,6 +143,16 @@ static unsigned share_s(const hosts *h, const db_options *connect)
     return share > 0 ? share : 1;
 }
 
+/* It has a server now; or why not, in the last sentence. */
+static void note_look(hosts *h, struct host *host, int did)
+{
+    pthread_mutex_lock(&h->mutex);
+    host->is_seen |= did;
+    if (!host->is_seen)
+        text_copy(host->why, sizeof host->why, tl_error_message());
+    pthread_mutex_unlock(&h->mutex);
+}
+
 static tl_status connect_to(hosts *h, struct host *host, const db_options *connect,
                             pool_opening what, db **out)
 {
@@ -154,9 +172,11 @@ static tl_status connect_to(hosts *h, struct host *host, const db_options *conne
                  clock_boottime_ms() - began_ms < (int64_t)options.connect_timeout_s * 900);
     if (status == TL_OK)
         status = h->opened(h->context, *out, what);
+    if (status != TL_OK)
+        status = named(host, status);
+    note_look(h, host, *out != NULL && db_server_of(*out) != NULL);
     if (status == TL_OK)
         return TL_OK;
-    status = named(host, status);
     db_close(*out);
     *out = NULL;
     return status;
@@ -364,6 +384,7 @@ tl_status hosts_check(hosts *h, const db_options *connect)
         if (!is_about_the_server(status))
             status = TL_OK;
     }
+    h->looked_ms = clock_boottime_ms();
     return status;
 }
 
@@ -384,6 +405,16 @@ static tl_status look_at(hosts *h, struct host *host, const db_options *connect)
     return connect_to(h, host, connect, POOL_LOOKED, &host->looking);
 }
 
+static int is_seen(hosts *h, const struct host *host)
+{
+    int seen;
+
+    pthread_mutex_lock(&h->mutex);
+    seen = host->is_seen;
+    pthread_mutex_unlock(&h->mutex);
+    return seen;
+}
+
 tl_status hosts_look_around(hosts *h, const db_options *connect)
 {
     const size_t used = in_use(h);
@@ -394,7 +425,7 @@ tl_status hosts_look_around(hosts *h, const db_options *connect)
         struct host *host = &h->host[i];
         tl_status status;
 
-        if (i == used)
+        if (i == used && is_seen(h, host))
             continue;
         status = look_at(h, host, connect);
         if (is_about_the_server(status) && status != host->told) {
@@ -404,4 +435,40 @@ tl_status hosts_look_around(hosts *h, const db_options *connect)
         host->told = is_about_the_server(status) ? status : TL_OK;
     }
     return new_one == TL_OK ? TL_OK : error_set(new_one, "%s", sentence);
+}
+
+int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms)
+{
+    int is_due;
+
+    pthread_mutex_lock(&h->looking_mutex);
+    is_due = clock_boottime_ms() - h->looked_ms >= every_ms;
+    if (is_due) {
+        /* Who looks at it next says what is wrong with a host. */
+        (void)hosts_look_around(h, connect);
+        error_clear();
+        h->looked_ms = clock_boottime_ms();
+    }
+    pthread_mutex_unlock(&h->looking_mutex);
+    return is_due;
+}
+
+int hosts_all_seen(hosts *h, const db_options *connect, char *sentence, size_t space,
+                   int64_t *leave_ms)
+{
+    int all = 1;
+    int64_t silent = 0;
+
+    pthread_mutex_lock(&h->mutex);
+    for (size_t i = 0; i < h->list.count; i++) {
+        if (h->host[i].is_seen)
+            continue;
+        if (all)
+            text_copy(sentence, space, h->host[i].why);
+        all = 0;
+        silent += h->host[i].is_silent;
+    }
+    pthread_mutex_unlock(&h->mutex);
+    *leave_ms = silent > 0 ? h->beat_silent_ms + silent * 1000 * share_s(h, connect) : 0;
+    return all;
 }

@@ -49,5 +49,12 @@ void hosts_note(hosts *h, const db *connection, const reached *how, int64_t sile
 
 tl_status hosts_check(hosts *h, const db_options *connect);
 tl_status hosts_look_around(hosts *h, const db_options *connect);
+/* The same by whichever thread comes first, if nobody did for so long; the others wait for it.  1:
+ * this one did. */
+int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms);
+/* Whether all were looked at once: 1.  0: one of them says in a sentence why it was not, and for so
+ * long a process that is connected to it may wait before it leaves it. */
+int hosts_all_seen(hosts *h, const db_options *connect, char *sentence, size_t space,
+                   int64_t *leave_ms);
 
 #endif

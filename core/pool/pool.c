@@ -63,6 +63,7 @@ struct pool {
     void *opened_context;
     db_hosts named;
     hosts *hosts; /* NULL: there is one */
+    int64_t look_every_ms;
     struct place *places;
     size_t place_count;
 
@@ -369,6 +370,7 @@ tl_status pool_new(pool **out, const pool_options *options)
     p->generation = process_generation();
     p->opened = options->opened;
     p->opened_context = options->opened_context;
+    p->look_every_ms = options->look_every_ms;
     status = keep_options(p, options) || make_places(p, options)
                  ? error_set(TL_NO_MEMORY, "out of memory for the connections")
                  : make_hosts(p, options);
@@ -465,18 +467,42 @@ static struct place *take_left(pool *p, const life *home)
     return left;
 }
 
-tl_status pool_look_around(pool *p, const life *home)
+static void close_left(pool *p, const life *home)
 {
     struct place *place;
+
+    while ((place = take_left(p, home)) != NULL)
+        place_give_up(p, place);
+}
+
+tl_status pool_look_around(pool *p, const life *home)
+{
     tl_status status = TL_OK;
 
     if (p->hosts != NULL) {
         status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
         cut_silent(p);
     }
-    while ((place = take_left(p, home)) != NULL)
-        place_give_up(p, place);
+    close_left(p, home);
     return status;
+}
+
+int pool_all_seen(pool *p, char *sentence, size_t space, int64_t *leave_ms)
+{
+    return p->hosts == NULL ||
+           hosts_all_seen(p->hosts, &p->connect[POOL_BEAT], sentence, space, leave_ms);
+}
+
+/* Another server may have been accepted while the one in use still answers.  Before a connection is
+ * taken: what is idle is judged with what was seen. */
+static void look_at_use(pool *p)
+{
+    if (p->hosts == NULL || p->look_every_ms == 0)
+        return;
+    if (!hosts_look_if_due(p->hosts, &p->connect[POOL_BEAT], p->look_every_ms))
+        return;
+    cut_silent(p);
+    close_left(p, NULL);
 }
 
 /* ------------------------------------------------------------ get and put -- */
@@ -532,6 +558,7 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
 
     if (p->generation != process_generation())
         return error_set(TL_WRONG_PROCESS, "the connections belong to the parent process");
+    look_at_use(p);
     lock(p);
     if (!p->queues[kind].first)
         place = place_take(p, kind);
@@ -625,6 +652,7 @@ tl_status pool_open_extra(pool *p, pool_kind kind, db **out)
     extra = memory_new(sizeof(*extra));
     if (!extra)
         return error_set(TL_NO_MEMORY, "out of memory for a connection");
+    look_at_use(p);
     extra->kind = kind;
     status = open_connection(p, kind, &extra->connection, &extra->how);
     if (status != TL_OK) {

@@ -35,6 +35,9 @@ typedef struct pool_options {
     /* The same if there is a list of hosts; not NULL, since somebody has to say which one it is. */
     tl_status (*opened_in_list)(void *context, db *connection, pool_opening what);
     void *opened_context;
+    /* Of a list of hosts: nobody calls pool_look_around() in rounds, so whoever takes a connection
+     * does the same if nobody did for so long; 0: somebody does. */
+    int64_t look_every_ms;
     /* Of a list of hosts no connection is made while several take writes and none was accepted. */
     int one_writer;
 } pool_options;
@@ -55,6 +58,10 @@ tl_status pool_check_hosts(pool *p);
  * than that of this life (NULL: to any); by one thread at a time.  Not TL_OK: what is new about one
  * of the hosts, in a sentence. */
 tl_status pool_look_around(pool *p, const life *home);
+
+/* Whether each host of a list was looked at once: 1.  0: the sentence names one that was not, and
+ * says why; for so long a process that is connected to such a host may take to leave it. */
+int pool_all_seen(pool *p, char *sentence, size_t space, int64_t *leave_ms);
 
 /* How many connections somebody has now. */
 unsigned pool_lent(pool *p);

@@ -21,6 +21,11 @@ db_answer store_server_kin(db *connection, db_result *result)
     return db_run(connection, &sql_server_kin, NULL, 0, result);
 }
 
+db_answer store_server_cluster(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_server_cluster, NULL, 0, result);
+}
+
 db_answer store_restore_found(db *connection, uint64_t accepted, const char *why)
 {
     return SQL_RUN(connection, NULL, restore_found, .accepted = db_uint(accepted),

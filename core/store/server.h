@@ -23,6 +23,8 @@ db_answer store_server_restored(db *connection, const char *session_id, int64_t 
                                 db_result *result);
 /* (identity): all servers that are on record there. */
 db_answer store_server_kin(db *connection, db_result *result);
+/* (1 or 0): whether its rows are one with those of other servers, as Galera's are. */
+db_answer store_server_cluster(db *connection, db_result *result);
 /* accepted: the number of the last accepted restore, as the look saw it. */
 db_answer store_restore_found(db *connection, uint64_t accepted, const char *why);
 

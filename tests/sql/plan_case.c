@@ -570,6 +570,7 @@ const plan_case plan_cases[] = {
     {&sql_overview_inbox, "", 1000, 21100, PLAN_WALK, .values = NULL},
     {&sql_open_transactions, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
     {&sql_declared_types, "", 9, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},

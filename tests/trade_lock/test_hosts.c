@@ -3,6 +3,7 @@
  * writes, and all of them leave it when another one was accepted after it. */
 #include "fixture.h"
 
+#include "client/client.h"
 #include "support/crew.h"
 
 #include <tradelock/admin.h>
@@ -15,7 +16,9 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -121,14 +124,29 @@ static const char *both(void)
     return hosts;
 }
 
-static tl_status try_open(const char *option_file, tl_client **out)
+/* The last warning of a client's log. */
+static char warned[1024];
+
+static void keep_warning(void *context, const tl_log_line *line)
+{
+    (void)context;
+    if (line->level != TL_INFO && line->level != TL_DEBUG)
+        snprintf(warned, sizeof warned, "%s", line->message);
+}
+
+static tl_status try_open_with(const char *option_file, unsigned flags, tl_client **out)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
     *out = NULL;
     options.config_file = option_file;
-    options.flags = TL_CLIENT_NO_JANITOR;
+    options.flags = TL_CLIENT_NO_JANITOR | flags;
     return tl_client_open(out, &options);
+}
+
+static tl_status try_open(const char *option_file, tl_client **out)
+{
+    return try_open_with(option_file, 0, out);
 }
 
 static tl_client *open_at(const char *option_file)
@@ -242,6 +260,56 @@ static void expect_refused(const char *hosts, tl_status expected, const char *pa
 }
 
 /* ---------------------------------------------------------------------------- bad input -- */
+
+/* No network is asked: each name has its answer here, for libmariadb too. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *wanted,
+                struct addrinfo **found)
+{
+    static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+    if (name != NULL && strcmp(name, "aways.example") == 0)
+        return EAI_AGAIN;
+    if (name != NULL && strcmp(name, "fails.example") == 0)
+        return EAI_FAIL;
+    if (name != NULL && strcmp(name, "gone.example") == 0)
+        return EAI_NONAME;
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    return real(name, service, wanted, found);
+}
+
+/* Whoever asks for names is away for the moment: the others answer, and the log says so.  That a
+ * name does not exist is a mistake in the settings. */
+static void test_names_that_are_not_known(void **state)
+{
+    static const char *const passing[] = {"aways.example", "fails.example"};
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    char list[256];
+
+    (void)state;
+    open_pair();
+    snprintf(list, sizeof list, "gone.example, 127.0.0.1:%u", port_primary);
+    expect_refused(list, TL_BAD_CONFIG, "no host of the name 'gone.example' is known");
+    expect_refused("gone.example:3307", TL_UNREACHABLE, "gone.example");
+    for (int i = 0; i < 2; i++) {
+        char serial[16];
+        tl_client *client = NULL;
+
+        snprintf(list, sizeof list, "%s, 127.0.0.1:%u", passing[i], port_primary);
+        options.config_file = file_of(list, BEATING);
+        options.log = keep_warning;
+        warned[0] = '\0';
+        if (tl_client_open(&client, &options) != TL_OK)
+            fail_msg("%s: %s", passing[i], tl_error_message());
+        assert_non_null(strstr(warned, passing[i]));
+        snprintf(serial, sizeof serial, "s%d", i);
+        assert_status(ask_now(client, serial), TL_GRANTED);
+        tl_client_close(client);
+    }
+    expect_refused("aways.example, fails.example", TL_UNREACHABLE, "s.example");
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 0);
+    close_pair();
+}
 
 static void test_lists_that_cannot_be_used(void **state)
 {
@@ -520,20 +588,229 @@ static void test_two_that_take_writes(void **state)
 
         crew_sleep_ms(500); /* beats of its own prove nothing */
         tl_lock_free(ask(client, "s4", "c1", &options, &status));
-        assert_status(status, TL_SERVER_UNSAFE);
+        assert_status(status, TL_ASK_CHANNEL); /* it reads what was written down there */
     }
     tl_client_close(client);
-    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore"), 1);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 0);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore"), 2);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 1);
     /* One of them steps back: what others may have been granted there is not here. */
     database_run(sql_copy, "SET GLOBAL read_only = 1");
     crew_sleep_ms(500);
     assert_status(ask_now(f.client, "s5"), TL_SERVER_UNSAFE);
     assert_false(has_row(f.sql, "s5"));
-    database_run(f.sql, "UPDATE tl_schema SET restore_no = 2, accepted_no = 2, "
-                        "accepted_at = UTC_TIMESTAMP(6)");
+    ops = client_new(&f, TL_CLIENT_NO_SESSION);
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(ops, "bob", "the other one stepped back", NULL), TL_OK);
     await_grant(f.client, "s6");
     assert_true(has_row(f.sql, "s6"));
+    close_pair();
+}
+
+/* ------------------------------------------------------------- without a session -- */
+
+static tl_status file_success(tl_client *client, const char *serial)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
+
+    evidence.key = (tl_key){serial, "c1", "WITHDRAW"};
+    evidence.outcome = "SUCCEEDED";
+    evidence.channel_ref = "ref-1";
+    evidence.source = "a web-hook";
+    return tl_evidence_add(client, &evidence);
+}
+
+static int64_t evidence_at(MYSQL *sql, const char *serial)
+{
+    return database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'",
+                           serial);
+}
+
+/* No heartbeat makes rounds for it.  The old primary still answers it, and what is filed there
+ * nobody would see. */
+static void test_a_client_without_a_session(void **state)
+{
+    tl_client *files;
+
+    (void)state;
+    open_pair();
+    f.client = open_at(file_of(both(), BEATING));
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    assert_status(ask_now(f.client, "s2"), TL_GRANTED);
+    tl_client_close(f.client); /* nobody else is there who could tell the old primary */
+    f.client = NULL;
+    assert_status(try_open_with(file_of(both(), BEATING), TL_CLIENT_NO_SESSION, &files), TL_OK);
+    assert_status(file_success(files, "s1"), TL_OK);
+    assert_int_equal(evidence_at(f.sql, "s1"), 1);
+    await_copy();
+    promote();
+    accept_copy();
+    crew_sleep_ms(200); /* two beats */
+    assert_status(file_success(files, "s2"), TL_OK);
+    assert_int_equal(evidence_at(f.sql, "s2"), 0);
+    assert_int_equal(evidence_at(sql_copy, "s2"), 1);
+    await_connections_at(f.sql, 0);
+    /* Threads share one look. */
+    for (int i = 0; i < 5; i++) {
+        assert_status(file_success(files, "s1"), TL_OK);
+        crew_sleep_ms(150);
+    }
+    assert_int_equal(evidence_at(f.sql, "s1"), 1);
+    tl_client_close(files);
+    close_pair();
+}
+
+/* ------------------------------------------------------------------ who begins later -- */
+
+/* Sessions of 12 s: silence counts after 4 s. */
+#define SLOWLY "beat_ms=100ms\nsession_ms=12s\nread_timeout_s=4\nconnect_timeout_s=4\n"
+
+/* The accepted host is slow just when a process begins, and the old primary comes back that nobody
+ * has told.  A running process knows better, and tells it as soon as the accepted one is silent. */
+static void test_the_accepted_host_is_slow(void **state)
+{
+    tl_client *late;
+    tl_status status;
+
+    (void)state;
+    open_pair();
+    f.client = open_at(file_of(both(), SLOWLY));
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    await_copy();
+    server_kill9(primary);
+    promote();
+    accept_copy();
+    await_grant(f.client, "s2");
+    assert_true(has_row(sql_copy, "s2"));
+    assert_int_equal(kill((pid_t)server_pid(copy), SIGSTOP), 0);
+    server_restart(primary);
+    mysql_close(f.sql);
+    f.sql = database_connect(f.db);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 0);
+    status = try_open(file_of(both(), SLOWLY), &late);
+    if (status == TL_OK)
+        assert_int_not_equal(ask_now(late, "s2"), TL_GRANTED);
+    assert_false(has_row(f.sql, "s2"));
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    assert_int_equal(kill((pid_t)server_pid(copy), SIGCONT), 0);
+    if (late == NULL)
+        late = open_at(file_of(both(), SLOWLY));
+    await_grant(late, "s3");
+    assert_true(has_row(sql_copy, "s3"));
+    tl_client_close(late);
+    close_pair();
+}
+
+/* A dead host keeps nobody from starting: what it costs is a moment. */
+static void test_a_dead_host_stops_no_start(void **state)
+{
+    int64_t begun_ms;
+
+    (void)state;
+    open_pair();
+    server_kill9(copy);
+    begun_ms = crew_now_ms();
+    f.client = open_at(file_of(both(), BEATING));
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    print_message("a client began after %lld ms beside a dead host\n",
+                  (long long)(crew_now_ms() - begun_ms));
+    assert_true(crew_now_ms() - begun_ms < 6000);
+    server_restart(copy);
+    mysql_close(sql_copy);
+    sql_copy = server_connect(copy);
+    close_pair();
+}
+
+/* Whoever meets two rivals writes it down at both: one of them is away when another process
+ * begins. */
+static void test_a_rival_that_is_away(void **state)
+{
+    tl_client *late;
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+
+    (void)state;
+    open_pair();
+    f.client = open_at(file_of(both(), BEATING));
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    await_copy();
+    database_run(sql_copy, "STOP SLAVE; RESET SLAVE ALL");
+    database_run(f.sql, "UPDATE tl_schema SET restore_no = 1, accepted_no = 1, "
+                        "accepted_at = UTC_TIMESTAMP(6)");
+    database_run(sql_copy, "UPDATE tl_schema SET identity = tl_identity(), restore_no = 1, "
+                           "accepted_no = 1, accepted_at = UTC_TIMESTAMP(6); "
+                           "SET GLOBAL read_only = 0");
+    await_restored_at(f.sql);
+    await_restored_at(sql_copy);
+    assert_status(ask_now(f.client, "s2"), TL_SERVER_UNSAFE);
+    tl_client_close(f.client);
+    server_kill9(copy);
+    f.client = open_at(file_of(both(), BEATING));
+    late = f.client;
+    tl_lock_free(ask(late, "s2", "c1", &options, &status));
+    assert_status(status, TL_ASK_CHANNEL);
+    assert_false(has_row(f.sql, "s2"));
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 1);
+    /* Two people accept the one that is left. */
+    ops = client_new(&f, TL_CLIENT_NO_SESSION);
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(ops, "bob", "the other one is gone", NULL), TL_OK);
+    await_grant(late, "s3");
+    assert_true(has_row(f.sql, "s3"));
+    server_restart(copy);
+    mysql_close(sql_copy);
+    sql_copy = server_connect(copy);
+    close_pair();
+}
+
+/* ----------------------------------------------------------------- a killed statement -- */
+
+/* A statement that waited for long and is killed says nothing of its host. */
+static void test_a_killed_statement(void **state)
+{
+    static const char *const ways[] = {"QUERY", "CONNECTION"};
+
+    (void)state;
+    open_pair();
+    database_run(f.sql, "CREATE TABLE waited (one INT PRIMARY KEY) ENGINE=InnoDB; "
+                        "INSERT INTO waited VALUES (1)");
+    f.client = open_at(file_of(both(), "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=10\n"
+                                       "connect_timeout_s=4\nbusiness_lock_wait_s=8\n"));
+    for (int i = 0; i < 2; i++) {
+        static const char wait[] = "UPDATE waited SET one = 2";
+        struct late {
+            db *connection;
+            uint64_t id;
+        } quick, after;
+        db *waits = NULL;
+        pid_t kills;
+
+        assert_status(pool_get(f.client->connections, POOL_QUICK, 1000, &quick.connection), TL_OK);
+        quick.id = db_thread_id(quick.connection);
+        pool_put(f.client->connections, quick.connection);
+        assert_status(pool_get(f.client->connections, POOL_BUSINESS, 1000, &waits), TL_OK);
+        database_run(f.sql, "START TRANSACTION; SELECT * FROM waited FOR UPDATE");
+        kills = fork();
+        if (kills == 0) {
+            char command[128];
+
+            crew_sleep_ms(3000); /* longer than silence may be */
+            snprintf(command, sizeof command, "KILL %s %llu", ways[i],
+                     (unsigned long long)db_thread_id(waits));
+            MYSQL *sql = server_connect(primary);
+            database_run(sql, "%s", command);
+            _exit(0);
+        }
+        assert_int_not_equal(db_run_text(waits, "wait", wait, sizeof wait - 1, NULL), DB_DONE);
+        (void)db_undo(waits);
+        pool_put(f.client->connections, waits);
+        waitpid(kills, NULL, 0);
+        database_run(f.sql, "ROLLBACK");
+        assert_status(pool_get(f.client->connections, POOL_QUICK, 1000, &after.connection), TL_OK);
+        after.id = db_thread_id(after.connection);
+        pool_put(f.client->connections, after.connection);
+        assert_int_equal(after.id, quick.id);
+    }
+    database_run(f.sql, "DROP TABLE waited");
     close_pair();
 }
 
@@ -804,6 +1081,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists_that_cannot_be_used),
+        cmocka_unit_test(test_names_that_are_not_known),
         cmocka_unit_test(test_hosts_that_do_not_belong),
         cmocka_unit_test(test_hosts_that_are_not_ready),
         cmocka_unit_test(test_the_replica_stands_first),
@@ -812,6 +1090,11 @@ int main(void)
         cmocka_unit_test(test_the_primary_is_replaced_alive),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_two_that_take_writes),
+        cmocka_unit_test(test_a_client_without_a_session),
+        cmocka_unit_test(test_the_accepted_host_is_slow),
+        cmocka_unit_test(test_a_dead_host_stops_no_start),
+        cmocka_unit_test(test_a_rival_that_is_away),
+        cmocka_unit_test(test_a_killed_statement),
         cmocka_unit_test(test_a_host_that_swallows),
         cmocka_unit_test(test_the_primary_falls_silent),
         cmocka_unit_test(test_the_network_is_cut),

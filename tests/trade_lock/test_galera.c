@@ -1,0 +1,401 @@
+/* A Galera cluster of three nodes.  Its nodes share all rows, so also the word of which server was
+ * accepted: that one grants, and a process at another node grants nothing and stops nobody.  The
+ * names of connections (GET_LOCK) are of one node alone. */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <tradelock/admin.h>
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NODES 3
+#define PATIENCE_MS 60000
+#define BEATING "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=2\nconnect_timeout_s=4\n"
+
+static fixture f; /* its client and sql are the first node's */
+static struct node {
+    server *server;
+    unsigned port, group_port, state_port;
+    MYSQL *sql;
+} nodes[NODES];
+static tl_client *ops;
+static char *paths[32];
+static size_t path_count;
+
+/* ------------------------------------------------------------------------- the cluster -- */
+
+static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void shell(const char *format, ...)
+{
+    char command[2048];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    if (system(command) != 0)
+        fail_msg("%s", command);
+}
+
+/* first: it makes the cluster.  Only connections by socket of those that made it know its ports. */
+static void join(struct node *n, const struct node *first)
+{
+    char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], node[64], provider[512];
+    const char *const options[] = {"--wsrep-on=1",
+                                   "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
+                                   "--wsrep-sst-method=nothing",
+                                   "--binlog-format=ROW",
+                                   "--innodb-autoinc-lock-mode=2",
+                                   "--skip-networking=0",
+                                   "--bind-address=127.0.0.1",
+                                   cluster,
+                                   at,
+                                   node,
+                                   provider,
+                                   NULL};
+
+    if (n != first)
+        snprintf(cluster, sizeof cluster, "--wsrep-cluster-address=gcomm://127.0.0.1:%u",
+                 first->group_port);
+    snprintf(at, sizeof at, "--port=%u", n->port);
+    snprintf(node, sizeof node, "--wsrep-node-address=127.0.0.1:%u", n->group_port);
+    snprintf(provider, sizeof provider,
+             "--wsrep-provider-options=base_port=%u;gmcast.listen_addr=tcp://127.0.0.1:%u;"
+             "ist.recv_addr=127.0.0.1:%u;gcache.size=16M;evs.keepalive_period=PT0.5S;"
+             "evs.suspect_timeout=PT2S;evs.inactive_timeout=PT6S",
+             n->group_port, n->group_port, n->state_port);
+    server_restart_with(n->server, options);
+}
+
+static void await_status(MYSQL *sql, const char *name, const char *value)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (database_number(sql,
+                           "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS "
+                           "WHERE VARIABLE_NAME = '%s' AND VARIABLE_VALUE = '%s'",
+                           name, value) == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(20 * 1000);
+    }
+}
+
+/* All nodes begin with one copy of the first one's data. */
+static void start_nodes(void)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/tests/support/galera:%s", test_source_dir(), getenv("PATH"));
+    setenv("PATH", path, 1);
+    for (int i = 0; i < NODES; i++) {
+        struct node *n = &nodes[i];
+
+        n->server = server_start(NULL);
+        n->port = server_free_port();
+        n->group_port = server_free_port();
+        n->state_port = server_free_port();
+        server_stop(n->server);
+    }
+    join(&nodes[0], &nodes[0]);
+    server_stop(nodes[0].server);
+    for (int i = 1; i < NODES; i++)
+        shell("rm -r '%s/data' && cp -a '%s/data' '%s/data' && "
+              "cp '%s/data/grastate.dat' '%s/data/grastate.begin'",
+              server_dir(nodes[i].server), server_dir(nodes[0].server), server_dir(nodes[i].server),
+              server_dir(nodes[i].server), server_dir(nodes[i].server));
+    for (int i = 0; i < NODES; i++) {
+        join(&nodes[i], &nodes[0]);
+        nodes[i].sql = server_connect(nodes[i].server);
+        await_status(nodes[i].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
+    }
+}
+
+static const char *keep_path(char *path)
+{
+    assert_true(path_count < sizeof paths / sizeof paths[0]);
+    return paths[path_count++] = path;
+}
+
+static const char *file_of(const char *hosts)
+{
+    char *path = database_option_file_at(f.db, "/nowhere", BEATING);
+    FILE *file = fopen(path, "ae");
+
+    assert_non_null(file);
+    fprintf(file, "[tradelock-client]\nuser=plain\npassword=plain\nhost=%s\n", hosts);
+    fclose(file);
+    return keep_path(path);
+}
+
+static tl_client *open_with(const char *option_file, unsigned flags)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = option_file;
+    options.flags = TL_CLIENT_NO_JANITOR | flags;
+    if (tl_client_open(&client, &options) != TL_OK)
+        fail_msg("%s", tl_error_message());
+    return client;
+}
+
+/* Of one node, as a service has it whose settings know no other. */
+static tl_client *open_at(int node)
+{
+    char host[64];
+
+    snprintf(host, sizeof host, "127.0.0.1:%u", nodes[node].port);
+    return open_with(file_of(host), 0);
+}
+
+static void open_town(void)
+{
+    tl_client *migrates;
+    tl_migrated migrated;
+
+    start_nodes();
+    f.db = database_new(nodes[0].server, BEATING);
+    migrates = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
+    assert_status(tl_migrate(migrates, &migrated), TL_OK);
+    tl_client_close(migrates);
+    f.sql = database_connect(f.db);
+    database_run(f.sql,
+                 "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; "
+                 "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO plain@'%%'",
+                 database_name(f.db));
+    for (int i = 0; i < NODES; i++)
+        database_run(nodes[i].sql, "SET SESSION wsrep_sync_wait = 15; USE %s", database_name(f.db));
+}
+
+static void close_town(void)
+{
+    MYSQL *first = f.sql;
+
+    f.sql = nodes[1].sql; /* the first node may be gone */
+    assert_log_whole(&f);
+    f.sql = NULL;
+    mysql_close(first);
+    tl_client_close(ops);
+    ops = NULL;
+    tl_client_close(f.client);
+    f.client = NULL;
+    while (path_count > 0) {
+        remove(paths[--path_count]);
+        free(paths[path_count]);
+    }
+    for (int i = NODES; i-- > 0;) {
+        mysql_close(nodes[i].sql);
+        server_free(nodes[i].server);
+    }
+    memset(&f, 0, sizeof f);
+}
+
+/* As two operators at a node do, who know that it is the writer from now on. */
+static void accept_node(int node)
+{
+    tl_status status;
+
+    tl_client_close(ops);
+    ops = open_with(
+        keep_path(database_option_file_at(f.db, server_socket(nodes[node].server), BEATING)),
+        TL_CLIENT_NO_SESSION);
+    assert_status(tl_restore_declare(ops, "ann", "another node writes now"), TL_OK);
+    database_propose(nodes[node].sql);
+    status = tl_restore_accept(ops, "bob", "the cluster lost nothing", NULL);
+    if (status != TL_OK)
+        fail_msg("%s: %s", tl_status_name(status), tl_error_message());
+}
+
+static int64_t restores_at(int node)
+{
+    return database_number(nodes[node].sql, "SELECT COUNT(*) FROM tl_restore");
+}
+
+static int refuse_all(void *context, const char *op_code)
+{
+    (void)context;
+    (void)op_code;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------- tests -- */
+
+/* Services at three nodes by mistake: one of them is the writer, by the record that all share.
+ * Whoever is at another node grants nothing, and does not stop the writer either. */
+static void test_one_node_is_the_writer(void **state)
+{
+    tl_client *second, *reader;
+    int64_t restores;
+
+    (void)state;
+    open_town();
+    f.client = open_at(0);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    second = open_at(1);
+    assert_status(ask_now(second, "s2"), TL_ASK_CHANNEL);
+    assert_int_not_equal(ask_now(second, "s1"), TL_GRANTED);
+    reader = open_with(paths[path_count - 1], TL_CLIENT_NO_SESSION);
+    assert_status(tl_operations(reader, refuse_all, NULL), TL_OK);
+    crew_sleep_ms(500); /* some beats, and a look with each */
+    assert_int_equal(restores_at(0), 0);
+    assert_status(ask_now(f.client, "s3"), TL_GRANTED);
+    assert_false(has_row(f.sql, "s2"));
+    /* The second node is made the writer.  The first one grants nothing from then on. */
+    accept_node(1);
+    restores = restores_at(1);
+    await_grant(second, "s4");
+    crew_sleep_ms(500);
+    assert_status(ask_now(f.client, "s5"), TL_ASK_CHANNEL);
+    assert_false(has_row(nodes[1].sql, "s5"));
+    assert_int_equal(restores_at(1), restores);
+    assert_status(ask_now(second, "s6"), TL_GRANTED);
+    /* What was in process when the writer changed is in doubt, and granted to nobody. */
+    assert_int_not_equal(ask_now(second, "s1"), TL_GRANTED);
+    assert_int_equal(database_number(nodes[1].sql, "SELECT tl_restored()"), 0);
+    assert_int_equal(database_number(nodes[0].sql, "SELECT tl_restored()"), 1);
+    tl_client_close(reader);
+    tl_client_close(second);
+    close_town();
+}
+
+/* The writer falls silent in the middle of a step, and dies.  The other nodes have all that it
+ * acknowledged, and know none of the names of its connections.  Its list leads the process to
+ * another node, which is not the writer before it is accepted; nothing is written down meanwhile.
+ * Then the lost step is settled there, without waiting for anybody. */
+static void test_the_writer_dies(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    char hosts[128];
+    tl_status status = TL_UNKNOWN;
+    int64_t begun_ms;
+    tl_lock *lock;
+
+    (void)state;
+    open_town();
+    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u, 127.0.0.1:%u", nodes[0].port,
+             nodes[1].port, nodes[2].port);
+    f.client = open_with(file_of(hosts), 0);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    assert_true(has_row(f.sql, "s1"));
+    lock = lock_new(f.client, "lost", "c1", &options);
+    assert_int_equal(kill((pid_t)server_pid(nodes[0].server), SIGSTOP), 0);
+    status = tl_lock_ask(lock, 0);
+    assert_true(status == TL_UNKNOWN || status == TL_UNREACHABLE);
+    server_kill9(nodes[0].server);
+    await_status(nodes[1].sql, "WSREP_CLUSTER_SIZE", "2");
+    crew_sleep_ms(1000);
+    assert_int_not_equal(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_int_not_equal(ask_now(f.client, "s2"), TL_GRANTED);
+    assert_int_equal(restores_at(1), 0);
+    accept_node(1);
+    begun_ms = crew_now_ms();
+    while ((status = tl_lock_ask(lock, 0)) != TL_GRANTED && crew_now_ms() < begun_ms + PATIENCE_MS)
+        usleep(10 * 1000);
+    assert_status(status, TL_GRANTED);
+    print_message("granted %lld ms after the next writer was accepted\n",
+                  (long long)(crew_now_ms() - begun_ms));
+    assert_int_equal(database_number(nodes[1].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                   "serial_no = 'lost' AND lane = 'S'"),
+                     1);
+    tl_lock_free(lock);
+    await_grant(f.client, "s3");
+    assert_true(has_row(nodes[2].sql, "s3"));
+    assert_int_equal(database_number(nodes[1].sql, "SELECT tl_restored()"), 0);
+    close_town();
+}
+
+static tl_status count_up(void *context, MYSQL *connection)
+{
+    (void)context;
+    if (mysql_query(connection, "UPDATE counted SET n = n + 1") == 0)
+        return TL_OK;
+    return mysql_errno(connection) == 1213 || mysql_errno(connection) == 1205 ? TL_TRY_AGAIN
+                                                                              : TL_CALLBACK_FAILED;
+}
+
+static struct {
+    atomic_int ends;
+    int64_t done;
+} other;
+
+/* Somebody's job at another node, which changes the same row. */
+static void *count_elsewhere(void *argument)
+{
+    MYSQL *sql = argument;
+
+    while (!atomic_load(&other.ends)) {
+        other.done += mysql_query(sql, "UPDATE counted SET n = n + 1") == 0;
+        usleep(1000);
+    }
+    return NULL;
+}
+
+/* What another node changed at the same time fails at the commit (1213), or before; the step is done
+ * again with its business rows, and counts once. */
+static void test_certification_fails(void **state)
+{
+    enum { STEPS = 100 };
+    tl_lock_options options = sync_options("x");
+    long long conflicts;
+    pthread_t thread;
+
+    (void)state;
+    open_town();
+    database_run(f.sql, "CREATE TABLE counted (one INT PRIMARY KEY, n BIGINT) ENGINE=InnoDB; "
+                        "INSERT INTO counted VALUES (1, 0)");
+    f.client = open_at(0);
+    assert_int_equal(pthread_create(&thread, NULL, count_elsewhere, nodes[1].sql), 0);
+    for (int i = 0; i < STEPS; i++) {
+        char serial[16];
+        tl_status status;
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "s%d", i);
+        lock = lock_new(f.client, serial, "c1", &options);
+        status = tl_lock_ask_with(lock, count_up, NULL, 0);
+        if (status != TL_GRANTED)
+            fail_msg("%s: %s", tl_status_name(status), tl_error_message());
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    atomic_store(&other.ends, 1);
+    pthread_join(thread, NULL);
+    conflicts = database_counter(f.sql, "Wsrep_local_cert_failures") +
+                database_counter(f.sql, "Wsrep_local_bf_aborts");
+    print_message("%d steps and %lld changes at another node, %lld conflicts\n", STEPS,
+                  (long long)other.done, conflicts);
+    assert_true(conflicts > 0);
+    assert_int_equal(database_number(nodes[2].sql, "SELECT n FROM counted"), STEPS + other.done);
+    assert_int_equal(database_number(nodes[2].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                   "lane = 'S' AND status = 'Y'"),
+                     STEPS);
+    close_town();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_node_is_the_writer),
+        cmocka_unit_test(test_the_writer_dies),
+        cmocka_unit_test(test_certification_fails),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}
