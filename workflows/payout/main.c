@@ -18,8 +18,9 @@
 
 #define PROGRAM "payout"
 #define THREADS 8
-#define TRIES 200 /* of what the server could not take, PAUSE_MS apart */
+#define PATIENCE_MS 10000 /* with what could not be taken, while no other line was either */
 #define PAUSE_MS 50
+#define PAUSE_MOST_MS 1000
 
 static const char usage[] =
     "usage: payout --config FILE --batch NAME FILE.csv\n"
@@ -33,7 +34,8 @@ static const char usage[] =
     "\n"
     "Ends with 0 when every line is paid; 1 when a line failed or was refused; 2 when\n"
     "used wrongly, or FILE.csv cannot be used; 3 without a server, 4 without its schema,\n"
-    "5 when the server is not safe for money; 6 when lines are in process still.\n";
+    "5 when the server is not safe for money; 6 when lines are in process still, or were\n"
+    "not begun, as while operators keep the channel paused.\n";
 
 enum { DONE = 0, REFUSED = 1, USAGE = 2, SERVER = 3, SCHEMA = 4, UNSAFE = 5, DOUBT = 6, BUG = 70 };
 
@@ -78,21 +80,41 @@ typedef struct run {
     const char *batch_name;
     batch all;
     atomic_size_t next;
-    atomic_int stopped; /* the server took nothing for so long: what is left is not tried */
+    atomic_size_t taken; /* lines that were not told to come again */
+    atomic_int stopped;  /* nothing was taken for so long: what is left is not tried */
 } run;
 
-/* Nothing happened where the class is RETRY.  An answer that was lost is settled: it never pays
- * anew. */
-static tl_status pay_patiently(const run *self, const tl_request *request, tl_answer *answer)
+/* How long until the next try: as long as the answer says, within bounds. */
+static int pause_for(const tl_answer *answer)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-    tl_status status = tl_workflow_run(self->workflows, request, answer);
+    const int64_t wanted_ms = answer->next_look_ms;
+    const int64_t pause_ms = wanted_ms < PAUSE_MS        ? PAUSE_MS
+                             : wanted_ms > PAUSE_MOST_MS ? PAUSE_MOST_MS
+                                                         : wanted_ms;
+    const struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000};
 
-    for (int left = TRIES; left > 0; left--) {
+    nanosleep(&pause, NULL);
+    return (int)pause_ms;
+}
+
+/* Nothing happened where the class is RETRY.  An answer that was lost is settled: it never pays
+ * anew.  A limited channel takes one line after the other, so time counts only while it takes
+ * none. */
+static tl_status pay_patiently(run *self, const tl_request *request, tl_answer *answer)
+{
+    tl_status status = tl_workflow_run(self->workflows, request, answer);
+    size_t taken = atomic_load(&self->taken);
+
+    for (int left_ms = PATIENCE_MS; left_ms > 0;) {
         if (status == TL_UNKNOWN && answer->run != NULL) {
             status = tl_workflow_settle(self->workflows, answer);
+            left_ms -= PAUSE_MS;
         } else if (tl_status_class(status) == TL_CLASS_RETRY) {
-            nanosleep(&pause, NULL);
+            left_ms -= pause_for(answer);
+            if (taken != atomic_load(&self->taken)) {
+                taken = atomic_load(&self->taken);
+                left_ms = PATIENCE_MS;
+            }
             tl_answer_clear(answer);
             status = tl_workflow_run(self->workflows, request, answer);
         } else {
@@ -149,6 +171,9 @@ static void note_answer(line *of, const run *self, tl_status status, const tl_an
     case TL_IN_CONFLICT:
         note(of, LINE_OPEN, "");
         break;
+    case TL_OVERLOADED: /* the server is there: a paused or limited channel, or too many at once */
+        note(of, LINE_OPEN, tl_error_message());
+        break;
     default:
         note(of, LINE_ERROR, tl_error_message());
     }
@@ -168,8 +193,11 @@ static void pay_line(run *self, line *of)
     request.currency = of->order.currency;
     request.batch = self->batch_name;
     note_answer(of, self, pay_patiently(self, &request, &answer), &answer);
-    if (of->kind == LINE_ERROR && tl_status_class(of->status) == TL_CLASS_RETRY)
+    if (tl_status_class(of->status) == TL_CLASS_RETRY &&
+        (of->kind == LINE_ERROR || of->status == TL_OVERLOADED))
         atomic_store(&self->stopped, 1);
+    else
+        atomic_fetch_add(&self->taken, 1);
     tl_answer_clear(&answer);
 }
 
@@ -220,6 +248,11 @@ static int tell(const run *self, const char *file)
            counts[LINE_OPEN], counts[LINE_FAILED], counts[LINE_REFUSED], counts[LINE_ERROR]);
     if (error != TL_OK)
         return exit_code(error);
+    if (atomic_load(&self->stopped))
+        fprintf(stderr,
+                PROGRAM ": nothing was taken for %d seconds, so the rest was not begun; the same "
+                        "file again resumes the batch\n",
+                PATIENCE_MS / 1000);
     if (counts[LINE_FAILED] + counts[LINE_REFUSED] > 0)
         return REFUSED;
     return counts[LINE_OPEN] > 0 ? DOUBT : DONE;
