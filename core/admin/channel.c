@@ -8,6 +8,7 @@
 #include "transition/task.h"
 
 #include <tradelock/admin/channels.h>
+#include <tradelock/layer.h>
 
 #include <stdint.h>
 #include <stdio.h>
@@ -21,9 +22,16 @@ struct deciding {
     tl_status status;
 };
 
+static int is_all(const store_channel_decision *d)
+{
+    return strcmp(d->channel, TL_CHANNEL_ALL) == 0;
+}
+
 static const char *name_of(char to[160], const store_channel_decision *d)
 {
-    if (d->op_code[0] == '\0')
+    if (is_all(d))
+        snprintf(to, 160, "the installation");
+    else if (d->op_code[0] == '\0')
         snprintf(to, 160, "channel %s", d->channel);
     else
         snprintf(to, 160, "channel %s for %s", d->channel, d->op_code);
@@ -73,7 +81,8 @@ static tl_status not_paused(const struct deciding *d, const db_result *rows, con
                          "%s is not paused by itself: channel %s is paused as a whole, and goes "
                          "on as a whole",
                          name, d->half.channel);
-    return error_set(TL_ALREADY_DONE, "%s is not paused", name);
+    return error_set(TL_ALREADY_DONE, is_all(&d->half) ? "%s does not drain" : "%s is not paused",
+                     name);
 }
 
 static tl_status judge(const struct deciding *d, const db_result *rows)
@@ -82,7 +91,7 @@ static tl_status judge(const struct deciding *d, const db_result *rows)
     char name[160];
 
     name_of(name, &d->half);
-    if (rows->rows == 0)
+    if (rows->rows == 0 && !is_all(&d->half))
         return error_set(TL_NOT_FOUND,
                          "no workflow has registered channel %s: `tradelock channel "
                          "ls` names those that are known",
@@ -99,8 +108,10 @@ static tl_status judge(const struct deciding *d, const db_result *rows)
     if (!d->half.pauses && !is_paused(rows, row))
         return not_paused(d, rows, name);
     if (d->half.pauses && is_paused(rows, row))
-        return error_set(TL_ALREADY_DONE, "%s is paused already, by %s: %s", name,
-                         db_get_text(rows, row, CHANNEL_ROW_ACCOUNT),
+        return error_set(TL_ALREADY_DONE,
+                         is_all(&d->half) ? "%s drains already, by %s: %s"
+                                          : "%s is paused already, by %s: %s",
+                         name, db_get_text(rows, row, CHANNEL_ROW_ACCOUNT),
                          db_get_text(rows, row, CHANNEL_ROW_REASON));
     return TL_OK;
 }
@@ -158,6 +169,9 @@ static tl_status check(const tl_pause *pause)
     if (pause->op_code != NULL && pause->op_code[0] != '\0' &&
         text_check_name("the operation", pause->op_code, TL_OP_MAX) != TL_OK)
         return TL_INVALID;
+    if (strcmp(pause->channel, TL_CHANNEL_ALL) == 0 && pause->op_code != NULL &&
+        pause->op_code[0] != '\0')
+        return error_set(TL_INVALID, "a drain is of all operations, not of %s", pause->op_code);
     return read_check_person(pause->actor, pause->reason);
 }
 
@@ -222,6 +236,8 @@ tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
         return error_set(TL_INVALID,
                          "a limit is 1 to %d sends at a time, and 1 to %d a second; 0 is none",
                          TL_LIMIT_SENDS_MAX, TL_LIMIT_PER_SECOND_MAX);
+    if (limit->channel != NULL && strcmp(limit->channel, TL_CHANNEL_ALL) == 0)
+        return error_set(TL_INVALID, "a limit is of one channel");
     about.channel = limit->channel;
     about.op_code = limit->op_code;
     about.actor = limit->actor;

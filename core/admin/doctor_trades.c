@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/channel.h"
 #include "store/server.h"
 #include "store/store.h"
 #include "store/group.h"
@@ -16,6 +17,7 @@
 
 #include <tradelock/admin/server.h>
 #include <tradelock/lane.h>
+#include <tradelock/layer.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -345,6 +347,23 @@ static tl_status judge_sessions(doctor *d)
     return status;
 }
 
+/* An account that may not read which channels are paused was told so above. */
+static void judge_drain(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = db_run(d->connection, &sql_channel_paused, NULL, 0, &r);
+    size_t row = 0;
+
+    while (row < r.rows && strcmp(db_get_text(&r, row, PAUSED_CHANNEL), TL_CHANNEL_ALL) != 0)
+        row++;
+    if (answer == DB_DONE && row < r.rows)
+        doctor_tell(d, TL_FINDING_WARNING, "drain", "the installation drains",
+                    "operators drain the installation (%s: %s), so no trade is begun: `tradelock "
+                    "drain --end` ends that",
+                    db_get_text(&r, row, PAUSED_ACCOUNT), db_get_text(&r, row, PAUSED_REASON));
+    db_result_free(&r);
+}
+
 /* How late the oldest due row is; 0: nothing is due.  Finished trades stand between the due rows,
  * so it searches in stretches. */
 static tl_status find_overdue(doctor *d, const store_operation *operation, int64_t *late_ms)
@@ -435,6 +454,7 @@ tl_status doctor_trades(doctor *d)
 {
     tl_status status = judge_sessions(d);
 
+    judge_drain(d);
     if (status == TL_OK)
         status = judge_due_work(d);
     if (status == TL_OK)

@@ -8,6 +8,7 @@
 #include "client/read.h"
 
 #include <tradelock/admin/restore.h>
+#include <tradelock/layer.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -198,13 +199,17 @@ static void take_limit(explaining *e, const tl_pause_row *row, const char *name)
 static int take_channel(void *context, const tl_pause_row *row)
 {
     explaining *e = context;
+    const int drains = strcmp(row->channel, TL_CHANNEL_ALL) == 0;
     char name[sizeof e->paused];
 
-    if (strcmp(row->channel, e->view.channel) != 0 ||
+    if ((!drains && strcmp(row->channel, e->view.channel) != 0) ||
         (row->op_code[0] != '\0' && strcmp(row->op_code, e->key.op_code) != 0))
         return 0;
-    snprintf(name, sizeof name, "channel %s%s%s", row->channel,
-             row->op_code[0] != '\0' ? " for " : "", row->op_code);
+    if (drains)
+        text_copy(name, sizeof name, "all channels");
+    else
+        snprintf(name, sizeof name, "channel %s%s%s", row->channel,
+                 row->op_code[0] != '\0' ? " for " : "", row->op_code);
     if (row->paused)
         take_pause(e, row, name);
     if (row->sends > 0 || row->per_second > 0)

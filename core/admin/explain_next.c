@@ -5,6 +5,7 @@
 #include "admin/words.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static int is_past_deadline(const tl_view *view)
 {
@@ -187,9 +188,10 @@ static void say_paused(explaining *e)
 
     explain_say(e, TL_TOPIC_NEXT, "tradelock channel ls",
                 "Operators have paused %s, since %s: %s (%s).  Nothing new is sent, it is not "
-                "claimed and no attempt is used up; it goes on after `tradelock channel resume`.",
+                "claimed and no attempt is used up; it goes on after `tradelock %s`.",
                 e->paused, words_when(when, e->view.now_us, e->paused_us), e->paused_why,
-                e->paused_by);
+                e->paused_by,
+                strcmp(e->paused, "all channels") == 0 ? "drain --end" : "channel resume");
 }
 
 static int is_full(const tl_pause_row *row)

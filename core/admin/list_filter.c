@@ -87,6 +87,8 @@ static tl_status check_names(const tl_filter *filter)
         status = tl_batch_check(filter->batch);
     if (status == TL_OK && filter->channel_ref != NULL)
         status = check_ref(filter->channel_ref);
+    if (status == TL_OK && filter->held && filter->newest_first)
+        status = error_set(TL_INVALID, "what is held is not listed among what is finished");
     if (status == TL_OK && filter->serial != NULL && filter->serial_prefix != NULL)
         status = error_set(TL_INVALID, "a list is by a serial number or by a beginning, not both");
     if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
@@ -203,6 +205,8 @@ int list_filter_uses(const tl_filter *filter, enum list_source source)
     if (filter->cust != NULL)
         return source == LIST_CUSTOMER_OPEN ||
                (source == LIST_CUSTOMER_REST && !wants_open(filter));
+    if (filter->held)
+        return (source == LIST_HELD || source == LIST_HELD_REST) && uses_open(filter, source);
     switch (source) {
     case LIST_HELD:
         return !list_mixes_held(filter) && !filter->conflict && uses_open(filter, source);
@@ -252,6 +256,7 @@ int list_filter_passes(const tl_filter *f, const tl_view *view)
     return (f->status == 0 || f->status == view->status) &&
            (f->lane == 0 || f->lane == view->lane) && passes_names(f, view) &&
            passes_times(f, view) && (f->amount_over == 0 || view->amount_minor > f->amount_over) &&
+           (!f->held || (view->status == 'P' && view->session_id[0] != '\0')) &&
            (!f->parked || view->parked[0] != '\0') &&
            (!f->in_doubt || view->state == TL_STATE_IN_DOUBT) && (!f->conflict || view->conflict);
 }

@@ -13,6 +13,8 @@
 
 #include "sql_text.h"
 
+#include <tradelock/layer.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -179,7 +181,8 @@ static tl_status read_fitness(metrics_rows *rows, db *connection)
 int metrics_is_paused(const metrics_rows *rows, const char *op_code)
 {
     for (size_t row = 0; row < rows->paused.rows; row++)
-        if (strcmp(db_get_text(&rows->paused, row, PAUSED_OP), op_code) == 0)
+        if (strcmp(db_get_text(&rows->paused, row, PAUSED_OP), op_code) == 0 ||
+            strcmp(db_get_text(&rows->paused, row, PAUSED_CHANNEL), TL_CHANNEL_ALL) == 0)
             return 1;
     return 0;
 }

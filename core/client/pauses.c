@@ -58,20 +58,42 @@ static int is_among(const struct pause *one, const struct pause *list, size_t co
     return 0;
 }
 
+static int drains(const struct pause *one)
+{
+    return strcmp(one->channel, TL_CHANNEL_ALL) == 0;
+}
+
+static void tell_begin(const struct tl_client *client, const struct pause *one)
+{
+    if (drains(one))
+        log_line(&client->logger, TL_WARNING, NULL, 0,
+                 "operators drain the installation (%s), and nothing new is begun: %s",
+                 one->account, one->reason);
+    else if (one->op_code[0] != '\0')
+        log_line(&client->logger, TL_WARNING, NULL, 0,
+                 "channel %s is paused for %s by %s, and nothing new is sent: %s", one->channel,
+                 one->op_code, one->account, one->reason);
+}
+
+static void tell_end(const struct tl_client *client, const struct pause *one)
+{
+    if (drains(one))
+        log_line(&client->logger, TL_WARNING, NULL, 0, "the drain is over");
+    else if (one->op_code[0] != '\0')
+        log_line(&client->logger, TL_WARNING, NULL, 0, "channel %s goes on for %s", one->channel,
+                 one->op_code);
+}
+
 /* Says once what this process does differently from now on. */
 static void tell_changes(const struct tl_client *client, const channel_pauses *was,
                          const channel_pauses *is)
 {
     for (size_t i = 0; i < is->count; i++)
-        if (!is_among(&is->list[i], was->list, was->count) && is->list[i].op_code[0] != '\0')
-            log_line(&client->logger, TL_WARNING, NULL, 0,
-                     "channel %s is paused for %s by %s, and nothing new is sent: %s",
-                     is->list[i].channel, is->list[i].op_code, is->list[i].account,
-                     is->list[i].reason);
+        if (!is_among(&is->list[i], was->list, was->count))
+            tell_begin(client, &is->list[i]);
     for (size_t i = 0; i < was->count; i++)
-        if (!is_among(&was->list[i], is->list, is->count) && was->list[i].op_code[0] != '\0')
-            log_line(&client->logger, TL_WARNING, NULL, 0, "channel %s goes on for %s",
-                     was->list[i].channel, was->list[i].op_code);
+        if (!is_among(&was->list[i], is->list, is->count))
+            tell_end(client, &was->list[i]);
 }
 
 static void take(struct tl_client *client, struct pause *list, size_t count)
@@ -138,8 +160,22 @@ tl_status pauses_look_again(struct tl_client *client)
 
 static int fits(const struct pause *one, const char *channel, const char *op_code)
 {
+    if (drains(one))
+        return 1;
     return (channel == NULL || strcmp(one->channel, channel) == 0) &&
            (strcmp(one->op_code, op_code) == 0 || (channel != NULL && one->op_code[0] == '\0'));
+}
+
+/* No customer hears an operator's reason. */
+static tl_status refuse(const struct pause *one, const char *op_code)
+{
+    if (drains(one))
+        return error_set(TL_OVERLOADED, "operators drain the installation: nothing was written; "
+                                        "try again later");
+    return error_set(
+        TL_OVERLOADED,
+        "operators have paused channel %s for %s: nothing was written; try again later",
+        one->channel, op_code);
 }
 
 tl_status pauses_check(struct tl_client *client, const char *channel, const char *op_code)
@@ -152,19 +188,23 @@ tl_status pauses_check(struct tl_client *client, const char *channel, const char
     pthread_mutex_lock(&all->mutex);
     for (size_t i = 0; i < all->count && status == TL_OK; i++)
         if (fits(&all->list[i], channel, op_code))
-            /* No customer hears an operator's reason. */
-            status = error_set(TL_OVERLOADED,
-                               "operators have paused channel %s for %s: nothing was written; try "
-                               "again later",
-                               all->list[i].channel, op_code);
+            status = refuse(&all->list[i], op_code);
     pthread_mutex_unlock(&all->mutex);
     return status;
+}
+
+tl_status pauses_check_drain(struct tl_client *client)
+{
+    return pauses_check(client, "", "");
 }
 
 /* ------------------------------------------------------------------- for layers above -- */
 
 static tl_status check_names(const char *channel, const char *op_code)
 {
+    if (channel != NULL && strcmp(channel, TL_CHANNEL_ALL) == 0)
+        return error_set(TL_INVALID,
+                         "no channel is called " TL_CHANNEL_ALL ", which stands for all of them");
     if (channel != NULL && channel[0] != '\0' && strlen(channel) <= TL_CHANNEL_MAX &&
         op_code != NULL && op_code[0] != '\0' && strlen(op_code) <= TL_OP_MAX)
         return TL_OK;

@@ -161,11 +161,11 @@ tl_status ask_check_paused(tl_lock *lock)
     tl_status status;
 
     /* An ask whose answer was lost goes on: it may have been granted before the pause. */
-    if (lock->channel[0] == '\0' || lock->base.state == LOCK_ASK_UNKNOWN)
+    if (lock->base.state == LOCK_ASK_UNKNOWN)
         return TL_OK;
     lock->come_again_ms = 0;
     status = pauses_check(lock->base.client, lock->channel, lock->op_code);
-    if (status == TL_OK)
+    if (status == TL_OK && lock->channel[0] != '\0')
         status = lock_take_permit(lock, lock->options.max_hold_ms);
     if (status != TL_OVERLOADED)
         return status;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "client/pauses.h"
 
 #include <string.h>
 
@@ -114,9 +115,13 @@ static tl_status classify(tl_lock *lock, int *open)
 
 tl_status ask_retry_once(tl_lock *lock)
 {
-    tl_status status = TL_BUSY;
+    /* A claim whose answer was lost goes on: it may have been granted before the drain. */
+    tl_status status =
+        lock->base.state == LOCK_ASK_UNKNOWN ? TL_OK : pauses_check_drain(lock->base.client);
 
     end_opening(lock);
+    if (status != TL_OK)
+        return status;
     for (int try = 0; try < CLAIM_TRIES; try++) {
         step_task t;
         int64_t before_ms = clock_boottime_ms();

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "client/pauses.h"
 #include "store/store.h"
 #include "store/many.h"
 
@@ -373,8 +374,11 @@ static tl_status claim(struct batch *b)
               .life = session_life(b->client->session)};
 
     take_doubtful(b);
-    if (b->count == b->limit)
+    /* What was claimed before a drain is handed out, and ends; nothing more is claimed. */
+    if (b->count == b->limit || pauses_check_drain(b->client) != TL_OK) {
+        error_clear();
         return TL_OK;
+    }
     t.once = b->count > 0 || b->doubtful;
     task_run(engine, &t, wait_ms);
     if (t.verdict == VERDICT_UNKNOWN && b->claim_count > 0)

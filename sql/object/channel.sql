@@ -1,6 +1,7 @@
 -- What is asked of every decision about a channel: a transaction of the caller's, somebody who says
 -- why, and, since a name that was mistyped would decide nothing, a channel that a workflow has
--- registered.  Then it has a row of its own for op, which may be '' for all operations.
+-- registered.  Then it has a row of its own for op, which may be '' for all operations.  '*' stands
+-- for all channels, and for what names none; nobody registers it.
 CREATE OR REPLACE PROCEDURE tl_channel_may_decide(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -17,7 +18,7 @@ BEGIN
             MESSAGE_TEXT = 'an operator says who, and why, and has an account with a name';
     END IF;
     -- NULL is what a statement that was killed tells.
-    IF NOT COALESCE(EXISTS (SELECT 1 FROM trade_channel
+    IF NOT COALESCE(name = '*' AND op = '' OR EXISTS (SELECT 1 FROM trade_channel
         WHERE channel = name AND (op = '' OR op_code = op)), 0) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'no workflow has registered this channel and operation';

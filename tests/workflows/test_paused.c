@@ -1,6 +1,7 @@
 /*
  * A channel that operators have paused: nothing new is sent through it by any process, nothing is
- * used up, and all of it goes on after the resume.
+ * used up, and all of it goes on after the resume.  And a drain, which is the pause of all channels
+ * and of what names none.
  */
 #include "house.h"
 
@@ -10,6 +11,8 @@
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
+#include <tradelock/resource.h>
+#include <tradelock/rw_lock.h>
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,6 +28,7 @@
 #define CALLERS 4
 
 static house self;
+static int all; /* what decide() decides about is the whole installation */
 
 static int open_house(void **state)
 {
@@ -45,6 +49,7 @@ static int open_window(void **state)
 static int close_house(void **state)
 {
     (void)state;
+    all = 0;
     house_close(&self);
     return 0;
 }
@@ -53,7 +58,7 @@ static tl_status decide(tl_client *client, const char *op_code, int pauses)
 {
     tl_pause pause = TL_PAUSE_INIT;
 
-    pause.channel = CHANNEL;
+    pause.channel = all ? TL_CHANNEL_ALL : CHANNEL;
     pause.op_code = op_code;
     pause.actor = "ann";
     pause.reason = pauses ? "maintenance" : "maintenance is over";
@@ -87,8 +92,8 @@ static void resume_now(const char *op_code)
 static json_int_t requests(const char *endpoint)
 {
     struct answer stats = sim_ask(&self.sim, NULL, "/v1/stats", NULL, 10000);
-    json_t *all = json_object_get(stats.json, "requests");
-    json_int_t count = json_integer_value(json_object_get(all, endpoint));
+    json_t *by_kind = json_object_get(stats.json, "requests");
+    json_int_t count = json_integer_value(json_object_get(by_kind, endpoint));
 
     answer_free(&stats);
     return count;
@@ -309,6 +314,158 @@ static void bare_locks_obey(void **state)
                   TL_INVALID);
 }
 
+/* ---------------------------------------------------------------------------- a drain -- */
+
+static tl_lock *new_lock(const char *serial, unsigned flags, tl_lane lane)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    const tl_key key = {serial, "C1", flags & TL_ASK_REPEATABLE ? "REPEATED" : "BARE"};
+    tl_lock *lock = NULL;
+
+    options.max_hold_ms = 10000;
+    options.flags = flags;
+    options.lane = lane;
+    assert_status(tl_lock_new(&lock, self.client, &key, &options), TL_OK);
+    return lock;
+}
+
+static void finish(tl_lock *lock)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static void a_drain_stops_payments_of_every_channel(void **state)
+{
+    (void)state;
+    all = 1;
+    house_expect(&self, "PAID", "C1", 100, TL_SUCCEEDED);
+    pause_now(NULL);
+    assert_status(tl_channel_check(self.client, "other", "OTHER"), TL_OVERLOADED);
+    house_expect(&self, "W1", "C1", 100, TL_OVERLOADED);
+    assert_int_equal(tl_status_class(TL_OVERLOADED), TL_CLASS_RETRY);
+    assert_non_null(strstr(tl_error_message(), "operators drain the installation"));
+    /* No customer hears why. */
+    assert_null(strstr(tl_error_message(), "maintenance"));
+    house_row(&self, "W1", "none");
+    house_balance(&self, "C1", "999900 0");
+    house_expect(&self, "PAID", "C1", 100, TL_ALREADY_DONE);
+    /* A channel's own pause is another decision. */
+    all = 0;
+    assert_status(decide(self.client, NULL, 1), TL_OK);
+    all = 1;
+    assert_status(decide(self.client, NULL, 0), TL_OK);
+    while (tl_channel_check(self.client, "other", "OTHER") != TL_OK)
+        usleep(5000);
+    house_expect(&self, "W1", "C1", 100, TL_OVERLOADED);
+    all = 0;
+    resume_now(NULL);
+    house_expect(&self, "W1", "C1", 100, TL_SUCCEEDED);
+    house_books(&self, 2);
+}
+
+/* Trades that name no channel, those that may be made again, and claims. */
+static void a_drain_grants_no_trade_at_all(void **state)
+{
+    tl_lock *held, *bare, *again, *claim;
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+    const tl_key doubtful = {"DOUBT", "C1", WITHDRAW_OP};
+    tl_lock_options by_key = TL_LOCK_OPTIONS_INIT;
+    tl_lock *due = NULL;
+    size_t count = 1;
+
+    (void)state;
+    all = 1;
+    held = new_lock("HELD", 0, TL_LANE_SYNC);
+    assert_status(tl_lock_ask(held, 0), TL_GRANTED);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":1}");
+    house_expect(&self, "DOUBT", "C1", 100, TL_IN_DOUBT);
+    pause_now(NULL);
+    usleep(300000); /* it is due */
+    bare = new_lock("BARE", 0, TL_LANE_SYNC);
+    assert_status(tl_lock_ask(bare, 0), TL_OVERLOADED);
+    assert_status(tl_lock_ask(bare, 200), TL_OVERLOADED);
+    again = new_lock("AGAIN", TL_ASK_REPEATABLE, TL_LANE_SYNC);
+    assert_status(tl_lock_ask(again, 0), TL_OVERLOADED);
+    by_key.max_hold_ms = 10000;
+    by_key.lane = TL_LANE_RETRY;
+    assert_status(tl_lock_new(&claim, self.client, &doubtful, &by_key), TL_OK);
+    assert_status(tl_lock_ask(claim, 0), TL_OVERLOADED);
+    options.op_code = WITHDRAW_OP;
+    options.max_hold_ms = 10000;
+    assert_status(tl_claim_due(self.client, &options, &due, &count), TL_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
+                                               "('BARE', 'AGAIN')"),
+                     0);
+    /* What is held ends as ever, and what somebody knows is filed. */
+    finish(held);
+    evidence.key = doubtful;
+    evidence.outcome = "UNKNOWN";
+    evidence.source = "a web-hook";
+    assert_status(tl_evidence_add(self.client, &evidence), TL_OK);
+    resume_now(NULL);
+    assert_status(tl_lock_ask(bare, 0), TL_GRANTED);
+    finish(bare);
+    assert_status(tl_lock_ask(again, 0), TL_GRANTED);
+    finish(again);
+    tl_lock_free(claim);
+    (void)house_work(&self, 1, HOUSE_PATIENCE_MS);
+    house_row(&self, "DOUBT", "Y 1 2 -");
+    house_books(&self, 1);
+}
+
+/* They send nothing, and may be held for days. */
+static void a_drain_leaves_other_locks_alone(void **state)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    tl_rw_options of_rw = TL_RW_OPTIONS_INIT;
+    tl_mutex *mutex = NULL;
+    tl_rw *rw = NULL;
+
+    (void)state;
+    all = 1;
+    pause_now(NULL);
+    options.lease_ms = 10000;
+    assert_status(tl_mutex_new(&mutex, self.client, "leader", &options), TL_OK);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    tl_mutex_free(mutex);
+    of_rw.lease_ms = 10000;
+    assert_status(tl_rw_new(&rw, self.client, "ledger", &of_rw), TL_OK);
+    assert_status(tl_rw_read(rw, 0), TL_GRANTED);
+    assert_status(tl_rw_unlock(rw), TL_OK);
+    tl_rw_free(rw);
+    resume_now(NULL);
+}
+
+static void what_is_no_drain_is_refused(void **state)
+{
+    tl_limit limit = TL_LIMIT_INIT;
+    tl_filter filter = TL_FILTER_INIT;
+
+    (void)state;
+    all = 1;
+    assert_status(decide(self.client, WITHDRAW_OP, 1), TL_INVALID);
+    assert_status(decide(self.client, NULL, 0), TL_ALREADY_DONE);
+    assert_non_null(strstr(tl_error_message(), "the installation does not drain"));
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel WHERE "
+                                               "channel = '*'"),
+                     0);
+    assert_status(tl_channel_add(self.client, TL_CHANNEL_ALL, "X"), TL_INVALID);
+    limit.channel = TL_CHANNEL_ALL;
+    limit.actor = limit.reason = "ann";
+    limit.sends = 1;
+    assert_status(tl_channel_limit(self.client, &limit), TL_INVALID);
+    filter.held = filter.newest_first = 1;
+    assert_status(tl_list_page(self.client, &filter, NULL, NULL, NULL), TL_INVALID);
+    house_expect(&self, "W1", "C1", 100, TL_SUCCEEDED);
+}
+
 /* The last state that was read holds. */
 static void what_cannot_be_read_changes_nothing(void **state)
 {
@@ -447,13 +604,12 @@ static void pause_and_see(tl_client *client, pid_t killed)
         database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE parked IS NOT NULL"), 0);
 }
 
-static void nothing_new_leaves_any_process(void **state)
+static void nothing_new_leaves_any_process_of(const char *said)
 {
     pid_t children[PROCESSES];
     tl_client *client;
     const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
 
-    (void)state;
     house_leave(&self);
     database_set(self.db, "site=test\nbeat_ms=100ms\nsession_ms=5s\nmax_hold_ms=2s\n"
                           "execute_ms=800ms\ncommit_ms=1s\nschedule=50ms,100ms\nattempts=1000\n"
@@ -489,11 +645,26 @@ static void nothing_new_leaves_any_process(void **state)
     house_books(&self, database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
                                                  "AND status = 'Y'"));
     assert_int_equal(
-        database_number(self.sql, "SELECT COUNT(*) FROM tl_act WHERE what IN ('pause', 'resume') "
-                                  "AND actor = 'ann' AND said = 'channel idempotent'"),
+        database_number(self.sql,
+                        "SELECT COUNT(*) FROM tl_act WHERE what IN ('pause', 'resume') "
+                        "AND actor = 'ann' AND said = '%s'",
+                        said),
         2);
     tl_client_close(client);
     crew_unshare(shared, sizeof *shared);
+}
+
+static void nothing_new_leaves_any_process(void **state)
+{
+    (void)state;
+    nothing_new_leaves_any_process_of("channel idempotent");
+}
+
+static void nothing_new_leaves_any_process_in_a_drain(void **state)
+{
+    (void)state;
+    all = 1;
+    nothing_new_leaves_any_process_of("channel *");
 }
 
 int main(int argc, char **argv)
@@ -514,6 +685,13 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_cannot_be_read_changes_nothing, open_house,
                                         close_house),
         cmocka_unit_test_setup_teardown(nothing_new_leaves_any_process, open_house, close_house),
+        cmocka_unit_test_setup_teardown(a_drain_stops_payments_of_every_channel, open_house,
+                                        close_house),
+        cmocka_unit_test_setup_teardown(a_drain_grants_no_trade_at_all, open_house, close_house),
+        cmocka_unit_test_setup_teardown(a_drain_leaves_other_locks_alone, open_house, close_house),
+        cmocka_unit_test_setup_teardown(what_is_no_drain_is_refused, open_house, close_house),
+        cmocka_unit_test_setup_teardown(nothing_new_leaves_any_process_in_a_drain, open_house,
+                                        close_house),
     };
 
     if (argc > 1)

@@ -35,8 +35,9 @@ struct command {
 
 extern const struct command command_migrate, command_ls, command_show, command_explain,
     command_status, command_ps, command_inbox, command_retry, command_resolve, command_restore,
-    command_evidence, command_acts, command_channel, command_reap, command_purge, command_audit,
-    command_resource, command_run, command_doctor, command_exporter, command_desk, command_version;
+    command_evidence, command_acts, command_channel, command_drain, command_reap, command_purge,
+    command_audit, command_resource, command_run, command_doctor, command_exporter, command_desk,
+    command_version;
 
 /* ------------------------------------------------------------- options.c -- */
 
@@ -86,6 +87,10 @@ int open_working_client(tl_client **client, const struct common *common, const c
 /* The sentence of the last call on stderr; returns the exit code for the status. */
 int report(tl_status status);
 int exit_code_of(tl_status status);
+
+/* A sentence on stderr while the installation drains; an account that may not see it is told
+ * nothing. */
+void drain_warn(tl_client *client);
 
 /* Ends a command that printed: an output that could not be written is a failure. */
 int finish_output(int code);

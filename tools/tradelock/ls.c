@@ -135,6 +135,8 @@ static int run(const struct command *self, int argc, char **argv)
     code = open_client(&client, &common, 0);
     if (code == EXIT_DONE)
         code = list_print(client, &wanted.filter, &wanted.form);
+    if (code == EXIT_DONE && wanted.form.form != LIST_JSON)
+        drain_warn(client);
     tl_client_close(client);
     return code;
 }

@@ -6,6 +6,7 @@
 #include "print.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/layer.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ struct screen {
     size_t group_count;
     uint64_t proposals;
     unsigned down, paused_long;
-    int channels_cut;
+    int channels_cut, drains;
     json_t *waiting, *channels, *paused, *limited;
     struct table *channel_table, *paused_table, *limited_table;
     int64_t now_us;
@@ -173,6 +174,7 @@ static int take_pause(void *context, const tl_pause_row *row)
         take_limit(s, row);
     if (!row->paused)
         return 0;
+    s->drains |= strcmp(row->channel, TL_CHANNEL_ALL) == 0;
     s->paused_long += row->now_us - row->decided_us > PAUSED_US;
     table_add(s->paused_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
               time_text(when, row->decided_us), row->account, row->reason);
@@ -359,6 +361,9 @@ static void print_screen(const struct screen *s)
     table_print(s->channel_table);
     if (s->channels_cut)
         puts("There is more than was counted: these are the newest of each operation.");
+    if (s->drains)
+        puts("\nAs channel *, operators drain the installation: no trade is begun (`tradelock "
+             "drain`)");
     if (json_array_size(s->paused) > 0)
         puts("\nChannels through which nothing new is sent (`tradelock channel`)");
     fflush(stdout);

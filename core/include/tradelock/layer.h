@@ -67,6 +67,12 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * pause.
  */
 
+/* Stands for all channels, and for what names none: operators who pause it drain the installation
+ * (`tradelock drain`).  Then no trade is granted in any process, none is claimed by a compensating
+ * attempt, and none is armed; what is held ends as ever, and evidence is taken.  Lease mutexes and
+ * read-write locks are granted as ever: they send nothing, and may be held for days. */
+#define TL_CHANNEL_ALL "*"
+
 /* Makes known that this channel moves money for this operation: operators can pause only what is
  * known.  tl_workflow_register() calls it; a service of bare locks does at its start.  TL_OK also
  * when it is known.  A client without a session writes nothing, and gets TL_OK. */

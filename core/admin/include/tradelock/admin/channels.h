@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct tl_pause {
     unsigned version;           /* TL_PAUSE_VERSION */
-    const char *channel;        /* as a workflow registered it */
+    const char *channel;        /* as a workflow registered it; TL_CHANNEL_ALL: a drain */
     const char *op_code;        /* for this operation alone; NULL or "": the channel as a whole */
     const char *actor, *reason; /* mandatory; for the record, and for no customer */
 } tl_pause;
@@ -27,7 +27,8 @@ typedef struct tl_pause {
 
 /*
  * Pauses the channel, or ends the pause of just this channel and operation.  A channel that is
- * paused as a whole is not open for an operation whose own pause ended.  Needs an operator's
+ * paused as a whole is not open for an operation whose own pause ended.  TL_CHANNEL_ALL
+ * (<tradelock/layer.h>) needs no registration, and is of all operations.  Needs an operator's
  * account.
  *
  *     TL_OK             It is on record, and holds in each process after its next heartbeat.

@@ -49,6 +49,9 @@ typedef struct tl_filter {
      * last comes first, not what hangs; in_doubt ignores that.  All trades of a batch stand by
      * serial number, whether open or ended. */
     int newest_first;
+    /* Only rows that some process holds, or held when it died; not together with newest_first.
+     * What waits is not read. */
+    int held;
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u

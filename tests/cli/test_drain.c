@@ -1,0 +1,299 @@
+/* `tradelock drain` with two operators' accounts, and a service that lives, is killed, or holds. */
+#include "fields.h"
+#include "operators.h"
+
+#include <tradelock/layer.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define AS(who, ...) RUN("drain", __VA_ARGS__, "--config", operators.config[who])
+
+static void expect(output *o, int code, const char *words)
+{
+    EXPECT_SENTENCE(o, code, words);
+    output_free(o);
+}
+
+static void expect_words_of(output *o, int code, const char *words)
+{
+    EXPECT_CODE(o, code);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+/* Everything that a decision writes. */
+static long long written(void)
+{
+    return database_number(operators.h.sql,
+                           "SELECT (SELECT COUNT(*) * 1000 + SUM(paused) * 100 + COUNT(decided_at) "
+                           "FROM trade_channel) * 1000 + COUNT(*) FROM tl_act");
+}
+
+static void await_check(tl_status status)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    while (tl_channel_check(operators.h.client, "any", "ANY") != status) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+}
+
+static void end_drain(void)
+{
+    expect_words_of(AS(BOB, "--end", "--reason", "it is over"), 0, "The drain is over");
+    await_check(TL_OK);
+}
+
+/* Held until somebody finishes it. */
+static tl_lock *hold_by(tl_client *client, const char *serial)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    const tl_key key = {serial, "C1", "BARE"};
+    tl_lock *lock = NULL;
+
+    options.max_hold_ms = 600000;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    return lock;
+}
+
+static tl_lock *hold(const char *serial)
+{
+    return hold_by(operators.h.client, serial);
+}
+
+static void finish(tl_lock *lock)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+    tl_lock_free(lock);
+}
+
+static void test_bad_input(void **state)
+{
+    const long long before = written();
+
+    (void)state;
+    expect(RUN("drain"), 2, "--reason is missing");
+    expect(AS(ANN, "--reason", ""), 2, "--reason is missing");
+    expect(AS(ANN, "bank", "--reason", "r"), 2, "drain takes no operand: bank");
+    expect(AS(ANN, "--reason", "r", "--timeout", "soon"), 2, "--timeout is a duration");
+    expect(AS(ANN, "--wait", "--reason", "r"), 2, "--wait decides nothing");
+    expect(AS(ANN, "--wait", "--end"), 2, "exclude each other");
+    expect(AS(ANN, "--end"), 2, "--reason is missing");
+    expect(AS(ANN, "--end", "--reason", "r", "--timeout", "1s"), 2, "--end waits for nothing");
+    expect(AS(ANN, "--end", "--reason", "r"), 1, "the installation does not drain");
+    expect(AS(ANN, "--wait"), 1, "the installation does not drain");
+    expect(AS(SERVICE, "--reason", "r"), 1, "lacks a right");
+    expect(RUN("channel", "pause", TL_CHANNEL_ALL, "--op", "X", "--reason", "r", "--config",
+               operators.config[ANN]),
+           2, "a drain is of all operations");
+    expect(RUN("channel", "limit", TL_CHANNEL_ALL, "--sends", "1", "--reason", "r", "--config",
+               operators.config[ANN]),
+           2, "a limit is of one channel");
+    assert_int_equal(written(), before);
+}
+
+static void test_nothing_runs(void **state)
+{
+    (void)state;
+    expect_words_of(AS(ANN, "--reason", "maintenance"), 0, "Nothing is in process");
+    assert_status(tl_channel_check(operators.h.client, "any", "ANY"), TL_OVERLOADED);
+    expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    end_drain();
+    expect_words_of(RUN("acts", "--config", operators.config[BOB]), 0, "channel *");
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM tl_act WHERE said = 'channel *' AND "
+                                     "account LIKE '%%@%%' AND (what, reason) IN "
+                                     "(('pause', 'maintenance'), ('resume', 'it is over'))"),
+                     2);
+}
+
+static void test_what_runs_is_said(void **state)
+{
+    tl_lock *lock = hold("RUNS");
+    json_t *set = json_object(), *document;
+    output *o;
+
+    (void)state;
+    o = AS(ANN, "--reason", "maintenance", "--timeout", "2s");
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o, "RUNS");
+    EXPECT_WORDS(o, "In process still: 1;");
+    assert_non_null(strstr(o->err, "1 in process"));
+    output_free(o);
+    o = AS(ANN, "--wait", "--timeout", "2s", "--json");
+    EXPECT_CODE(o, 6);
+    document = output_json(o);
+    assert_false(json_is_true(json_object_get(document, "empty")));
+    assert_int_equal(json_array_size(json_object_get(document, "in_process")), 1);
+    fields_add(set, document);
+    json_decref(document);
+    output_free(o);
+    /* The drain is as it was, whoever asks again. */
+    o = AS(BOB, "--reason", "another");
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "the installation drains already, by "));
+    assert_non_null(strstr(o->err, "maintenance"));
+    output_free(o);
+    finish(lock);
+    expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    /* A look that is too short says who has not been heard. */
+    o = AS(ANN, "--wait", "--timeout", "0s", "--json");
+    EXPECT_CODE(o, 6);
+    document = output_json(o);
+    assert_int_equal(json_array_size(json_object_get(document, "unheard")), 1);
+    fields_add(set, document);
+    json_decref(document);
+    output_free(o);
+    o = AS(BOB, "--end", "--reason", "it is over", "--json");
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    assert_true(json_is_false(json_object_get(document, "drains")));
+    fields_add(set, document);
+    json_decref(document);
+    output_free(o);
+    fields_expect(set, "drain");
+    json_decref(set);
+    await_check(TL_OK);
+}
+
+/* `tradelock drain` in the background. */
+static pid_t start(void)
+{
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    char program[512];
+    const pid_t pid = fork();
+
+    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
+    if (pid < 0)
+        server_panic("fork failed");
+    if (pid == 0) {
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execl(program, program, "drain", "--config", operators.config[ANN], "--reason",
+              "the switch-over", (char *)NULL);
+        _exit(127);
+    }
+    close(null);
+    return pid;
+}
+
+/* Killed while it waits; and what others say meanwhile. */
+static void test_killed(void **state)
+{
+    tl_lock *lock = hold("HELD");
+    const char *ann = operators.config[ANN];
+    output *o;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    operators_make_doubtful("D1");
+    pid = start();
+    await_check(TL_OVERLOADED);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    house_expect(&operators.h, "NEW", "C1", 1, TL_OVERLOADED);
+    o = RUN("status", "--config", ann);
+    EXPECT_WORDS(o, "operators drain the installation");
+    EXPECT_WORDS(o, "the switch-over");
+    output_free(o);
+    expect_words_of(RUN("channel", "ls", "--config", ann), 0, "the switch-over");
+    o = RUN("doctor", "--config", ann);
+    EXPECT_WORDS(o, "operators drain the installation");
+    EXPECT_WORDS(o, "the switch-over");
+    output_free(o);
+    o = RUN("ls", "--config", ann);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "HELD");
+    assert_non_null(strstr(o->err, "operators drain the installation"));
+    output_free(o);
+    o = RUN("explain", "D1", "C1", WITHDRAW_OP, "--config", ann);
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o, "Operators have paused all channels");
+    EXPECT_WORDS(o, "tradelock drain --end");
+    output_free(o);
+    expect_words_of(RUN("exporter", "--once", "--config", ann), 0,
+                    "tradelock_channel_paused_seconds{channel=\"*\",operation=\"\"}");
+    finish(lock);
+    expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    end_drain();
+    o = RUN("doctor", "--config", ann);
+    assert_null(strstr(o->out, "operators drain the installation"));
+    output_free(o);
+    o = RUN("ls", "--config", ann);
+    assert_null(strstr(o->err, "operators drain the installation"));
+    output_free(o);
+    house_expect(&operators.h, "NEW", "C1", 1, TL_SUCCEEDED);
+}
+
+/* Somebody else ends it while this one waits. */
+static void test_ended_meanwhile(void **state)
+{
+    tl_lock *lock = hold("LONG");
+    int status;
+    pid_t pid;
+
+    (void)state;
+    pid = start();
+    await_check(TL_OVERLOADED);
+    end_drain();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    finish(lock);
+}
+
+/* Its process is gone without a word: said, until a janitor has opened it. */
+static void test_a_holder_that_died(void **state)
+{
+    const pid_t pid = fork();
+    int status;
+
+    (void)state;
+    if (pid == 0) {
+        tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+        tl_client *client = NULL;
+
+        options.config_file = operators.admin;
+        options.program = "victim";
+        assert_status(tl_client_open(&client, &options), TL_OK);
+        (void)hold_by(client, "DEAD");
+        kill(getpid(), SIGKILL);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    expect_words_of(AS(ANN, "--reason", "maintenance", "--timeout", "1s"), 6, "victim");
+    database_run(operators.h.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id "
+                 "WHERE program = 'victim'");
+    expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    end_drain();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),
+        cmocka_unit_test(test_what_runs_is_said), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_ended_meanwhile),   cmocka_unit_test(test_a_holder_that_died),
+    };
+
+    return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
+}

@@ -1,0 +1,414 @@
+/*
+ * tradelock drain: has the whole installation begin nothing new, and waits until nothing is in
+ * process.
+ *
+ * The drain is the pause of TL_CHANNEL_ALL, one row that every process reads after each of its
+ * heartbeats.  So it stays on record when this command is killed, and ends by --end alone.
+ *
+ * A process that has not read the row yet may grant once more.  It reads in the round after a beat,
+ * and that round may last until the next one.  So a session has heard of the drain once two of its
+ * beats were seen behind the decision; one that is silent for longer than its time-out grants
+ * nothing, and one that begins reads the row first.  Sessions are looked at before the trades: what
+ * was granted by one that had not heard is there when the trades are read, or has ended.  An ask
+ * that was under way when its process heard may still be granted, so two looks in a row have to
+ * find nothing.  A process that cannot read the row goes by what it read last, and says so as an
+ * alarm: the drain makes a switch-over smooth, and read_only on the old server is what makes it
+ * safe.
+ */
+#include "command.h"
+
+#include "print.h"
+
+#include <tradelock/admin.h>
+#include <tradelock/layer.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_TIMEOUT, OPTION_WAIT, OPTION_END };
+
+#define TIMEOUT_MS (INT64_C(5) * 60 * 1000)
+#define LOOK_MS 500
+#define TELL_MS 1000
+#define QUIET_LOOKS 2
+#define BEATS 2 /* of a session, behind the decision */
+#define SHOWN 100
+
+struct said {
+    tl_pause pause;
+    int waits, ends; /* --wait, --end */
+    int64_t timeout_ms;
+};
+
+/* A session, from look to look. */
+struct process {
+    char session_id[TL_UUID_TEXT];
+    int64_t beat_us;
+    unsigned beats;
+};
+
+struct drain {
+    tl_client *client;
+    int is_json;
+    /* The decision. */
+    int is_on;
+    int64_t since_us;
+    char account[385], reason[TL_REMARK_MAX + 1];
+    /* The last look. */
+    struct process *processes;
+    size_t count, space;
+    int no_memory;
+    unsigned unheard, in_process;
+    int more;
+    struct table *trades;
+    json_t *trade_rows, *unheard_rows;
+};
+
+static int64_t steady_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --------------------------------------------------------------------- a look -- */
+
+static int take_pause(void *context, const tl_pause_row *row)
+{
+    struct drain *d = context;
+
+    if (!row->paused || strcmp(row->channel, TL_CHANNEL_ALL) != 0)
+        return 0;
+    d->is_on = 1;
+    d->since_us = row->decided_us;
+    snprintf(d->account, sizeof d->account, "%s", row->account);
+    snprintf(d->reason, sizeof d->reason, "%s", row->reason);
+    return 1;
+}
+
+static tl_status read_decision(struct drain *d)
+{
+    d->is_on = 0;
+    return tl_pause_list(d->client, take_pause, d);
+}
+
+void drain_warn(tl_client *client)
+{
+    struct drain d = {.client = client};
+    char since[TIME_TEXT];
+
+    if (read_decision(&d) == TL_OK && d.is_on)
+        fprintf(stderr, "tradelock: operators drain the installation since %s (%s: %s)\n",
+                time_text(since, d.since_us), d.account, d.reason);
+}
+
+/* NULL: out of memory. */
+static struct process *process_of(struct drain *d, const char *session_id)
+{
+    struct process *all = d->processes;
+
+    for (size_t i = 0; i < d->count; i++)
+        if (strcmp(all[i].session_id, session_id) == 0)
+            return &all[i];
+    if (d->count == d->space) {
+        d->space = d->space > 0 ? 2 * d->space : 64;
+        all = realloc(d->processes, d->space * sizeof *all);
+        if (all == NULL)
+            return NULL;
+        d->processes = all;
+    }
+    all[d->count] = (struct process){.beats = 0};
+    snprintf(all[d->count].session_id, sizeof all[d->count].session_id, "%s", session_id);
+    return &all[d->count++];
+}
+
+static int take_session(void *context, const tl_session_row *row)
+{
+    struct drain *d = context;
+    const int64_t beat_us = row->now_us - row->silent_us;
+    struct process *one;
+
+    if (strcmp(row->state, "alive") != 0)
+        return 0;
+    one = process_of(d, row->session_id);
+    d->no_memory = one == NULL;
+    if (one == NULL)
+        return 1;
+    if (beat_us > d->since_us && beat_us > one->beat_us) {
+        one->beats++;
+        one->beat_us = beat_us;
+    }
+    if (one->beats >= BEATS)
+        return 0;
+    d->unheard++;
+    json_array_append_new(d->unheard_rows,
+                          json_pack("{s:s, s:I, s:s, s:f}", "program", row->program, "pid",
+                                    (json_int_t)row->pid, "host", row->host, "silent_s",
+                                    (double)row->silent_us / 1e6));
+    return 0;
+}
+
+static int take_trade(void *context, const tl_view *view)
+{
+    struct drain *d = context;
+    char held[TIME_TEXT], until[TIME_TEXT];
+
+    d->in_process++;
+    table_add(d->trades, view->serial_no, view->cust_no, view->op_code, tl_state_name(view->state),
+              distance_text(held, view->updated_us, view->now_us) + 1,
+              time_text(until, view->max_hold_until_us), view->holder);
+    json_array_append_new(
+        d->trade_rows,
+        json_pack("{s:s, s:s, s:s, s:s, s:f, s:o, s:o}", "serial_no", view->serial_no, "cust_no",
+                  view->cust_no, "op_code", view->op_code, "state", tl_state_name(view->state),
+                  "held_s", (double)(view->now_us - view->updated_us) / 1e6, "max_hold_until",
+                  json_time(view->max_hold_until_us), "holder", json_text(view->holder)));
+    return 0;
+}
+
+static void forget(struct drain *d)
+{
+    table_free(d->trades);
+    json_decref(d->trade_rows);
+    json_decref(d->unheard_rows);
+    d->trades = NULL;
+    d->trade_rows = d->unheard_rows = NULL;
+    d->unheard = d->in_process = 0;
+}
+
+static tl_status look(struct drain *d)
+{
+    tl_filter filter = TL_FILTER_INIT;
+    tl_list_end end = TL_LIST_END_INIT;
+    tl_status status;
+
+    forget(d);
+    d->trades =
+        table_new("SERIAL", "CUSTOMER", "OPERATION", "STATE", "FOR", "HOLD ENDS", "HOLDER", NULL);
+    d->trade_rows = json_array();
+    d->unheard_rows = json_array();
+    filter.held = 1;
+    filter.limit = SHOWN;
+    status = read_decision(d);
+    if (status == TL_OK && d->is_on)
+        status = tl_session_list(d->client, take_session, d);
+    if (status == TL_OK && d->no_memory)
+        return tl_error_report(TL_NO_MEMORY, "out of memory for the sessions");
+    if (status == TL_OK)
+        status = tl_list_page(d->client, &filter, take_trade, d, &end);
+    d->more = end.more;
+    return status;
+}
+
+/* -------------------------------------------------------------------- waiting -- */
+
+static void tell(const struct drain *d)
+{
+    if (!d->is_json)
+        fprintf(stderr, "%u%s in process; %u process%s not heard of the drain yet\n", d->in_process,
+                d->more ? " or more" : "", d->unheard, d->unheard == 1 ? " has" : "es have");
+}
+
+/* *empty: nothing is in process, and nothing will be. */
+static tl_status await(struct drain *d, int64_t timeout_ms, int *empty)
+{
+    const int64_t end_ms = steady_ms() + timeout_ms;
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    unsigned quiet = 0, told = 0;
+    int64_t told_ms = 0;
+    tl_status status;
+
+    *empty = 0;
+    while ((status = look(d)) == TL_OK && d->is_on) {
+        quiet = d->in_process + d->unheard == 0 ? quiet + 1 : 0;
+        *empty = quiet >= QUIET_LOOKS;
+        if (*empty || steady_ms() >= end_ms)
+            break;
+        if (d->in_process + d->unheard != told && steady_ms() - told_ms >= TELL_MS) {
+            tell(d);
+            told = d->in_process + d->unheard;
+            told_ms = steady_ms();
+        }
+        nanosleep(&pause, NULL);
+    }
+    return status;
+}
+
+static int print_result(struct drain *d, int empty)
+{
+    const int code = empty ? EXIT_DONE : EXIT_OPEN;
+    char since[TIME_TEXT];
+
+    if (d->is_json)
+        return print_json(json_pack("{s:b, s:o, s:s, s:s, s:b, s:b, s:O, s:O}", "drains", 1,
+                                    "since", json_time(d->since_us), "account", d->account,
+                                    "reason", d->reason, "empty", empty, "more", d->more,
+                                    "in_process", d->trade_rows, "unheard", d->unheard_rows),
+                          code);
+    if (empty) {
+        printf("Nothing is in process; the installation drains since %s until `tradelock drain "
+               "--end`.\n",
+               time_text(since, d->since_us));
+        return finish_output(code);
+    }
+    table_print(d->trades);
+    printf("In process still: %u%s; %u process%s not heard of the drain. It stays on record: "
+           "`tradelock drain --wait` waits on, `tradelock drain --end` ends it.\n",
+           d->in_process, d->more ? " or more" : "", d->unheard,
+           d->unheard == 1 ? " has" : "es have");
+    return finish_output(code);
+}
+
+static int refuse(const char *sentence)
+{
+    fprintf(stderr, "tradelock: %s\n", sentence);
+    return EXIT_REFUSED;
+}
+
+static int wait_for_it(struct drain *d, const struct said *said)
+{
+    int empty;
+    tl_status status = await(d, said->timeout_ms, &empty);
+
+    if (status != TL_OK)
+        return report(status);
+    if (!d->is_on)
+        return refuse(said->waits ? "the installation does not drain"
+                                  : "somebody ended the drain meanwhile");
+    return print_result(d, empty);
+}
+
+static int begin(struct drain *d, const struct said *said)
+{
+    const tl_status status = tl_channel_pause(d->client, &said->pause);
+
+    if (status == TL_ALREADY_DONE) {
+        (void)report(status);
+        return refuse("`tradelock drain --wait` waits for it");
+    }
+    if (status != TL_OK)
+        return report(status);
+    if (!d->is_json)
+        fputs("The installation drains within a heartbeat of each process.\n", stderr);
+    return wait_for_it(d, said);
+}
+
+static int end(tl_client *client, const struct common *common, const struct said *said)
+{
+    const tl_status status = tl_channel_resume(client, &said->pause);
+
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(json_pack("{s:b}", "drains", 0), EXIT_DONE);
+    puts("The drain is over: each process goes on within a heartbeat.");
+    return finish_output(EXIT_DONE);
+}
+
+/* ---------------------------------------------------------------- the command -- */
+
+static int read_options(const struct command *self, struct common *common, struct said *said,
+                        int argc, char **argv, int *code)
+{
+    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
+                                            {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+                                            {"wait", no_argument, NULL, OPTION_WAIT},
+                                            {"end", no_argument, NULL, OPTION_END},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
+        if (option == OPTION_REASON)
+            said->pause.reason = optarg;
+        else if (option == OPTION_ACTOR)
+            said->pause.actor = optarg;
+        else if (option == OPTION_WAIT)
+            said->waits = 1;
+        else if (option == OPTION_END)
+            said->ends = 1;
+        else if (!read_duration_ms(optarg, &said->timeout_ms)) {
+            *code = usage_error(self, "--timeout is a duration as 90s, 10m or 2h, not %s", optarg);
+            return 0;
+        }
+    }
+    return option != COMMON_STOP;
+}
+
+/* EXIT_DONE, or EXIT_USAGE with a sentence. */
+static int check(const struct command *self, const struct said *said, int operands, char **argv)
+{
+    const char *reason = said->pause.reason;
+
+    if (operands > 0)
+        return usage_error(self, "drain takes no operand: %s", argv[optind]);
+    if (said->waits && said->ends)
+        return usage_error(self, "--wait and --end exclude each other");
+    if (said->waits && reason != NULL)
+        return usage_error(self, "--wait decides nothing, so it takes no --reason");
+    if (said->ends && said->timeout_ms >= 0)
+        return usage_error(self, "--end waits for nothing, so it takes no --timeout");
+    if (!said->waits && (reason == NULL || reason[0] == '\0'))
+        return usage_error(self, "--reason is missing: it goes on record");
+    return EXIT_DONE;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct said said = {.pause = TL_PAUSE_INIT, .timeout_ms = -1};
+    struct common common = {0};
+    struct drain d = {.client = NULL};
+    int code = EXIT_DONE;
+
+    said.pause.channel = TL_CHANNEL_ALL;
+    said.pause.actor = person();
+    if (!read_options(self, &common, &said, argc, argv, &code))
+        return code;
+    code = check(self, &said, argc - optind, argv);
+    if (code == EXIT_DONE)
+        code = open_client(&d.client, &common, 0);
+    if (code != EXIT_DONE)
+        return code;
+    if (said.timeout_ms < 0)
+        said.timeout_ms = TIMEOUT_MS;
+    d.is_json = common.json;
+    if (said.ends)
+        code = end(d.client, &common, &said);
+    else if (said.waits)
+        code = wait_for_it(&d, &said);
+    else
+        code = begin(&d, &said);
+    forget(&d);
+    free(d.processes);
+    tl_client_close(d.client);
+    return code;
+}
+
+const struct command command_drain = {
+    .name = "drain",
+    .summary = "have the whole installation begin no trade, and wait until none runs",
+    .arguments = "--reason TEXT [--timeout TIME] [--actor NAME]\n"
+                 "       tradelock drain --wait [--timeout TIME]\n"
+                 "       tradelock drain --end --reason TEXT [--actor NAME]",
+    .text = "Pauses all channels at once, and what names none: no process grants a trade, and\n"
+            "none begins a compensating attempt.  Services are told to try again later before\n"
+            "anything is written; what runs ends as ever, and evidence is taken.  Each process\n"
+            "obeys after its next heartbeat.  Then it waits until nothing is in process.  When\n"
+            "the time is over it says what still is, who holds it and for how long, and ends\n"
+            "with 6.\n"
+            "\n"
+            "The drain is on record until --end, also when this command is killed.  `tradelock\n"
+            "status`, `doctor` and `channel ls` show it, as channel *.  What waits in the retry\n"
+            "lane stays as it is.  Lease mutexes and read-write locks are granted as ever, and\n"
+            "are not waited for.\n",
+    .options = "  --reason TEXT   why, for the record\n"
+               "  --actor NAME    who decided (the login name)\n"
+               "  --timeout TIME  wait for so long (5m)\n"
+               "  --wait          decide nothing: wait for the drain that is on record\n"
+               "  --end           the installation begins trades again\n",
+    .run = run,
+};
