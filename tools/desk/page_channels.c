@@ -4,6 +4,8 @@
 #include "parts.h"
 #include "print.h"
 
+#include <tradelock/layer.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +112,8 @@ static int write_row(void *context, const tl_pause_row *row)
 
     w->number++;
     page_format(page, "<section class=\"card offer\"><h2>%s, %s</h2>\n<p><strong>%s</strong>",
-                row->channel, row->op_code[0] != '\0' ? row->op_code : "as a whole", state_of(row));
+                strcmp(row->channel, TL_CHANNEL_ALL) == 0 ? "All channels (drain)" : row->channel,
+                row->op_code[0] != '\0' ? row->op_code : "as a whole", state_of(row));
     if (row->decided_us != 0) {
         page_put(page, row->paused ? " since " : ", decided ");
         page_ago(page, row->decided_us, row->now_us);
