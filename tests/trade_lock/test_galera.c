@@ -186,6 +186,7 @@ static void open_town(void)
 
 static void close_town(void)
 {
+    static const char *const alone[] = {"--wsrep-on=0", NULL};
     MYSQL *first = f.sql;
 
     f.sql = nodes[1].sql; /* the first node may be gone */
@@ -200,6 +201,8 @@ static void close_town(void)
         remove(paths[--path_count]);
         free(paths[path_count]);
     }
+    server_restart_with(nodes[0].server, alone);
+    database_free(f.db);
     for (int i = NODES; i-- > 0;) {
         mysql_close(nodes[i].sql);
         server_free(nodes[i].server);
