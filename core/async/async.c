@@ -4,8 +4,10 @@
  * One thread takes everything that was submitted while it was busy, carries it out as one batch
  * (core/transition), and completes it.  What cannot share a statement, and what a batch leaves
  * open, runs as a blocking call on the same thread.
+ *
+ * A layer puts completions of its own into the same queue (tl_posting).
  */
-#include "trade_lock/lock.h"
+#include "trade_lock/with.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,6 +15,8 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+
+#include <tradelock/layer.h>
 
 #include <pthread.h>
 #include <string.h>
@@ -24,10 +28,13 @@
 struct submitted {
     struct submitted *next;
     tl_lock *lock;
-    const tl_ending *ending; /* NULL: an ask */
+    const tl_ending *ending;     /* NULL: an ask */
+    const tl_findings *findings; /* of an ending; or NULL */
+    tl_book *book;               /* or NULL */
     tl_done_fn done;
     void *context;
     step_task t;
+    struct with with; /* with a book */
     int64_t since_us, before_ms;
     int grouped;                                        /* t was carried out with the batch */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
@@ -77,6 +84,32 @@ static struct submitted *take_first(struct list *list)
 
 /* --------------------------------------------------------------- carrying out -- */
 
+static void begin_ending(struct submitted *s)
+{
+    int armed;
+
+    /* This waits only if an arming is in doubt. */
+    s->status = arm_settle(s->lock, &armed);
+    s->grouped = s->status == TL_OK;
+    if (s->grouped && s->book != NULL)
+        with_finish_begin(&s->with, s->lock, s->ending, &s->t, s->book);
+    else if (s->grouped)
+        ending_to_step(s->lock, s->ending, s->findings, &s->t);
+    if (s->grouped && s->book == NULL)
+        (void)step_task_of(&s->t);
+}
+
+static void begin_ask(struct submitted *s)
+{
+    tl_lock *lock = s->lock;
+
+    s->status = s->book != NULL ? with_ask_begin(&s->with, lock, &s->t, s->book)
+                                : ask_begin(lock, &s->t, lock->base.state != LOCK_ASK_UNKNOWN);
+    s->grouped = s->status == TL_OK;
+    if (s->grouped && s->book == NULL)
+        (void)step_task_of(&s->t);
+}
+
 /* Prepares the step, if it can share a statement. */
 static void begin(struct submitted *s)
 {
@@ -84,39 +117,45 @@ static void begin(struct submitted *s)
 
     s->grouped = 0;
     s->before_ms = clock_boottime_ms();
-    if (s->ending != NULL) {
-        int armed;
-
-        /* This waits only if an arming is in doubt. */
-        s->status = arm_settle(lock, &armed);
-        s->grouped = s->status == TL_OK;
-        if (s->grouped)
-            ending_to_step(lock, s->ending, NULL, &s->t);
-    } else if (!ask_is_claim(lock)) {
-        s->status = ask_begin(lock, &s->t, lock->base.state != LOCK_ASK_UNKNOWN);
-        s->grouped = s->status == TL_OK;
-    }
+    if (s->ending != NULL)
+        begin_ending(s);
+    else if (!ask_is_claim(lock))
+        begin_ask(s);
     /* The row names the thread that asked, not the one that waits for the server. */
     memcpy(lock->base.thread_no, s->thread_no, sizeof lock->base.thread_no);
     memcpy(lock->base.log_no, s->log_no, sizeof lock->base.log_no);
     s->t.step.log_no = lock->base.log_no[0] != '\0' ? lock->base.log_no : NULL;
 }
 
-static void conclude_work(struct submitted *s)
+static tl_status conclude_ask(struct submitted *s)
 {
     int again = 0;
+    tl_status status;
 
+    if (s->book != NULL)
+        return s->grouped ? with_ask_over(&s->with, s->before_ms)
+                          : with_ask_alone(s->lock, s->book);
+    if (!s->grouped)
+        return ask_once(s->lock);
+    status = ask_verdict(s->lock, &s->t, s->before_ms, &again);
+    return again ? ask_once(s->lock) : ask_over(s->lock, status);
+}
+
+static tl_status conclude_ending(struct submitted *s)
+{
+    if (!s->grouped)
+        return s->status;
+    return s->book != NULL ? with_finish_over(&s->with, s->ending)
+                           : finish_verdict(s->lock, s->ending, &s->t);
+}
+
+static void conclude_work(struct submitted *s)
+{
     if (s->ending != NULL) {
-        if (s->grouped)
-            s->status = finish_verdict(s->lock, s->ending, &s->t);
+        s->status = conclude_ending(s);
         return;
     }
-    if (s->grouped) {
-        s->status = ask_verdict(s->lock, &s->t, s->before_ms, &again);
-        s->status = again ? ask_once(s->lock) : ask_over(s->lock, s->status);
-    } else {
-        s->status = ask_once(s->lock);
-    }
+    s->status = conclude_ask(s);
     ask_count(s->lock, s->status, s->since_us);
 }
 
@@ -128,19 +167,10 @@ static void conclude(struct submitted *s)
     thread_context_work("");
 }
 
-/* Hands the completion over; the item is not ours afterwards. */
-static void complete(struct async *a, struct submitted *s)
+static void put_completed(struct async *a, struct submitted *s)
 {
     uint64_t one = 1;
 
-    if (s->done != NULL) {
-        atomic_store(&s->lock->submitted, 0);
-        thread_context_work(s->log_no);
-        s->done(s->context, s->lock, s->status);
-        thread_context_work("");
-        memory_free(s);
-        return;
-    }
     pthread_mutex_lock(&a->mutex);
     append(&a->completed, s);
     /* Written under the mutex, so that a reader that empties the list may also reset the
@@ -149,20 +179,51 @@ static void complete(struct async *a, struct submitted *s)
     pthread_mutex_unlock(&a->mutex);
 }
 
+/* Hands the completion over; the item is not ours afterwards. */
+static void complete(struct async *a, struct submitted *s)
+{
+    if (s->book != NULL)
+        with_give_back(s->book);
+    if (s->done != NULL) {
+        atomic_store(&s->lock->submitted, 0);
+        thread_context_work(s->log_no);
+        s->done(s->context, s->lock, s->status);
+        thread_context_work("");
+        memory_free(s);
+        return;
+    }
+    put_completed(a, s);
+}
+
+static void conclude_and_complete(struct async *a, struct submitted *s)
+{
+    conclude(s);
+    complete(a, s);
+}
+
+/* What has its verdict is completed before anything waits for the others. */
 static void run_taken(struct async *a, struct submitted **taken, size_t count)
 {
+    const int64_t deadline_ms = clock_deadline(a->budget_ms);
     task *together[TAKEN_AT_ONCE];
-    size_t grouped = 0;
+    size_t grouped = 0, left = 0;
 
     for (size_t i = 0; i < count; i++) {
         begin(taken[i]);
         if (taken[i]->grouped)
-            together[grouped++] = step_task_of(&taken[i]->t);
+            together[grouped++] = &taken[i]->t.task;
     }
-    task_run_all(a->engine, together, grouped, a->budget_ms);
+    task_try_all(a->engine, together, grouped, deadline_ms);
     for (size_t i = 0; i < count; i++) {
-        conclude(taken[i]);
-        complete(a, taken[i]);
+        if (taken[i]->grouped && task_is_over(&taken[i]->t.task))
+            conclude_and_complete(a, taken[i]);
+        else
+            taken[left++] = taken[i];
+    }
+    for (size_t i = 0; i < left; i++) {
+        if (taken[i]->grouped)
+            task_finish(a->engine, &taken[i]->t.task, deadline_ms);
+        conclude_and_complete(a, taken[i]);
     }
 }
 
@@ -264,15 +325,28 @@ static struct async *async_of(tl_client *client)
 
 /* ------------------------------------------------------------------ submitting -- */
 
-static tl_status submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done, void *context)
+struct call {
+    tl_lock *lock;
+    const tl_ending *ending;
+    const tl_findings *findings;
+    tl_book *book;
+};
+
+static tl_status submit(const struct call *call, tl_done_fn done, void *context)
 {
+    tl_lock *lock = call->lock;
     struct async *a = async_of(lock->base.client);
     struct submitted *s = a != NULL ? memory_new(sizeof *s) : NULL;
 
-    if (s == NULL)
+    if (s == NULL) {
+        if (call->book != NULL)
+            with_give_back(call->book);
         return error_set(TL_NO_MEMORY, "out of memory for an asynchronous call");
+    }
     s->lock = lock;
-    s->ending = ending;
+    s->ending = call->ending;
+    s->findings = call->findings;
+    s->book = call->book;
     s->done = done;
     s->context = context;
     s->since_us = clock_boottime_us();
@@ -295,7 +369,21 @@ tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context)
     if (status != TL_OK)
         return status;
     client_add(&lock->base.client->counters.asks, 1);
-    return submit(lock, NULL, done, context);
+    return submit(&(struct call){.lock = lock}, done, context);
+}
+
+tl_status tl_lock_ask_book_submit(tl_lock *lock, tl_book *book, tl_done_fn done, void *context)
+{
+    tl_status status;
+
+    error_clear();
+    status = ask_check(lock);
+    if (status == TL_OK)
+        status = with_take_ask(lock, book);
+    if (status != TL_OK)
+        return status;
+    client_add(&lock->base.client->counters.asks, 1);
+    return submit(&(struct call){.lock = lock, .book = book}, done, context);
 }
 
 tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending, tl_done_fn done,
@@ -307,7 +395,86 @@ tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending, tl_done_
     status = lock_check_held(lock);
     if (status == TL_OK)
         status = ending_check(lock, ending);
-    return status == TL_OK ? submit(lock, ending, done, context) : status;
+    if (status != TL_OK)
+        return status;
+    return submit(&(struct call){.lock = lock, .ending = ending}, done, context);
+}
+
+tl_status tl_lock_finish_book_submit(tl_lock *lock, const tl_ending *ending, tl_book *book,
+                                     tl_done_fn done, void *context)
+{
+    tl_status status;
+
+    error_clear();
+    status = lock_check_held(lock);
+    if (status == TL_OK)
+        status = with_take_finish(lock, ending, book);
+    if (status != TL_OK)
+        return status;
+    return submit(&(struct call){.lock = lock, .ending = ending, .book = book}, done, context);
+}
+
+tl_status tl_lock_put_back_submit(tl_lock *lock, const tl_ending *ending,
+                                  const tl_findings *findings, tl_done_fn done, void *context)
+{
+    tl_status status;
+
+    error_clear();
+    status = lock_check_held(lock);
+    if (status == TL_OK)
+        status = ending_check(lock, ending);
+    if (status == TL_OK && ending_is_final(lock, ending))
+        status = error_set(TL_INVALID, "a final ending does not put the trade back");
+    if (status != TL_OK)
+        return status;
+    return submit(&(struct call){.lock = lock, .ending = ending, .findings = findings}, done,
+                  context);
+}
+
+/* ------------------------------------------------------------ completions of a layer -- */
+
+/* Its item is made beforehand, so that there is room for it. */
+struct tl_posting {
+    struct submitted item; /* first: this is what is freed */
+    struct async *of;
+};
+
+tl_status tl_posting_new(tl_posting **out, tl_client *client, void *context)
+{
+    tl_posting *posting = NULL;
+    struct async *a;
+    tl_status status;
+
+    error_clear();
+    status = out != NULL ? client_check(client) : error_set(TL_INVALID, "out is NULL");
+    if (status != TL_OK)
+        return status;
+    a = async_of(client);
+    if (a != NULL)
+        posting = memory_new(sizeof *posting);
+    if (posting == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for a completion");
+    posting->item.context = context;
+    posting->of = a;
+    *out = posting;
+    return TL_OK;
+}
+
+void tl_posting_put(tl_posting *posting, tl_status status)
+{
+    struct async *a = posting->of;
+
+    if (a->generation != process_generation()) {
+        memory_free(posting);
+        return;
+    }
+    posting->item.status = status;
+    put_completed(a, &posting->item);
+}
+
+void tl_posting_free(tl_posting *posting)
+{
+    memory_free(posting);
 }
 
 int tl_client_completed_fd(tl_client *client)
@@ -329,7 +496,8 @@ size_t tl_client_completed(tl_client *client, tl_completion *completions, size_t
     while (count < max && a->completed.first != NULL) {
         struct submitted *s = take_first(&a->completed);
 
-        atomic_store(&s->lock->submitted, 0);
+        if (s->lock != NULL)
+            atomic_store(&s->lock->submitted, 0);
         completions[count++] = (tl_completion){s->lock, s->context, s->status};
         memory_free(s);
     }

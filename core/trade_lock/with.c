@@ -23,6 +23,7 @@ db_answer with_stop(struct with *w, tl_status status)
 {
     w->t->task.verdict = VERDICT_FAILED;
     w->t->task.status = status;
+    text_copy(w->said, sizeof w->said, tl_error_message());
     if (status == TL_TRY_AGAIN)
         w->t->task.stage = TASK_AGAIN;
     return DB_DONE;
@@ -46,6 +47,7 @@ static db_answer leave_in_doubt(struct with *w, tl_status if_undone)
 void with_lost_before_commit(struct with *w)
 {
     w->if_undone = TL_TRY_AGAIN;
+    w->said[0] = '\0';
     text_copy(w->sentence, sizeof w->sentence, "the connection was lost before the commit");
 }
 
@@ -266,7 +268,8 @@ static void look_back(struct with *w, int64_t deadline_ms)
     }
 }
 
-static void run_with(struct with *w, int64_t budget_ms)
+/* Makes it a task, &w->t->task, which may be run alone or together with others. */
+static void to_task(struct with *w)
 {
     static const task_kind callback = {.pool = POOL_BUSINESS,
                                        .check = step_task_check,
@@ -282,7 +285,6 @@ static void run_with(struct with *w, int64_t budget_ms)
                                    .read = read_fate,
                                    .undone = undone,
                                    .batch = with_book_batch};
-    int64_t deadline_ms = clock_deadline(budget_ms);
     task *t = step_task_of(w->t);
 
     t->kind = w->book != NULL ? &book : &callback;
@@ -290,19 +292,24 @@ static void run_with(struct with *w, int64_t budget_ms)
     if (w->book != NULL)
         t->groups = with_book_queue(w->book);
     with_lost_before_commit(w);
-    task_run(w->lock->base.client->engine, t, budget_ms);
+}
+
+static void run_with(struct with *w, int64_t budget_ms)
+{
+    int64_t deadline_ms = clock_deadline(budget_ms);
+
+    task_run(w->lock->base.client->engine, &w->t->task, budget_ms);
     look_back(w, deadline_ms);
 }
 
-static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
+static tl_status begin_ask(struct with *w, step_kind kind)
 {
-    int64_t before_ms = clock_boottime_ms();
+    tl_lock *lock = w->lock;
     tl_status status = ask_check_paused(lock);
 
     if (status == TL_OK)
         status =
             ask_make_channel_key(lock, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
-    *again = 0;
     w->deadlocked = 0;
     if (status != TL_OK)
         return status;
@@ -316,8 +323,25 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
         return status;
     if (w->book != NULL)
         with_book_own(w, NULL, kind == STEP_RECLAIM ? lock->options.reclaim_epoch + 1 : 1);
+    to_task(w);
+    return TL_OK;
+}
+
+static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, int *again)
+{
+    int64_t before_ms = clock_boottime_ms();
+    tl_status status = begin_ask(w, kind);
+
+    *again = 0;
+    if (status != TL_OK)
+        return status;
     run_with(w, lock->base.client->config.commit_ms);
     return ask_verdict(lock, w->t, before_ms, again);
+}
+
+static step_kind kind_of(const tl_lock *lock)
+{
+    return lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
 }
 
 struct preparing {
@@ -336,9 +360,8 @@ static tl_status ask_with(tl_lock *lock, void *context)
                      .fn = prepare->fn,
                      .book = prepare->book,
                      .context = prepare->context};
-    step_kind kind = lock->options.flags & TL_ASK_RECLAIM ? STEP_RECLAIM : STEP_ASK;
     int again = 0;
-    tl_status status = ask_with_once(lock, &w, kind, &again);
+    tl_status status = ask_with_once(lock, &w, kind_of(lock), &again);
 
     if (again)
         status = ask_with_once(lock, &w, STEP_ASK, &again);
@@ -347,14 +370,21 @@ static tl_status ask_with(tl_lock *lock, void *context)
     return ask_over(lock, status);
 }
 
-static tl_status ask_prepared(tl_lock *lock, struct preparing *preparing, int64_t wait_ms)
+static tl_status check_ask(const tl_lock *lock)
 {
-    const int64_t since_us = clock_boottime_us();
     tl_status status = ask_check(lock);
 
     if (status == TL_OK && (lock->options.lane != TL_LANE_SYNC || lock_is_repeatable(lock)))
         status = error_set(TL_INVALID, "business rows ride along with once-only trades of "
                                        "the sync lane");
+    return status;
+}
+
+static tl_status ask_prepared(tl_lock *lock, struct preparing *preparing, int64_t wait_ms)
+{
+    const int64_t since_us = clock_boottime_us();
+    tl_status status = check_ask(lock);
+
     if (status != TL_OK)
         return status;
     client_add(&lock->base.client->counters.asks, 1);
@@ -406,10 +436,8 @@ tl_status tl_lock_ask_book(tl_lock *lock, tl_book *book, int64_t wait_ms)
     return give_book_back(book, ask_prepared(lock, &preparing, wait_ms));
 }
 
-/* Carries out the ending of w, which has its callback or its book. */
-static tl_status finish_with(struct with *w, const tl_ending *ending, int64_t commit_ms)
+static tl_status check_finish(const tl_lock *lock, const tl_ending *ending)
 {
-    tl_lock *lock = w->lock;
     tl_status status = ending_check(lock, ending);
 
     if (status == TL_OK && !ending_is_final(lock, ending))
@@ -417,17 +445,38 @@ static tl_status finish_with(struct with *w, const tl_ending *ending, int64_t co
                                        "failure only");
     if (status == TL_OK && thread_context_in_callback())
         status = error_set(TL_IN_CALLBACK, "a hold was ended inside a database callback");
-    if (status != TL_OK)
-        return status;
+    return status;
+}
+
+static void begin_finish(struct with *w, const tl_ending *ending)
+{
+    tl_lock *lock = w->lock;
+
     w->sent = lock->base.state == LOCK_END_UNKNOWN && lock->base.doubt.rows == ROWS_SENT;
     ending_to_step(lock, ending, NULL, w->t);
     if (w->book != NULL)
         with_book_own(w, ending, lock->epoch);
-    run_with(w, commit_ms);
+    to_task(w);
+}
+
+static tl_status finish_over(struct with *w, const tl_ending *ending)
+{
     /* It met what an earlier try left behind, and that try had its rows. */
     if (w->t->task.verdict == VERDICT_REFUSED && w->sent)
         w->t->task.doubt.rows = ROWS_SENT;
-    return finish_verdict(lock, ending, w->t);
+    return finish_verdict(w->lock, ending, w->t);
+}
+
+/* Carries out the ending of w, which has its callback or its book. */
+static tl_status finish_with(struct with *w, const tl_ending *ending, int64_t commit_ms)
+{
+    tl_status status = check_finish(w->lock, ending);
+
+    if (status != TL_OK)
+        return status;
+    begin_finish(w, ending);
+    run_with(w, commit_ms);
+    return finish_over(w, ending);
 }
 
 tl_status tl_lock_finish_with(tl_lock *lock, const tl_ending *ending, tl_tx_fn apply, void *context,
@@ -456,4 +505,68 @@ tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *b
     if (status != TL_OK)
         return status;
     return give_book_back(book, finish_with(&w, ending, commit_ms));
+}
+
+/* ---------------------------------------------------------- in halves, for async -- */
+
+tl_status with_take_ask(const tl_lock *lock, tl_book *book)
+{
+    tl_status status = check_ask(lock);
+
+    return status == TL_OK ? take_book(lock, book) : status;
+}
+
+tl_status with_take_finish(const tl_lock *lock, const tl_ending *ending, tl_book *book)
+{
+    tl_status status = check_finish(lock, ending);
+
+    return status == TL_OK ? take_book(lock, book) : status;
+}
+
+void with_give_back(tl_book *book)
+{
+    atomic_store(&book->used, 0);
+}
+
+tl_status with_ask_begin(struct with *w, tl_lock *lock, step_task *t, tl_book *book)
+{
+    *w = (struct with){.lock = lock, .t = t, .book = book};
+    return begin_ask(w, kind_of(lock));
+}
+
+static void say_again(const struct with *w)
+{
+    if (w->t->task.verdict == VERDICT_FAILED && w->said[0] != '\0')
+        (void)error_set(w->t->task.status, "%s", w->said);
+}
+
+/* If the trade to be reclaimed is not there, it is asked for alone, as a new one. */
+tl_status with_ask_over(struct with *w, int64_t before_ms)
+{
+    int again = 0;
+    tl_status status;
+
+    say_again(w);
+    status = ask_verdict(w->lock, w->t, before_ms, &again);
+    return again ? with_ask_alone(w->lock, w->book) : ask_over(w->lock, status);
+}
+
+tl_status with_ask_alone(tl_lock *lock, tl_book *book)
+{
+    struct preparing preparing = {.book = book};
+
+    return ask_with(lock, &preparing);
+}
+
+void with_finish_begin(struct with *w, tl_lock *lock, const tl_ending *ending, step_task *t,
+                       tl_book *book)
+{
+    *w = (struct with){.lock = lock, .t = t, .book = book};
+    begin_finish(w, ending);
+}
+
+tl_status with_finish_over(struct with *w, const tl_ending *ending)
+{
+    say_again(w);
+    return finish_over(w, ending);
 }

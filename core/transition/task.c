@@ -88,21 +88,27 @@ void task_run(task_engine *engine, task *t, int64_t budget_ms)
 
 /* ----------------------------------------------------------------------- many at once -- */
 
-static int by_kind(const void *left, const void *right)
+static int compare(const void *left, const void *right)
 {
-    const uintptr_t a = (uintptr_t)batch_kind_of(*(task *const *)left);
-    const uintptr_t b = (uintptr_t)batch_kind_of(*(task *const *)right);
-
-    return (a > b) - (a < b);
+    return ((uintptr_t)left > (uintptr_t)right) - ((uintptr_t)left < (uintptr_t)right);
 }
 
-/* How many of the tasks, from the first on, share a statement. */
+static int by_kind(const void *left, const void *right)
+{
+    const task *a = *(task *const *)left, *b = *(task *const *)right;
+    const int order = compare(batch_kind_of(a), batch_kind_of(b));
+
+    return order != 0 ? order : compare(a->groups, b->groups);
+}
+
+/* How many of the tasks, from the first on, share a statement: of one kind and of one queue, since
+ * those of two never meet elsewhere either. */
 static size_t count_together(const batch_kind *kind, task *const *tasks, size_t count)
 {
     size_t taken = 1, bytes = 0;
 
     while (kind != NULL && taken < count && taken < BATCH_ROWS &&
-           batch_kind_of(tasks[taken]) == kind) {
+           batch_kind_of(tasks[taken]) == kind && tasks[taken]->groups == tasks[0]->groups) {
         bytes += kind->size(tasks[taken - 1]);
         if (bytes + kind->size(tasks[taken]) > BATCH_BYTES)
             break;
@@ -131,21 +137,30 @@ static void give_turns(task_engine *engine, task **tasks, size_t count, int64_t 
             alone_try(engine, tasks[i], deadline_ms);
 }
 
-void task_run_all(task_engine *engine, task **tasks, size_t count, int64_t budget_ms)
+void task_try_all(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms)
 {
-    int64_t deadline_ms = clock_deadline(budget_ms);
-
-    if (count == 1) {
-        task_run(engine, tasks[0], budget_ms);
-        return;
-    }
     for (size_t i = 0; i < count; i++)
         begin(tasks[i]);
-    /* Tasks that came together go together, whatever other callers' threads do. */
+    /* One that came alone may meet those of other threads (task_finish()).  Tasks that came
+     * together go together, whatever other callers' threads do. */
+    if (count == 1)
+        return;
     qsort(tasks, count, sizeof(void *), by_kind);
     give_turns(engine, tasks, count, deadline_ms);
-    for (size_t i = 0; i < count; i++) {
-        batch_rest(engine, tasks[i], deadline_ms);
-        check_end(tasks[i]);
-    }
+}
+
+int task_is_over(const task *t)
+{
+    return alone_is_over(t);
+}
+
+void task_finish(task_engine *engine, task *t, int64_t deadline_ms)
+{
+    const batch_kind *kind = t->stage == TASK_NEW ? batch_kind_of(t) : NULL;
+
+    if (kind != NULL)
+        group_run(engine, kind, t, deadline_ms);
+    else
+        batch_rest(engine, t, deadline_ms);
+    check_end(t);
 }

@@ -153,8 +153,11 @@ pool *transition_pool(const task_engine *engine);
 
 /* Carries the task out within the budget, alone or together with tasks of other threads. */
 void task_run(task_engine *engine, task *t, int64_t budget_ms);
-/* Carries all of them out; those that may share statements do.  Their order changes. */
-void task_run_all(task_engine *engine, task **tasks, size_t count, int64_t budget_ms);
+/* For many at once: tries each once, those that may share statements together; their order changes.
+ * Then those that are over have their verdict, and task_finish() waits for each of the others. */
+void task_try_all(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms);
+int task_is_over(const task *t);
+void task_finish(task_engine *engine, task *t, int64_t deadline_ms);
 
 /* Finds out what became of a task that is in doubt, and does not run it: ends the connection, waits
  * until its rollback is finished, then reads.  The verdict is APPLIED, LOST, REFUSED if it did not

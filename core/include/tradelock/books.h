@@ -171,6 +171,17 @@ TL_EXPORT tl_status tl_lock_ask_book(tl_lock *lock, tl_book *book, int64_t wait_
 TL_EXPORT tl_status tl_lock_finish_book(tl_lock *lock, const tl_ending *ending, tl_book *book,
                                         int64_t commit_ms);
 
+/*
+ * The same for event loops: submitted now and completed later, as tl_lock_ask_submit() and
+ * tl_lock_finish_submit() are (<tradelock/tradelock.h>), together with others in one transaction.
+ * Until the completion the library owns the book, too.  The status is any answer of
+ * tl_lock_ask_book() without a wait, or of tl_lock_finish_book() within the client's commit_ms.
+ */
+TL_EXPORT tl_status tl_lock_ask_book_submit(tl_lock *lock, tl_book *book, tl_done_fn done,
+                                            void *context);
+TL_EXPORT tl_status tl_lock_finish_book_submit(tl_lock *lock, const tl_ending *ending,
+                                               tl_book *book, tl_done_fn done, void *context);
+
 #ifdef __cplusplus
 }
 #endif

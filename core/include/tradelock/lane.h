@@ -59,6 +59,11 @@ typedef struct tl_findings {
  * tl_lock_finish(); TL_INVALID for SUCCESS and FAILURE. */
 TL_EXPORT tl_status tl_lock_put_back(tl_lock *lock, const tl_ending *ending,
                                      const tl_findings *findings);
+/* The same for event loops, as tl_lock_finish_submit(): until the completion the library owns the
+ * findings, too. */
+TL_EXPORT tl_status tl_lock_put_back_submit(tl_lock *lock, const tl_ending *ending,
+                                            const tl_findings *findings, tl_done_fn done,
+                                            void *context);
 
 typedef struct tl_claim_options {
     unsigned version; /* TL_CLAIM_OPTIONS_VERSION */

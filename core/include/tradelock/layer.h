@@ -93,6 +93,17 @@ TL_EXPORT tl_status tl_channel_check(tl_client *client, const char *channel, con
  * What was sent before a process heard of the limit is not counted.
  */
 
+/*
+ * A completion of the layer's own, which tl_client_completed() gives in its turn, with lock NULL.
+ * Its room is made beforehand, so that completing cannot fail.  TL_OK; TL_NO_MEMORY, TL_INVALID, or
+ * TL_WRONG_PROCESS or TL_WRONG_STATE of the client.  Whoever has made one puts it, from any thread,
+ * or frees it; put, it is the client's.
+ */
+typedef struct tl_posting tl_posting;
+TL_EXPORT tl_status tl_posting_new(tl_posting **out, tl_client *client, void *context);
+TL_EXPORT void tl_posting_put(tl_posting *posting, tl_status status);
+TL_EXPORT void tl_posting_free(tl_posting *posting);
+
 /* After TL_OVERLOADED: in about how many milliseconds it is worth another try; 0: not known. */
 TL_EXPORT int64_t tl_lock_come_again_ms(const tl_lock *lock);
 

@@ -755,7 +755,7 @@ TL_EXPORT tl_status tl_lock_finish_submit(tl_lock *lock, const tl_ending *ending
                                           void *context);
 
 typedef struct tl_completion {
-    tl_lock *lock;
+    tl_lock *lock; /* NULL: of a workflow (tl_workflow_submit()) */
     void *context; /* as submitted */
     tl_status status;
 } tl_completion;
