@@ -304,19 +304,27 @@ static void watch_channel(const attempt *a, int answered)
             of->channel, of->op_code, since_text(span, watch), misses);
 }
 
+int attempt_send_begin(attempt *a, int64_t until_ms)
+{
+    tl_test_point('C', "execute", "before");
+    begin_call(a, schedule_now_ms(), until_ms);
+    if (a->seen.timeout_ms == 0)
+        tl_reply_remark(&a->reply, "not sent: the time for it was over");
+    return a->seen.timeout_ms != 0;
+}
+
 tl_execute attempt_execute(attempt *a, int64_t until_ms)
 {
     const tl_workflow *w = &a->workflow->given;
     const int64_t start_us = schedule_now_us();
-    tl_execute answer;
 
-    tl_test_point('C', "execute", "before");
-    begin_call(a, schedule_now_ms(), until_ms);
-    if (a->seen.timeout_ms == 0) {
-        tl_reply_remark(&a->reply, "not sent: the time for it was over");
+    if (!attempt_send_begin(a, until_ms))
         return TL_EXECUTE_NOT_SENT;
-    }
-    answer = w->execute(w->context, &a->seen, &a->reply);
+    return attempt_send_end(a, w->execute(w->context, &a->seen, &a->reply), start_us);
+}
+
+tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us)
+{
     tl_test_point('C', "execute", "after");
     reply_clean(&a->reply);
     NOTE(a, executes, "execute", execute_words, answer, start_us);

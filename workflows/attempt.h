@@ -54,6 +54,10 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
  * execute is not called, and the answer is NOT_SENT.
  */
 tl_execute attempt_execute(attempt *a, int64_t until_ms);
+/* The same for whoever sends it without that callback.  attempt_send_begin(): 0 if nothing is to be
+ * sent. start_us: when it was called. */
+int attempt_send_begin(attempt *a, int64_t until_ms);
+tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us);
 tl_query attempt_query(attempt *a, int64_t timeout_ms);
 tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms);
 

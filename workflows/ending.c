@@ -117,6 +117,14 @@ static tl_status run_once(ending *e)
     return e->what.outcome == TL_OUTCOME_SUCCESS ? succeed(e) : fail(e);
 }
 
+int ending_repeats(tl_status status)
+{
+    const tl_class class_ = tl_status_class(status);
+
+    /* Memory may be there again in a moment; giving up would forget what the channel said. */
+    return class_ == TL_CLASS_UNKNOWN || class_ == TL_CLASS_RETRY || status == TL_NO_MEMORY;
+}
+
 /* Only the database's part is ever repeated, never the call of the channel.  Gives the last status
  * when the budget is used up. */
 static tl_status run_in_budget(ending *e)
@@ -126,10 +134,8 @@ static tl_status run_in_budget(ending *e)
 
     for (;;) {
         tl_status status = run_once(e);
-        tl_class class_ = tl_status_class(status);
 
-        /* Memory may be there again in a moment; giving up would forget what the channel said. */
-        if (class_ != TL_CLASS_UNKNOWN && class_ != TL_CLASS_RETRY && status != TL_NO_MEMORY)
+        if (!ending_repeats(status))
             return status;
         if (schedule_now_ms() >= end_ms)
             return status;
@@ -232,19 +238,66 @@ static tl_status give_up_for_now(ending *e)
     return run_in_budget(e);
 }
 
-tl_status ending_run(ending *e)
+int ending_gives_up(const ending *e, tl_status status)
 {
-    tl_status status = run_in_budget(e);
+    return e->final && (status == TL_CALLBACK_FAILED || status == TL_TRY_AGAIN ||
+                        status == TL_EVIDENCE || status == TL_ASK_CHANNEL);
+}
 
+tl_status ending_give_up(ending *e, tl_status status)
+{
+    if (status == TL_EVIDENCE)
+        return give_up_contradicted(e);
+    if (status == TL_ASK_CHANNEL)
+        return give_up_for_now(e);
     /* A lock wait that outlasts the whole budget also counts as a failure of the business rows. */
-    if (e->final && (status == TL_CALLBACK_FAILED || status == TL_TRY_AGAIN))
-        status = give_up_final(e);
-    else if (e->final && status == TL_EVIDENCE)
-        status = give_up_contradicted(e);
-    else if (e->final && status == TL_ASK_CHANNEL)
-        status = give_up_for_now(e);
+    return give_up_final(e);
+}
+
+tl_status ending_answer(tl_status status)
+{
     /* The outcome is known, but not written yet. */
     if (status == TL_NO_MEMORY || tl_status_class(status) == TL_CLASS_RETRY)
         return TL_UNKNOWN;
     return status;
+}
+
+tl_status ending_run(ending *e)
+{
+    tl_status status = run_in_budget(e);
+
+    if (ending_gives_up(e, status))
+        status = ending_give_up(e, status);
+    return ending_answer(status);
+}
+
+/* ------------------------------------------------------------------- submitting it -- */
+
+static int has_book(const ending *e)
+{
+    const tl_workflow *w = &e->attempt->workflow->given;
+
+    if (!e->final)
+        return 0;
+    return e->what.outcome == TL_OUTCOME_SUCCESS ? w->book_success != NULL
+                                                 : w->book_failure != NULL;
+}
+
+void ending_book(ending *e)
+{
+    if (!has_book(e))
+        return;
+    if (e->what.outcome == TL_OUTCOME_SUCCESS)
+        attempt_book_success(e->attempt);
+    else
+        attempt_book_failure(e->attempt, e->what.proof);
+}
+
+tl_status ending_submit(ending *e, tl_done_fn done, void *context)
+{
+    if (!e->final)
+        return tl_lock_put_back_submit(e->lock, &e->what, &e->findings, done, context);
+    if (has_book(e))
+        return tl_lock_finish_book_submit(e->lock, &e->what, e->attempt->book, done, context);
+    return tl_lock_finish_submit(e->lock, &e->what, done, context);
 }

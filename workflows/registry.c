@@ -30,7 +30,9 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
         free(workflows);
         return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
     }
-    status = tl_client_attach(client);
+    status = later_init(&workflows->later);
+    if (status == TL_OK && (status = tl_client_attach(client)) != TL_OK)
+        later_destroy(&workflows->later);
     if (status != TL_OK) {
         awaits_destroy(&workflows->awaits);
         pthread_mutex_destroy(&workflows->mutex);
@@ -64,6 +66,13 @@ void tl_workflows_free(tl_workflows *workflows)
         tl_client_log(workflows->client, TL_ALARM, NULL, 0, "%s", tl_error_message());
         return;
     }
+    if (later_any(&workflows->later)) {
+        (void)tl_error_report(TL_WRONG_STATE,
+                              "the registry is not freed: runs that were submitted are under way");
+        tl_client_log(workflows->client, TL_ALARM, NULL, 0, "%s", tl_error_message());
+        return;
+    }
+    later_destroy(&workflows->later);
     tl_client_detach(workflows->client);
     for (unsigned i = 0; i < workflows->count; i++)
         free(workflows->entries[i]);

@@ -3,6 +3,7 @@
 #define TL_WORKFLOWS_REGISTRY_H
 
 #include "await.h"
+#include "later.h"
 
 #include <tradelock/layer.h>
 #include <tradelock/workflow.h>
@@ -36,6 +37,7 @@ struct tl_workflows {
     workflow *entries[WORKFLOWS_MAX];
     unsigned count, workers; /* workers: how many use this registry */
     awaits awaits;           /* under its own mutex */
+    later later;             /* likewise */
 };
 
 /* NULL: the operation is not registered. */

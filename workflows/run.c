@@ -77,7 +77,7 @@ static void say_why_refused(tl_answer *answer, tl_reply *reply)
     memcpy(answer->remark, reply->remark, sizeof answer->remark);
 }
 
-static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status status)
+tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status)
 {
     answer->status = status;
     answer->run = run;
@@ -95,10 +95,11 @@ static tl_status give_answer(tl_answer *answer, struct tl_run *run, tl_status st
     return status;
 }
 
-static void run_free(struct tl_run *run)
+void run_free(struct tl_run *run)
 {
     if (run == NULL)
         return;
+    submission_free(run->submitted);
     tl_lock_free(run->lock);
     attempt_free(&run->attempt);
     free(run);
@@ -110,6 +111,11 @@ void tl_answer_clear(tl_answer *answer)
 
     if (answer == NULL)
         return;
+    if (answer->run != NULL && submission_is_under_way(answer->run->submitted)) {
+        tl_client_log(answer->run->workflows->client, TL_ALARM, &answer->run->attempt.seen.key, 0,
+                      "the answer is not cleared: what was submitted with it is not completed yet");
+        return;
+    }
     run_free(answer->run);
     *answer = empty;
 }
@@ -144,6 +150,11 @@ static void choose_ending(ending *e, tl_execute executed, const tl_policy *polic
     }
 }
 
+void run_choose_ending(struct tl_run *run, tl_execute executed)
+{
+    choose_ending(&run->ending, executed, &run->workflow->given.policy);
+}
+
 static tl_status finish(struct tl_run *run)
 {
     tl_status status = ending_run(&run->ending);
@@ -157,10 +168,24 @@ static tl_status finish(struct tl_run *run)
  * then settling the answer uses it. */
 static void expect_nothing(struct tl_run *run)
 {
-    choose_ending(&run->ending, TL_EXECUTE_UNKNOWN, &run->workflow->given.policy);
+    run_choose_ending(run, TL_EXECUTE_UNKNOWN);
     run->ending.what.channel_ref = NULL;
     run->ending.what.remark = "execute did not return";
     run->phase = RUN_ENDING;
+}
+
+void run_granted(struct tl_run *run)
+{
+    attempt *a = &run->attempt;
+    int64_t since_ms = attempt_since_ms(run->workflow, run->lock);
+
+    run->paid = 1;
+    attempt_show(a, tl_lock_view(run->lock), since_ms);
+    a->seen.number = 0;
+    /* The deadline counts from the beginning of the hold. */
+    a->deadline_at_ms = since_ms + run->workflow->given.policy.deadline_ms;
+    expect_nothing(run);
+    tl_test_point('C', "granted", "after");
 }
 
 /* The lock is held: pays once, and writes the outcome. */
@@ -169,15 +194,9 @@ static tl_status execute_and_finish(struct tl_run *run)
     const tl_policy *policy = &run->workflow->given.policy;
     attempt *a = &run->attempt;
     tl_execute executed = TL_EXECUTE_NOT_SENT;
-    int64_t since_ms = attempt_since_ms(run->workflow, run->lock), until_ms;
+    int64_t until_ms;
 
-    run->paid = 1;
-    attempt_show(a, tl_lock_view(run->lock), since_ms);
-    a->seen.number = 0;
-    /* The deadline counts from the beginning of the hold. */
-    a->deadline_at_ms = since_ms + policy->deadline_ms;
-    expect_nothing(run);
-    tl_test_point('C', "granted", "after");
+    run_granted(run);
     /* Computed before tl_may_send() is asked.  However long this process is stopped from here on, a
      * send that is over by until_ms was allowed. */
     until_ms = schedule_now_ms() + policy->execute_ms;
@@ -185,7 +204,7 @@ static tl_status execute_and_finish(struct tl_run *run)
         executed = attempt_execute(a, until_ms);
     else
         tl_reply_remark(&a->reply, "not sent: too little was left of the lock");
-    choose_ending(&run->ending, executed, policy);
+    run_choose_ending(run, executed);
     return finish(run);
 }
 
@@ -343,8 +362,7 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     return status;
 }
 
-/* Shows prepare the epoch and the key that the grant will have. */
-static tl_status show_next_epoch(struct tl_run *run, uint32_t epoch)
+tl_status run_show_next_epoch(struct tl_run *run, uint32_t epoch)
 {
     const tl_workflow *w = &run->workflow->given;
     attempt *a = &run->attempt;
@@ -359,8 +377,7 @@ static tl_status show_next_epoch(struct tl_run *run, uint32_t epoch)
 
 /* -------------------------------------------------------------------- the call -- */
 
-static tl_status check_request(tl_workflows *workflows, const tl_request *request,
-                               tl_answer *answer)
+tl_status run_check(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
 {
     if (workflows == NULL || request == NULL || answer == NULL)
         return tl_error_report(TL_INVALID, "a run needs a registry, a request and an answer");
@@ -383,7 +400,7 @@ static tl_status check_request(tl_workflows *workflows, const tl_request *reques
     return TL_OK;
 }
 
-static tl_status new_run(struct tl_run **out, tl_workflows *workflows, const tl_request *request)
+tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request *request)
 {
     struct tl_run *run = workflow_memory(sizeof *run);
     tl_status status;
@@ -415,7 +432,7 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 {
     struct tl_run *run = NULL;
     uint32_t epoch = 1;
-    tl_status status = new_run(&run, workflows, request);
+    tl_status status = run_new(&run, workflows, request);
 
     if (status != TL_OK)
         return answer->status = status;
@@ -426,22 +443,15 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
     if (request->reclaim_epoch != 0)
         status = check_reclaim(run, request, &epoch);
     if (status == TL_OK)
-        status = show_next_epoch(run, epoch);
+        status = run_show_next_epoch(run, epoch);
     if (status == TL_OK)
         status = ask_and_pay(run);
     else
         run->phase = RUN_OVER; /* nothing was asked, so there is nothing to settle */
-    return give_answer(answer, run, status);
+    return run_answer(answer, run, status);
 }
 
-/* A piece of work.  It is over when its function is, however that is left; the thread then has the
- * trace that it had. */
-struct work {
-    int began;
-    char traceparent[TL_TRACEPARENT + 1];
-};
-
-static struct work work_new(void)
+struct work work_new(void)
 {
     struct work work = {0};
 
@@ -449,7 +459,7 @@ static struct work work_new(void)
     return work;
 }
 
-static void work_over(const struct work *work)
+void work_over(const struct work *work)
 {
     if (work->began)
         tl_work_end(0);
@@ -458,11 +468,11 @@ static void work_over(const struct work *work)
 
 tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
 {
-    __attribute__((cleanup(work_over))) struct work work = work_new();
+    RUN_WORK work = work_new();
     tl_status status;
 
     workflow_call_begins();
-    status = check_request(workflows, request, answer);
+    status = run_check(workflows, request, answer);
     if (status != TL_OK)
         return status;
     work.began = tl_work_begin();
@@ -471,16 +481,19 @@ tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl
 
 tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
 {
-    __attribute__((cleanup(work_over))) struct work work = work_new();
+    RUN_WORK work = work_new();
     struct tl_run *run;
 
     workflow_call_begins();
     if (workflows == NULL || answer == NULL)
         return tl_error_report(TL_INVALID, "settling needs a registry and an answer");
+    if (answer->run != NULL && submission_is_under_way(answer->run->submitted))
+        return tl_error_report(TL_WRONG_STATE, "what was submitted with this answer is not "
+                                               "completed yet");
     if (answer->run == NULL || answer->status != TL_UNKNOWN || answer->run->phase == RUN_OVER)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
     work.began = tl_work_begin();
     tl_work_trace(run->attempt.traceparent);
-    return give_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
+    return run_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
 }

@@ -18,8 +18,35 @@ struct tl_run {
     attempt attempt;
     ending ending;
     int64_t wait_ms;
-    int paid; /* granted: this call was the attempt */
+    int paid;                     /* granted: this call was the attempt */
+    struct submission *submitted; /* how it stands, if it was submitted (submit.c); or NULL */
 };
+
+/* The parts of a call, which a submitted run makes one by one. */
+tl_status run_check(tl_workflows *workflows, const tl_request *request, tl_answer *answer);
+tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request *request);
+void run_free(struct tl_run *run);
+/* Shows prepare the epoch and the key that the grant will have. */
+tl_status run_show_next_epoch(struct tl_run *run, uint32_t epoch);
+/* The lock is held: this run is the attempt.  Unless told otherwise it ends as UNKNOWN. */
+void run_granted(struct tl_run *run);
+void run_choose_ending(struct tl_run *run, tl_execute executed);
+/* Fills in the answer; the thread's sentence is that of the status. */
+tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status);
+
+/* A piece of work.  It is over when its function is, however that is left; the thread then has the
+ * trace that it had. */
+struct work {
+    int began;
+    char traceparent[TL_TRACEPARENT + 1];
+};
+#define RUN_WORK __attribute__((cleanup(work_over))) struct work
+struct work work_new(void);
+void work_over(const struct work *work);
+
+/* submit.c: whether it is under way; frees what it has made. */
+int submission_is_under_way(const struct submission *s);
+void submission_free(struct submission *s);
 
 /*
  * Asks the channel about every earlier key, before a failure that rests on "no such payment" or "it

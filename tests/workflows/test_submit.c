@@ -1,0 +1,821 @@
+/*
+ * Submitted runs, from one thread with an event loop: what each answer leaves is what
+ * tl_workflow_run() leaves, a key pays once whoever else asks for it, and what a killed process or a
+ * cut connection leaves is brought to its end.
+ */
+#include "payout.h"
+
+#include "channel.h"
+#include "cmocka_all.h"
+#include "support/crew.h"
+
+#include <tradelock/admin.h>
+#include <tradelock/layer.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MANY 1000
+#define KEYS 120
+#define POLL_MS 60000
+
+/* ------------------------------------------------------------------------------ the loop -- */
+
+typedef struct one {
+    tl_answer answer;
+    char serial[16];
+    tl_status said; /* of the last completion */
+    int completed;  /* how many */
+} one;
+
+static void one_begin(one *self, const char *serial)
+{
+    const tl_answer empty = TL_ANSWER_INIT;
+
+    memset(self, 0, sizeof *self);
+    self->answer = empty;
+    snprintf(self->serial, sizeof self->serial, "%s", serial);
+}
+
+/* Waits for one completion, as a loop does. */
+static one *next(house *self)
+{
+    struct pollfd readable = {.fd = tl_client_completed_fd(self->client), .events = POLLIN};
+    tl_completion done;
+    one *of;
+
+    while (tl_client_completed(self->client, &done, 1) == 0)
+        assert_int_equal(poll(&readable, 1, POLL_MS), 1);
+    assert_null(done.lock);
+    of = done.context;
+    of->said = done.status;
+    of->completed++;
+    return of;
+}
+
+static tl_status submit(house *self, one *of, int64_t amount_minor)
+{
+    tl_request request = payout_request(of->serial, amount_minor);
+
+    return tl_workflow_submit(self->workflows, &request, &of->answer, of);
+}
+
+/* What execute() of the script does. */
+static tl_status send_begin(house *self, one *of)
+{
+    const tl_attempt *attempt = NULL;
+    tl_reply *reply = NULL;
+    tl_status status = tl_workflow_send_begin(self->workflows, &of->answer, &attempt, &reply);
+
+    if (status != TL_OK)
+        return status;
+    assert_string_equal(attempt->key.serial_no, of->serial);
+    assert_true(tl_attempt_left_ms(attempt) > 0);
+    assert_int_equal(attempt->sends, 1);
+    atomic_fetch_add(&script.sent, 1);
+    assert_status(tl_reply_ref(reply, of->serial), TL_OK);
+    reply->retryable = 1;
+    return TL_OK;
+}
+
+static void send_end(house *self, one *of)
+{
+    assert_status(tl_workflow_send_end(self->workflows, &of->answer, script.execute), TL_OK);
+}
+
+/* One payment to its end; the answer stays. */
+static void pay(house *self, one *of, const char *serial, int64_t amount_minor, tl_status expected)
+{
+    one_begin(of, serial);
+    assert_status(submit(self, of, amount_minor), TL_OK);
+    assert_ptr_equal(next(self), of);
+    if (of->said == TL_GRANTED) {
+        assert_status(send_begin(self, of), TL_OK);
+        send_end(self, of);
+        assert_ptr_equal(next(self), of);
+    }
+    assert_status(of->said, expected);
+    assert_status(of->answer.status, expected);
+}
+
+static void pay_only(house *self, const char *serial, int64_t amount_minor, tl_status expected)
+{
+    one of;
+
+    pay(self, &of, serial, amount_minor, expected);
+    tl_answer_clear(&of.answer);
+}
+
+/* ------------------------------------------------------------------- what an answer leaves -- */
+
+static void each_answer_leaves_what_a_call_leaves(void **state)
+{
+    static const struct {
+        tl_execute execute;
+        tl_status status;
+        const char *row, *entries;
+    } cases[] = {
+        {TL_EXECUTE_SUCCEEDED, TL_SUCCEEDED, "Y 1 1 -", "1P 1Y"},
+        {TL_EXECUTE_DECLINED, TL_FAILED, "F 1 1 D", "1P 1F"},
+        {TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, "P 1 1 -", "1P"},
+        {TL_EXECUTE_ACCEPTED, TL_IN_DOUBT, "P 1 1 -", "1P"},
+        {TL_EXECUTE_RETRY_LATER, TL_QUEUED, "P 1 0 -", "1P"},
+        {TL_EXECUTE_NOT_SENT, TL_QUEUED, "P 1 0 -", "1P"},
+    };
+    house *self = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char called[16], submitted[16];
+        tl_request request;
+        tl_answer answer = TL_ANSWER_INIT;
+        one of;
+
+        snprintf(called, sizeof called, "C%zu", i);
+        snprintf(submitted, sizeof submitted, "S%zu", i);
+        request = payout_request(called, 10);
+        payout_say(cases[i].execute, TL_QUERY_UNREACHABLE);
+        assert_status(tl_workflow_run(self->workflows, &request, &answer), cases[i].status);
+        pay(self, &of, submitted, 10, cases[i].status);
+        house_row(self, called, cases[i].row);
+        house_row(self, submitted, cases[i].row);
+        payout_entries(self, submitted, cases[i].entries);
+        assert_int_equal(of.completed, 2);
+        assert_int_equal(of.answer.own, answer.own);
+        assert_int_equal(of.answer.epoch, answer.epoch);
+        assert_int_equal(of.answer.proof, answer.proof);
+        assert_int_equal(of.answer.retryable, answer.retryable);
+        assert_true((of.answer.next_look_ms > 0) == (answer.next_look_ms > 0));
+        assert_string_equal(of.answer.channel_ref, submitted);
+        assert_string_equal(tl_answer_sentence(&of.answer), "");
+        tl_answer_clear(&of.answer);
+        tl_answer_clear(&answer);
+    }
+}
+
+static void the_worker_ends_it(void **state)
+{
+    house *self = *state;
+
+    payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_SUCCEEDED);
+    pay_only(self, "W1", 100, TL_IN_DOUBT);
+    payout_purse(self, "1000 100");
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_row(self, "W1", "Y 1 1 -");
+    payout_entries(self, "W1", "1P 1Y");
+    payout_purse(self, "900 0");
+}
+
+/* Each refusal with the words that a call has, also when several are refused together. */
+static void a_refusal_says_why(void **state)
+{
+    enum { TOGETHER = 12 };
+    house *self = *state;
+    static one many[TOGETHER];
+    one of;
+
+    pay(self, &of, "W1", 1001, TL_REFUSED);
+    assert_string_equal(of.answer.remark, "too little money");
+    assert_string_equal(tl_answer_sentence(&of.answer), "too little money");
+    assert_int_equal(of.completed, 1);
+    tl_answer_clear(&of.answer);
+    script.answer[AT_P] = TL_REFUSED;
+    script.remark = "closed today";
+    pay(self, &of, "W1", 100, TL_REFUSED);
+    assert_string_equal(of.answer.remark, "closed today");
+    tl_answer_clear(&of.answer);
+    payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
+    for (size_t i = 0; i < PAYOUT_BAD_LINES; i++) {
+        script.spoil[AT_P] = payout_bad_lines[i].spoil;
+        pay(self, &of, "W1", 100, TL_CALLBACK_FAILED);
+        if (strstr(tl_answer_sentence(&of.answer), payout_bad_lines[i].words) == NULL)
+            fail_msg("no \"%s\" in \"%s\"", payout_bad_lines[i].words,
+                     tl_answer_sentence(&of.answer));
+        tl_answer_clear(&of.answer);
+    }
+    house_row(self, "W1", "none");
+    for (int i = 0; i < TOGETHER; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "T%d", i);
+        one_begin(&many[i], serial);
+        script.spoil[AT_P] = i % 3 == 1 ? payout_bad_lines[0].spoil : NULL;
+        assert_status(submit(self, &many[i], i % 3 == 0 ? 1001 : 1), TL_OK);
+    }
+    for (int i = 0; i < TOGETHER; i++) {
+        one *done = next(self);
+        const int kind = (int)(done - many) % 3;
+
+        assert_status(done->said, kind == 0   ? TL_REFUSED
+                                  : kind == 1 ? TL_CALLBACK_FAILED
+                                              : TL_GRANTED);
+        if (kind == 0)
+            assert_string_equal(tl_answer_sentence(&done->answer), "too little money");
+        if (kind == 1)
+            assert_non_null(strstr(tl_answer_sentence(&done->answer), payout_bad_lines[0].words));
+        if (kind == 2)
+            assert_status(send_begin(self, done), TL_OK);
+    }
+    script.spoil[AT_P] = NULL;
+    for (int i = 2; i < TOGETHER; i += 3)
+        send_end(self, &many[i]);
+    for (int i = 2; i < TOGETHER; i += 3)
+        assert_status(next(self)->said, TL_SUCCEEDED);
+    for (int i = 0; i < TOGETHER; i++)
+        tl_answer_clear(&many[i].answer);
+    payout_purse(self, "996 0");
+}
+
+/* The outcome is true all the same: it is filed, and booked once the books accept it. */
+static void books_that_refuse_a_success_leave_it_on_file(void **state)
+{
+    house *self = *state;
+
+    script.spoil[AT_Y] = spoil_key;
+    pay_only(self, "W1", 100, TL_IN_DOUBT);
+    assert_true(house_alarmed(self, "the books refused the outcome SUCCEEDED"));
+    payout_entries(self, "W1", "1P");
+    script.spoil[AT_Y] = NULL;
+    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_row(self, "W1", "Y 1 1 -");
+    payout_entries(self, "W1", "1P 1Y");
+    payout_purse(self, "900 0");
+    assert_int_equal(atomic_load(&script.sent), 1);
+}
+
+static void who_asks_twice_hears_what_the_row_says(void **state)
+{
+    house *self = *state;
+    tl_request request = payout_request("W1", 100);
+    one first, second;
+
+    one_begin(&first, "W1");
+    assert_status(submit(self, &first, 100), TL_OK);
+    one_begin(&second, "W1");
+    assert_status(submit(self, &second, 100), TL_OK);
+    /* One is granted, in whatever order; the other is told. */
+    for (int i = 0; i < 2; i++)
+        (void)next(self);
+    assert_true((first.said == TL_GRANTED) != (second.said == TL_GRANTED));
+    assert_status(first.said == TL_GRANTED ? second.said : first.said, TL_BUSY);
+    payout_expect(self, &request, TL_BUSY, NULL);
+    if (second.said == TL_GRANTED) {
+        tl_answer_clear(&first.answer);
+        assert_status(send_begin(self, &second), TL_OK);
+        send_end(self, &second);
+    } else {
+        tl_answer_clear(&second.answer);
+        assert_status(send_begin(self, &first), TL_OK);
+        send_end(self, &first);
+    }
+    assert_status(next(self)->said, TL_SUCCEEDED);
+    tl_answer_clear(&first.answer);
+    tl_answer_clear(&second.answer);
+    pay_only(self, "W1", 100, TL_ALREADY_DONE);
+    one_begin(&first, "W1");
+    request.payload = "n";
+    assert_status(tl_workflow_submit(self->workflows, &request, &first.answer, &first), TL_OK);
+    assert_status(next(self)->said, TL_MISMATCH);
+    tl_answer_clear(&first.answer);
+    assert_int_equal(atomic_load(&script.sent), 1);
+}
+
+/* Nothing is sent when too little is left of the hold; the library puts it back by itself. */
+static void too_late_to_send(void **state)
+{
+    house *self = *state;
+    tl_workflow workflow = payout_workflow();
+    tl_request request = payout_request("W1", 100);
+    const tl_attempt *attempt;
+    tl_reply *reply;
+    one of;
+
+    workflow.op_code = request.key.op_code = "SHORT";
+    workflow.policy.max_hold_ms = 1600;
+    workflow.policy.execute_ms = 600;
+    workflow.policy.commit_ms = 900;
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
+    one_begin(&of, "W1");
+    assert_status(tl_workflow_submit(self->workflows, &request, &of.answer, &of), TL_OK);
+    assert_status(next(self)->said, TL_GRANTED);
+    usleep(1200000);
+    assert_status(tl_workflow_send_begin(self->workflows, &of.answer, &attempt, &reply),
+                  TL_TIMEOUT);
+    (void)next(self);
+    /* A machine that stood still for longer finds it lost. */
+    assert_true(of.said == TL_QUEUED || of.said == TL_LOST || of.said == TL_IN_DOUBT);
+    assert_status(tl_workflow_send_end(self->workflows, &of.answer, TL_EXECUTE_SUCCEEDED),
+                  TL_WRONG_STATE);
+    tl_answer_clear(&of.answer);
+}
+
+static void a_paused_channel_answers_at_once(void **state)
+{
+    house *self = *state;
+    tl_pause pause = TL_PAUSE_INIT;
+    int64_t begun_ms, end_ms;
+
+    pay_only(self, "W0", 1, TL_SUCCEEDED);
+    pause.channel = "c";
+    pause.actor = "ann";
+    pause.reason = "maintenance";
+    assert_status(tl_channel_pause(self->client, &pause), TL_OK);
+    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    while (tl_channel_check(self->client, "c", PAYOUT_OP) == TL_OK) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    begun_ms = now_ms();
+    pay_only(self, "W1", 100, TL_OVERLOADED);
+    assert_true(now_ms() - begun_ms < HOUSE_PATIENCE_MS);
+    house_row(self, "W1", "none");
+    pay_only(self, "W0", 1, TL_ALREADY_DONE);
+    pause.reason = "over";
+    assert_status(tl_channel_resume(self->client, &pause), TL_OK);
+    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    while (tl_channel_check(self->client, "c", PAYOUT_OP) != TL_OK) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    pay_only(self, "W1", 100, TL_SUCCEEDED);
+}
+
+/* -------------------------------------------------------------------------------- misuse -- */
+
+static void bad_input_writes_nothing(void **state)
+{
+    static const tl_answer empty = TL_ANSWER_INIT;
+    house *self = *state;
+    tl_workflow workflow = payout_workflow();
+    tl_request request = payout_request("W1", 100);
+    const tl_attempt *attempt;
+    tl_reply *reply;
+    tl_answer answer = empty;
+
+#define REFUSED(status, words)                                                                     \
+    do {                                                                                           \
+        assert_status(tl_workflow_submit(self->workflows, &request, &answer, NULL), status);       \
+        payout_said(words);                                                                        \
+        assert_memory_equal(&answer, &empty, sizeof answer);                                       \
+        request = payout_request("W1", 100);                                                       \
+    } while (0)
+    request.wait_ms = 1;
+    REFUSED(TL_INVALID, "wait_ms");
+    request.reclaim_epoch = 1;
+    REFUSED(TL_INVALID, "reclaim_epoch");
+    request.payload = NULL;
+    REFUSED(TL_INVALID, "payload");
+    request.version = 0;
+    REFUSED(TL_INVALID, "TL_REQUEST_INIT");
+    request.key.op_code = "NONE";
+    REFUSED(TL_UNKNOWN_OPERATION, "NONE");
+    request.currency = "eur";
+    REFUSED(TL_INVALID, "currency");
+    workflow.op_code = "MIXED";
+    workflow.book_success = NULL;
+    workflow.apply_success = (tl_apply_success_fn)(void *)abort;
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
+    request.key.op_code = "MIXED";
+    REFUSED(TL_INVALID, "connection");
+    assert_status(tl_workflow_submit(NULL, &request, &answer, NULL), TL_INVALID);
+    assert_status(tl_workflow_submit(self->workflows, NULL, &answer, NULL), TL_INVALID);
+    assert_status(tl_workflow_submit(self->workflows, &request, NULL, NULL), TL_INVALID);
+    assert_status(tl_workflow_send_begin(self->workflows, &answer, &attempt, &reply),
+                  TL_WRONG_STATE);
+    assert_status(tl_workflow_send_begin(self->workflows, NULL, &attempt, &reply), TL_INVALID);
+    assert_status(tl_workflow_send_end(self->workflows, &answer, TL_EXECUTE_SUCCEEDED),
+                  TL_WRONG_STATE);
+    assert_status(tl_workflow_send_end(NULL, &answer, TL_EXECUTE_SUCCEEDED), TL_INVALID);
+    assert_string_equal(tl_answer_sentence(NULL), "");
+    assert_string_equal(tl_answer_sentence(&answer), "");
+    house_row(self, "W1", "none");
+#undef REFUSED
+}
+
+static int call_in_child(house *self, one *of)
+{
+    const tl_attempt *attempt;
+    tl_reply *reply;
+    tl_answer other = TL_ANSWER_INIT;
+    tl_request request = payout_request("W2", 1);
+
+    if (tl_workflow_send_begin(self->workflows, &of->answer, &attempt, &reply) != TL_WRONG_PROCESS)
+        return 1;
+    if (tl_workflow_send_end(self->workflows, &of->answer, TL_EXECUTE_SUCCEEDED) !=
+        TL_WRONG_PROCESS)
+        return 2;
+    if (tl_workflow_submit(self->workflows, &request, &other, NULL) != TL_WRONG_PROCESS)
+        return 3;
+    return 0;
+}
+
+static void a_run_under_way_is_kept(void **state)
+{
+    house *self = *state;
+    const tl_attempt *attempt;
+    tl_reply *reply;
+    int status;
+    pid_t child;
+    one of;
+
+    one_begin(&of, "W1");
+    assert_status(submit(self, &of, 100), TL_OK);
+    assert_status(next(self)->said, TL_GRANTED);
+    tl_answer_clear(&of.answer);
+    assert_true(house_alarmed(self, "the answer is not cleared"));
+    tl_workflows_free(self->workflows);
+    assert_true(house_alarmed(self, "the registry is not freed"));
+    assert_status(tl_workflow_settle(self->workflows, &of.answer), TL_WRONG_STATE);
+    assert_status(tl_workflow_send_end(self->workflows, &of.answer, TL_EXECUTE_SUCCEEDED),
+                  TL_WRONG_STATE);
+    assert_status(tl_workflow_send_begin(self->workflows, &of.answer, NULL, &reply), TL_INVALID);
+    assert_string_equal(tl_answer_sentence(&of.answer), "");
+    child = fork();
+    if (child == 0)
+        _exit(call_in_child(self, &of));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_status(send_begin(self, &of), TL_OK);
+    assert_status(tl_workflow_send_begin(self->workflows, &of.answer, &attempt, &reply),
+                  TL_WRONG_STATE);
+    /* A number that is no answer is UNKNOWN. */
+    assert_status(tl_workflow_send_end(self->workflows, &of.answer, (tl_execute)99), TL_OK);
+    assert_status(next(self)->said, TL_IN_DOUBT);
+    tl_answer_clear(&of.answer);
+    house_row(self, "W1", "P 1 1 -");
+}
+
+/* ------------------------------------------------------------------------ many at a time -- */
+
+struct rivals {
+    house *of;
+    atomic_uint paid, other;
+};
+
+static void serial_of(char serial[16], int i)
+{
+    snprintf(serial, 16, "M%d", i);
+}
+
+/* Each thread goes through all keys, from another one on. */
+static void run_all(void *context, int number)
+{
+    struct rivals *rivals = context;
+
+    for (int i = 0; i < MANY; i++) {
+        char serial[16];
+        tl_request request;
+        tl_answer answer = TL_ANSWER_INIT;
+        tl_status status;
+
+        serial_of(serial, (i + number * (MANY / 4)) % MANY);
+        request = payout_request(serial, 1);
+        status = tl_workflow_run(rivals->of->workflows, &request, &answer);
+        if (status == TL_SUCCEEDED)
+            atomic_fetch_add(&rivals->paid, 1);
+        else if (status != TL_ALREADY_DONE && status != TL_BUSY)
+            atomic_fetch_add(&rivals->other, 1);
+        tl_answer_clear(&answer);
+    }
+}
+
+static void *run_rivals(void *context)
+{
+    crew_threads(4, run_all, context);
+    return NULL;
+}
+
+static int threads_now(void)
+{
+    char line[128];
+    int count = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        (void)sscanf(line, "Threads: %d", &count);
+    if (file != NULL)
+        fclose(file);
+    return count;
+}
+
+static one ones[MANY];
+
+/* All are submitted before one is sent, so that as many as are granted are held at once. */
+static unsigned pay_many(house *self, int *most_threads)
+{
+    unsigned paid = 0;
+    int asked = MANY, granted = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        char serial[16];
+
+        serial_of(serial, i);
+        one_begin(&ones[i], serial);
+        assert_status(submit(self, &ones[i], 1), TL_OK);
+    }
+    for (; asked > 0; asked--) {
+        one *of = next(self);
+
+        granted += of->said == TL_GRANTED;
+        if (of->said != TL_GRANTED && of->said != TL_BUSY && of->said != TL_ALREADY_DONE)
+            fail_msg("%s: %s", tl_status_name(of->said), tl_answer_sentence(&of->answer));
+    }
+    if (most_threads != NULL)
+        *most_threads = threads_now();
+    for (int i = 0; i < MANY; i++) {
+        if (ones[i].said != TL_GRANTED)
+            continue;
+        assert_status(send_begin(self, &ones[i]), TL_OK);
+        send_end(self, &ones[i]);
+    }
+    for (; granted > 0; granted--) {
+        one *of = next(self);
+
+        assert_status(of->said, TL_SUCCEEDED);
+        paid++;
+    }
+    for (int i = 0; i < MANY; i++)
+        tl_answer_clear(&ones[i].answer);
+    return paid;
+}
+
+static void each_key_is_paid_once(house *self)
+{
+    assert_int_equal(atomic_load(&script.sent), MANY);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                "lane = 'S' AND status = 'Y'"),
+                     MANY);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry WHERE what = 'Y'"),
+                     MANY);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry WHERE what = 'P'"),
+                     MANY);
+    payout_purse(self, "9000 0");
+}
+
+static void a_thousand_from_one_thread(void **state)
+{
+    house *self = *state;
+    const int before = threads_now();
+    tl_stats stats = {.version = TL_STATS_VERSION}, was = stats;
+    int most = 0;
+
+    database_run(self->sql, "UPDATE purse SET balance = 10000");
+    tl_client_stats(self->client, &was);
+    assert_int_equal(pay_many(self, &most), MANY);
+    tl_client_stats(self->client, &stats);
+    each_key_is_paid_once(self);
+    /* One carries out steps, one waits for what is tried again. */
+    assert_true(most <= before + 2);
+    print_message("%d runs in flight: %d threads more, %llu groups of %llu steps\n", MANY,
+                  most - before, (unsigned long long)(stats.groups - was.groups),
+                  (unsigned long long)(stats.grouped - was.grouped));
+    assert_true(stats.groups - was.groups < MANY / 2);
+}
+
+static void against_threads_with_the_same_keys(void **state)
+{
+    house *self = *state;
+    struct rivals rivals = {.of = self};
+    pthread_t thread;
+    unsigned paid;
+
+    database_run(self->sql, "UPDATE purse SET balance = 10000");
+    assert_int_equal(pthread_create(&thread, NULL, run_rivals, &rivals), 0);
+    paid = pay_many(self, NULL);
+    pthread_join(thread, NULL);
+    print_message("the loop paid %u, threads %u\n", paid, atomic_load(&rivals.paid));
+    assert_int_equal(paid + atomic_load(&rivals.paid), MANY);
+    assert_int_equal(atomic_load(&rivals.other), 0);
+    each_key_is_paid_once(self);
+}
+
+/* ------------------------------------------------------- a real channel, and real trouble -- */
+
+/* The loop of a service: it sends with the sample's HTTP, and ends what it has sent.  sent: counted
+ * after each send; hold: so many sends, then none until it is killed. */
+static void work_through(house *self, int count, atomic_int *sent, int hold)
+{
+    channel *line = NULL;
+    int left = 2 * count;
+
+    assert_status(channel_new(&line, self->client, self->url), TL_OK);
+    for (int i = 0; i < count; i++) {
+        withdraw_order order = {.amount_minor = 1, .currency = "EUR", .payee = "Anna"};
+        char *payload = withdraw_order_write(&order), serial[16];
+        tl_request request = TL_REQUEST_INIT;
+
+        serial_of(serial, i);
+        one_begin(&ones[i], serial);
+        request.key = (tl_key){ones[i].serial, "C1", WITHDRAW_OP};
+        request.payload = payload;
+        request.payload_size = strlen(payload);
+        request.amount_minor = 1;
+        request.currency = "EUR";
+        assert_status(tl_workflow_submit(self->workflows, &request, &ones[i].answer, &ones[i]),
+                      TL_OK);
+        free(payload);
+    }
+    while (left > 0) {
+        const channel_payment payment = {1, "EUR", "Anna"};
+        const tl_attempt *attempt;
+        tl_reply *reply;
+        one *of = next(self);
+
+        left--;
+        if (of->said != TL_GRANTED) {
+            left -= of->completed == 1; /* no second one comes */
+            continue;
+        }
+        while (hold >= 0 && atomic_load(sent) >= hold)
+            pause();
+        if (tl_workflow_send_begin(self->workflows, &of->answer, &attempt, &reply) != TL_OK)
+            continue;
+        assert_status(tl_workflow_send_end(self->workflows, &of->answer,
+                                           channel_execute(line, attempt, &payment, reply)),
+                      TL_OK);
+        atomic_fetch_add(sent, 1);
+    }
+    for (int i = 0; i < count; i++)
+        tl_answer_clear(&ones[i].answer);
+    channel_free(line);
+}
+
+struct killed {
+    house *of;
+    int hold;
+    atomic_int *sent;
+};
+
+static void service(void *context, int number)
+{
+    struct killed *killed = context;
+
+    (void)number;
+    house_reopen(killed->of);
+    work_through(killed->of, KEYS, killed->sent, killed->hold);
+}
+
+/* Whatever became of each trade, channel and books agree. */
+static void all_is_right(house *self, int count)
+{
+    char balance[32];
+    long long paid;
+
+    house_work(self, 4, 2 * HOUSE_PATIENCE_MS);
+    paid = database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
+                                      "status = 'Y'");
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                "lane = 'S' AND status = 'P'"),
+                     0);
+    house_books(self, paid);
+    for (int i = 0; i < count; i++) {
+        char serial[16];
+        tl_answer answer = TL_ANSWER_INIT;
+        tl_status status;
+
+        serial_of(serial, i);
+        status = house_run(self, serial, "C1", 1, 0, &answer);
+        paid += status == TL_SUCCEEDED;
+        if (status != TL_SUCCEEDED && status != TL_ALREADY_DONE && status != TL_FAILED)
+            fail_msg("%s is %s: %s", serial, tl_status_name(status), tl_error_message());
+        tl_answer_clear(&answer);
+    }
+    house_books(self, paid);
+    snprintf(balance, sizeof balance, "%lld 0", 100000 - paid);
+    house_balance(self, "C1", balance);
+}
+
+/* hold: how many have been sent when it is killed; of the others those that came first are P. */
+static void killed_in_the_middle(withdraw_kind kind, int hold)
+{
+    static house self;
+    struct killed killed = {.of = &self, .hold = hold, .sent = crew_share(sizeof(atomic_int))};
+    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int status;
+    pid_t child;
+
+    house_open(&self, kind, HOUSE_SETTINGS_OF("2s"), NULL);
+    house_account(&self, "C1", 100000);
+    house_leave(&self);
+    child = crew_fork(service, &killed, 0);
+    while (atomic_load(killed.sent) < hold ||
+           database_number(self.sql, "SELECT COUNT(*) FROM trade_lock") < 2 * hold + 2) {
+        assert_true(now_ms() < end_ms);
+        usleep(2000);
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    database_set(self.db, HOUSE_SETTINGS);
+    house_reopen(&self);
+    all_is_right(&self, KEYS);
+    house_close(&self);
+    crew_unshare(killed.sent, sizeof(atomic_int));
+}
+
+static void a_kill_leaves_what_a_call_leaves(void **state)
+{
+    (void)state;
+    killed_in_the_middle(WITHDRAW_IDEMPOTENT, 0);
+    killed_in_the_middle(WITHDRAW_IDEMPOTENT, 30);
+    killed_in_the_middle(WITHDRAW_WINDOW, 30);
+    killed_in_the_middle(WITHDRAW_PLAIN, 30);
+}
+
+struct cutter {
+    house *of;
+    MYSQL *own;
+    atomic_int stop, cut;
+};
+
+/* All connections to this database, but the test's. */
+static void *cut_all(void *argument)
+{
+    struct cutter *cutter = argument;
+
+    while (!atomic_load(&cutter->stop)) {
+        char *kills = database_text(
+            cutter->own,
+            "SELECT GROUP_CONCAT('KILL ', id SEPARATOR ';') FROM information_schema.processlist "
+            "WHERE db = DATABASE() AND id NOT IN (CONNECTION_ID(), %lu)",
+            mysql_thread_id(cutter->of->sql));
+
+        for (char *rest = NULL, *at = kills != NULL ? strtok_r(kills, ";", &rest) : NULL;
+             at != NULL; at = strtok_r(NULL, ";", &rest))
+            atomic_fetch_add(&cutter->cut, mysql_query(cutter->own, at) == 0);
+        free(kills);
+        usleep(20000);
+    }
+    return NULL;
+}
+
+static void cut_connections(withdraw_kind kind)
+{
+    static house self;
+    struct cutter cutter = {.of = &self};
+    atomic_int sent;
+    pthread_t thread;
+
+    atomic_init(&sent, 0);
+    house_open(&self, kind, NULL, NULL);
+    house_account(&self, "C1", 100000);
+    cutter.own = database_connect(self.db);
+    assert_int_equal(pthread_create(&thread, NULL, cut_all, &cutter), 0);
+    work_through(&self, KEYS, &sent, -1);
+    atomic_store(&cutter.stop, 1);
+    pthread_join(thread, NULL);
+    mysql_close(cutter.own);
+    assert_true(atomic_load(&cutter.cut) > 0);
+    all_is_right(&self, KEYS);
+    house_close(&self);
+}
+
+static void a_lost_answer_is_settled(void **state)
+{
+    (void)state;
+    cut_connections(WITHDRAW_IDEMPOTENT);
+    cut_connections(WITHDRAW_WINDOW);
+    cut_connections(WITHDRAW_PLAIN);
+}
+
+/* ------------------------------------------------------------------------------ the tests -- */
+
+static int patient_house(void **state)
+{
+    static house self;
+
+    payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
+    house_open(&self, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
+    payout_open(&self);
+    *state = &self;
+    return 0;
+}
+
+#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
+#define PATIENT(test) cmocka_unit_test_setup_teardown(test, patient_house, payout_house_close)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kill_leaves_what_a_call_leaves), /* before there are threads */
+        cmocka_unit_test(a_lost_answer_is_settled),
+        PATIENT(each_answer_leaves_what_a_call_leaves),
+        IN_HOUSE(the_worker_ends_it),
+        PATIENT(a_refusal_says_why),
+        IN_HOUSE(books_that_refuse_a_success_leave_it_on_file),
+        PATIENT(who_asks_twice_hears_what_the_row_says),
+        IN_HOUSE(too_late_to_send),
+        PATIENT(a_paused_channel_answers_at_once),
+        PATIENT(bad_input_writes_nothing),
+        PATIENT(a_run_under_way_is_kept),
+        PATIENT(a_thousand_from_one_thread),
+        PATIENT(against_threads_with_the_same_keys),
+    };
+
+    crew_arguments(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* One thread for what submitted runs do later.  It sleeps until the first of them is due, and runs
+ * them one after the other.  Touches its list only. */
+#include "later.h"
+
+#include "schedule.h"
+
+#include <tradelock/callback.h>
+#include <tradelock/test_hooks.h>
+
+#include <time.h>
+#include <unistd.h>
+
+tl_status later_init(later *all)
+{
+    pthread_condattr_t attributes;
+    int failed;
+
+    if (pthread_mutex_init(&all->mutex, NULL) != 0)
+        return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    failed = pthread_cond_init(&all->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (failed == 0)
+        return TL_OK;
+    pthread_mutex_destroy(&all->mutex);
+    return tl_error_report(TL_NO_MEMORY, "no condition for a workflow registry");
+}
+
+void later_destroy(later *all)
+{
+    if (all->process == getpid()) {
+        pthread_mutex_lock(&all->mutex);
+        all->stopping = 1;
+        pthread_cond_signal(&all->wake);
+        pthread_mutex_unlock(&all->mutex);
+        pthread_join(all->thread, NULL);
+    }
+    /* In the child of a fork they may look used by the parent's thread. */
+    if (all->process == 0 || all->process == getpid()) {
+        pthread_cond_destroy(&all->wake);
+        pthread_mutex_destroy(&all->mutex);
+    }
+}
+
+/* -------------------------------------------------------------------- the thread -- */
+
+/* Needs: the mutex held.  Takes one that is due; else NULL, and *wait_ms is until one is; -1: there
+ * is none. */
+static later_item *take_due(later *all, int64_t *wait_ms)
+{
+    const int64_t now_ms = schedule_now_ms();
+
+    *wait_ms = -1;
+    for (later_item **link = &all->first; *link != NULL; link = &(*link)->next) {
+        later_item *item = *link;
+
+        if (item->due_ms <= now_ms) {
+            *link = item->next;
+            return item;
+        }
+        if (*wait_ms < 0 || item->due_ms - now_ms < *wait_ms)
+            *wait_ms = item->due_ms - now_ms;
+    }
+    return NULL;
+}
+
+/* Needs: the mutex held. */
+static void wait_for(later *all, int64_t wait_ms)
+{
+    struct timespec until;
+
+    if (wait_ms < 0) {
+        pthread_cond_wait(&all->wake, &all->mutex);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&all->wake, &all->mutex, &until);
+}
+
+static void *later_main(void *argument)
+{
+    later *all = argument;
+
+    pthread_mutex_lock(&all->mutex);
+    while (!all->stopping) {
+        int64_t wait_ms;
+        later_item *item = take_due(all, &wait_ms);
+
+        if (item != NULL) {
+            pthread_mutex_unlock(&all->mutex);
+            item->run(item);
+            pthread_mutex_lock(&all->mutex);
+        } else {
+            wait_for(all, wait_ms);
+        }
+    }
+    pthread_mutex_unlock(&all->mutex);
+    return NULL;
+}
+
+/* -------------------------------------------------------------------- the calls -- */
+
+tl_status later_check(const later *all)
+{
+    if (all->process == 0 || all->process == getpid())
+        return TL_OK;
+    return tl_error_report(TL_WRONG_PROCESS, "runs were submitted with this registry before "
+                                             "fork(); the child process must make its own");
+}
+
+/* Needs: the mutex held. */
+static tl_status start(later *all)
+{
+    if (all->process != 0)
+        return TL_OK;
+    if (tl_test_allocation() || pthread_create(&all->thread, NULL, later_main, all) != 0)
+        return tl_error_report(TL_NO_MEMORY, "no thread for submitted runs");
+    all->process = getpid();
+    return TL_OK;
+}
+
+tl_status later_enter(later *all)
+{
+    tl_status status = later_check(all);
+
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&all->mutex);
+    status = start(all);
+    if (status == TL_OK)
+        all->under_way++;
+    pthread_mutex_unlock(&all->mutex);
+    return status;
+}
+
+void later_leave(later *all)
+{
+    pthread_mutex_lock(&all->mutex);
+    all->under_way--;
+    pthread_mutex_unlock(&all->mutex);
+}
+
+int later_any(later *all)
+{
+    int any;
+
+    if (all->process != getpid())
+        return 0;
+    pthread_mutex_lock(&all->mutex);
+    any = all->under_way > 0;
+    pthread_mutex_unlock(&all->mutex);
+    return any;
+}
+
+void later_put(later *all, later_item *item)
+{
+    pthread_mutex_lock(&all->mutex);
+    item->next = all->first;
+    all->first = item;
+    pthread_cond_signal(&all->wake);
+    pthread_mutex_unlock(&all->mutex);
+}
