@@ -130,6 +130,8 @@ GRANT EXECUTE ON PROCEDURE tl_purge_resources TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_rw TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_sessions TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_trades TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_named TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_purge_archived TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_mutexes TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_rw_locks TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_purge_sessions_count TO tradelock_operator;

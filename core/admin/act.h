@@ -19,8 +19,9 @@ tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint
 tl_status act_end(db *connection, uint64_t act_no, const char *counts);
 
 /* The record of a purge: begun before it removes anything, ended with what it removed.  Ending also
- * removes acts of that age. */
-tl_status act_purge_begin(db *connection, int64_t older_ms, uint64_t *act_no);
-tl_status act_purge_end(db *connection, int64_t older_ms, uint64_t act_no, const tl_purged *purged);
+ * removes acts of that age; a purge that writes an archive keeps them, since they are not in it. */
+tl_status act_purge_begin(db *connection, int64_t older_ms, int archives, uint64_t *act_no);
+tl_status act_purge_end(db *connection, int64_t older_ms, int archives, uint64_t act_no,
+                        const tl_purged *purged);
 
 #endif

@@ -12,15 +12,16 @@
 #define PAGE 200
 #define DAY_MS 86400000
 
-tl_status act_purge_begin(db *connection, int64_t older_ms, uint64_t *act_no)
+tl_status act_purge_begin(db *connection, int64_t older_ms, int archives, uint64_t *act_no)
 {
+    const char *with = archives ? " --archive" : "";
     char said[64];
     const store_act act = {.what = "purge", .said = said, .reason = "", .actor = ""};
 
     if (older_ms % DAY_MS == 0)
-        snprintf(said, sizeof said, "--older %" PRId64 "d", older_ms / DAY_MS);
+        snprintf(said, sizeof said, "--older %" PRId64 "d%s", older_ms / DAY_MS, with);
     else
-        snprintf(said, sizeof said, "--older %" PRId64 "ms", older_ms);
+        snprintf(said, sizeof said, "--older %" PRId64 "ms%s", older_ms, with);
     return act_begin(connection, &act, 0, act_no);
 }
 
@@ -43,11 +44,12 @@ static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
     return status;
 }
 
-tl_status act_purge_end(db *connection, int64_t older_ms, uint64_t act_no, const tl_purged *purged)
+tl_status act_purge_end(db *connection, int64_t older_ms, int archives, uint64_t act_no,
+                        const tl_purged *purged)
 {
     char counts[192];
     uint64_t acts = 0;
-    tl_status status = purge_acts(connection, older_ms, &acts);
+    tl_status status = archives ? TL_OK : purge_acts(connection, older_ms, &acts);
 
     snprintf(counts, sizeof counts,
              "trades=%" PRIu64 " resources=%" PRIu64 " sessions=%" PRIu64 " acts=%" PRIu64

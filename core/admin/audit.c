@@ -2,7 +2,7 @@
  * Proves afterwards that the promises were kept.  It believes only the rows, their history, and the
  * channel's statement of what it paid.  Reads only.
  */
-#include "admin/audit_history.h"
+#include "admin/audit_archive.h"
 
 #include "client/read.h"
 
@@ -20,19 +20,6 @@
 
 #define PAGE 2000
 
-struct paid {
-    const tl_payment *payment;
-    int has_row;
-};
-
-/* The payments, sorted by (customer, serial), and where the walk through the rows stands. */
-struct comparison {
-    audit *audit;
-    struct paid *paid;
-    size_t count;
-    int given;
-};
-
 /* --------------------------------------------------------------- the payments -- */
 
 static int compare_trades(const char *cust_a, const char *serial_a, const char *cust_b,
@@ -45,14 +32,14 @@ static int compare_trades(const char *cust_a, const char *serial_a, const char *
 
 static int by_trade(const void *left, const void *right)
 {
-    const tl_payment *a = ((const struct paid *)left)->payment;
-    const tl_payment *b = ((const struct paid *)right)->payment;
+    const tl_payment *a = ((const audit_paid *)left)->payment;
+    const tl_payment *b = ((const audit_paid *)right)->payment;
 
     return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no);
 }
 
 /* The index of the first payment that is of this trade or after it. */
-static size_t find_first(const struct comparison *c, const char *cust_no, const char *serial_no)
+static size_t find_first(const audit_comparison *c, const char *cust_no, const char *serial_no)
 {
     size_t from = 0, to = c->count;
 
@@ -68,7 +55,7 @@ static size_t find_first(const struct comparison *c, const char *cust_no, const 
     return from;
 }
 
-static tl_status take_payments(struct comparison *c, const tl_payment *payments, size_t count)
+static tl_status take_payments(audit_comparison *c, const tl_payment *payments, size_t count)
 {
     if (payments == NULL && count > 0)
         return error_set(TL_INVALID, "payments is NULL and payment_count is not 0");
@@ -92,7 +79,7 @@ static tl_status take_payments(struct comparison *c, const tl_payment *payments,
 /* ------------------------------------------------------------------- the rows -- */
 
 /* Counts the payments of one sync row, and reports one that names another key. */
-static size_t match(struct comparison *c, const store_audit_place *at, const char *channel_key,
+static size_t match(audit_comparison *c, const store_audit_place *at, const char *channel_key,
                     uint32_t epoch)
 {
     size_t matched = 0;
@@ -115,18 +102,25 @@ static size_t match(struct comparison *c, const store_audit_place *at, const cha
     return matched;
 }
 
-static void compare_row(struct comparison *c, const store_audit_place *at, const db_result *page,
-                        size_t row)
+static void compare_row(audit_comparison *c, const audit_row *row)
 {
-    char status = db_get_text(page, row, AUDIT_LOG_STATUS)[0];
-    size_t paid = match(c, at, db_get_text(page, row, AUDIT_ROW_CHANNEL_KEY),
-                        (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH));
+    const size_t paid = match(c, &row->at, row->channel_key, row->epoch);
 
-    if (status == 'F' && paid > 0 && !db_get_int(page, row, AUDIT_ROW_CONFLICT))
-        audit_report(c->audit, "paid-failure", at, "it failed with proof, and the channel paid it");
-    if (status == 'Y' && paid == 0 && db_get_int(page, row, AUDIT_ROW_HAS_CHANNEL))
-        audit_report(c->audit, "unpaid-success", at,
+    if (row->status == 'F' && paid > 0 && !row->conflict)
+        audit_report(c->audit, "paid-failure", &row->at,
+                     "it failed with proof, and the channel paid it");
+    if (row->status == 'Y' && paid == 0 && row->has_channel)
+        audit_report(c->audit, "unpaid-success", &row->at,
                      "it succeeded, and the channel did not pay it");
+}
+
+void audit_check_row(audit_comparison *c, const audit_row *row)
+{
+    if (row->status == 'F' && row->success_filed && !row->conflict)
+        audit_report(c->audit, "no-proof", &row->at,
+                     "it failed although evidence of success had been filed");
+    if (c->given)
+        compare_row(c, row);
 }
 
 static int is_first(const db_result *page, size_t row)
@@ -134,32 +128,41 @@ static int is_first(const db_result *page, size_t row)
     return (int)db_get_int(page, row, AUDIT_ROW_IS_FIRST);
 }
 
-static void check_row(struct comparison *c, const db_result *page, size_t row)
+static void read_row(audit_row *to, const db_result *page, size_t row)
 {
-    store_audit_place at;
-    int sync;
+    *to = (audit_row){
+        .status = db_get_text(page, row, AUDIT_LOG_STATUS)[0],
+        .epoch = (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH),
+        .channel_key = db_get_text(page, row, AUDIT_ROW_CHANNEL_KEY),
+        .conflict = (int)db_get_int(page, row, AUDIT_ROW_CONFLICT),
+        .has_channel = (int)db_get_int(page, row, AUDIT_ROW_HAS_CHANNEL),
+        .success_filed = (int)db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED),
+        .is_sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S',
+        .repeatable = (int)db_get_int(page, row, AUDIT_ROW_REPEATABLE),
+        .made_rev = db_get_uint(page, row, AUDIT_LOG_MADE_REV),
+    };
+    audit_take_place(&to->at, page, row);
+}
+
+static tl_status check_row(audit_comparison *c, const db_result *page, size_t row)
+{
+    audit_row it;
 
     if (is_first(page, row))
-        return;
-    audit_take_place(&at, page, row);
-    sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S';
+        return TL_OK;
+    read_row(&it, page, row);
     c->audit->counts->rows++;
     if (!db_get_int(page, row, AUDIT_ROW_HAS_PAST))
         audit_row_steps(c->audit, page, row > 0 && is_first(page, row - 1) ? row - 1 : row, row);
-    if (!sync)
-        return;
-    if (db_get_int(page, row, AUDIT_ROW_UNSEEN))
-        audit_report(c->audit, "unseen", &at, "it is in process, and no janitor looks for its end");
-    if (db_get_text(page, row, AUDIT_LOG_STATUS)[0] == 'F' &&
-        db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED) &&
-        !db_get_int(page, row, AUDIT_ROW_CONFLICT))
-        audit_report(c->audit, "no-proof", &at,
-                     "it failed although evidence of success had been filed");
-    if (c->given)
-        compare_row(c, &at, page, row);
+    if (it.is_sync && db_get_int(page, row, AUDIT_ROW_UNSEEN))
+        audit_report(c->audit, "unseen", &it.at,
+                     "it is in process, and no janitor looks for its end");
+    if (it.is_sync)
+        audit_check_row(c, &it);
+    return c->archive != NULL ? audit_lives_add(&c->lives, &it, 0, 0) : TL_OK;
 }
 
-static tl_status check_rows(struct comparison *c)
+static tl_status check_rows(audit_comparison *c)
 {
     db *connection = c->audit->connection;
     store_audit_place place = {.rev = 0};
@@ -170,7 +173,7 @@ static tl_status check_rows(struct comparison *c)
         status = read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
                              "reading the rows");
         for (size_t row = 0; status == TL_OK && row < page.rows && !c->audit->stopped; row++)
-            check_row(c, &page, row);
+            status = check_row(c, &page, row);
         if (status == TL_OK && page.rows > 0)
             audit_take_place(&place, &page, page.rows - 1);
         audit_tell(c->audit, "rows", "trade_lock", c->audit->counts->rows);
@@ -195,7 +198,7 @@ static int same_trade(const tl_payment *a, const tl_payment *b)
            (a->op_code == NULL || b->op_code == NULL || strcmp(a->op_code, b->op_code) == 0);
 }
 
-static void check_statement(struct comparison *c)
+static void check_statement(audit_comparison *c)
 {
     for (size_t i = 0; i < c->count && !c->audit->stopped; i++) {
         const tl_payment *p = c->paid[i].payment;
@@ -235,9 +238,11 @@ static tl_status read_run(const audit *self)
 
 static int audit_all(void *context)
 {
-    struct comparison *c = context;
+    audit_comparison *c = context;
     tl_status status = read_run(c->audit);
 
+    if (status == TL_OK && c->archive != NULL)
+        status = audit_archive_look(c);
     if (status == TL_OK)
         status = read_status(c->audit->connection,
                              store_clock_steps(c->audit->connection, &c->audit->back),
@@ -252,6 +257,9 @@ static int audit_all(void *context)
         status = check_rows(c);
     if (status == TL_OK && !c->audit->stopped)
         status = audit_history(c->audit);
+    /* Last the archive: what a purge has moved there meanwhile was read before, or is there. */
+    if (status == TL_OK && c->archive != NULL && !c->audit->stopped)
+        status = audit_archive(c);
     if (status == TL_OK && c->given)
         check_statement(c);
     return (int)(status == TL_OK ? c->audit->closings : status);
@@ -267,6 +275,14 @@ tl_status tl_audit_with(tl_client *client, const tl_payment *payments, size_t pa
                         tl_violation_fn each, tl_progress_fn progress, void *context,
                         tl_audit_counts *counts)
 {
+    return tl_audit_archive(client, NULL, payments, payment_count, each, progress, context, counts,
+                            NULL);
+}
+
+tl_status tl_audit_archive(tl_client *client, const char *archive, const tl_payment *payments,
+                           size_t payment_count, tl_violation_fn each, tl_progress_fn progress,
+                           void *context, tl_audit_counts *counts, tl_archived *archived)
+{
     tl_audit_counts counted = TL_AUDIT_COUNTS_INIT;
     audit self = {
         .each = each,
@@ -277,7 +293,7 @@ tl_status tl_audit_with(tl_client *client, const tl_payment *payments, size_t pa
         .progress = progress,
         .tables = DB_RESULT_INIT,
     };
-    struct comparison c = {.audit = &self};
+    audit_comparison c = {.audit = &self, .archive = archive};
     tl_status status;
 
     error_clear();
@@ -290,10 +306,13 @@ tl_status tl_audit_with(tl_client *client, const tl_payment *payments, size_t pa
     if (status == TL_OK)
         status = read_and_show(client, self.connection, audit_all, &c);
     memory_free(c.paid);
+    audit_lives_free(&c.lives);
     db_result_free(&self.back);
     db_result_free(&self.tables);
     read_end(client, self.connection);
     if (status == TL_OK)
         *counts = counted;
+    if (status == TL_OK && archived != NULL)
+        *archived = c.archived;
     return status;
 }

@@ -15,32 +15,12 @@
 
 #define PAGE 2000
 
-struct entry {
-    store_audit_place at;
-    char step[17], status, proof, session_id[TL_UUID_TEXT];
-    unsigned char token[STEP_TOKEN];
-    uint64_t fence, made_rev;
-    uint32_t epoch;
-    int64_t logged_us, max_hold_us, ended_us;
-    int has_row;
-    int operators; /* how many different accounts decided this step */
-};
-
-struct history {
-    audit *audit;
-    struct entry last;
-    int has_last;       /* last is a step of the row that is being read */
-    uint64_t first_rev; /* of its life */
-    int successes;      /* since the row was granted as repeatable, or made */
-    int decided_failed; /* by two operators, in this epoch */
-};
-
-static int is_step(const struct entry *e, const char *name)
+static int is_step(const audit_step *e, const char *name)
 {
     return strcmp(e->step, name) == 0;
 }
 
-static void read_entry(struct entry *e, const db_result *page, size_t row)
+static void read_entry(audit_step *e, const db_result *page, size_t row)
 {
     size_t size;
     const void *token = db_get_bytes(page, row, AUDIT_LOG_TOKEN, &size);
@@ -66,7 +46,7 @@ static void read_entry(struct entry *e, const db_result *page, size_t row)
 
 /* ------------------------------------------------------------- the first step -- */
 
-static int may_begin(const struct entry *e)
+static int may_begin(const audit_step *e)
 {
     static const char *const never[] = {"claim",   "arm",      "end",      "close",  "clock",
                                         "reclaim", "evidence", "operator", "by hand"};
@@ -79,7 +59,7 @@ static int may_begin(const struct entry *e)
     return 1;
 }
 
-static void check_first(struct history *h, const struct entry *e)
+static void check_first(audit_steps *h, const audit_step *e)
 {
     int begins = may_begin(e) && e->at.rev == e->fence;
 
@@ -98,9 +78,9 @@ static void check_first(struct history *h, const struct entry *e)
 
 /* ----------------------------------------------------------- one after another -- */
 
-static void check_order(struct history *h, const struct entry *e)
+static void check_order(audit_steps *h, const audit_step *e)
 {
-    const struct entry *last = &h->last;
+    const audit_step *last = &h->last;
 
     if (e->at.rev <= last->at.rev)
         audit_report(h->audit, "gap", &e->at, "revision %llu does not follow revision %llu",
@@ -122,14 +102,14 @@ static void check_order(struct history *h, const struct entry *e)
         audit_report(h->audit, "removed", &e->at, "the row was removed by hand");
 }
 
-static int is_later(const struct history *h, int64_t first_us, const struct entry *e)
+static int is_later(const audit_steps *h, int64_t first_us, const audit_step *e)
 {
     return first_us <= e->logged_us || audit_clock_went_back(h->audit, first_us, e->logged_us);
 }
 
-static int holder_was_dead(const struct history *h, const struct entry *e)
+static int holder_was_dead(const audit_steps *h, const audit_step *e)
 {
-    const struct entry *last = &h->last;
+    const audit_step *last = &h->last;
 
     return is_later(h, last->max_hold_us, e) ||
            (last->ended_us != 0 && is_later(h, last->ended_us, e));
@@ -137,14 +117,14 @@ static int holder_was_dead(const struct history *h, const struct entry *e)
 
 /* Whether nobody held the row any more.  Only a repeatable trade is taken over from a dead holder;
  * any other row is opened first. */
-static int hold_was_over(const struct history *h, const struct entry *e)
+static int hold_was_over(const audit_steps *h, const audit_step *e)
 {
     return is_step(e, "reask") && holder_was_dead(h, e);
 }
 
-static void check_holds(struct history *h, const struct entry *e)
+static void check_holds(audit_steps *h, const audit_step *e)
 {
-    const struct entry *last = &h->last;
+    const audit_step *last = &h->last;
     int other = strcmp(e->session_id, last->session_id) != 0 || is_step(e, "claim") ||
                 is_step(e, "reclaim") || is_step(e, "reask");
 
@@ -162,9 +142,9 @@ static void check_holds(struct history *h, const struct entry *e)
 }
 
 /* Checks that a decision was made by two operators, and that each decision made one step. */
-static void check_operators(struct history *h, const struct entry *e)
+static void check_operators(audit_steps *h, const audit_step *e)
 {
-    const struct entry *last = &h->last;
+    const audit_step *last = &h->last;
     int resolved = strncmp(e->step, "resolve ", 8) == 0;
 
     if (e->epoch != last->epoch)
@@ -183,9 +163,9 @@ static void check_operators(struct history *h, const struct entry *e)
 }
 
 /* Checks the rules that hold only for the row that decides. */
-static void check_endings(struct history *h, const struct entry *e)
+static void check_endings(audit_steps *h, const audit_step *e)
 {
-    const struct entry *last = &h->last;
+    const audit_step *last = &h->last;
 
     if (is_step(e, "reask"))
         h->successes = 0;
@@ -214,9 +194,9 @@ static void check_endings(struct history *h, const struct entry *e)
 
 /* ------------------------------------------------------------------ the last step -- */
 
-static void check_last(struct history *h)
+void audit_end_steps(audit_steps *h)
 {
-    const struct entry *last = &h->last;
+    const audit_step *last = &h->last;
 
     if (!h->has_last)
         return;
@@ -231,7 +211,7 @@ static void check_last(struct history *h)
     }
 }
 
-static int is_same_row(const struct history *h, const struct entry *e)
+static int is_same_row(const audit_steps *h, const audit_step *e)
 {
     return h->has_last && strcmp(e->at.cust_no, h->last.at.cust_no) == 0 &&
            strcmp(e->at.serial_no, h->last.at.serial_no) == 0 &&
@@ -240,13 +220,13 @@ static int is_same_row(const struct history *h, const struct entry *e)
 
 /* Whether this step was read already: the only step of a row ended a page, and begins the next one
  * since the row was changed in between. */
-static int was_read_before(const struct history *h, const struct entry *e)
+static int was_read_before(const audit_steps *h, const audit_step *e)
 {
     return is_same_row(h, e) && e->at.rev == h->last.at.rev &&
            memcmp(e->token, h->last.token, STEP_TOKEN) == 0;
 }
 
-static void take_entry(struct history *h, const struct entry *e)
+void audit_take_step(audit_steps *h, const audit_step *e)
 {
     int same = is_same_row(h, e);
 
@@ -254,7 +234,7 @@ static void take_entry(struct history *h, const struct entry *e)
     h->audit->counts->grants += e->status == 'P' && (is_step(e, "ask") || is_step(e, "claim") ||
                                                      is_step(e, "reask") || is_step(e, "reclaim"));
     if (!same)
-        check_last(h);
+        audit_end_steps(h);
     if (!same || is_step(&h->last, "deleted")) {
         check_first(h, e);
         if (same && e->fence <= h->last.fence)
@@ -274,7 +254,7 @@ static void take_entry(struct history *h, const struct entry *e)
 
 tl_status audit_history(audit *self)
 {
-    struct history h = {.audit = self};
+    audit_steps h = {.audit = self};
     store_audit_place place = {.rev = 0};
     db_result page = DB_RESULT_INIT;
     tl_status status;
@@ -284,30 +264,30 @@ tl_status audit_history(audit *self)
             read_status(self->connection, store_audit_log(self->connection, &place, PAGE, &page),
                         "reading the history");
         for (size_t row = 0; status == TL_OK && row < page.rows && !self->stopped; row++) {
-            struct entry e;
+            audit_step e;
 
             read_entry(&e, &page, row);
             if (row > 0 || !was_read_before(&h, &e))
-                take_entry(&h, &e);
+                audit_take_step(&h, &e);
             place = e.at;
         }
         audit_tell(self, "steps of history", "trade_lock_past", self->counts->steps);
     } while (status == TL_OK && page.rows >= PAGE && !self->stopped);
     if (status == TL_OK && !self->stopped)
-        check_last(&h);
+        audit_end_steps(&h);
     db_result_free(&page);
     return status;
 }
 
 void audit_row_steps(audit *self, const db_result *page, size_t first, size_t last)
 {
-    struct history h = {.audit = self};
+    audit_steps h = {.audit = self};
 
     for (size_t row = first; row <= last; row++) {
-        struct entry e;
+        audit_step e;
 
         read_entry(&e, page, row);
-        take_entry(&h, &e);
+        audit_take_step(&h, &e);
     }
-    check_last(&h);
+    audit_end_steps(&h);
 }

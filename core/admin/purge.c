@@ -1,5 +1,7 @@
 /* Purges old rows, page by page.  A procedure of the schema decides what may go
  * (sql/object/purge.sql), and removes it. */
+#include "admin/purge.h"
+
 #include "admin/act.h"
 
 #include "client/read.h"
@@ -9,9 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/clock.h"
-#include "admin/statements.h"
 
-#include <tradelock/admin/server.h>
 #include <tradelock/resource.h>
 
 #include <inttypes.h>
@@ -19,21 +19,13 @@
 #include <string.h>
 #include <time.h>
 
-#define OLDEST_MS INT64_C(3155760000000) /* 36525 days, as in the settings */
-/* A page is small, so nobody waits long for a row of it. */
-#define PAGE 200
+#define PAGE PURGE_PAGE
+/* The version of options that end before `archive`. */
+#define WITHOUT_ARCHIVE 1u
 #define CLOCKS_APART_S (5 * 60)
 /* How often a page that met a row lock or a deadlock is run again, and after which pause. */
 #define REPEATS 20
 #define REPEAT_MS 50
-
-/* Where the last page ended. */
-struct place {
-    store_list_place trade;
-    char name[TL_RESOURCE_MAX + 1];
-};
-
-struct purge;
 
 /* One kind of rows. */
 struct kind {
@@ -41,15 +33,6 @@ struct kind {
     db_answer (*page)(db *connection, const store_purge_what *what, const struct place *after);
     /* Takes what "removed seen place ..." says; 0: it does not say that. */
     int (*take)(struct purge *p, const char *text, struct place *after, unsigned *seen);
-};
-
-struct purge {
-    tl_client *client;
-    db *connection;
-    const tl_purge_options *options;
-    store_purge_what page;
-    tl_purged done;
-    db_result tables;
 };
 
 static db_answer page_trades(db *connection, const store_purge_what *what,
@@ -69,8 +52,7 @@ static db_answer page_rw(db *connection, const store_purge_what *what, const str
     return store_purge_rw(connection, what, after->name);
 }
 
-/* The names come from rows, so they have no blanks, and fit. */
-static int take_trades(struct purge *p, const char *text, struct place *after, unsigned *seen)
+int purge_take_trades(struct purge *p, const char *text, struct place *after, unsigned *seen)
 {
     unsigned removed = 0, rows = 0, steps = 0, evidence = 0, decisions = 0;
     const int words =
@@ -114,8 +96,8 @@ static int take_rw(struct purge *p, const char *text, struct place *after, unsig
     return said;
 }
 
-static void tell(const struct purge *p, const char *what, const char *table, uint64_t done,
-                 uint64_t found)
+void purge_tell(const struct purge *p, const char *what, const char *table, uint64_t done,
+                uint64_t found)
 {
     const tl_progress progress = {
         .what = what, .done = done, .of = table_rows(&p->tables, table), .found = found};
@@ -139,8 +121,7 @@ static tl_status read_result(struct purge *p, const struct kind *kind, struct pl
     return status;
 }
 
-/* A page that met a row lock or a deadlock is run again. */
-static int may_repeat(tl_status status, unsigned *repeats)
+int purge_may_repeat(tl_status status, unsigned *repeats)
 {
     if (status != TL_TRY_AGAIN || ++*repeats >= REPEATS)
         return 0;
@@ -156,7 +137,7 @@ static tl_status purge_page(struct purge *p, const struct kind *kind, struct pla
 
     do
         status = read_status(p->connection, kind->page(p->connection, &p->page, after), "purging");
-    while (may_repeat(status, &repeats));
+    while (purge_may_repeat(status, &repeats));
     return status == TL_OK ? read_result(p, kind, after, seen) : status;
 }
 
@@ -172,8 +153,8 @@ static tl_status purge_kind(struct purge *p, const struct kind *kind)
         status = purge_page(p, kind, &after, &seen);
         looked_at += seen;
         if (status == TL_OK)
-            tell(p, kind->what, kind->table, looked_at,
-                 p->done.trades + p->done.resources - before);
+            purge_tell(p, kind->what, kind->table, looked_at,
+                       p->done.trades + p->done.resources - before);
     }
     return status;
 }
@@ -187,7 +168,7 @@ static tl_status purge_session_page(struct purge *p, uint64_t *removed)
     do
         status = read_status(p->connection, store_purge_sessions(p->connection, &p->page),
                              "purging sessions");
-    while (may_repeat(status, &repeats));
+    while (purge_may_repeat(status, &repeats));
     if (status == TL_OK)
         status = read_status(p->connection, store_purge_sessions_result(p->connection, &result),
                              "reading what was purged");
@@ -208,7 +189,7 @@ static tl_status purge_sessions(struct purge *p)
         goes_on = removed == PAGE && !p->page.only_counts;
         if (status == TL_OK) {
             p->done.sessions += removed;
-            tell(p, "sessions", "", p->done.sessions, p->done.sessions);
+            purge_tell(p, "sessions", "", p->done.sessions, p->done.sessions);
         }
     }
     return status;
@@ -243,7 +224,7 @@ static tl_status compare_clocks(db *connection)
 static int purge_all(void *context)
 {
     static const struct kind kinds[] = {
-        {"lock rows", "trade_lock", page_trades, take_trades},
+        {"lock rows", "trade_lock", page_trades, purge_take_trades},
         {"mutexes", "", page_mutexes, take_mutexes},
         {"read-write locks", "", page_rw, take_rw},
     };
@@ -252,17 +233,19 @@ static int purge_all(void *context)
     uint64_t act_no = 0;
     tl_status status = compare_clocks(p->connection);
 
+    if (status == TL_OK && p->archives)
+        status = archive_check_server(&p->archive, p->connection, &p->server);
     if (status == TL_OK && !p->page.only_counts)
-        status = act_purge_begin(p->connection, older_ms, &act_no);
+        status = act_purge_begin(p->connection, older_ms, p->archives, &act_no);
     if (status == TL_OK && p->options->progress != NULL)
         status = read_status(p->connection, store_tables(p->connection, &p->tables),
                              "asking how large the tables are");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
-        status = purge_kind(p, &kinds[i]);
+        status = i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]);
     if (status == TL_OK)
         status = purge_sessions(p);
     if (status == TL_OK && !p->page.only_counts)
-        status = act_purge_end(p->connection, older_ms, act_no, &p->done);
+        status = act_purge_end(p->connection, older_ms, p->archives, act_no, &p->done);
     return (int)status;
 }
 
@@ -276,33 +259,46 @@ tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged)
 
 tl_status tl_purge_with(tl_client *client, const tl_purge_options *options, tl_purged *purged)
 {
-    struct purge p = {.client = client, .options = options, .tables = DB_RESULT_INIT};
+    struct purge p = {.client = client,
+                      .options = options,
+                      .tables = DB_RESULT_INIT,
+                      .archive = {.fd = -1, .lock_fd = -1}};
     tl_status status;
 
     error_clear();
     status = client_check(client);
-    if (status == TL_OK && (options == NULL || options->version != TL_PURGE_OPTIONS_VERSION))
+    if (status == TL_OK && (options == NULL || (options->version != TL_PURGE_OPTIONS_VERSION &&
+                                                options->version != WITHOUT_ARCHIVE)))
         return error_set(TL_INVALID, "options is NULL or its version is not set");
     if (status == TL_OK && options->older_ms < client->config.retention_ms)
         return error_set(TL_INVALID,
                          "trades are kept for %" PRId64 " days at least (retention_ms): a "
                          "purged key can be paid again",
                          client->config.retention_ms / 86400000);
+    p.archives = status == TL_OK && options->version != WITHOUT_ARCHIVE &&
+                 options->archive != NULL && options->only_counts == 0;
+    if (p.archives)
+        status = archive_open(&p.archive, options->archive, 1);
     if (status == TL_OK)
         /* Not a QUICK connection: its lock wait of 0 does not go with skipping locked rows
          * (claim.c). */
         status = pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms,
                           &p.connection);
-    if (status != TL_OK)
+    if (status != TL_OK) {
+        archive_close(&p.archive);
         return status;
+    }
     p.page = (store_purge_what){.only_counts = options->only_counts != 0,
-                                .older_ms =
-                                    options->older_ms < OLDEST_MS ? options->older_ms : OLDEST_MS,
+                                .older_ms = options->older_ms < PURGE_OLDEST_MS ? options->older_ms
+                                                                                : PURGE_OLDEST_MS,
                                 .most = PAGE};
     status = read_and_show(client, p.connection, purge_all, &p);
     db_result_free(&p.tables);
     read_end(client, p.connection);
+    archive_close(&p.archive);
     if (purged != NULL)
         *purged = p.done;
+    if (p.archives && options->archived != NULL)
+        *options->archived = p.archived;
     return status;
 }

@@ -268,6 +268,25 @@ db_answer store_purge_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_result, NULL, 0, result);
 }
 
+db_answer store_purge_named(db *connection, int64_t older_ms, unsigned most,
+                            const store_list_place *after)
+{
+    return SQL_RUN(connection, NULL, purge_named, .older_ms = db_int(older_ms),
+                   .most = db_uint(most), .cust_no = db_text(after->cust_no),
+                   .serial_no = db_text(after->serial_no), .op_code = db_text(after->op_code));
+}
+
+db_answer store_purge_named_result(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_purge_named_result, NULL, 0, result);
+}
+
+db_answer store_purge_archived(db *connection, int64_t older_ms, const char *named)
+{
+    return SQL_RUN(connection, NULL, purge_archived, .older_ms = db_int(older_ms),
+                   .named = db_text(named));
+}
+
 db_answer store_purge_resources(db *connection, const store_purge_what *what, const char *after)
 {
     return SQL_RUN(connection, NULL, purge_resources, .only_counts = db_int(what->only_counts),

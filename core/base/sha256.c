@@ -4,13 +4,34 @@
 #include <nettle/sha2.h>
 
 _Static_assert(SHA256_SIZE == SHA256_DIGEST_SIZE, "one size of digest");
+_Static_assert(sizeof(struct sha256_ctx) <= sizeof(sha256), "nettle's context has its room");
+
+static struct sha256_ctx *context_of(sha256 *self)
+{
+    return (struct sha256_ctx *)(void *)self->state;
+}
+
+void sha256_begin(sha256 *self)
+{
+    sha256_init(context_of(self));
+}
+
+void sha256_add(sha256 *self, const void *data, size_t size)
+{
+    if (size > 0)
+        sha256_update(context_of(self), size, data);
+}
+
+void sha256_end(sha256 *self, uint8_t digest[SHA256_SIZE])
+{
+    sha256_digest(context_of(self), SHA256_SIZE, digest);
+}
 
 void sha256_of(uint8_t digest[SHA256_SIZE], const void *data, size_t size)
 {
-    struct sha256_ctx context;
+    sha256 whole;
 
-    sha256_init(&context);
-    if (size > 0)
-        sha256_update(&context, size, data);
-    sha256_digest(&context, SHA256_SIZE, digest);
+    sha256_begin(&whole);
+    sha256_add(&whole, data, size);
+    sha256_end(&whole, digest);
 }

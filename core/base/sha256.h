@@ -7,6 +7,14 @@
 
 #define SHA256_SIZE 32
 
+/* Of data that comes in pieces. */
+typedef struct sha256 {
+    uint64_t state[16];
+} sha256;
+void sha256_begin(sha256 *self);
+void sha256_add(sha256 *self, const void *data, size_t size);
+void sha256_end(sha256 *self, uint8_t digest[SHA256_SIZE]);
+
 void sha256_of(uint8_t digest[SHA256_SIZE], const void *data, size_t size);
 
 #endif

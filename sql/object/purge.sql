@@ -42,28 +42,104 @@ BEGIN
         - INTERVAL older_ms * 1000 MICROSECOND;
 END;
 
--- Removes finished trades with everything that belongs to them: both rows, their history, the
--- evidence and what operators decided, in one transaction.  It never removes a trade in process or
--- in conflict, nor one that changed, or could still be sent or tried anew, since the cut.  One call
--- looks at a page of rows and says in `purged` how many trades it removed, how many rows it looked
--- at, the last row's key, and how many lock rows, kept steps, pieces of evidence and decisions went
--- with the trades.  With `only_counts` it removes nothing, and says what it would have removed.
-CREATE OR REPLACE PROCEDURE tl_purge_trades(IN only_counts TINYINT,
+-- Whether a finished trade may go: `state` is NULL, or what it is made of just now: the revisions
+-- of the row that decides and of its retry row (0: none), how many steps are kept, how many pieces
+-- of evidence and decisions there are.  Evidence and decisions are append only, and a row's
+-- revision rises with each step, so the same state is the same content.  The trade is in process or
+-- in conflict, or changed, or could still be sent or tried anew, since the cut: it stays.  The rows
+-- stay locked until the transaction ends.  `does` says what else: 0 nothing, 1 everything that
+-- belongs to the trade is removed, 2 only if its state is still the one in `state`.  Nobody may call
+-- it but the procedures below, in their transaction.
+CREATE OR REPLACE PROCEDURE tl_purge_trade(IN does TINYINT, IN cut DATETIME(6),
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    INOUT state VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin,
+    OUT locks INT UNSIGNED, OUT steps INT UNSIGNED, OUT filed INT UNSIGNED,
+    OUT decided INT UNSIGNED)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+whole:
+BEGIN
+    DECLARE ripe, in_use INT UNSIGNED DEFAULT 0;
+    DECLARE own_rev, other_rev BIGINT UNSIGNED DEFAULT 0;
+    DECLARE expected VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin DEFAULT state;
+    DECLARE other VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT CONCAT(op, _ascii '_RETRY');
+
+    SET state = NULL;
+    -- The row that decides: a sync row, or a retry row that stands alone.
+    SELECT COUNT(*), MAX(t.rev) INTO ripe, own_rev FROM trade_lock t
+    WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
+        AND t.status <> 'P' AND t.conflict = 0 AND t.parked IS NULL
+        AND (t.next_run_at IS NULL OR t.lane = 'S') AND t.updated_at < cut
+        AND (t.send_until IS NULL OR t.send_until < cut)
+        AND (t.deadline_at IS NULL OR t.deadline_at < UTC_TIMESTAMP(6))
+    FOR UPDATE SKIP LOCKED;
+    IF ripe = 0 THEN
+        LEAVE whole;
+    END IF;
+    IF RIGHT(op, 6) = _ascii '_RETRY' THEN
+        SELECT COUNT(*), 1, 0 INTO in_use, locks, other_rev FROM trade_lock t
+        WHERE t.cust_no = cust AND t.serial_no = serial
+            AND t.op_code = LEFT(op, CHAR_LENGTH(op) - 6);
+    ELSE
+        SELECT COALESCE(SUM(t.status = 'P' OR t.parked IS NOT NULL
+                OR t.next_run_at IS NOT NULL OR t.updated_at >= cut), 0),
+            1 + COUNT(*), COALESCE(MAX(t.rev), 0)
+        INTO in_use, locks, other_rev FROM trade_lock t
+        WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = other
+        FOR UPDATE;
+    END IF;
+    IF in_use > 0 THEN
+        LEAVE whole;
+    END IF;
+    SELECT COUNT(*) INTO steps FROM trade_lock_past
+    WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+    SELECT COUNT(*) INTO filed FROM trade_evidence
+    WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+    SELECT COUNT(*) INTO decided FROM trade_resolution
+    WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+    SET state = CONCAT_WS(' ', own_rev, other_rev, steps, filed, decided);
+    IF does = 2 AND (state = expected) IS NOT TRUE THEN
+        SET state = NULL;
+        LEAVE whole;
+    END IF;
+    IF does > 0 THEN
+        DELETE FROM trade_lock
+        WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+        DELETE FROM trade_lock_past
+        WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+        DELETE FROM trade_evidence
+        WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+        DELETE FROM trade_resolution
+        WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+    END IF;
+END;
+
+-- A page of trades, in one transaction, for the procedures below.  It looks at a page of rows and
+-- says in `purged` how many trades may go, how many rows it looked at, the last row's key, and how
+-- many lock rows, kept steps, pieces of evidence and decisions go with the trades.  `does` is 0: it
+-- only looks; 1: they are removed; 2: it looks, and says in `named` which they are, as a JSON array
+-- of [cust_no, serial_no, op_code, state].
+CREATE OR REPLACE PROCEDURE tl_purge_page(IN does TINYINT,
     IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
     IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin,
+    OUT named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE removed, seen, ripe, in_use INT UNSIGNED DEFAULT 0;
+    DECLARE removed, seen INT UNSIGNED DEFAULT 0;
     DECLARE locks, steps, filed, decided INT UNSIGNED DEFAULT 0;
+    DECLARE its_locks, its_steps, its_filed, its_decided INT UNSIGNED;
     DECLARE finished TINYINT DEFAULT 0;
+    DECLARE state VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin;
     DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
     DECLARE cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin DEFAULT after_cust;
     DECLARE serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT after_serial;
-    DECLARE op, other VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
+    DECLARE op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT after_op;
     DECLARE page CURSOR FOR
         SELECT cust_no, serial_no, op_code FROM trade_lock
@@ -79,6 +155,7 @@ BEGIN
         RESIGNAL;
     END;
 
+    SET named = '';
     START TRANSACTION;
     OPEN page;
     walk: LOOP
@@ -87,46 +164,97 @@ BEGIN
             LEAVE walk;
         END IF;
         SET seen = seen + 1;
-        SET other = CONCAT(op, _ascii '_RETRY');
-        -- The row that decides: a sync row, or a retry row that stands alone.
-        SELECT COUNT(*) INTO ripe FROM trade_lock t
-        WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
-            AND t.status <> 'P' AND t.conflict = 0 AND t.parked IS NULL
-            AND (t.next_run_at IS NULL OR t.lane = 'S') AND t.updated_at < cut
-            AND (t.send_until IS NULL OR t.send_until < cut)
-            AND (t.deadline_at IS NULL OR t.deadline_at < UTC_TIMESTAMP(6))
-        FOR UPDATE SKIP LOCKED;
-        IF ripe = 1 AND RIGHT(op, 6) = _ascii '_RETRY' THEN
-            SELECT COUNT(*) INTO in_use FROM trade_lock t
-            WHERE t.cust_no = cust AND t.serial_no = serial
-                AND t.op_code = LEFT(op, CHAR_LENGTH(op) - 6);
-        ELSEIF ripe = 1 THEN
-            SELECT COUNT(*) INTO in_use FROM trade_lock t
-            WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = other
-                AND (t.status = 'P' OR t.parked IS NOT NULL OR t.next_run_at IS NOT NULL
-                    OR t.updated_at >= cut)
-            FOR UPDATE;
-        END IF;
-        IF ripe = 1 AND in_use = 0 THEN
-            SELECT locks + COUNT(*) INTO locks FROM trade_lock
-            WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-            SELECT steps + COUNT(*) INTO steps FROM trade_lock_past
-            WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-            SELECT filed + COUNT(*) INTO filed FROM trade_evidence
-            WHERE cust_no = cust AND serial_no = serial AND op_code = op;
-            SELECT decided + COUNT(*) INTO decided FROM trade_resolution
-            WHERE cust_no = cust AND serial_no = serial AND op_code = op;
-            IF NOT only_counts THEN
-                DELETE FROM trade_lock
-                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-                DELETE FROM trade_lock_past
-                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-                DELETE FROM trade_evidence
-                WHERE cust_no = cust AND serial_no = serial AND op_code = op;
-                DELETE FROM trade_resolution
-                WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+        CALL tl_purge_trade(does = 1, cut, cust, serial, op, state,
+            its_locks, its_steps, its_filed, its_decided);
+        IF state IS NOT NULL THEN
+            SET removed = removed + 1, locks = locks + its_locks, steps = steps + its_steps,
+                filed = filed + its_filed, decided = decided + its_decided;
+            IF does = 2 THEN
+                SET named = CONCAT(named, IF(named = '', '', ','),
+                    JSON_ARRAY(CONVERT(cust USING utf8mb4), CONVERT(serial USING utf8mb4),
+                        CONVERT(op USING utf8mb4), CONVERT(state USING utf8mb4)));
             END IF;
-            SET removed = removed + 1;
+        END IF;
+    END LOOP;
+    CLOSE page;
+    COMMIT;
+    SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op, locks, steps, filed, decided),
+        named = CONCAT('[', named, ']');
+END;
+
+-- Removes finished trades with everything that belongs to them: both rows, their history, the
+-- evidence and what operators decided, in one transaction.  With `only_counts` it removes nothing,
+-- and says what it would have removed.
+CREATE OR REPLACE PROCEDURE tl_purge_trades(IN only_counts TINYINT,
+    IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+    CALL tl_purge_page(IF(only_counts, 0, 1), older_ms, most, after_cust, after_serial, after_op,
+        purged, named);
+END;
+
+-- Names the trades of a page that may go, so that their rows can be written to an archive first.
+-- Nothing is removed, and nothing stays locked.
+CREATE OR REPLACE PROCEDURE tl_purge_named(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin,
+    OUT named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+CALL tl_purge_page(2, older_ms, most, after_cust, after_serial, after_op, purged, named);
+
+-- Removes trades that were named and whose rows are in an archive since, in one transaction.  Each
+-- is judged anew, and goes only if it still is what was named: a row that changed, evidence or a
+-- decision that came meanwhile is not in the archive, so that trade stays.  A trade that is gone
+-- already, after a purge that was cut off, is stepped over.
+CREATE OR REPLACE PROCEDURE tl_purge_archived(IN older_ms BIGINT UNSIGNED,
+    IN named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE removed, seen INT UNSIGNED DEFAULT 0;
+    DECLARE locks, steps, filed, decided INT UNSIGNED DEFAULT 0;
+    DECLARE its_locks, its_steps, its_filed, its_decided INT UNSIGNED;
+    DECLARE finished TINYINT DEFAULT 0;
+    DECLARE state VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin;
+    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+    DECLARE cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE page CURSOR FOR
+        SELECT n.cust_no, n.serial_no, n.op_code, n.state
+        FROM JSON_TABLE(named, '$[*]' COLUMNS (
+            cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin PATH '$[0]',
+            serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin PATH '$[1]',
+            op_code VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin PATH '$[2]',
+            state VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin PATH '$[3]')) n;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET finished = 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    OPEN page;
+    walk: LOOP
+        FETCH page INTO cust, serial, op, state;
+        IF finished THEN
+            LEAVE walk;
+        END IF;
+        SET seen = seen + 1;
+        CALL tl_purge_trade(2, cut, cust, serial, op, state,
+            its_locks, its_steps, its_filed, its_decided);
+        IF state IS NOT NULL THEN
+            SET removed = removed + 1, locks = locks + its_locks, steps = steps + its_steps,
+                filed = filed + its_filed, decided = decided + its_decided;
         END IF;
     END LOOP;
     CLOSE page;

@@ -73,6 +73,11 @@
     .lane = S(""), .status = S(""), .channel = S(""), .log_no = S(""), .amount_over = N(-1),       \
     .since_us = N(0), .until_us = N(NEVER), .as_of_us = N(0), .older_ms = N(0), .idle_ms = N(0)
 
+/* As tl_purge_named names trades. */
+#define NAMED_TRADES                                                                               \
+    S("[[\"C7\",\"W7\",\"WITHDRAW\",\"1000 1000 1 1 2\"],[\"C8\",\"O8\",\"WITHDRAW\",\"1 0 0 0 "   \
+      "0\"]]")
+
 /* What a statement by key may read: the row, what is joined to it, and the unique checks and
  * triggers beside it. */
 #define FEW 12
@@ -489,6 +494,21 @@ const plan_case plan_cases[] = {
     {&sql_purge, "", 10, 400, PLAN_NONE,
      VALUES(purge, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .cust_no = S("C5"),
       .serial_no = S("W5"), .op_code = OP)},
+    {&sql_purge_named, "", 10, 400, PLAN_NONE,
+     VALUES(purge_named, .older_ms = N(86400000), .most = N(10), .cust_no = S("C5"),
+      .serial_no = S("W5"), .op_code = OP)},
+    {&sql_purge_named_result, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_purge_archived, "", 2, 100, PLAN_NONE,
+     VALUES(purge_archived, .older_ms = N(86400000), .named = NAMED_TRADES)},
+    {&sql_archive_server, "", 1, FEW, PLAN_NONE, VALUES(archive_server, .identity = S("host 1 /d/"))},
+    {&sql_archive_trade_lock, "", 4, 60, PLAN_KEYS,
+     VALUES(archive_trade_lock, .named = NAMED_TRADES)},
+    {&sql_archive_trade_lock_past, "", 1, 60, PLAN_KEYS,
+     VALUES(archive_trade_lock_past, .named = NAMED_TRADES)},
+    {&sql_archive_trade_evidence, "", 201, 700, PLAN_KEYS,
+     VALUES(archive_trade_evidence, .named = NAMED_TRADES)},
+    {&sql_archive_trade_resolution, "", 5, 60, PLAN_KEYS,
+     VALUES(archive_trade_resolution, .named = NAMED_TRADES)},
     {&sql_purge_resources, "", 10, 100, PLAN_NONE,
      VALUES(purge_resources, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .after = S("account/5"))},
     {&sql_purge_rw, "", 10, 100, PLAN_NONE,

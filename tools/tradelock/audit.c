@@ -13,7 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_STATEMENT = OPTION_OWN, OPTION_CLOSED, OPTION_REASON, OPTION_ACTOR, OPTION_EVERY };
+enum {
+    OPTION_STATEMENT = OPTION_OWN,
+    OPTION_CLOSED,
+    OPTION_REASON,
+    OPTION_ACTOR,
+    OPTION_EVERY,
+    OPTION_ARCHIVE
+};
 
 /* What people type of a finding's name; more of it is taken too. */
 #define SHORT 16
@@ -22,7 +29,8 @@ enum { OPTION_STATEMENT = OPTION_OWN, OPTION_CLOSED, OPTION_REASON, OPTION_ACTOR
 struct request {
     const char *path; /* of the statement */
     struct statement statement;
-    int closed; /* closed findings are listed too */
+    const char *archive; /* NULL: the database alone */
+    int closed;          /* closed findings are listed too */
     int64_t every_ms;
     /* Closing one; finding NULL: no. */
     const char *finding, *reason, *actor;
@@ -141,19 +149,41 @@ static int add_violation(void *context, const tl_violation *v)
     return 0;
 }
 
-static int print_counts(const tl_audit_counts *counts, const struct output *output,
-                        const struct common *common, int code)
+static json_t *json_archived(const struct output *output, const tl_archived *a)
+{
+    if (output->request->archive == NULL)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sets", (json_int_t)a->sets, "trades",
+                     (json_int_t)a->trades, "rows", (json_int_t)a->rows, "bytes",
+                     (json_int_t)a->bytes, "doubled", (json_int_t)a->doubled);
+}
+
+static void print_archived(const struct output *output, const tl_archived *a)
+{
+    if (output->request->archive == NULL)
+        return;
+    printf("%s: %" PRIu64 " sets, %" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64
+           " bytes, all as they were written\n",
+           output->request->archive, a->sets, a->trades, a->rows, a->bytes);
+    if (a->doubled > 0)
+        printf("%" PRIu64 " rows stand twice, in two sets or in a set and in the database\n",
+               a->doubled);
+}
+
+static int print_counts(const tl_audit_counts *counts, const tl_archived *archived,
+                        const struct output *output, const struct common *common, int code)
 {
     char when[TIME_TEXT];
 
     if (common->json)
         return print_json(
-            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:O}", "account",
+            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "account",
                       counts->account, "server", counts->server, "audited_at",
                       json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
                       (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
                       (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
-                      json_rules(output), "violations", output->violations),
+                      json_rules(output), "archived", json_archived(output, archived), "violations",
+                      output->violations),
             code);
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
            time_text(when, counts->at_us));
@@ -166,6 +196,7 @@ static int print_counts(const tl_audit_counts *counts, const struct output *outp
     if (counts->closed > 0)
         printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
     putchar('\n');
+    print_archived(output, archived);
     print_rules(output);
     return finish_output(code);
 }
@@ -177,19 +208,21 @@ static int work_audit(tl_client *client, const struct common *common, const stru
                                                "WHAT", "FINDING", "CLOSING", NULL),
                             .violations = json_array()};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
+    tl_archived archived = {.sets = 0};
     tl_status status;
     int code = EXIT_DONE;
 
     progress_begin(&output.progress, common->json, request->every_ms, "violations");
-    status = tl_audit_with(client, request->statement.payments, request->statement.count,
-                           add_violation, tell, &output, &counts);
+    status = tl_audit_archive(client, request->archive, request->statement.payments,
+                              request->statement.count, add_violation, tell, &output, &counts,
+                              &archived);
     progress_end(&output.progress);
     if (status == TL_OK)
         audit_note(client, &counts, output.violations, request->path);
     if (status != TL_OK)
         code = report(status);
     else
-        code = print_counts(&counts, &output, common,
+        code = print_counts(&counts, &archived, &output, common,
                             counts.violations > 0 ? EXIT_REFUSED : EXIT_DONE);
     table_free(output.table);
     json_decref(output.violations);
@@ -243,8 +276,9 @@ static int work_close(tl_client *client, const struct common *common, const stru
 {
     struct found found = {.wanted = request->finding};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
-    tl_status status = tl_audit(client, request->statement.payments, request->statement.count,
-                                take_wanted, &found, &counts);
+    tl_status status =
+        tl_audit_archive(client, request->archive, request->statement.payments,
+                         request->statement.count, take_wanted, NULL, &found, &counts, NULL);
     tl_closing closing = {.version = TL_CLOSING_VERSION,
                           .finding = found.finding,
                           .rule = found.rule,
@@ -258,7 +292,7 @@ static int work_close(tl_client *client, const struct common *common, const stru
         status = tl_error_report(found.count == 0 ? TL_NOT_FOUND : TL_INVALID,
                                  found.count == 0
                                      ? "the audit finds nothing of that name now (with the same "
-                                       "--statement, if there was one)"
+                                       "--statement and --archive, if there were)"
                                      : "several findings begin so: give more of the name");
     if (status == TL_OK)
         status = tl_audit_close(client, &closing);
@@ -296,6 +330,7 @@ static int read_options(const struct command *self, struct common *common, struc
 {
     static const struct option options[] = {
         {"statement", required_argument, NULL, OPTION_STATEMENT},
+        {"archive", required_argument, NULL, OPTION_ARCHIVE},
         {"closed", no_argument, NULL, OPTION_CLOSED},
         {"reason", required_argument, NULL, OPTION_REASON},
         {"actor", required_argument, NULL, OPTION_ACTOR},
@@ -307,6 +342,8 @@ static int read_options(const struct command *self, struct common *common, struc
     while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
         if (option == OPTION_STATEMENT)
             request->path = optarg;
+        else if (option == OPTION_ARCHIVE)
+            request->archive = optarg;
         else if (option == OPTION_CLOSED)
             request->closed = 1;
         else if (option == OPTION_REASON)
@@ -350,7 +387,8 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_audit = {
     .name = "audit",
     .summary = "prove from rows, history and statement that every promise was kept",
-    .arguments = "[close propose|confirm FINDING --reason TEXT] [--statement FILE.csv]",
+    .arguments = "[close propose|confirm FINDING --reason TEXT] [--statement FILE.csv] "
+                 "[--archive DIR]",
     .text = "Reads every row and its whole history, and names each trade that breaks a "
             "rule:\n"
             "a gap in its history, a fence that did not rise, two holds at once, a success\n"
@@ -363,10 +401,14 @@ const struct command command_audit = {
             "that "
             "is\n"
             "dealt with: it is counted, and no violation any more, until its facts change.\n"
+            "With --archive it also reads what `tradelock purge --archive` has written: that no\n"
+            "set is missing or was changed, the history of each trade in it, which rows stand\n"
+            "twice, and which key succeeded again after it was purged.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
     .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
                "                        and where there are op_code, channel_key, channel_ref\n"
+               "  --archive DIR         what purges have written there, with the database\n"
                "  --closed              list the closed findings too\n"
                "  --every TIME          how often a log is told (10s)\n"
                "  --reason TEXT         close: why, for the record\n"

@@ -17,7 +17,7 @@ foreach(page
     README.md CHANGELOG.md GLOSSARY.md LICENSE SECURITY.md
     config/METRICS.md config/grafana-dashboard.json config/prometheus-alerts.yml
     config/tradelock.cnf core/README.md core/lock/README.md sql/README.md
-    tests/README.md tools/PRODUCTION.md tools/README.md tools/RESTORE.md tools/RUNBOOK.md
+    tests/README.md tools/LARGE.md tools/PRODUCTION.md tools/README.md tools/RESTORE.md tools/RUNBOOK.md
     tools/bench/HISTORY.md tools/bench/README.md tools/bench/throughput.svg
     tools/desk/README.md tools/desk/now.png tools/simulator/README.md workflows/README.md)
   get_filename_component(folder ${page} DIRECTORY)

@@ -64,6 +64,15 @@ typedef struct tl_audit_counts {
 #define TL_AUDIT_COUNTS_VERSION 2u
 #define TL_AUDIT_COUNTS_INIT TL_INITIAL(tl_audit_counts, TL_AUDIT_COUNTS_VERSION)
 
+/* What a purge wrote to an archive, or an audit read there. */
+typedef struct tl_archived {
+    uint64_t sets, trades, rows; /* rows of all tables */
+    uint64_t bytes;              /* of the files, packed */
+    uint64_t stayed;  /* of a purge: trades that changed after they were written, and so stayed */
+    uint64_t doubled; /* of an audit: lock rows that stand in two sets, or in one and in the
+                       * database, with the same revision */
+} tl_archived;
+
 /*
  * Reads rows and history, page by page, and believes nothing else.  What it proves of each trade:
  *   - its history has no gap, and nothing in it was changed by hand
@@ -85,6 +94,21 @@ TL_EXPORT tl_status tl_audit(tl_client *client, const tl_payment *payments, size
 TL_EXPORT tl_status tl_audit_with(tl_client *client, const tl_payment *payments,
                                   size_t payment_count, tl_violation_fn each,
                                   tl_progress_fn progress, void *context, tl_audit_counts *counts);
+
+/*
+ * The same, and over an archive that purges have written (admin/server.h), together with the
+ * database: that no set is missing or changed, the history of each row in it, a statement's payments
+ * whether the trade is still in the database or not, and keys that were purged, asked for anew and
+ * succeeded again.  archive NULL: none.  *archived says what was read there; it may be NULL.
+ *
+ *     TL_INVALID        No such directory; it is another database's, or broken.  The message says
+ *                       which file.
+ *     TL_WRONG_SCHEMA   A newer version wrote it.
+ */
+TL_EXPORT tl_status tl_audit_archive(tl_client *client, const char *archive,
+                                     const tl_payment *payments, size_t payment_count,
+                                     tl_violation_fn each, tl_progress_fn progress, void *context,
+                                     tl_audit_counts *counts, tl_archived *archived);
 
 /* One half of closing what an audit found: rule, key, rev and finding as it said them. */
 typedef struct tl_closing {

@@ -75,9 +75,13 @@ typedef struct tl_purge_options {
     int only_counts; /* nothing is removed: *purged says what would be */
     tl_progress_fn progress;
     void *context; /* of progress */
+    /* A directory: trades go there before they are removed.  NULL: no archive is written. */
+    const char *archive;
+    unsigned archive_trades; /* about so many a set; 0: 50,000 */
+    tl_archived *archived;   /* NULL, or what was written */
 } tl_purge_options;
 
-#define TL_PURGE_OPTIONS_VERSION 1u
+#define TL_PURGE_OPTIONS_VERSION 2u
 #define TL_PURGE_OPTIONS_INIT TL_INITIAL(tl_purge_options, TL_PURGE_OPTIONS_VERSION)
 
 /*
@@ -96,7 +100,19 @@ typedef struct tl_purge_options {
 TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
 
 /* The same, and told page by page; or only counted, which goes by the same rule and removes nothing.
- * What is locked just now is in neither. */
+ * What is locked just now is in neither.
+ *
+ * With an archive every row of a trade is first written there: a set of packed CSV files with their
+ * SHA-256, complete and on the disk.  What changed since stays.  A purge that was cut off is run
+ * again: it removes what its last set names, then goes on.  Acts stay; mutexes, read-write locks and
+ * sessions go as without an archive, and are not in it.
+ *
+ *     TL_INVALID        No such directory, or one that is not safe, broken, or another database's.
+ *                       Nothing was removed.
+ *     TL_WRONG_SCHEMA   A newer version wrote it.  Nothing was removed.
+ *     TL_BUSY           Another purge writes there.  Nothing was removed.
+ *     TL_INTERNAL       The archive could not be written, as on a full disk.  What was removed is in
+ *                       it. */
 TL_EXPORT tl_status tl_purge_with(tl_client *client, const tl_purge_options *options,
                                   tl_purged *purged);
 

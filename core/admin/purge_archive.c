@@ -1,0 +1,264 @@
+/*
+ * Purges trades into an archive.  Pages of trades are named, their rows read and written to a set
+ * of the archive; the set is completed and on the disk; then the same trades are removed, page by
+ * page, each only if it is still what was named.
+ *
+ *   - cut off before the set has its name: nothing was removed, and the set is begun anew
+ *   - cut off after it: the next purge first goes on removing what the set names
+ *   - a trade that changed in between stays, and goes into a later set with a higher revision
+ *
+ * So every row is in the database or in a complete set; if in both, with the same key and revision.
+ */
+#include "admin/purge.h"
+
+#include "client/read.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* So many trades are about 10 MB packed, and a few minutes until the first of them goes. */
+#define SET_TRADES 50000
+
+/* --------------------------------------------------------------------- reading -- */
+
+struct page {
+    db_result named, rows[ARCHIVE_TABLES];
+    const char *text; /* what was named */
+    unsigned seen;
+    tl_purged has;
+};
+
+static void page_free(struct page *page)
+{
+    db_result_free(&page->named);
+    for (int table = 0; table < ARCHIVE_TABLES; table++)
+        db_result_free(&page->rows[table]);
+}
+
+/* The tables are read one after the other, and a trade may change in between.  What is not the
+ * number of rows that was named is read again; what else changed stays (tl_purge_archived). */
+static tl_status read_rows(struct purge *p, struct page *page, const tl_purged *wanted)
+{
+    const uint64_t counts[ARCHIVE_TABLES] = {wanted->lock_rows, wanted->steps, wanted->evidence,
+                                             wanted->decisions};
+    tl_status status = TL_OK;
+
+    for (int table = 0; status == TL_OK && table < ARCHIVE_TABLES; table++) {
+        db_result_free(&page->rows[table]);
+        if (counts[table] == 0)
+            continue;
+        status =
+            read_status(p->connection,
+                        archive_tables[table].read(p->connection, page->text, &page->rows[table]),
+                        "reading what goes to the archive");
+        if (status == TL_OK && page->rows[table].rows != counts[table])
+            status = error_set(TL_TRY_AGAIN, "trades changed while they were read for the archive");
+        if (status == TL_OK && page->rows[table].columns != archive_tables[table].count)
+            status = error_set(TL_INTERNAL, "the columns of %s are not those of its file",
+                               archive_tables[table].table);
+    }
+    return status;
+}
+
+/* Counts in *p only once the page is read. */
+static tl_status read_page(struct purge *p, struct place *after, struct page *page)
+{
+    const store_list_place *place = &after->trade;
+    struct purge counts = {.done = {.trades = 0}};
+    struct place next = *after;
+    tl_status status = read_status(
+        p->connection, store_purge_named(p->connection, p->page.older_ms, PURGE_PAGE, place),
+        "naming old trades");
+
+    if (status == TL_OK)
+        status = read_status(p->connection, store_purge_named_result(p->connection, &page->named),
+                             "reading what was named");
+    if (status == TL_OK &&
+        (page->named.rows != 1 ||
+         !purge_take_trades(&counts, db_get_text(&page->named, 0, 0), &next, &page->seen)))
+        status = error_set(TL_INTERNAL, "the purge did not say what it named");
+    if (status != TL_OK)
+        return status;
+    page->text = db_get_text(&page->named, 0, 1);
+    status = read_rows(p, page, &counts.done);
+    if (status == TL_OK) {
+        page->has = counts.done;
+        p->done.looked_at += page->seen;
+        *after = next;
+    }
+    return status;
+}
+
+/* -------------------------------------------------------------------- removing -- */
+
+struct removal {
+    struct purge *purge;
+    int64_t older_ms;
+    uint64_t removed;
+    struct text_buffer line;
+};
+
+static tl_status remove_page(struct removal *r)
+{
+    struct purge *p = r->purge;
+    struct purge counts = {.done = {.trades = 0}};
+    struct place nowhere = {.trade = {.us = 0}};
+    db_result result = DB_RESULT_INIT;
+    unsigned repeats = 0, seen = 0;
+    tl_status status;
+
+    do
+        status = read_status(
+            p->connection,
+            store_purge_archived(p->connection, r->older_ms, text_buffer_text(&r->line)),
+            "purging");
+    while (purge_may_repeat(status, &repeats));
+    if (status == TL_OK)
+        status = read_status(p->connection, store_purge_result(p->connection, &result),
+                             "reading what was purged");
+    if (status == TL_OK &&
+        (result.rows != 1 || sscanf(db_get_text(&result, 0, 0), "%*u %u", &seen) != 1))
+        status = error_set(TL_INTERNAL, "the purge did not say what it did");
+    /* A set that was removed before names nothing that is there. */
+    if (status == TL_OK && seen > 0 &&
+        !purge_take_trades(&counts, db_get_text(&result, 0, 0), &nowhere, &seen))
+        status = error_set(TL_INTERNAL, "the purge did not say what it did");
+    db_result_free(&result);
+    if (status != TL_OK)
+        return status;
+    r->removed += counts.done.trades;
+    p->done.trades += counts.done.trades;
+    p->done.lock_rows += counts.done.lock_rows;
+    p->done.steps += counts.done.steps;
+    p->done.evidence += counts.done.evidence;
+    p->done.decisions += counts.done.decisions;
+    purge_tell(p, "lock rows", "trade_lock", p->done.looked_at, p->done.trades);
+    return TL_OK;
+}
+
+/* Takes a piece of trades.gz; each line is a page. */
+static tl_status take_lines(void *context, const char *data, size_t size)
+{
+    struct removal *r = context;
+    tl_status status = TL_OK;
+
+    while (status == TL_OK && size > 0) {
+        const char *end = memchr(data, '\n', size);
+        const size_t part = end != NULL ? (size_t)(end - data) : size;
+
+        text_buffer_append(&r->line, data, part);
+        if (r->line.failed)
+            return error_set(TL_NO_MEMORY, "out of memory for a page of an archive");
+        if (end == NULL)
+            return TL_OK;
+        status = remove_page(r);
+        text_buffer_clear(&r->line);
+        data += part + 1;
+        size -= part + 1;
+    }
+    return status;
+}
+
+/* Removes what the set names, after reading every file of it anew. */
+static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
+{
+    const int64_t least = p->client->config.retention_ms;
+    struct removal r = {.purge = p};
+    archive_manifest manifest;
+    tl_status status = archive_read_manifest(&p->archive, set, &manifest);
+
+    if (status == TL_OK)
+        status = archive_verify(&p->archive, &manifest);
+    if (status != TL_OK)
+        return status;
+    r.older_ms = manifest.older_ms > least ? manifest.older_ms : least;
+    text_buffer_init(&r.line);
+    status = archive_read(&p->archive, set, ARCHIVE_TRADES, take_lines, &r);
+    text_buffer_free(&r.line);
+    if (status == TL_OK)
+        status = archive_mark_removed(&p->archive, set, r.removed);
+    if (removed != NULL)
+        *removed = r.removed;
+    return status;
+}
+
+/* --------------------------------------------------------------------- writing -- */
+
+static tl_status add_page(struct purge *p, archive_writer **writer, const struct page *page)
+{
+    tl_status status = TL_OK;
+
+    if (page->has.trades == 0)
+        return TL_OK;
+    if (*writer == NULL)
+        status = archive_begin(&p->archive, writer);
+    return status == TL_OK ? archive_add(*writer, page->text, page->has.trades, page->rows)
+                           : status;
+}
+
+static tl_status finish_set(struct purge *p, archive_writer *writer)
+{
+    archive_manifest manifest = p->server;
+    uint64_t removed = 0;
+    tl_status status;
+
+    manifest.older_ms = p->page.older_ms;
+    status = archive_finish(writer, &manifest);
+    if (status != TL_OK)
+        return status;
+    status = remove_set(p, manifest.set, &removed);
+    p->archived.sets++;
+    p->archived.trades += manifest.trades;
+    for (int file = 0; file < ARCHIVE_FILES; file++) {
+        p->archived.rows += file < ARCHIVE_TABLES ? manifest.files[file].rows : 0;
+        p->archived.bytes += manifest.files[file].bytes;
+    }
+    if (status == TL_OK)
+        p->archived.stayed += manifest.trades - removed;
+    return status;
+}
+
+/* Fills a set and removes its trades.  *seen tells how large the last page was. */
+static tl_status purge_set(struct purge *p, struct place *after, unsigned *seen)
+{
+    const uint64_t most = p->options->archive_trades > 0 ? p->options->archive_trades : SET_TRADES;
+    struct page page = {.named = DB_RESULT_INIT};
+    archive_writer *writer = NULL;
+    uint64_t trades = 0;
+    tl_status status = TL_OK;
+
+    while (status == TL_OK && *seen == PURGE_PAGE && trades < most) {
+        unsigned repeats = 0;
+
+        do
+            status = read_page(p, after, &page);
+        while (purge_may_repeat(status, &repeats));
+        if (status == TL_OK)
+            status = add_page(p, &writer, &page);
+        if (status != TL_OK)
+            break;
+        *seen = page.seen;
+        trades += page.has.trades;
+        purge_tell(p, "lock rows", "trade_lock", p->done.looked_at, p->done.trades);
+    }
+    if (status == TL_OK && writer != NULL)
+        status = finish_set(p, writer);
+    archive_end(writer);
+    page_free(&page);
+    return status;
+}
+
+tl_status purge_to_archive(struct purge *p)
+{
+    struct place after = {.trade = {.us = 0}};
+    unsigned seen = PURGE_PAGE;
+    tl_status status = TL_OK;
+
+    if (p->archive.last > 0 && !archive_is_removed(&p->archive, p->archive.last))
+        status = remove_set(p, p->archive.last, NULL);
+    while (status == TL_OK && seen == PURGE_PAGE)
+        status = purge_set(p, &after, &seen);
+    return status;
+}
