@@ -380,14 +380,18 @@ static void run_killed_at(unsigned number, int *was_killed)
     output_free(o);
 }
 
-/* Killed at every statement, commit and step of the files, and then run again. */
+/* Killed at its statements, commits and steps of files, and then run again: at each of them in the
+ * long test, else at every third, from one of three places by chance. */
 static void test_killed_anywhere(void **state)
 {
-    int was_killed = 1;
+    const unsigned each = getenv("TL_TEST_LONG") != NULL ? 1 : 3;
+    unsigned number = 1 + (unsigned)getpid() % each;
     unsigned kills = 0, half_removed = 0, parts = 0;
+    int was_killed = 1;
 
     (void)state;
-    for (unsigned number = 1; was_killed; number++) {
+    print_message("from %u, each %u\n", number, each);
+    for (; was_killed; number += each) {
         output *o;
 
         clean();
@@ -408,7 +412,7 @@ static void test_killed_anywhere(void **state)
     }
     print_message("%u kills, %u with a part removed, %u with a set begun\n", kills, half_removed,
                   parts);
-    assert_true(kills > 30 && half_removed > 5 && parts > 5);
+    assert_true(kills > 20 && half_removed > 3 && parts > 0);
 }
 
 /* Stops the purge once the set is complete and before it removes; something comes in between. */

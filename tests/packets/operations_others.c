@@ -774,6 +774,46 @@ static tl_status call_purge(scene *s)
     return status == TL_OK ? tl_purge_with(s->far, &options, &purged) : status;
 }
 
+/* Old trades go into an archive, and both are audited.  What an earlier try left unfinished is gone
+ * on with. */
+static tl_status call_purge_archive(scene *s)
+{
+    static char path[] = "/tmp/tl-archive-XXXXXX";
+    static int has_path;
+    tl_purge_options options = TL_PURGE_OPTIONS_INIT;
+    tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
+    tl_archived written, read_again;
+    tl_purged purged;
+    char command[64];
+    tl_status status;
+
+    if (!has_path && mkdtemp(path) == NULL)
+        server_panic("no directory for an archive");
+    has_path = 1;
+    database_run(s->sql,
+                 "REPLACE INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, created_at, updated_at, first_rev) VALUES ('old', "
+                 "'old', 'WITHDRAW', 'S', 'Y', 'filed', UUID(), RANDOM_BYTES(16), 1, 1, "
+                 "'2001-01-01', '2001-01-01', NULL); DELETE FROM trade_lock_past WHERE cust_no = "
+                 "'old'; INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, "
+                 "step, status, thread_no, token, fence, epoch, attempts, claims, sends, conflict, "
+                 "proof, account) VALUES ('old', 'old', 'WITHDRAW', 0, '2001-01-01', 'filed', 'Y', "
+                 "UUID(), RANDOM_BYTES(16), 0, 1, 0, 0, 0, 0, '-', '')");
+    options.older_ms = INT64_C(31536000000);
+    options.archive = path;
+    options.archived = &written;
+    status = tl_purge_with(s->far, &options, &purged);
+    if (status == TL_OK)
+        status = tl_audit_archive(s->far, path, NULL, 0, each_violation, NULL, NULL, &counts,
+                                  &read_again);
+    if (status == TL_OK) {
+        EXPECT(read_again.trades > 0);
+        snprintf(command, sizeof command, "rm -rf %s/0*", path);
+        EXPECT(system(command) == 0);
+    }
+    return status;
+}
+
 static tl_status call_migrate(scene *s)
 {
     tl_migrated migrated;
@@ -896,6 +936,7 @@ static const operation operations[] = {
     {"unlock of a reader by an operator", OPERATION_SPEAKS, prepare_nothing, call_holder_unlock,
      TL_OK, "-", "-", 0, 0, NULL},
     {"purge", 0, prepare_nothing, call_purge, TL_OK, "-", "-", 0, 0, NULL},
+    {"purge into an archive", 0, prepare_nothing, call_purge_archive, TL_OK, "-", "-", 0, 0, NULL},
     {"migrate", 0, prepare_nothing, call_migrate, TL_OK, "-", "-", 0, 0, NULL},
     {"grant roles", 0, prepare_nothing, call_grant_roles, TL_OK, "-", "-", 0, 0, NULL},
     {"stats", 0, prepare_nothing, call_stats, TL_OK, "-", "-", 0, 0, NULL},

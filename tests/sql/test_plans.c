@@ -63,6 +63,30 @@ static void fill(const database *where)
     mysql_close(connection);
 }
 
+/* How many partitions the tables get whose unique keys all have the customer; 0: none. */
+static int partitions(void)
+{
+    const char *text = getenv("TL_PARTITIONS");
+
+    return text != NULL ? atoi(text) : 0;
+}
+
+static void divide(const database *where)
+{
+    static const char *const tables[] = {"trade_lock", "trade_lock_past", "trade_resolution"};
+    MYSQL *connection = database_connect(where);
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        database_run(connection, "ALTER TABLE %s PARTITION BY KEY (cust_no) PARTITIONS %d",
+                     tables[i], partitions());
+    database_run(connection, "ANALYZE TABLE trade_lock, trade_lock_past, trade_resolution");
+    /* Its primary key has no customer. */
+    if (mysql_query(connection, "ALTER TABLE trade_evidence PARTITION BY KEY (cust_no)") == 0 ||
+        mysql_errno(connection) != 1503)
+        server_panic("evidence was divided: %s", mysql_error(connection));
+    mysql_close(connection);
+}
+
 static db_answer run_plain(struct bench *bench, const char *sql, db_result *result)
 {
     return db_run_text(bench->connection, "test", sql, strlen(sql), result);
@@ -105,6 +129,8 @@ static int set_up(void **state)
     bench.own = server_start((const char *const[]){"--innodb-stats-auto-recalc=OFF", NULL});
     bench.where = database_new(bench.own, NULL);
     fill(bench.where);
+    if (partitions() > 0)
+        divide(bench.where);
     bench.other = database_connect(bench.where);
     bench.connection = open_connection(bench.where);
     if (run_plain(&bench, "FLUSH STATUS", NULL) != DB_DONE)
@@ -337,13 +363,51 @@ static unsigned judge_reads(struct bench *bench, const plan_case *c)
     return bad;
 }
 
+/* What reads more in tables that are divided by customer: lists of all customers and counts, since
+ * each partition has an index of its own.  No step of a trade, no claim, nothing of a janitor's but
+ * one entry more where it looks for the end of a stretch. */
+static int reads_more(const char *name)
+{
+    static const char *const names[] = {
+        "operation_next", "low_water_stretch", "list_serial",   "list_batch", "list_ref",
+        "list_parked",    "list_recent",       "list_due",      "list_held",  "list_idle",
+        "acts",           "channel_waits",     "metrics_trades"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* In divided tables exactly the statements above read more than they may; they still return what
+ * they should. */
+static unsigned judge_divided(struct bench *bench, size_t first, size_t last)
+{
+    const char *const name = plan_cases[first].statement->name;
+    unsigned bad = 0;
+
+    for (size_t i = first; i <= last; i++)
+        bad += judge_reads(bench, &plan_cases[i]);
+    if ((bad > 0) == reads_more(name))
+        return 0;
+    print_error("%s: %s than in one table\n", name, bad > 0 ? "more is read" : "no more is read");
+    return 1;
+}
+
 static void test_reads(void **state)
 {
     struct bench *bench = *state;
     unsigned bad = 0;
 
-    for (size_t i = 0; i < plan_cases_count; i++)
-        bad += judge_reads(bench, &plan_cases[i]);
+    for (size_t i = 0; i < plan_cases_count; i++) {
+        const size_t first = i;
+
+        while (partitions() > 0 && i + 1 < plan_cases_count &&
+               plan_cases[i + 1].statement == plan_cases[first].statement)
+            i++;
+        bad +=
+            partitions() > 0 ? judge_divided(bench, first, i) : judge_reads(bench, &plan_cases[i]);
+    }
     assert_int_equal(bad, 0);
 }
 
