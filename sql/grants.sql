@@ -48,6 +48,9 @@ GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO tradelock_applicatio
 GRANT SELECT ON trade_channel_limit TO tradelock_application;
 GRANT SELECT ON trade_channel_permit TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_channel_share TO tradelock_application;
+GRANT SELECT ON trade_channel_breaker TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_channel_told TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_channel_probe TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
@@ -99,6 +102,8 @@ GRANT EXECUTE ON PROCEDURE tl_channel_decide TO tradelock_operator;
 GRANT SELECT ON trade_channel_limit TO tradelock_operator;
 GRANT SELECT ON trade_channel_permit TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_limit TO tradelock_operator;
+GRANT SELECT ON trade_channel_breaker TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_channel_breaker TO tradelock_operator;
 -- What operators did: procedures write it under their own names.
 GRANT SELECT ON tl_act TO tradelock_operator;
 GRANT SELECT ON tl_act_row TO tradelock_operator;
@@ -162,6 +167,7 @@ GRANT SELECT ON audit_closing TO tradelock_reader;
 GRANT SELECT ON trade_channel TO tradelock_reader;
 GRANT SELECT ON trade_channel_limit TO tradelock_reader;
 GRANT SELECT ON trade_channel_permit TO tradelock_reader;
+GRANT SELECT ON trade_channel_breaker TO tradelock_reader;
 GRANT SELECT ON tl_act TO tradelock_reader;
 GRANT SELECT ON tl_act_row TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;

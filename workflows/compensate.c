@@ -185,38 +185,62 @@ static const char *cancel_name(tl_cancel answer)
     }
 }
 
-static void do_query(compensation *c)
+/* TL_OK: the channel may be called now; a breaker that is open lets one probe through.  A probe uses
+ * up no attempt, so that an outage parks nothing by it. */
+static tl_status may_call(compensation *c)
 {
-    int64_t timeout_ms = call_timeout_ms(c);
+    const tl_status status = tl_lock_may_call(c->lock);
 
+    if (status == TL_OK && tl_lock_probes(c->lock))
+        c->facts.attempts_max = UINT32_MAX;
+    return status;
+}
+
+static tl_status do_query(compensation *c)
+{
+    const tl_status status = may_call(c);
+    int64_t timeout_ms;
+
+    if (status != TL_OK)
+        return status;
+    timeout_ms = call_timeout_ms(c);
     c->facts.queried = 1;
     c->facts.declined = c->facts.sent;
     c->facts.query = TL_QUERY_UNREACHABLE;
     if (timeout_ms <= 0)
-        return;
+        return TL_OK;
     c->calls->queries++;
     c->facts.query = attempt_query(&c->attempt, timeout_ms);
     c->asked = query_name(c->facts.query);
+    tl_lock_heard(c->lock, c->facts.query != TL_QUERY_UNREACHABLE);
+    return TL_OK;
 }
 
-static void do_cancel(compensation *c)
+static tl_status do_cancel(compensation *c)
 {
-    int64_t timeout_ms = call_timeout_ms(c);
+    const tl_status status = may_call(c);
+    int64_t timeout_ms;
 
+    if (status != TL_OK)
+        return status;
+    timeout_ms = call_timeout_ms(c);
     c->facts.cancelled = 1;
     c->facts.cancel = TL_CANCEL_UNKNOWN;
     if (timeout_ms <= 0)
-        return;
+        return TL_OK;
     c->calls->cancels++;
     c->facts.cancel = attempt_cancel(&c->attempt, timeout_ms);
     c->asked = cancel_name(c->facts.cancel);
+    tl_lock_heard(c->lock, c->facts.cancel != TL_CANCEL_UNKNOWN);
+    return TL_OK;
 }
 
 /* TL_OK: it was sent, or certainly not sent; decide again.  Else nothing was armed or sent. */
 static tl_status do_send(compensation *c)
 {
     const tl_policy *policy = &c->of->given.policy;
-    const tl_status status = tl_lock_arm(c->lock, policy->max_hold_ms);
+    const tl_status may = may_call(c);
+    const tl_status status = may == TL_OK ? tl_lock_arm(c->lock, policy->max_hold_ms) : may;
     int64_t until_ms;
 
     if (status != TL_OK)
@@ -260,7 +284,7 @@ static void put_back(compensation *c, const resolver_action *action)
         &c->ending, action->outcome,
         schedule_next_ms(policy, c->facts.attempts, asked_ms > least_ms ? asked_ms : least_ms));
     c->ending.findings = action->findings;
-    if (is_cut)
+    if (is_cut || tl_lock_probes(c->lock))
         c->ending.findings.not_counted = 1;
 }
 
@@ -349,15 +373,13 @@ static tl_status resolve(compensation *c)
 
         switch (action.step) {
         case RESOLVE_QUERY:
-            do_query(c);
+            status = do_query(c);
             break;
         case RESOLVE_CANCEL:
-            do_cancel(c);
+            status = do_cancel(c);
             break;
         case RESOLVE_SEND:
             status = do_send(c);
-            if (status != TL_OK)
-                return put_back_unarmed(c, status);
             break;
         case RESOLVE_SUCCEED:
         case RESOLVE_FAIL:
@@ -366,6 +388,8 @@ static tl_status resolve(compensation *c)
         default:
             return action.refused ? refuse_decision(c, &action) : finish(c, &action);
         }
+        if (status != TL_OK)
+            return put_back_unarmed(c, status);
     }
 }
 

@@ -174,3 +174,14 @@ int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned thread
 {
     return idle_threads(queue, threads) > 0 && threads_for(queue, kind_of(queue, of), threads) == 0;
 }
+
+int job_queue_has(const job_queue *queue, const workflow *of)
+{
+    for (unsigned i = 0; i < queue->count; i++)
+        if (queue->jobs[i].of == of)
+            return 1;
+    for (unsigned i = 0; i < queue->kind_count; i++)
+        if (queue->kinds[i].of == of)
+            return queue->kinds[i].running > 0;
+    return 0;
+}

@@ -71,5 +71,7 @@ int job_queue_is_quick(job_queue *queue, const workflow *of, unsigned threads);
 unsigned job_queue_room(job_queue *queue, const workflow *of, unsigned threads);
 /* Whether threads are idle, but for other operations only. */
 int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned threads);
+/* Whether a job of this operation waits or runs. */
+int job_queue_has(const job_queue *queue, const workflow *of);
 
 #endif

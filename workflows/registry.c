@@ -115,6 +115,13 @@ tl_status workflow_check_paused(const workflow *of)
     return tl_channel_check(of->client, of->channel, of->op_code);
 }
 
+size_t workflow_may_claim(const workflow *of, size_t most)
+{
+    if (workflow_check_paused(of) == TL_OK)
+        return most;
+    return most > 0 && tl_channel_may_probe(of->client, of->channel, of->op_code) ? 1 : 0;
+}
+
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
 {
     tl_policy policy = *given;

@@ -239,6 +239,16 @@ static unsigned room_for(tl_worker *worker, const workflow *of)
     return room;
 }
 
+static int is_in_flight(tl_worker *worker, const workflow *of)
+{
+    int found;
+
+    pthread_mutex_lock(&worker->mutex);
+    found = job_queue_has(&worker->queue, of);
+    pthread_mutex_unlock(&worker->mutex);
+    return found;
+}
+
 /* Claims work of one operation, TL_CLAIM_MAX trades at most, and adds to
  * *claimed.  What is due for a channel that is paused waits. */
 static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects, size_t most,
@@ -246,10 +256,11 @@ static tl_status claim_operation(tl_worker *worker, const workflow *of, int susp
 {
     tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
     tl_lock *locks[TL_CLAIM_MAX];
-    size_t count = most;
+    size_t count = workflow_may_claim(of, most);
     tl_status status;
 
-    if (workflow_check_paused(of) != TL_OK)
+    /* Of a channel with an open breaker one at a time. */
+    if (count == 0 || (workflow_check_paused(of) != TL_OK && is_in_flight(worker, of)))
         return TL_OK;
     options.op_code = of->op_code;
     /* What is sent goes to the channel that is registered now, whichever the trade began with. */
@@ -512,7 +523,7 @@ static tl_status look_for_suspects(tl_worker *worker, int *due)
     *due = 0;
     for (unsigned i = 0;
          status == TL_OK && !*due && (of = workflows_at(worker->workflows, i)) != NULL; i++)
-        if (workflow_check_paused(of) == TL_OK)
+        if (workflow_may_claim(of, 1) > 0)
             status = tl_suspects_due(worker->client, of->op_code, due);
     return status;
 }

@@ -1,5 +1,6 @@
-/* Operators pause a channel, have it go on, and limit it: one row, which a procedure writes that checks it
- * (sql/object/channel.sql).  Touches trade_channel and trade_channel_limit. */
+/* Operators pause a channel, have it go on, limit it, and give it a breaker: one row, which a
+ * procedure writes that checks it (sql/object/channel.sql).  Touches trade_channel,
+ * trade_channel_limit and trade_channel_breaker. */
 #include "admin/statements.h"
 #include "client/read.h"
 
@@ -60,9 +61,30 @@ static int is_limited_so(const struct deciding *d, const db_result *rows, size_t
                d->half.per_second;
 }
 
+static int64_t number_of(const db_result *rows, size_t row, unsigned column)
+{
+    return row != SIZE_MAX ? db_get_int(rows, row, column) : 0;
+}
+
+/* Whether the breaker is as it is to be. */
+static int is_broken_so(const struct deciding *d, const db_result *rows, size_t row)
+{
+    const store_channel_decision *half = &d->half;
+
+    return number_of(rows, row, CHANNEL_ROW_UNKNOWNS) == half->unknowns &&
+           (half->unknowns == 0 || (number_of(rows, row, CHANNEL_ROW_SHARE) == half->share &&
+                                    number_of(rows, row, CHANNEL_ROW_WINDOW_S) == half->window_s &&
+                                    number_of(rows, row, CHANNEL_ROW_PROBE_S) == half->probe_s));
+}
+
 /* The row says what was to be said, in the own name. */
 static int is_own(const struct deciding *d, const db_result *rows, size_t row)
 {
+    if (d->half.breaks)
+        return row != SIZE_MAX && is_broken_so(d, rows, row) &&
+               db_get_int(rows, row, CHANNEL_ROW_BREAKER_OWN) != 0 &&
+               strcmp(db_get_text(rows, row, CHANNEL_ROW_BREAKER_REASON), d->half.reason) == 0 &&
+               strcmp(db_get_text(rows, row, CHANNEL_ROW_BREAKER_ACTOR), d->half.actor) == 0;
     if (d->half.limits)
         return row != SIZE_MAX && is_limited_so(d, rows, row) &&
                db_get_int(rows, row, CHANNEL_ROW_LIMIT_OWN) != 0 &&
@@ -101,6 +123,11 @@ static tl_status judge(const struct deciding *d, const db_result *rows)
                          "no workflow has registered %s: `tradelock channel ls` names "
                          "the operations that are known",
                          name);
+    if (d->half.breaks)
+        return is_broken_so(d, rows, row)
+                   ? error_set(TL_ALREADY_DONE, "%s has such a breaker already, or none at all",
+                               name)
+                   : TL_OK;
     if (d->half.limits)
         return is_limited_so(d, rows, row)
                    ? error_set(TL_ALREADY_DONE, "%s is limited so already, or not at all", name)
@@ -247,6 +274,50 @@ tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
     return decide(client, &about, &d, "limit");
 }
 
+static tl_status check_breaker(const tl_breaker *b)
+{
+    if (b->unknowns < 0 || b->unknowns > TL_BREAKER_UNKNOWNS_MAX)
+        return error_set(TL_INVALID, "a breaker opens after 1 to %d unknown outcomes; 0 is none",
+                         TL_BREAKER_UNKNOWNS_MAX);
+    if (b->share < 0 || b->share > 100)
+        return error_set(TL_INVALID, "a share is 1 to 100 per cent; 0 is none");
+    if (b->window_s < 0 || b->window_s > TL_BREAKER_SECONDS_MAX || b->probe_s < 0 ||
+        b->probe_s > TL_BREAKER_SECONDS_MAX)
+        return error_set(TL_INVALID, "a window, and what is between two probes, is 1 to %d s",
+                         TL_BREAKER_SECONDS_MAX);
+    if ((b->share > 0) != (b->window_s > 0))
+        return error_set(TL_INVALID, "a share and its window go together");
+    if (b->unknowns == 0 && (b->share > 0 || b->probe_s > 0))
+        return error_set(TL_INVALID, "no breaker has neither share nor probes");
+    return TL_OK;
+}
+
+tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker)
+{
+    struct deciding d = {.half = {.breaks = 1}};
+    tl_pause about = TL_PAUSE_INIT;
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status != TL_OK)
+        return status;
+    if (breaker == NULL || breaker->version != TL_BREAKER_VERSION)
+        return error_set(TL_INVALID, "breaker is NULL or has no known version");
+    status = check_breaker(breaker);
+    if (status != TL_OK)
+        return status;
+    about.channel = breaker->channel;
+    about.op_code = breaker->op_code;
+    about.actor = breaker->actor;
+    about.reason = breaker->reason;
+    d.half.unknowns = breaker->unknowns;
+    d.half.share = breaker->share;
+    d.half.window_s = breaker->window_s;
+    d.half.probe_s = breaker->probe_s > 0 ? breaker->probe_s : TL_BREAKER_PROBE_S;
+    return decide(client, &about, &d, "breaker");
+}
+
 /* ------------------------------------------------------------------------- the list -- */
 
 static void take_row(tl_pause_row *one, const db_result *r, size_t row)
@@ -270,6 +341,16 @@ static void take_row(tl_pause_row *one, const db_result *r, size_t row)
     one->limit_reason = db_get_text(r, row, CHANNEL_ROW_LIMIT_REASON);
     one->limit_actor = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACTOR);
     one->limit_account = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACCOUNT);
+    one->unknowns = db_get_int(r, row, CHANNEL_ROW_UNKNOWNS);
+    one->share = db_get_int(r, row, CHANNEL_ROW_SHARE);
+    one->window_s = db_get_int(r, row, CHANNEL_ROW_WINDOW_S);
+    one->probe_s = one->unknowns > 0 ? db_get_int(r, row, CHANNEL_ROW_PROBE_S) : 0;
+    one->opened_us = db_get_int(r, row, CHANNEL_ROW_OPENED_US);
+    one->opened = db_get_int(r, row, CHANNEL_ROW_OPENED);
+    one->breaker_us = db_get_int(r, row, CHANNEL_ROW_BREAKER_US);
+    one->breaker_reason = db_get_text(r, row, CHANNEL_ROW_BREAKER_REASON);
+    one->breaker_actor = db_get_text(r, row, CHANNEL_ROW_BREAKER_ACTOR);
+    one->breaker_account = db_get_text(r, row, CHANNEL_ROW_BREAKER_ACCOUNT);
 }
 
 /* What is not limited has no row of use.  Limits are few. */

@@ -435,6 +435,12 @@ static db_value number_or_null(int64_t number)
 
 db_answer store_channel_decide(db *connection, const store_channel_decision *d)
 {
+    if (d->breaks)
+        return SQL_RUN(connection, NULL, channel_breaker, .channel = db_text(d->channel),
+                       .op_code = db_text(d->op_code), .unknowns = number_or_null(d->unknowns),
+                       .share = number_or_null(d->share), .window_s = number_or_null(d->window_s),
+                       .probe_s = db_int(d->probe_s), .log_no = db_text(d->log_no),
+                       .actor = db_text(d->actor), .reason = db_text(d->reason));
     if (d->limits)
         return SQL_RUN(connection, NULL, channel_limit, .channel = db_text(d->channel),
                        .op_code = db_text(d->op_code), .sends = number_or_null(d->sends),

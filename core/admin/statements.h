@@ -125,7 +125,19 @@ enum store_channel_column {
     CHANNEL_ROW_LIMIT_REASON,
     CHANNEL_ROW_LIMIT_ACTOR,
     CHANNEL_ROW_LIMIT_ACCOUNT,
-    CHANNEL_ROW_LIMIT_OWN
+    CHANNEL_ROW_LIMIT_OWN,
+    /* The breaker, likewise. */
+    CHANNEL_ROW_UNKNOWNS,
+    CHANNEL_ROW_SHARE,
+    CHANNEL_ROW_WINDOW_S,
+    CHANNEL_ROW_PROBE_S,
+    CHANNEL_ROW_OPENED_US,
+    CHANNEL_ROW_OPENED,
+    CHANNEL_ROW_BREAKER_US,
+    CHANNEL_ROW_BREAKER_REASON,
+    CHANNEL_ROW_BREAKER_ACTOR,
+    CHANNEL_ROW_BREAKER_ACCOUNT,
+    CHANNEL_ROW_BREAKER_OWN
 };
 /* channel NULL: of all. */
 db_answer store_channel_list(db *connection, const char *channel, db_result *result);
@@ -153,6 +165,9 @@ typedef struct store_channel_decision {
     /* Instead of a pause: a limit, each number 0 for none. */
     int limits;
     int64_t sends, per_second;
+    /* Or a breaker; unknowns 0: none any more; share and window_s 0: no share. */
+    int breaks;
+    int64_t unknowns, share, window_s, probe_s;
 } store_channel_decision;
 db_answer store_channel_decide(db *connection, const store_channel_decision *decision);
 

@@ -146,6 +146,7 @@ static void run_round(void *context)
     int64_t budget_ms = client->config.beat_ms / 2;
 
     restored_look_again(client);
+    breakers_keep(client);
     (void)pauses_look_again(client); /* what was read last holds */
     limits_keep(client);
     if (clock_watch_look(client) != TL_OK)
@@ -217,6 +218,8 @@ static tl_status look_before_session(void *context, db *connection)
     status = pauses_look(context, connection);
     if (status == TL_OK)
         status = limits_look(context, connection);
+    if (status == TL_OK)
+        status = breakers_look(context, connection);
     return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
@@ -390,8 +393,10 @@ static void close_parts(tl_client *client)
         leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
-    if (client->generation == process_generation())
+    if (client->generation == process_generation()) {
         limits_leave(client);
+        breakers_keep(client);
+    }
     session_stop(client->session, &client->untracked);
     client->session = NULL;
     assert(!atomic_load(&client->closed));
@@ -406,6 +411,7 @@ static void close_parts(tl_client *client)
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
+    breakers_end(&client->breakers);
     limits_end(&client->limits);
     pauses_end(&client->pauses);
     restored_end(&client->servers);
@@ -431,6 +437,7 @@ static tl_status open_once(tl_client **out, const tl_client_options *options, in
     clock_watch_init(&client->clock);
     pauses_init(&client->pauses);
     limits_init(&client->limits);
+    breakers_init(&client->breakers);
     restored_init(&client->servers);
     status = open_parts(client, options);
     if (status != TL_OK) {

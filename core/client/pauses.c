@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "client/breakers.h"
 #include "client/client.h"
 #include "client/limits.h"
 #include "store/channel.h"
@@ -154,6 +155,8 @@ tl_status pauses_look_again(struct tl_client *client)
     status = status == TL_OK ? pauses_look(client, connection) : failed(client, status);
     if (status == TL_OK)
         status = limits_look(client, connection);
+    if (status == TL_OK)
+        status = breakers_look(client, connection);
     pool_put(client->connections, connection);
     return status;
 }
@@ -244,5 +247,14 @@ tl_status tl_channel_check(tl_client *client, const char *channel, const char *o
     status = client_check(client);
     if (status == TL_OK && op_code == NULL)
         status = error_set(TL_INVALID, "op_code is NULL");
-    return status == TL_OK ? pauses_check(client, channel, op_code) : status;
+    if (status == TL_OK)
+        status = pauses_check(client, channel, op_code);
+    return status == TL_OK ? breakers_check(client, channel, op_code, NULL) : status;
+}
+
+int tl_channel_may_probe(tl_client *client, const char *channel, const char *op_code)
+{
+    return client_check(client) == TL_OK && channel != NULL && op_code != NULL &&
+           pauses_check(client, channel, op_code) == TL_OK &&
+           breakers_may_probe(client, channel, op_code, 0);
 }

@@ -32,3 +32,30 @@ db_answer store_channel_share(db *connection, const store_share *share, db_resul
         return db_run(connection, &sql_channel_share_result, NULL, 0, result);
     return answer == DB_ERROR ? db_undo(connection) : answer;
 }
+
+db_answer store_channel_breakers(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_channel_breakers, NULL, 0, result);
+}
+
+static db_answer tell_or_probe(db *connection, const store_breaker *what)
+{
+    if (what->tells)
+        return SQL_RUN(connection, NULL, channel_told, .channel = db_text(what->channel),
+                       .op_code = db_text(what->op_code), .era = db_uint(what->era),
+                       .probe = db_uint(what->probe), .answered = db_int(what->answered),
+                       .tail = db_uint(what->tail), .unknowns = db_uint(what->unknowns),
+                       .sends = db_uint(what->sends));
+    return SQL_RUN(connection, NULL, channel_probe, .channel = db_text(what->channel),
+                   .op_code = db_text(what->op_code), .probe = db_uint(what->probe),
+                   .hold_ms = db_int(what->hold_ms));
+}
+
+db_answer store_channel_breaker(db *connection, const store_breaker *what, db_result *result)
+{
+    const db_answer answer = tell_or_probe(connection, what);
+
+    if (answer == DB_DONE)
+        return db_run(connection, &sql_channel_breaker_result, NULL, 0, result);
+    return answer == DB_ERROR ? db_undo(connection) : answer;
+}

@@ -32,4 +32,31 @@ typedef struct store_share {
 } store_share;
 db_answer store_channel_share(db *connection, const store_share *share, db_result *result);
 
+/* The breakers of channels and how they stand; op_code '' is one of all operations together. */
+enum store_channel_breakers_column {
+    BREAKERS_CHANNEL,
+    BREAKERS_OP,
+    BREAKERS_UNKNOWNS,
+    BREAKERS_SHARE, /* NULL: none */
+    BREAKERS_PROBE_S,
+    BREAKERS_ERA,
+    BREAKERS_IS_OPEN,
+    BREAKERS_IN_A_ROW,
+    BREAKERS_AGAIN_MS
+};
+db_answer store_channel_breakers(db *connection, db_result *result);
+
+/* Tells what was counted, or asks for the probe (sql/object/channel.sql), in two round trips; the
+ * result is one text. */
+typedef struct store_breaker {
+    const char *channel, *op_code;
+    int tells;      /* else it asks for the probe */
+    uint64_t probe; /* its number; 0: none */
+    int64_t hold_ms;
+    uint64_t era;
+    int answered;
+    uint64_t tail, unknowns, sends;
+} store_breaker;
+db_answer store_channel_breaker(db *connection, const store_breaker *what, db_result *result);
+
 #endif

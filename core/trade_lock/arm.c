@@ -168,7 +168,9 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = arm_settle(lock, &armed);
     if (status == TL_OK && !armed) {
         lock->come_again_ms = 0;
-        status = lock_take_permit(lock, max_hold_ms);
+        status = lock_take_probe(lock, max_hold_ms);
+        if (status == TL_OK)
+            status = lock_take_permit(lock, max_hold_ms);
         if (status == TL_OK)
             status = arm(lock, max_hold_ms);
         if (status != TL_OK && lock->base.state != LOCK_ARM_UNKNOWN)

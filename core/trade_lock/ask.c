@@ -155,6 +155,20 @@ static tl_status refuse_paused(tl_lock *lock, const char *sentence)
     return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
 }
 
+/* While a breaker of its channel is open, an ask is refused.  Only where nothing in the retry lane
+ * has probed for long, since nothing is due there, an ask is let through as the probe. */
+static tl_status check_breaker(tl_lock *lock)
+{
+    tl_client *client = lock->base.client;
+    tl_status status = breakers_check(client, lock->channel, lock->op_code, &lock->come_again_ms);
+
+    /* A submitted call shares its thread. */
+    if (status == TL_OVERLOADED && !atomic_load(&lock->submitted) &&
+        breakers_may_probe(client, lock->channel, lock->op_code, 1))
+        status = lock_take_probe(lock, lock->options.max_hold_ms);
+    return status;
+}
+
 tl_status ask_check_paused(tl_lock *lock)
 {
     char sentence[ERROR_MAX];
@@ -165,7 +179,9 @@ tl_status ask_check_paused(tl_lock *lock)
         return TL_OK;
     lock->come_again_ms = 0;
     status = pauses_check(lock->base.client, lock->channel, lock->op_code);
-    if (status == TL_OK && lock->channel[0] != '\0')
+    if (lock->channel[0] != '\0' && status == TL_OK)
+        status = check_breaker(lock);
+    if (lock->channel[0] != '\0' && status == TL_OK)
         status = lock_take_permit(lock, lock->options.max_hold_ms);
     if (status != TL_OVERLOADED)
         return status;
@@ -282,6 +298,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
     limits_release(lock->base.client, &lock->permit); /* nothing is sent */
+    breakers_release(lock->base.client, &lock->probe, BREAKER_NOTHING);
     handle_become(&lock->base, LOCK_NEW);
     /* A restore may have been noticed meanwhile, by a new connection or during the wait.  What the
      * row says may then be older than what was lost. */

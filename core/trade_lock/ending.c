@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <tradelock/layer.h>
 #include <tradelock/lane.h>
 
 #include <string.h>
@@ -194,12 +195,46 @@ static tl_status answer_of(const tl_lock *lock, const tl_ending *ending, const s
     return lock->view.sends <= taken_off ? TL_QUEUED : TL_IN_DOUBT;
 }
 
+/* What the channel's answer to this hold's send was; what is not sent, or put off, says nothing. */
+static breaker_heard heard_of(const tl_ending *ending)
+{
+    switch (ending->outcome) {
+    case TL_OUTCOME_SUCCESS:
+    case TL_OUTCOME_ACCEPTED:
+    case TL_OUTCOME_PENDING:
+        return BREAKER_ANSWER;
+    case TL_OUTCOME_FAILURE:
+        return ending->proof == TL_PROOF_DECLINED ? BREAKER_ANSWER : BREAKER_NOTHING;
+    case TL_OUTCOME_UNKNOWN:
+        return BREAKER_UNKNOWN;
+    default:
+        return BREAKER_NOTHING;
+    }
+}
+
+/* Once for each hold, however often its ending is tried. */
+static void count_heard(tl_lock *lock, const tl_ending *ending)
+{
+    tl_client *client = lock->base.client;
+    breaker_heard heard = lock->own_sends > 0 ? heard_of(ending) : BREAKER_NOTHING;
+
+    if (lock->is_counted)
+        return;
+    lock->is_counted = 1;
+    if (tl_lock_probes(lock))
+        breakers_release(client, &lock->probe, heard != BREAKER_NOTHING ? heard : lock->heard);
+    else
+        breakers_count(client, lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
+                       lock->op_code, heard);
+}
+
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
                     step_task *t)
 {
     step *s = &t->step;
 
     limits_release(lock->base.client, &lock->permit); /* an ending says that no send is under way */
+    count_heard(lock, ending);
     lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';

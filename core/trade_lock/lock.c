@@ -345,6 +345,36 @@ tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
     return status == TL_SESSION_LOST && lock->base.state != LOCK_NEW ? TL_OK : status;
 }
 
+tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms)
+{
+    return breakers_probe(lock->base.client,
+                          lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
+                          lock->op_code, max_hold_ms, &lock->probe, &lock->come_again_ms);
+}
+
+tl_status tl_lock_may_call(tl_lock *lock)
+{
+    tl_status status;
+
+    error_clear();
+    status = lock_check_held(lock);
+    if (status != TL_OK)
+        return status;
+    lock->come_again_ms = 0;
+    return error_over(lock_take_probe(lock, tl_lock_remaining_ms(lock)));
+}
+
+int tl_lock_probes(const tl_lock *lock)
+{
+    return lock != NULL && (lock->probe.of[0] != NULL || lock->probe.of[1] != NULL);
+}
+
+void tl_lock_heard(tl_lock *lock, int answered)
+{
+    if (lock != NULL)
+        lock->heard = answered ? BREAKER_ANSWER : BREAKER_UNKNOWN;
+}
+
 int64_t tl_lock_come_again_ms(const tl_lock *lock)
 {
     return lock != NULL ? lock->come_again_ms : 0;

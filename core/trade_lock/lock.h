@@ -2,6 +2,7 @@
 #ifndef TL_TRADE_LOCK_LOCK_H
 #define TL_TRADE_LOCK_LOCK_H
 
+#include "client/breakers.h"
 #include "client/limits.h"
 #include "lock/handle.h"
 #include "store/view.h"
@@ -54,6 +55,10 @@ struct tl_lock {
     const struct life *permit_life; /* under which it was taken */
     int64_t come_again_ms; /* it was refused for them: about when it is worth another try */
 
+    breaker_probe probe; /* what its channel's open breakers let it call the channel by */
+    breaker_heard heard; /* what the last call that was no send came to, in this hold */
+    int is_counted;      /* what its send came to was counted */
+
     int suspect;    /* the last holder died at it */
     int64_t due_us; /* of a claim of due work: since when it was due; 0: not known */
 
@@ -87,6 +92,8 @@ struct tl_lock {
 /* Takes what the limits of its channel (NULL: of the row's) let it send by, and waits for a moment.
  * TL_OK; TL_OVERLOADED with a sentence; or the database could not be asked. */
 tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms);
+/* Likewise takes, or keeps, the probe of its channel where a breaker is open. */
+tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms);
 
 tl_status lock_check(const tl_lock *lock);
 /* lock_check(), and that a call may begin: nothing that was submitted with it is under way. */

@@ -211,6 +211,7 @@ void tl_lock_free(tl_lock *lock)
         return;
     thread_context_come_in();
     limits_release(lock->base.client, &lock->permit);
+    breakers_release(lock->base.client, &lock->probe, BREAKER_NOTHING);
     shared_row_release(lock->row);
     shared_row_release(lock->coming);
     memory_free(lock->payload);

@@ -192,3 +192,174 @@ BEGIN
         SET share = CONCAT_WS(' ', COALESCE(goal, 0), given, ahead_us, interval_us);
     END IF;
 END;
+
+-- An operator gives a channel a breaker, for one operation or with op '' for all together, or takes
+-- it away (fails NULL).  What is so already is refused.  A breaker that is open stays open under
+-- its new numbers; without a breaker the channel is open to all.  What was counted before is void.
+CREATE OR REPLACE PROCEDURE tl_channel_breaker(
+    IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN fails INT UNSIGNED, IN percent INT UNSIGNED, IN seconds INT UNSIGNED,
+    IN every INT UNSIGNED, IN by_log UUID,
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_so TINYINT;
+
+    CALL tl_channel_may_decide(name, op, who, why);
+    INSERT IGNORE INTO trade_channel_breaker
+        (channel, op_code, decided_at, reason, actor, account)
+        VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
+    SET is_so = (SELECT unknowns <=> fails
+            AND (fails IS NULL OR (share <=> percent AND window_s <=> seconds AND probe_s = every))
+        FROM trade_channel_breaker WHERE channel = name AND op_code = op FOR UPDATE);
+    IF COALESCE(is_so, 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'the channel is as it is to be already';
+    END IF;
+    UPDATE trade_channel_breaker
+    SET unknowns = fails, share = percent, window_s = seconds,
+        probe_s = IF(fails IS NULL, probe_s, every), era = era + 1,
+        opened_at = IF(fails IS NULL, NULL, opened_at),
+        next_at = IF(fails IS NULL, NULL, next_at),
+        in_a_row = 0, window_at = NULL, window_sends = 0, window_unknowns = 0,
+        decided_at = UTC_TIMESTAMP(6), reason = why, actor = who, account = USER()
+    WHERE channel = name AND op_code = op;
+    CALL tl_act_note(IF(fails IS NULL, 'unbreak', 'breaker'),
+        TRIM(CONCAT('channel ', name, ' ', op)), why, who, by_log, NULL, NULL, NULL, 0, 'done');
+END;
+
+-- A process tells what it counted since it told last, or what its probe came to.  It commits by
+-- itself, as a purge does.
+--   seen       the era in which it was counted
+--   probe      the number of its probe, which is over; 0: none, and the numbers count
+--   answered   the channel gave an answer: to the probe, or to a send
+--   tail       so many unknown outcomes came after the last answer, or at all
+--   fails      so many of all these sends are unknown
+--   ended      so many sends ended
+--   state      what came of it: whether it is open, its era, how many were told in a row, and in
+--              how many milliseconds a probe may begin.  Empty: no such breaker.
+--
+-- All who tell, and all who probe, lock the breaker's row, so of many that are at the bound one
+-- opens it, once.  What was counted before it opened or was decided about is of an earlier era, and
+-- void: sends that were under way at the opening neither close it nor open it again.  An open
+-- breaker is closed by its last probe alone: one whose time was over, and after which another one
+-- began, says nothing.  A probe that is told twice, after a lost answer, finds it closed, or moves
+-- the next one.  "In a row" is by the order in which processes tell, not in which the sends ended.
+CREATE OR REPLACE PROCEDURE tl_channel_told(
+    IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN seen BIGINT UNSIGNED, IN probe BIGINT UNSIGNED, IN answered TINYINT,
+    IN tail BIGINT UNSIGNED, IN fails BIGINT UNSIGNED, IN ended BIGINT UNSIGNED,
+    OUT state VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_there TINYINT DEFAULT 0;
+    DECLARE most, percent, seconds, every INT UNSIGNED DEFAULT NULL;
+    DECLARE is_era, told, sends, unknown_ones, last_probe BIGINT UNSIGNED DEFAULT 0;
+    DECLARE since, begun, next, now_at DATETIME(6) DEFAULT NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    SET state = '';
+    START TRANSACTION;
+    SELECT 1, b.unknowns, b.share, b.window_s, b.probe_s, b.era, b.opened_at, b.in_a_row,
+            b.window_at, b.window_sends, b.window_unknowns, b.probe_no, b.next_at
+        INTO is_there, most, percent, seconds, every, is_era, since, told,
+            begun, sends, unknown_ones, last_probe, next
+        FROM trade_channel_breaker b
+        WHERE b.channel = name AND b.op_code = op AND b.unknowns IS NOT NULL FOR UPDATE;
+    SET now_at = SYSDATE(6);
+    IF is_there AND since IS NOT NULL AND probe > 0 AND probe = last_probe THEN
+        SET next = now_at + INTERVAL every SECOND;
+        IF answered THEN
+            SET since = NULL, next = NULL, told = 0;
+        END IF;
+        UPDATE trade_channel_breaker
+        SET opened_at = since, next_at = next, in_a_row = told, window_at = NULL,
+            window_sends = 0, window_unknowns = 0
+        WHERE channel = name AND op_code = op;
+    ELSEIF is_there AND since IS NULL AND probe = 0 AND seen = is_era THEN
+        SET told = IF(answered, tail, told + tail);
+        -- A window of the future was begun by another clock.
+        IF COALESCE(begun > now_at OR begun + INTERVAL seconds SECOND <= now_at, 1) THEN
+            SET begun = now_at, sends = 0, unknown_ones = 0;
+        END IF;
+        SET sends = sends + ended, unknown_ones = unknown_ones + fails;
+        IF told >= most OR COALESCE(unknown_ones >= most
+            AND unknown_ones * 100 >= percent * sends, 0) THEN
+            SET since = now_at, next = now_at + INTERVAL every SECOND, is_era = is_era + 1;
+        END IF;
+        UPDATE trade_channel_breaker
+        SET opened_at = since, next_at = next, in_a_row = told, window_at = begun,
+            window_sends = sends, window_unknowns = unknown_ones, era = is_era,
+            opened = opened + IF(since IS NULL, 0, 1)
+        WHERE channel = name AND op_code = op;
+    END IF;
+    COMMIT;
+    IF is_there THEN
+        SET state = CONCAT_WS(' ', since IS NOT NULL, is_era, told,
+            COALESCE(TIMESTAMPDIFF(MICROSECOND, now_at, next) DIV 1000, 0));
+    END IF;
+END;
+
+-- A process would probe an open breaker: would send to its channel, or ask it, one call at a time.
+-- It commits by itself.
+--   own      the number of the probe that it has, which goes on for hold; 0: none
+--   hold     the probe is over after so many milliseconds
+--   state    whether it is open, the number of the probe that it has now, or 0, and in how many
+--            milliseconds another try is worth it.  Empty: no such breaker.
+--
+-- All who would probe lock the breaker's row, so one has it.  A process that is killed at its probe
+-- frees it by being late: nothing of it is under way any more when the hold is over.  A lost answer
+-- is taken as "no probe": it then stands until its hold is over.  A moment that is further away
+-- than anybody sets was set by another clock, and is brought as near as it may be.
+CREATE OR REPLACE PROCEDURE tl_channel_probe(
+    IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN own BIGINT UNSIGNED, IN hold BIGINT UNSIGNED,
+    OUT state VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE is_there TINYINT DEFAULT 0;
+    DECLARE every INT UNSIGNED DEFAULT NULL;
+    DECLARE last_probe, had, held BIGINT UNSIGNED DEFAULT 0;
+    DECLARE since, next, furthest, now_at DATETIME(6) DEFAULT NULL;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    SET state = '';
+    START TRANSACTION;
+    SELECT 1, b.probe_s, b.opened_at, b.probe_no, b.next_at, b.hold_ms
+        INTO is_there, every, since, last_probe, next, had
+        FROM trade_channel_breaker b
+        WHERE b.channel = name AND b.op_code = op AND b.unknowns IS NOT NULL FOR UPDATE;
+    SET now_at = SYSDATE(6);
+    IF is_there AND since IS NOT NULL THEN
+        SET furthest = now_at + INTERVAL GREATEST(every * 1000, had) * 1000 MICROSECOND;
+        IF own > 0 AND own = last_probe THEN
+            SET held = own, next = now_at + INTERVAL hold * 1000 MICROSECOND;
+        ELSEIF COALESCE(next <= now_at, 1) THEN
+            SET held = last_probe + 1, next = now_at + INTERVAL hold * 1000 MICROSECOND;
+        END IF;
+        IF held > 0 THEN
+            UPDATE trade_channel_breaker SET probe_no = held, next_at = next, hold_ms = hold
+            WHERE channel = name AND op_code = op;
+        ELSEIF next > furthest THEN
+            SET next = furthest;
+            UPDATE trade_channel_breaker SET next_at = next WHERE channel = name AND op_code = op;
+        END IF;
+    END IF;
+    COMMIT;
+    IF is_there THEN
+        SET state = CONCAT_WS(' ', since IS NOT NULL, held,
+            COALESCE(GREATEST(TIMESTAMPDIFF(MICROSECOND, now_at, next) DIV 1000, 0), 0));
+    END IF;
+END;

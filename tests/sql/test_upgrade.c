@@ -29,10 +29,10 @@ static void take_back(MYSQL *connection, unsigned version)
 {
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
-    database_run(connection,
-                 "DROP TABLE trade_channel_limit, trade_channel_permit; "
-                 "UPDATE tl_schema SET version = %u",
+    database_run(connection, "DROP TABLE trade_channel_breaker; UPDATE tl_schema SET version = %u",
                  version);
+    if (version < 19)
+        database_run(connection, "DROP TABLE trade_channel_limit, trade_channel_permit");
     if (version < 18)
         database_run(connection, "ALTER TABLE trade_lock DROP KEY batch, DROP KEY channel_ref, "
                                  "DROP COLUMN batch, DROP COLUMN traceparent");

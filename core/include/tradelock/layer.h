@@ -79,8 +79,8 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * when it is known.  A client without a session writes nothing, and gets TL_OK. */
 TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code);
 
-/* TL_OK, or TL_OVERLOADED with a sentence: the channel is paused for the operation.  channel NULL:
- * some channel is.  No round trip. */
+/* TL_OK, or TL_OVERLOADED with a sentence: the channel is paused for the operation, or a breaker of
+ * it is open.  channel NULL: some channel is.  No round trip. */
 TL_EXPORT tl_status tl_channel_check(tl_client *client, const char *channel, const char *op_code);
 
 /*
@@ -106,6 +106,33 @@ TL_EXPORT void tl_posting_free(tl_posting *posting);
 
 /* After TL_OVERLOADED: in about how many milliseconds it is worth another try; 0: not known. */
 TL_EXPORT int64_t tl_lock_come_again_ms(const tl_lock *lock);
+
+/*
+ * Circuit breakers (`tradelock channel breaker`), for one operation or all of a channel's.  The
+ * outcomes of sends are counted by their endings: TL_OUTCOME_UNKNOWN counts; a success, a decline,
+ * TL_OUTCOME_ACCEPTED and TL_OUTCOME_PENDING end the row; all else counts for nothing.  Each process
+ * counts in memory and tells the database in the round after a beat, so a breaker opens within about
+ * two beats of the last outcome, and "in a row" is by the order of telling.
+ *
+ * While one is open, an ask that would be granted is answered TL_OVERLOADED: nothing is written, and
+ * no attempt is used up.  The retry lane probes: one hold of all processes at a time, each at least
+ * the breaker's interval after the one before it, may ask the channel (tl_lock_may_call()) or arm a
+ * send.  A probe's answer closes the breaker; one without an answer uses up no attempt of its trade.
+ * A probe of a process that was killed is free once its hold is over.  If nothing is due in the
+ * retry lane, so that nobody probed for one interval more, an ask is let through as the probe.
+ * What was granted or armed before a process heard of the opening may still be sent.
+ */
+
+/* Whether a breaker is open and the probe may be free, so that one due trade is worth a claim.  No
+ * round trip. */
+TL_EXPORT int tl_channel_may_probe(tl_client *client, const char *channel, const char *op_code);
+/* Before a hold on the retry lane asks the channel or cancels: TL_OK; TL_OVERLOADED: a breaker is
+ * open, and others probe; put it back. */
+TL_EXPORT tl_status tl_lock_may_call(tl_lock *lock);
+/* Whether this hold has the probe of an open breaker. */
+TL_EXPORT int tl_lock_probes(const tl_lock *lock);
+/* What such a call came to: whether there was an answer. */
+TL_EXPORT void tl_lock_heard(tl_lock *lock, int answered);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /*
- * admin/channels.h - operators pause a channel, have it go on, and limit it.
+ * admin/channels.h - operators pause a channel, have it go on, limit it, and give it a breaker.
  *
  * What a pause does, and how soon, stands in <tradelock/layer.h>: nothing new is sent, what is due
  * waits, and nothing is used up.  It is one row of the database that every process reads.
@@ -60,6 +60,31 @@ typedef struct tl_limit {
  */
 TL_EXPORT tl_status tl_channel_limit(tl_client *client, const tl_limit *limit);
 
+typedef struct tl_breaker {
+    unsigned version; /* TL_BREAKER_VERSION */
+    const char *channel;
+    const char *op_code;     /* for this operation alone; NULL or "": for all of them together */
+    int64_t unknowns;        /* so many unknown outcomes in a row open it; 0: no breaker any more */
+    int64_t share, window_s; /* or so many per cent of a window's, and at least `unknowns` of them;
+                                both 0: no such share */
+    int64_t probe_s;         /* from one probe to the next; 0: TL_BREAKER_PROBE_S */
+    const char *actor, *reason;
+} tl_breaker;
+
+#define TL_BREAKER_VERSION 1u
+#define TL_BREAKER_INIT TL_INITIAL(tl_breaker, TL_BREAKER_VERSION)
+#define TL_BREAKER_UNKNOWNS_MAX 1000000
+#define TL_BREAKER_SECONDS_MAX 86400
+#define TL_BREAKER_PROBE_S 10
+
+/*
+ * Gives the channel a circuit breaker (<tradelock/layer.h>), in place of the one that just this
+ * channel and operation has now; with unknowns 0 it takes that away, and the channel is open.  One
+ * that is open stays open under its new numbers.  Needs an operator's account.  The answers are
+ * those of tl_channel_pause(); TL_ALREADY_DONE: it has such a breaker already.
+ */
+TL_EXPORT tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker);
+
 typedef struct tl_pause_row {
     const char *channel, *op_code; /* op_code "": the channel as a whole */
     int paused;                    /* by a decision about this row */
@@ -79,6 +104,10 @@ typedef struct tl_pause_row {
     int64_t permits_ended, ended_free_us;
     int64_t longest_hold_ms; /* for so long a send of these processes is under way at most */
     int64_t next_us;         /* of those a second: the next one may begin then; 0: now */
+    /* The breaker of just this row, unknowns 0 for none; since when it is open, 0: it is closed; how
+     * often it has opened; and its last decision, likewise. */
+    int64_t unknowns, share, window_s, probe_s, opened_us, opened, breaker_us;
+    const char *breaker_reason, *breaker_actor, *breaker_account;
 } tl_pause_row;
 
 typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);

@@ -1,0 +1,7 @@
+-- Which channels and operations have a breaker, and how it stands; op_code '' is one of all
+-- operations together.
+SELECT channel, op_code, unknowns, share, probe_s, era, opened_at IS NOT NULL, in_a_row,
+    GREATEST(COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), next_at), 0), 0) DIV 1000
+FROM trade_channel_breaker FORCE INDEX (PRIMARY)
+WHERE unknowns IS NOT NULL
+ORDER BY channel, op_code
