@@ -218,6 +218,23 @@ static void write_limited(metrics_text *m, const db_result *r)
                  CHANNEL_USE_SENDS, CHANNEL_USE_PERMITS);
 }
 
+static void write_breakers(metrics_text *m, const db_result *r)
+{
+    static const char open[] = "tradelock_channel_breaker_open_seconds",
+                      opened[] = "tradelock_channel_breaker_openings_total";
+
+    metrics_begin(m, open, "gauge",
+                  "For how long the channel's breaker has been open for the operation; 0: closed; "
+                  "no line: it has none.  The operation is empty for a channel as a whole.");
+    for (size_t row = 0; row < r->rows; row++)
+        metrics_line(m, open, db_get_int(r, row, 2), 6, "channel", db_get_text(r, row, 0),
+                     "operation", db_get_text(r, row, 1), NULL);
+    metrics_begin(m, opened, "counter", "How often the breaker has opened.");
+    for (size_t row = 0; row < r->rows; row++)
+        metrics_line(m, opened, db_get_int(r, row, 3), 0, "channel", db_get_text(r, row, 0),
+                     "operation", db_get_text(r, row, 1), NULL);
+}
+
 static void write_server(metrics_text *m, const metrics_rows *rows)
 {
     const db_result *r = &rows->server;
@@ -254,6 +271,7 @@ static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *
     write_sessions(&m, &rows->sessions);
     write_paused(&m, &rows->paused);
     write_limited(&m, &rows->limited);
+    write_breakers(&m, &rows->breakers);
     write_server(&m, rows);
     write_tables(&m, "tradelock_table_rows", "About how many rows the table has.", &rows->tables,
                  1);

@@ -156,6 +156,10 @@ static tl_status read_rest(metrics_rows *rows, db *connection)
         status = read_status(connection, store_channel_use(connection, &rows->limited),
                              "reading how much of the channels' limits is used");
     if (status == TL_OK)
+        status = read_status(connection,
+                             db_run(connection, &sql_metrics_breakers, NULL, 0, &rows->breakers),
+                             "reading the breakers of channels");
+    if (status == TL_OK)
         status =
             read_status(connection, db_run(connection, &sql_metrics_server, NULL, 0, &rows->server),
                         "looking for restores and clock jumps");
@@ -209,6 +213,7 @@ void metrics_free(metrics_rows *rows)
     db_result_free(&rows->sessions);
     db_result_free(&rows->paused);
     db_result_free(&rows->limited);
+    db_result_free(&rows->breakers);
     db_result_free(&rows->server);
     db_result_free(&rows->tables);
 }

@@ -45,6 +45,7 @@ typedef struct metrics_rows {
     db_result sessions;  /* program, state, how many */
     db_result paused;    /* enum store_channel_paused_column */
     db_result limited;   /* enum store_channel_use_column */
+    db_result breakers;  /* channel, operation, open for so long, how often it has opened */
     db_result server;    /* restored, restores, jumps, jumps that rows are not adjusted to */
     db_result tables;    /* name, rows, bytes */
 } metrics_rows;

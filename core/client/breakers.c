@@ -227,8 +227,10 @@ tl_status breakers_check(struct tl_client *client, const char *channel, const ch
          one = one->next)
         if (fits(one, channel, op_code) && refuses(one)) {
             status = refuse(one);
-            if (again_ms != NULL)
+            if (again_ms != NULL) {
                 *again_ms = again_in_ms(client, one);
+                client_add(&client->counters.broken, 1);
+            }
         }
     pthread_mutex_unlock(&all->mutex);
     return status;

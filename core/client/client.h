@@ -25,7 +25,7 @@
 
 typedef struct client_counters {
     atomic_uint_fast64_t asks, grants, refusals, finishes, lost, unknown;
-    atomic_uint_fast64_t opened, claimed, armed, parked;
+    atomic_uint_fast64_t opened, claimed, armed, parked, broken;
     /* By the status that refused an ask, and the one that an ending left its trade in. */
     atomic_uint_fast64_t refused_as[TL_STATUS_LAST_], ended_as[TL_STATUS_LAST_];
     histogram asks_took, endings_took; /* of trades */

@@ -93,6 +93,22 @@ static void write_locks(metrics_text *m, const client_counters *c)
                       NULL);
 }
 
+static void write_breaker(void *context, const char *channel, const char *op_code, int is_open)
+{
+    metrics_line(context, "tradelock_channel_breaker_open", is_open, 0, "channel", channel,
+                 "operation", op_code, NULL);
+}
+
+static void write_breakers(metrics_text *m, const tl_client *client)
+{
+    metrics_begin(m, "tradelock_channel_breaker_open", "gauge",
+                  "1: this process takes the channel's breaker for open.  The operation is empty "
+                  "for one of all operations together.");
+    breakers_each((tl_client *)client, write_breaker, m); /* locks its mutex */
+    counter(m, "tradelock_channel_breaker_refusals_total",
+            "Asks that met an open breaker; most of them were refused.", &client->counters.broken);
+}
+
 /* ------------------------------------------------------------------ database work -- */
 
 static void write_engine(metrics_text *m, const transition_counters *t)
@@ -243,6 +259,7 @@ tl_status tl_metrics_write(const tl_client *client, tl_metrics_fn write, void *c
     metrics_begin(&m, "tradelock_build_info", "gauge", "The version of the library.");
     metrics_line(&m, "tradelock_build_info", 1, 0, "version", tl_version(), NULL);
     write_locks(&m, &client->counters);
+    write_breakers(&m, client);
     write_engine(&m, transition_count(client->engine));
     write_server(&m, client->connections);
     write_pool(&m, client->connections);

@@ -36,6 +36,11 @@ INSERT INTO trade_channel_limit
     (channel, op_code, sends, per_second, decided_at, reason, actor, account)
 SELECT CONCAT('bank-', LPAD(seq, 4, '0')), 'WITHDRAW', 1000, 1000, @now, 'r', 'a', 'a@h'
 FROM seq_1_to_20;
+INSERT INTO trade_channel_breaker
+    (channel, op_code, unknowns, opened_at, decided_at, reason, actor, account)
+SELECT CONCAT('bank-', LPAD(seq, 4, '0')), 'WITHDRAW', 5, IF(seq = 2, @now, NULL), @now, 'r', 'a',
+    'a@h'
+FROM seq_1_to_20;
 INSERT INTO trade_channel_permit (channel, op_code, session_id, permits, wanted, hold_ms)
 SELECT CONCAT('bank-', LPAD(b.seq, 4, '0')), 'WITHDRAW',
     CONCAT('f0000000-0000-4000-8000-', LPAD(s.seq, 12, '0')), 1, 1, 1000

@@ -190,6 +190,16 @@ static const struct right {
     {"NNN", "DELETE FROM trade_channel_limit"},
     {"NNN", "INSERT INTO trade_channel_permit (channel, op_code, session_id, permits, wanted, "
             "hold_ms) VALUES ('bank', 'WITHDRAW', UUID(), 1, 1, 1)"},
+    {"YYY", "SELECT COUNT(*) FROM trade_channel_breaker"},
+    {"NYN", "START TRANSACTION; CALL tl_channel_breaker('bank', 'WITHDRAW', 3, NULL, NULL, 10, "
+            "NULL, 'a', 'r'); COMMIT"},
+    {"YNN", "CALL tl_channel_told('bank', 'WITHDRAW', 1, 0, 0, 1, 1, 1, @state)"},
+    {"YNN", "CALL tl_channel_probe('bank', 'WITHDRAW', 0, 1000, @state)"},
+    {"NNN",
+     "INSERT INTO trade_channel_breaker (channel, op_code, decided_at, reason, actor, account) "
+     "VALUES ('other', 'WITHDRAW', UTC_TIMESTAMP(6), 'r', 'a', 'a')"},
+    {"NNN", "UPDATE trade_channel_breaker SET opened_at = NULL"},
+    {"NNN", "DELETE FROM trade_channel_breaker"},
     {"NNN", "UPDATE trade_channel_permit SET permits = 0"},
     {"NNN", "DELETE FROM trade_channel_permit"},
     {"NNN", "UPDATE trade_channel SET paused = 0"},
