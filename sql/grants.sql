@@ -61,6 +61,10 @@ GRANT SELECT ON tl_restore TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_application;
+-- A service attests to a promoted server.  Operators do not: one of them could accept it alone.
+GRANT EXECUTE ON PROCEDURE tl_attest TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_attest_missing TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_accept_proved TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_file_paid TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON resource_lock TO tradelock_application;
@@ -123,6 +127,8 @@ REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operato
 -- Operators declare, propose and confirm in their own name; a procedure writes what accepting
 -- changes.
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
+GRANT SELECT ON tl_attestation TO tradelock_operator;
+GRANT SELECT ON tl_attestation_missing TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_operator;
@@ -176,6 +182,8 @@ GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;
 GRANT SELECT ON tl_schema TO tradelock_reader;
 GRANT SELECT ON tl_restore TO tradelock_reader;
+GRANT SELECT ON tl_attestation TO tradelock_reader;
+GRANT SELECT ON tl_attestation_missing TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_reader;
 GRANT SELECT ON resource_lock TO tradelock_reader;

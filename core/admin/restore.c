@@ -32,7 +32,7 @@ static db_answer run_declaring(task *t, db *connection)
 {
     const struct declaring *d = t->context;
 
-    return store_restore_declare(connection, d->actor, d->reason);
+    return store_restore_open(connection, "declared", d->actor, d->reason);
 }
 
 /* If the answer was lost and a restore is declared twice, one accepting still ends it. */
@@ -53,6 +53,61 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
     if (t.verdict != VERDICT_APPLIED)
         return t.status;
     log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor, reason);
+    return TL_OK;
+}
+
+/* ------------------------------------------------------------------- promoting -- */
+
+#define REFUSED_BY_TRIGGER 1644
+
+struct promoting {
+    const char *actor, *reason;
+};
+
+/* Promoting twice does no harm: who has attested under the first number attests again. */
+static db_answer run_promoting(task *t, db *connection)
+{
+    const struct promoting *p = t->context;
+    db_result row = DB_RESULT_INIT;
+    db_answer answer = store_restore_status(connection, &row);
+    const int is_promoted =
+        answer == DB_DONE && row.rows == 1 &&
+        db_get_uint(&row, 0, RESTORE_NUMBER) != db_get_uint(&row, 0, RESTORE_ACCEPTED) &&
+        db_get_int(&row, 0, RESTORE_IS_HERE) != 0 &&
+        strcmp(db_get_text(&row, 0, RESTORE_STEP), "promoted") == 0;
+
+    db_result_free(&row);
+    return answer == DB_DONE && !is_promoted
+               ? store_restore_open(connection, "promoted", p->actor, p->reason)
+               : answer;
+}
+
+static int judge_promoting(task *t, const db *connection)
+{
+    if (db_errno(connection) != REFUSED_BY_TRIGGER)
+        return 0;
+    task_fail(t, error_set(TL_REFUSED, "%s", db_error(connection)));
+    return 1;
+}
+
+tl_status tl_promote(tl_client *client, const char *actor, const char *reason)
+{
+    struct promoting p = {actor, reason};
+    static const task_kind kind = {.run = run_promoting, .judge = judge_promoting};
+    task t = {.kind = &kind, .name = "promoting the server", .context = &p};
+    tl_status status;
+
+    error_clear();
+    status = client_check(client);
+    if (status == TL_OK)
+        status = read_check_person(actor, reason);
+    if (status != TL_OK)
+        return status;
+    task_run(client->engine, &t, client->config.commit_ms);
+    if (t.verdict != VERDICT_APPLIED)
+        return t.status;
+    log_line(&client->logger, TL_ALARM, NULL, 0, "this server was promoted by %s: %s", actor,
+             reason);
     return TL_OK;
 }
 
@@ -136,6 +191,57 @@ tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn 
     read_end(client, connection);
     if (status == TL_OK)
         *state = found;
+    return status;
+}
+
+enum missing_column {
+    MISSING_SESSION,
+    MISSING_WHOSE,
+    MISSING_ATTESTED,
+    MISSING_COUNT,
+    MISSING_KEPT,
+    MISSING_STEP,
+    MISSING_CUST,
+    MISSING_SERIAL,
+    MISSING_OP,
+    MISSING_TOKEN
+};
+
+static tl_missing missing_of(const db_result *rows, size_t row)
+{
+    return (tl_missing){
+        .session = db_get_text(rows, row, MISSING_SESSION),
+        .whose = db_get_text(rows, row, MISSING_WHOSE),
+        .attested = db_get_int(rows, row, MISSING_ATTESTED) != 0,
+        .missing = db_get_uint(rows, row, MISSING_COUNT),
+        .not_kept = !db_is_null(rows, row, MISSING_KEPT) && !db_get_int(rows, row, MISSING_KEPT),
+        .step = db_get_text(rows, row, MISSING_STEP),
+        .cust_no = db_get_text(rows, row, MISSING_CUST),
+        .serial_no = db_get_text(rows, row, MISSING_SERIAL),
+        .op_code = db_get_text(rows, row, MISSING_OP),
+        .token = db_get_text(rows, row, MISSING_TOKEN),
+    };
+}
+
+tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn each, void *context)
+{
+    db_result rows = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK && each == NULL)
+        status = error_set(TL_INVALID, "each is NULL");
+    if (status == TL_OK)
+        status = read_status(connection, store_attest_list(connection, number, &rows),
+                             "reading what is missing");
+    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+        const tl_missing missing = missing_of(&rows, row);
+
+        if (each(context, &missing) != 0)
+            break;
+    }
+    db_result_free(&rows);
+    read_end(client, connection);
     return status;
 }
 

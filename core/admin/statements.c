@@ -314,10 +314,15 @@ db_answer store_purge_sessions_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_sessions_result, NULL, 0, result);
 }
 
-db_answer store_restore_declare(db *connection, const char *actor, const char *reason)
+db_answer store_attest_list(db *connection, uint64_t number, db_result *result)
 {
-    return SQL_RUN(connection, NULL, restore_declare, .reason = db_text(reason),
-                   .actor = db_text(actor));
+    return SQL_RUN(connection, result, attest_list, .number = db_uint(number));
+}
+
+db_answer store_restore_open(db *connection, const char *how, const char *actor, const char *reason)
+{
+    return SQL_RUN(connection, NULL, restore_declare, .how = db_text(how),
+                   .reason = db_text(reason), .actor = db_text(actor));
 }
 
 db_answer store_restore_half(db *connection, const store_restore_half_of *half)

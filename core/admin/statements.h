@@ -189,7 +189,11 @@ db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retr
 db_answer store_resolve_insert(db *connection, const store_resolution *resolution);
 
 db_answer store_schema_identity(db *connection);
-db_answer store_restore_declare(db *connection, const char *actor, const char *reason);
+/* (session, whose, attested, missing, kept or NULL, step, cust_no, serial_no, op_code, token). */
+db_answer store_attest_list(db *connection, uint64_t number, db_result *result);
+/* how: "declared" or "promoted". */
+db_answer store_restore_open(db *connection, const char *how, const char *actor,
+                             const char *reason);
 typedef struct store_restore_half_of {
     uint64_t number;
     int confirms;
@@ -218,7 +222,8 @@ enum store_restore_column {
     RESTORE_PROPOSED_ELSEWHERE,
     RESTORE_CONFIRMER_ACCOUNT,
     RESTORE_OWN_CONFIRMATION,
-    RESTORE_DOUBTFUL
+    RESTORE_DOUBTFUL,
+    RESTORE_IS_HERE
 };
 db_answer store_restore_status(db *connection, db_result *result);
 /* (op_code, state, how many); op_code "" for locks */

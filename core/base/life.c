@@ -21,6 +21,17 @@ void life_end(life *l)
     atomic_store(&l->over, 1);
 }
 
+void life_move(life *l, const struct db_server *server)
+{
+    assert(!atomic_load(&l->over));
+    atomic_store(&l->server, server);
+}
+
+const struct db_server *life_server(const life *l)
+{
+    return atomic_load(&l->server);
+}
+
 const char *life_session_id(const life *l)
 {
     return l != NULL ? l->session_id : "";
@@ -28,7 +39,7 @@ const char *life_session_id(const life *l)
 
 int64_t life_left_ms(const life *l)
 {
-    if (life_is_over(l) || l->is_left(l->server))
+    if (life_is_over(l) || l->is_left(life_server(l)))
         return 0;
     return clock_left_ms(atomic_load(&l->certain_until_ms));
 }
@@ -45,7 +56,7 @@ tl_status life_check(const life *l)
                          "session %s was declared dead, and what it held is lost; this "
                          "process goes on under a new one: ask again",
                          life_session_id(l));
-    if (l->is_left(l->server)) {
+    if (l->is_left(life_server(l))) {
         l->seek(l->seeker, NULL);
         return error_set(TL_UNREACHABLE,
                          "another server was accepted after that of this process' session, and no "
@@ -62,7 +73,7 @@ tl_status life_check(const life *l)
 
 int life_is_at(const life *l, const struct db_server *server)
 {
-    return l != NULL && l->server == server;
+    return l != NULL && life_server(l) == server;
 }
 
 tl_status life_check_at(const life *l, const struct db_server *server)

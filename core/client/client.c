@@ -316,7 +316,9 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .loss_context = options->loss_context,
         .round = run_round,
         .round_context = client,
+        .sending = restored_sending,
         .confirmed = restored_confirmed,
+        .follow = restored_follow,
         .confirmed_context = client,
         .clock = clock_watch_keep,
         .clock_context = client,
@@ -355,7 +357,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     status = open_pool(client, options);
     if (status == TL_OK)
-        status = task_engine_new(&client->engine, client->connections, &client->logger);
+        status = task_engine_new(&client->engine, client->connections, &client->logger,
+                                 &client->servers.noted);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))

@@ -7,7 +7,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "client/client.h"
+#include "client/position.h"
 #include "client/schema.h"
+#include "store/position.h"
 #include "store/server.h"
 
 #include <tradelock/lane.h>
@@ -32,6 +34,11 @@ struct met_server {
     int is_accepted; /* by its own record, whatever this process knows to be missing there */
     int is_rival;    /* it took writes beside another one, under rival_term */
     restored_term rival_term;
+    int is_given_up; /* under given_up_term, for a promoted one */
+    restored_term given_up_term;
+    int is_proved; /* its last accepting was by itself */
+    /* When it was last seen to answer commits only when a replica has them; 0: it does not. */
+    int64_t kept_ms;
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
@@ -54,10 +61,12 @@ struct met_kin {
 void restored_init(restored_servers *all)
 {
     pthread_mutex_init(&all->mutex, NULL);
+    marks_init(&all->noted);
 }
 
 void restored_end(restored_servers *all)
 {
+    marks_end(&all->noted);
     pthread_mutex_destroy(&all->mutex);
 }
 
@@ -88,6 +97,16 @@ static struct met_server *met_before(const restored_servers *all, const char *id
     struct met_server *one = all->met;
 
     while (one != NULL && strcmp(one->identity, identity) != 0)
+        one = one->next;
+    return one;
+}
+
+/* NULL: nobody looked at that one.  Needs: all->mutex held. */
+static struct met_server *met_of(const restored_servers *all, const db_server *server)
+{
+    struct met_server *one = all->met;
+
+    while (one != NULL && &one->server != server)
         one = one->next;
     return one;
 }
@@ -133,8 +152,13 @@ static int is_earlier(restored_term a, restored_term b)
     return a.number < b.number && a.accepted_us < b.accepted_us;
 }
 
+static int is_same(restored_term a, restored_term b)
+{
+    return a.number == b.number && a.accepted_us == b.accepted_us;
+}
+
 /* Needs: all->mutex held. */
-static int is_left(const restored_servers *all, const struct met_server *one)
+static int is_replaced(const restored_servers *all, const struct met_server *one)
 {
     for (const struct met_term *later = all->terms; later != NULL; later = later->next)
         if (is_earlier(one->term, later->term))
@@ -142,14 +166,15 @@ static int is_left(const restored_servers *all, const struct met_server *one)
     return 0;
 }
 
+/* Needs: all->mutex held. */
+static int is_left(const restored_servers *all, const struct met_server *one)
+{
+    return (one->is_given_up && is_same(one->term, one->given_up_term)) || is_replaced(all, one);
+}
+
 static int takes_writes(const struct met_server *one)
 {
     return !atomic_load(&one->server.takes_no_writes);
-}
-
-static int is_same(restored_term a, restored_term b)
-{
-    return a.number == b.number && a.accepted_us == b.accepted_us;
 }
 
 static int may_rival(const restored_servers *all, const struct met_server *one)
@@ -229,22 +254,38 @@ static int replaces(const restored_witness *w, const db_server *only, const db_s
     return strcmp(w->session, session_no) != 0 || beat > w->beat;
 }
 
-void restored_confirmed(void *context, const db_server *server, const char *session_no,
-                        uint64_t beat, int64_t before_ms)
+uint64_t restored_sending(void *context)
+{
+    return marks_begin(&((struct tl_client *)context)->servers.noted);
+}
+
+static int note_beat(restored_servers *all, const session_beat *beat)
+{
+    commit_mark m = {.kind = MARK_BEAT, .name = "heartbeat", .beat = beat->number};
+
+    text_copy(m.serial_no, sizeof m.serial_no, beat->session_id);
+    return marks_note(&all->noted, &m, beat->server, beat->sent);
+}
+
+int restored_confirmed(void *context, const session_beat *beat)
 {
     restored_servers *all = &((struct tl_client *)context)->servers;
+    const db_server *server = beat->server;
     const db_server *only = db_state_of(server) == DB_SERVER_WHOLE ? NULL : server;
     restored_witness *w = &all->witness;
 
+    if (!note_beat(all, beat))
+        return 0;
     pthread_mutex_lock(&all->mutex);
-    if (replaces(w, only, server, session_no, beat)) {
-        text_copy(w->session, sizeof w->session, session_no);
-        w->beat = beat;
-        w->confirmed_ms = before_ms;
+    if (replaces(w, only, server, beat->session_id, beat->number)) {
+        text_copy(w->session, sizeof w->session, beat->session_id);
+        w->beat = beat->number;
+        w->confirmed_ms = beat->before_ms;
         w->only = only;
         w->by = server;
     }
     pthread_mutex_unlock(&all->mutex);
+    return 1;
 }
 
 /* A look under way, with the witness of the moment at which it began. */
@@ -330,6 +371,43 @@ static restored_term seen_term(const struct look *l)
                            db_get_int(l->seen, 0, RESTORED_ACCEPTED_US)};
 }
 
+/* Whether this process attests to that server: to one of a term alone.  Needs: all->mutex held. */
+static int attests_to(const restored_servers *all, const struct met_server *here)
+{
+    return all->promoted == NULL || all->promoted == here ||
+           !is_same(all->promoted_before, here->term);
+}
+
+/* Gives up all other servers for a promoted one, so that nothing more is learnt of them.  Needs:
+ * all->mutex held. */
+static void give_up_others(restored_servers *all, struct met_server *here, uint64_t number)
+{
+    if (all->promoted != here || all->promoted_no != number)
+        all->has_attested = all->lacks = 0;
+    all->promoted = here;
+    all->promoted_no = number;
+    all->promoted_before = here->term;
+    for (struct met_server *one = all->met; one != NULL; one = one->next) {
+        if (one == here)
+            continue;
+        one->is_given_up = 1;
+        one->given_up_term = one->term;
+    }
+    here->is_given_up = 0;
+}
+
+/* Needs: all->mutex held. */
+static void take_promotion(const struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+    const uint64_t number = db_get_uint(l->seen, 0, RESTORED_PROMOTED);
+
+    l->here->is_proved = db_get_int(l->seen, 0, RESTORED_PROVED) != 0;
+    if (number != 0 && takes_writes(l->here) && !is_left(all, l->here) &&
+        !(l->client->flags & TL_CLIENT_NO_SESSION) && attests_to(all, l->here))
+        give_up_others(all, l->here, number);
+}
+
 /* Takes what was seen of the server that it was seen on. */
 static db_server_state take(const struct look *l, int may_lack)
 {
@@ -348,6 +426,7 @@ static db_server_state take(const struct look *l, int may_lack)
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
+        take_promotion(l);
         note_rivals(all);
         is = what_it_is(all, here);
         /* A host that is only looked at may have been accepted earlier than the one in use. */
@@ -358,8 +437,65 @@ static db_server_state take(const struct look *l, int may_lack)
     }
     judge_all(all, here);
     is = atomic_load(&here->server.state);
+    /* What was committed on those before it has been found there, or operators have decided. */
+    if (is == DB_SERVER_WHOLE && (all->promoted == NULL || here == all->promoted))
+        marks_forget_left(&all->noted);
     pthread_mutex_unlock(&all->mutex);
     return is;
+}
+
+/* Whether the look was on the promoted server to which this process attests, and under which
+ * number.  A process that only begins has nothing to attest. */
+static int is_to_attest(const struct look *l, uint64_t *number, int *has_attested)
+{
+    restored_servers *all = &l->client->servers;
+    int is;
+
+    pthread_mutex_lock(&all->mutex);
+    is = all->promoted == l->here && l->client->session != NULL && !l->compares &&
+         db_get_uint(l->seen, 0, RESTORED_PROMOTED) == all->promoted_no;
+    *number = all->promoted_no;
+    *has_attested = all->has_attested;
+    pthread_mutex_unlock(&all->mutex);
+    return is;
+}
+
+static void keep_attestation(restored_servers *all, uint64_t number, unsigned missing)
+{
+    pthread_mutex_lock(&all->mutex);
+    if (all->promoted_no == number) {
+        all->has_attested = 1;
+        all->lacks |= missing > 0;
+    }
+    pthread_mutex_unlock(&all->mutex);
+}
+
+/* 1: what this process knows to be missing is on record. */
+static int attest(const struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+    uint64_t number;
+    unsigned missing = 0;
+    int has_attested;
+    tl_status status = TL_OK;
+
+    if (!is_to_attest(l, &number, &has_attested))
+        return 0;
+    if (!has_attested) {
+        status = position_attest(l->client, l->connection, number, &missing);
+        if (status == TL_OK)
+            keep_attestation(all, number, missing);
+        if (status == TL_OK && missing > 0)
+            log_line(&l->client->logger, TL_ALARM, NULL, 0,
+                     "the promoted server lacks %u of the last commits of this process: operators "
+                     "decide (`tradelock restore status`)",
+                     missing);
+    }
+    if (status == TL_OK && missing == 0)
+        status = position_accept(l->connection, number);
+    if (status != TL_OK && status != TL_TRY_AGAIN)
+        log_line(&l->client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
+    return status == TL_OK || status == TL_TRY_AGAIN;
 }
 
 /* Tells the log once of each server. */
@@ -404,6 +540,17 @@ static int is_shared(const struct look *l)
     return shared;
 }
 
+static int is_left_for_good(const struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+    int is;
+
+    pthread_mutex_lock(&all->mutex);
+    is = is_replaced(all, l->here);
+    pthread_mutex_unlock(&all->mutex);
+    return is;
+}
+
 /* Judges what was seen.  Anybody can see that the server is another one, written down or not; what
  * the witness says, nobody else knows, nor which servers this process met. */
 static tl_status judge(const struct look *l)
@@ -417,8 +564,16 @@ static tl_status judge(const struct look *l)
     tl_status status = TL_OK;
 
     db_set_server(l->connection, &l->here->server);
+    if (is == DB_SERVER_MAY_LACK && attest(l)) {
+        tell(l, is);
+        return TL_OK;
+    }
     if (l->compares && is != DB_SERVER_LEFT && is != DB_SERVER_RIVAL)
         return TL_OK;
+    /* It was given up for a promoted one, and not replaced yet: it is not told so. */
+    if (is == DB_SERVER_LEFT && !is_left_for_good(l))
+        return error_set(TL_UNREACHABLE, "another server was promoted, and this one is not used "
+                                         "any more before it is accepted anew");
     tell(l, is);
     /* Whoever begins while the other one is away hears it here. */
     if (is == DB_SERVER_RIVAL) {
@@ -591,6 +746,58 @@ tl_status restored_compare(struct tl_client *client, db *connection)
     return look(client, connection, 1);
 }
 
+session_stay restored_follow(void *context, const db_server *from, const db_server *to)
+{
+    restored_servers *all = &((struct tl_client *)context)->servers;
+    session_stay stay = SESSION_LEAVES;
+    const struct met_server *there, *before;
+
+    pthread_mutex_lock(&all->mutex);
+    there = all->promoted;
+    before = met_of(all, from);
+    if (there != NULL && before != NULL && before != there && before->is_given_up && !all->lacks &&
+        (to == NULL || to == &there->server)) {
+        if (!there->is_accepted)
+            stay = SESSION_WAITS;
+        else if (there->is_proved && there->term.number == all->promoted_no && all->has_attested)
+            stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
+    }
+    pthread_mutex_unlock(&all->mutex);
+    return stay;
+}
+
+int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms)
+{
+    restored_servers *all = &client->servers;
+    const struct met_server *one;
+    int was;
+
+    pthread_mutex_lock(&all->mutex);
+    one = met_of(all, server);
+    was =
+        one != NULL && one->kept_ms != 0 && answered_ms - one->kept_ms <= client->config.session_ms;
+    pthread_mutex_unlock(&all->mutex);
+    return was;
+}
+
+/* Sees whether the server keeps what it answers, while it lives. */
+static void look_whether_kept(struct tl_client *client, db *connection)
+{
+    restored_servers *all = &client->servers;
+    const db_server *server = db_server_of(connection);
+    const int64_t before_ms = clock_boottime_ms();
+    struct met_server *here;
+    int kept = 0;
+
+    if (db_state_of(server) != DB_SERVER_WHOLE || store_attest_kept(connection, &kept) != DB_DONE)
+        return;
+    pthread_mutex_lock(&all->mutex);
+    here = met_of(all, server);
+    if (here != NULL)
+        here->kept_ms = kept ? before_ms : 0;
+    pthread_mutex_unlock(&all->mutex);
+}
+
 void restored_look_again(struct tl_client *client)
 {
     const life *home = session_life(client->session);
@@ -600,7 +807,8 @@ void restored_look_again(struct tl_client *client)
         return;
     /* If the look fails, the last result stands: the connection looked when it was made.  A process
      * stays neither at a replica nor where its session is not, since nothing is asked there. */
-    (void)restored_look(client, connection);
+    if (restored_look(client, connection) == TL_OK)
+        look_whether_kept(client, connection);
     if (life_is_over(home))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||

@@ -8,7 +8,9 @@
  * process.  Each connection knows its server; a task asks that, once it has its connection
  * (transition/task.h).  The rule stands in what_it_is():
  *
- *   left      The process has met a server whose last accepted restore had both a higher number and
+ *   left      It was given up for a promoted one, to which this process attests (client/position.h);
+ *             that ends when it is accepted anew.  Or:
+ *             The process has met a server whose last accepted restore had both a higher number and
  *             a later moment by the clock.  So this one is of an earlier term: a primary that was
  *             replaced, or an old backup.  No connection to it is used any more, until it is
  *             accepted anew.
@@ -50,6 +52,8 @@
 
 #include "base/random.h"
 #include "db/db.h"
+#include "session/session.h"
+#include "transition/marks.h"
 
 #include <pthread.h>
 
@@ -84,6 +88,13 @@ typedef struct restored_servers {
     struct met_kin *kin;    /* with a list of hosts: all servers on record at those met */
     restored_witness witness;
     uint64_t looks; /* how many were begun */
+    /* The promoted server to which this process attests, or NULL: under which number, which server
+     * was the accepted one there before, and whether it has attested, and to what. */
+    struct met_server *promoted;
+    uint64_t promoted_no;
+    restored_term promoted_before;
+    int has_attested, lacks;
+    commit_marks noted; /* under its own mutex: what this process was last told was committed */
     /* Fixed: the settings name several hosts. */
     int has_list;
 } restored_servers;
@@ -93,9 +104,14 @@ void restored_end(restored_servers *all);
 /* Frees the servers, which rows that handles keep still name after the end. */
 void restored_free(restored_servers *all);
 
-/* Keeps a confirmed beat as the witness; context: the client. */
-void restored_confirmed(void *context, const db_server *server, const char *session_no,
-                        uint64_t beat, int64_t before_ms);
+/* For the session; context: the client.  An answered beat becomes the witness, and a mark. */
+uint64_t restored_sending(void *context);
+int restored_confirmed(void *context, const session_beat *beat);
+/* Whether a session goes along to another server. */
+session_stay restored_follow(void *context, const db_server *from, const db_server *to);
+/* Whether that server, when it answered at that moment, had been seen a short while ago to answer
+ * commits only when a replica has them. */
+int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms);
 
 /* Looks on a connection that nobody else uses now, and tells it its server.  TL_OK: it may be used.
  * TL_UNREACHABLE: that server is left. */

@@ -136,6 +136,16 @@ static db_answer look_for_token(const void *ask, db *connection, size_t i, int *
     return answer;
 }
 
+static void mark_ask(const task *t, commit_mark *to)
+{
+    const struct asking *a = t->context;
+
+    if (a->base.taken)
+        mutex_mark(&a->step, to);
+    else
+        to->kind = MARK_NONE;
+}
+
 static tl_status granted(lock_handle *handle, void *ask)
 {
     tl_mutex *m = (tl_mutex *)handle;
@@ -227,12 +237,16 @@ static const resource_method statements = {
     .ask = {.check = task_check_lock,
             .run = run_ask,
             .read = resource_read_ask,
+            .mark = mark_ask,
             .batch = mutex_batch},
     .now = read_row,
     .seen = look_for_token,
     .refused = refused,
     .give_back = give_back,
-    .release = {.run = mutex_run_unlock, .read = mutex_read_unlock, .batch = mutex_batch},
+    .release = {.run = mutex_run_unlock,
+                .read = mutex_read_unlock,
+                .mark = mutex_mark_unlock,
+                .batch = mutex_batch},
     .lost_at_release = "the lock had been taken over or taken away",
     .lost_at_change = "the lock was taken over or taken away, or its time was over",
 };

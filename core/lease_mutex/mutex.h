@@ -77,6 +77,8 @@ tl_status mutex_release(tl_mutex *m, int64_t budget_ms);
 /* Its statements, see resource.h. */
 db_answer mutex_run_unlock(task *t, db *connection);
 db_answer mutex_read_unlock(task *t, db *connection);
+void mutex_mark_unlock(const task *t, commit_mark *to);
+void mutex_mark(const resource_step *by, commit_mark *to);
 
 /* -- leases.c: the holds of a client that others must find or watch -- */
 

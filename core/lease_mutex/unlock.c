@@ -4,6 +4,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
 
 struct releasing {
     lock_change base;
@@ -56,6 +59,24 @@ db_answer mutex_read_unlock(task *t, db *connection)
     if (r->base.changed > 0)
         t->verdict = VERDICT_APPLIED;
     return answer;
+}
+
+/* All rows were changed by one statement, so the first stands for them. */
+void mutex_mark(const resource_step *by, commit_mark *to)
+{
+    to->kind = MARK_RESOURCE;
+    text_copy(to->serial_no, sizeof to->serial_no, by->resources[0]);
+    memcpy(to->token, by->token, sizeof to->token);
+}
+
+void mutex_mark_unlock(const task *t, commit_mark *to)
+{
+    const struct releasing *r = t->context;
+
+    if (r->base.changed == 0)
+        to->kind = MARK_NONE;
+    else if (r->base.changed == r->step.count)
+        mutex_mark(&r->step, to);
 }
 
 tl_status mutex_release(tl_mutex *m, int64_t budget_ms)

@@ -62,6 +62,7 @@ enum beat {
     BEAT_ENDED, /* somebody ended the session */
     BEAT_GONE,  /* its row, which was there at the last beat, is not */
     BEAT_MOVED, /* the session's server is left, or the connection leads to another one */
+    BEAT_WAITS, /* that one may yet be accepted by itself */
     BEAT_UNREACHABLE
 };
 
@@ -115,14 +116,21 @@ static tl_status have_connection(session *s)
     return status == TL_OK ? check_replica(s) : status;
 }
 
-/* Extends the life, counted from before the request left: no observer can have begun to count
- * earlier, however long the answer took. */
-static void confirm(const session *s, life *of, uint64_t number, int64_t before_ms)
+static uint64_t sending(const session *s)
 {
-    life_confirm(of, before_ms + s->options.timeout_ms);
-    if (s->options.confirmed != NULL)
-        s->options.confirmed(s->options.confirmed_context, db_server_of(s->connection),
-                             of->session_id, number, before_ms);
+    return s->options.sending != NULL ? s->options.sending(s->options.confirmed_context) : 0;
+}
+
+/* Extends the life, counted from before the request left: no observer can have begun to count
+ * earlier, however long the answer took.  0: the server is left, and its answer says nothing. */
+static int confirm(const session *s, life *of, session_beat *beat)
+{
+    beat->server = db_server_of(s->connection);
+    beat->session_id = of->session_id;
+    if (s->options.confirmed != NULL && !s->options.confirmed(s->options.confirmed_context, beat))
+        return 0;
+    life_confirm(of, beat->before_ms + s->options.timeout_ms);
+    return 1;
 }
 
 /* Logs that a request failed. */
@@ -160,37 +168,80 @@ static store_session_clock known_clock(const session *s)
     return clock;
 }
 
-static enum beat beat(session *s, life *mine)
+/* One beat on the session's row. */
+static enum beat send_beat(session *s, life *mine, session_beat *sent)
 {
     const store_session_clock clock = known_clock(s);
     db_result result = DB_RESULT_INIT;
-    int64_t before_ms;
-    enum beat answer = BEAT_UNREACHABLE;
-    db_answer sent;
+    enum beat found = BEAT_UNREACHABLE;
+    db_answer answer;
+
+    sent->sent = sending(s);
+    sent->before_ms = clock_boottime_ms();
+    /* Who settles a lost answer holds the row for a moment (settle.c). */
+    while ((answer = store_session_beat(s->connection, mine->session_id, &clock, &result)) ==
+               DB_ERROR &&
+           db_row_is_taken(s->connection) &&
+           clock_left_ms(sent->before_ms + s->options.beat_ms) > 0)
+        clock_sleep_until_ms(clock_deadline(ROW_TAKEN_MS));
+    sent->number = result.insert_id;
+    if (answer != DB_DONE) {
+        /* A beat that arrived nevertheless does no harm. */
+        note_failure(s, answer, "the heartbeat");
+    } else if (result.affected == 1) {
+        found = BEAT_CONFIRMED;
+    } else {
+        found = find_out(s, mine);
+    }
+    db_result_free(&result);
+    return found;
+}
+
+static session_stay stay_of(const session *s, const life *mine, const db_server *to)
+{
+    return s->options.follow != NULL
+               ? s->options.follow(s->options.confirmed_context, life_server(mine), to)
+               : SESSION_LEAVES;
+}
+
+/* The session's server is not the one to which the connection leads.  Its row is kept alive where
+ * the session may go on: nobody there is to end it. */
+static enum beat beat_elsewhere(session *s, life *mine, session_stay stay)
+{
+    session_beat sent = {.number = 0};
+    enum beat answer;
+
+    if (stay == SESSION_LEAVES)
+        return BEAT_MOVED;
+    answer = send_beat(s, mine, &sent);
+    if (answer != BEAT_CONFIRMED)
+        return answer;
+    if (stay == SESSION_WAITS)
+        return BEAT_WAITS;
+    if (!confirm(s, mine, &sent))
+        return BEAT_UNREACHABLE;
+    life_move(mine, db_server_of(s->connection));
+    log_line(s->options.logger, TL_WARNING, NULL, 0,
+             "session %s goes on at another server, where nothing is missing", mine->session_id);
+    return BEAT_CONFIRMED;
+}
+
+static enum beat beat(session *s, life *mine)
+{
+    const int is_left = mine->is_left(life_server(mine));
+    session_beat sent = {.number = 0};
+    enum beat answer;
 
     error_clear();
-    if (mine->is_left(mine->server))
+    if (is_left && stay_of(s, mine, NULL) == SESSION_LEAVES)
         return BEAT_MOVED; /* wherever the address leads */
     if (have_connection(s) != TL_OK)
         return BEAT_UNREACHABLE;
-    if (!life_is_at(mine, db_server_of(s->connection)))
-        return BEAT_MOVED;
-    before_ms = clock_boottime_ms();
-    /* Who settles a lost answer holds the row for a moment (settle.c). */
-    while ((sent = store_session_beat(s->connection, mine->session_id, &clock, &result)) ==
-               DB_ERROR &&
-           db_row_is_taken(s->connection) && clock_left_ms(before_ms + s->options.beat_ms) > 0)
-        clock_sleep_until_ms(clock_deadline(ROW_TAKEN_MS));
-    if (sent != DB_DONE) {
-        /* A beat that arrived nevertheless does no harm. */
-        note_failure(s, sent, "the heartbeat");
-    } else if (result.affected == 1) {
-        answer = BEAT_CONFIRMED;
-        confirm(s, mine, result.insert_id, before_ms);
-    } else {
-        answer = find_out(s, mine);
-    }
-    db_result_free(&result);
+    if (is_left || !life_is_at(mine, db_server_of(s->connection)))
+        return beat_elsewhere(s, mine, stay_of(s, mine, db_server_of(s->connection)));
+    answer = send_beat(s, mine, &sent);
+    if (answer == BEAT_CONFIRMED && !confirm(s, mine, &sent))
+        answer = BEAT_UNREACHABLE;
     return answer;
 }
 
@@ -250,13 +301,14 @@ static tl_status insert_row(session *s, life *of)
         .timeout_ms = s->options.timeout_ms,
         .clock = known_clock(s),
     };
-    int64_t before_ms = clock_boottime_ms();
+    session_beat sent = {.sent = sending(s), .before_ms = clock_boottime_ms()};
     db_answer answer = store_session_insert(s->connection, &row);
 
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
-    s->last_confirmed_ms = before_ms;
-    confirm(s, of, 0, before_ms);
+    if (!confirm(s, of, &sent))
+        return error_set(TL_UNREACHABLE, "the session was begun at a server that is left");
+    s->last_confirmed_ms = sent.before_ms;
     return TL_OK;
 }
 
@@ -326,7 +378,7 @@ static tl_status begin(session *s, life **out)
     if (status == TL_OK)
         status = insert_row(s, of);
     if (status == TL_OK) {
-        of->server = db_server_of(s->connection);
+        life_move(of, db_server_of(s->connection));
         of->seek = seek;
         of->seeker = s;
         of->is_left = is_left;
@@ -411,6 +463,11 @@ static void round_once(session *s)
     case BEAT_MOVED:
         lose(s, mine, answer);
         go_on_anew(s);
+        break;
+    case BEAT_WAITS:
+        /* Nobody is observed from here, and the round looks whether it was accepted. */
+        observer_interrupt(s->others);
+        wake_following(s);
         break;
     case BEAT_UNREACHABLE:
         atomic_fetch_add(&s->unreachable, 1);

@@ -9,7 +9,8 @@
  * (base/life.h), which is over.
  *
  * A session is of the server where it began.  When the heartbeat's connection leads to another one,
- * the session is lost, and the process goes on under one of that server.  A grant that meets
+ * the session is lost, and the process goes on under one of that server; unless that was promoted, and
+ * is accepted by itself since nothing is missing there: then the session goes on.  A grant that meets
  * another server than the session's is refused, and has the heartbeat look at once where the
  * address leads: wherever that is, heart and grants meet there.
  *
@@ -35,6 +36,21 @@ struct store_session_clock;
  * However long it takes, it delays no beat.  It is called again once a later beat is confirmed. */
 typedef void (*session_round_fn)(void *context);
 
+typedef struct session_beat {
+    const db_server *server; /* where it was sent */
+    const char *session_id;
+    uint64_t number;   /* in the database */
+    uint64_t sent;     /* what `sending` returned */
+    int64_t before_ms; /* the moment before it was sent */
+} session_beat;
+
+typedef enum session_stay {
+    SESSION_LEAVES, /* it is lost, and the process goes on under a new one */
+    SESSION_WAITS,  /* a promoted server may yet be accepted by itself: its row is kept alive there,
+                     * and nothing is certain meanwhile */
+    SESSION_MOVES   /* it was: the session goes on there */
+} session_stay;
+
 typedef struct session_options {
     const char *program, *operations; /* copied */
     int64_t beat_ms, timeout_ms;
@@ -43,12 +59,16 @@ typedef struct session_options {
     void *loss_context;
     session_round_fn round; /* or NULL */
     void *round_context;
-    /* Called with each confirmed beat, on the thread that sent it.  server: where it was sent; id:
-     * the session; beat: its number in the database; before_ms: the moment before it was sent.  May
-     * be NULL. */
-    void (*confirmed)(void *context, const db_server *server, const char *id, uint64_t beat,
-                      int64_t before_ms);
-    void *confirmed_context;
+    /* Called before each beat is sent; what it returns goes into that beat's confirmation.  May be
+     * NULL, and so is `confirmed` then. */
+    uint64_t (*sending)(void *context);
+    /* Called with each beat that was answered, on the thread that sent it.  0: the answer came from a
+     * server that was left meanwhile, and confirms nothing. */
+    int (*confirmed)(void *context, const session_beat *beat);
+    /* What becomes of a session at `from` whose connection leads to another server, or (NULL) to none
+     * that can be used.  May be NULL: it is lost. */
+    session_stay (*follow)(void *context, const db_server *from, const db_server *to);
+    void *confirmed_context; /* of these three */
     /* Tells what the session's row says of the server's clock, when it begins and with each
      * beat. */
     void (*clock)(void *context, struct store_session_clock *kept);

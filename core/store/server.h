@@ -17,7 +17,9 @@ enum store_restored_column {
     RESTORED_BEAT,
     RESTORED_ACCEPTED_SINCE,
     RESTORED_IDENTITY,
-    RESTORED_READ_ONLY
+    RESTORED_READ_ONLY,
+    RESTORED_PROMOTED,
+    RESTORED_PROVED
 };
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result);

@@ -112,6 +112,7 @@ static task *arming_task_of(struct arming *a)
                                    .run = run_arming,
                                    .judge = step_task_judge,
                                    .read = step_task_read,
+                                   .mark = step_task_mark,
                                    .undone = step_task_undone};
     task *t = step_task_of(&a->t);
 

@@ -349,6 +349,17 @@ static db_answer read_claims(task *t, db *connection)
     return answer;
 }
 
+/* They were committed together. */
+static void mark_claims(const task *t, commit_mark *to)
+{
+    const struct batch *b = t->context;
+
+    if (b->claim_count == 0)
+        to->kind = MARK_NONE;
+    else
+        step_task_mark(&b->steps[0].task, to);
+}
+
 /* What is in doubt of the batch is so of each of its claims. */
 static void leave_claims(struct batch *b, const task *t)
 {
@@ -365,7 +376,8 @@ static tl_status claim(struct batch *b)
                                    .check = check_begin,
                                    .run = run,
                                    .judge = task_judge_passing,
-                                   .read = read_claims};
+                                   .read = read_claims,
+                                   .mark = mark_claims};
     task_engine *engine = b->client->engine;
     int64_t wait_ms = b->client->config.pool_wait_ms;
     task t = {.kind = &kind,

@@ -276,6 +276,7 @@ static void to_task(struct with *w)
                                        .run = run,
                                        .judge = step_task_judge,
                                        .read = read_fate,
+                                       .mark = step_task_mark,
                                        .after = tell_of_changes,
                                        .undone = undone};
     static const task_kind book = {.pool = POOL_BOOKS,
@@ -283,6 +284,7 @@ static void to_task(struct with *w)
                                    .run = run,
                                    .judge = step_task_judge,
                                    .read = read_fate,
+                                   .mark = step_task_mark,
                                    .undone = undone,
                                    .batch = with_book_batch};
     task *t = step_task_of(w->t);

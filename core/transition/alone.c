@@ -115,15 +115,26 @@ static void leave_transaction(task *t, db *connection)
         text_copy(t->left, sizeof t->left, db_name(connection));
 }
 
-/* The answer is judged before the rollback overwrites the connection's error. */
-static void conclude(task *t, db *connection, db_answer answer)
+/* Whether a commit was answered by a server that this process has left meanwhile. */
+static int is_too_late(task_engine *engine, const task *t, const db *connection, uint64_t began)
 {
-    if (answer != DB_DONE)
+    return t->verdict == VERDICT_APPLIED && !t->kind->reads &&
+           !settle_note(engine, t, db_server_of(connection), began);
+}
+
+/* The answer is judged before the rollback overwrites the connection's error. */
+static void conclude(task_engine *engine, task *t, db *connection, db_answer answer, uint64_t began)
+{
+    if (answer != DB_DONE) {
         judge(t, connection, answer);
-    else if (t->verdict == VERDICT_UNKNOWN)
+    } else if (is_too_late(engine, t, connection, began)) {
+        task_doubt(t, connection);
         t->stage = TASK_AGAIN;
-    else
+    } else if (t->verdict == VERDICT_UNKNOWN) {
+        t->stage = TASK_AGAIN;
+    } else {
         t->doubt.is_open = 0; /* this run was answered, whatever became of an earlier one */
+    }
     leave_transaction(t, connection);
     if (t->kind->after != NULL)
         t->kind->after(t, connection);
@@ -156,6 +167,7 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
     db *connection;
     tl_status status =
         pool_get(engine->connections, t->kind->pool, clock_left_ms(deadline_ms), &connection);
+    const uint64_t began = marks_begin(engine->noted);
 
     assert(t->stage != TASK_OVER && !alone_is_lost(t));
     t->stage = TASK_OVER;
@@ -169,7 +181,7 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
     status = alone_check(t, connection);
     if (status == TL_OK) {
         t->verdict = VERDICT_APPLIED;
-        conclude(t, connection, t->kind->run(t, connection));
+        conclude(engine, t, connection, t->kind->run(t, connection), began);
     } else {
         task_fail(t, status);
         if (is_elsewhere(t, connection))

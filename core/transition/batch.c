@@ -40,9 +40,21 @@ static void send_back(task **tasks, size_t count)
 
 /* ------------------------------------------------------------------- the statement -- */
 
-/* Leaves the tasks UNKNOWN if the statement was not answered with DB_DONE. */
-static db_answer run_statement(const batch_kind *kind, db *connection, task **tasks, size_t count)
+/* They were committed together, so any of them stands for all. */
+static int is_too_late(task_engine *engine, const db *connection, task **tasks, size_t count,
+                       uint64_t began)
 {
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i]->verdict == VERDICT_APPLIED)
+            return !settle_note(engine, tasks[i], db_server_of(connection), began);
+    return 0;
+}
+
+/* Leaves the tasks UNKNOWN if the statement was not answered with DB_DONE, or too late. */
+static db_answer run_statement(task_engine *engine, const batch_kind *kind, db *connection,
+                               task **tasks, size_t count)
+{
+    const uint64_t began = marks_begin(engine->noted);
     db_answer answer;
 
     for (size_t i = 0; i < count; i++) {
@@ -52,6 +64,8 @@ static db_answer run_statement(const batch_kind *kind, db *connection, task **ta
     answer = kind->run(tasks, count, connection);
     if (db_lost_in_transaction(connection, answer))
         answer = DB_UNANSWERED; /* the rows are locked until the server has ended it */
+    if (answer == DB_DONE && is_too_late(engine, connection, tasks, count, began))
+        answer = DB_UNANSWERED;
     for (size_t i = 0; i < count && answer != DB_DONE; i++)
         tasks[i]->verdict = VERDICT_UNKNOWN;
     return answer;
@@ -78,7 +92,7 @@ static db_answer run_split(task_engine *engine, const batch_kind *kind, db *conn
         send_back(tasks, 1);
         return DB_DONE;
     }
-    answer = run_statement(kind, connection, tasks, count);
+    answer = run_statement(engine, kind, connection, tasks, count);
     if (!may_split(connection, answer, deadline_ms))
         return answer;
     engine_count(&engine->counters.repeats, 1);

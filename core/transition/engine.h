@@ -10,6 +10,7 @@ struct task_engine {
     /* Fixed after start. */
     pool *connections;
     const struct logger *logger;
+    commit_marks *noted;
     group_queue *groups;
     sem_t settlers; /* members of a lost batch that may settle for themselves at once */
     /* Atomic. */

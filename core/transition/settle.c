@@ -57,6 +57,16 @@ struct lost {
     size_t count;
 };
 
+int settle_note(task_engine *engine, const task *t, const db_server *server, uint64_t began)
+{
+    commit_mark m = {.kind = MARK_UNTOLD};
+
+    text_copy(m.name, sizeof m.name, t->name);
+    if (t->kind->mark != NULL)
+        t->kind->mark(t, &m);
+    return marks_note(engine->noted, &m, server, began);
+}
+
 /* ------------------------------------------------------------- ending a connection -- */
 
 static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
@@ -225,11 +235,26 @@ static int is_believed(const struct lost *lost, const db_server *here)
     return 1;
 }
 
-static int read_all(const struct lost *lost, db *connection, int64_t deadline_ms)
+/* What was found counts as answered now. */
+static int note_all(task_engine *engine, const struct lost *lost, const db *connection,
+                    uint64_t began)
 {
+    int noted = 1;
+
+    for (size_t i = 0; i < lost->count && noted; i++)
+        if (lost->tasks[i]->settled)
+            noted = settle_note(engine, lost->tasks[i], db_server_of(connection), began);
+    return noted;
+}
+
+static int read_all(task_engine *engine, const struct lost *lost, db *connection,
+                    int64_t deadline_ms)
+{
+    const uint64_t began = marks_begin(engine->noted);
     const int known = read_each(lost, connection) == DB_DONE &&
                       is_believed(lost, db_server_of(connection)) &&
-                      acknowledge(lost, connection, deadline_ms) == DB_DONE;
+                      acknowledge(lost, connection, deadline_ms) == DB_DONE &&
+                      note_all(engine, lost, connection, began);
 
     for (size_t i = 0; i < lost->count; i++) {
         task *t = lost->tasks[i];
@@ -254,7 +279,7 @@ static int settle_on(task_engine *engine, db *connection, const struct lost *los
                                            : end_caller(engine, connection, lost);
 
         if (gone == GONE)
-            return read_all(lost, connection, deadline_ms);
+            return read_all(engine, lost, connection, deadline_ms);
         if (gone == NO_ANSWER || clock_left_ms(deadline_ms) == 0)
             return 0;
         clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
@@ -294,7 +319,7 @@ static enum told settle_once(task_engine *engine, const struct lost *lost, int64
     if (!is_told)
         db_spoil(connection); /* the next one may lead to the right server */
     else if (reads)
-        settled = read_all(lost, connection, deadline_ms);
+        settled = read_all(engine, lost, connection, deadline_ms);
     else
         settled = settle_on(engine, connection, lost, deadline_ms);
     if (is_told && !settled && !db_usable(connection))
@@ -397,7 +422,7 @@ void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_
                         .key = key,
                         .thread_id = thread_id,
                         .witness = witness,
-                        .server = t->life != NULL ? t->life->server : NULL,
+                        .server = t->life != NULL ? life_server(t->life) : NULL,
                         .was_whole = 1,
                         .tasks = &t,
                         .count = 1};

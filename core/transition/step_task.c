@@ -6,6 +6,7 @@
 #include "transition/step_task.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "store/store.h"
 #include "store/group.h"
 
@@ -134,6 +135,17 @@ db_answer step_task_read(task *t, db *connection)
     return answer;
 }
 
+void step_task_mark(const task *t, commit_mark *to)
+{
+    const step *s = const_step_of(t);
+
+    to->kind = MARK_TRADE;
+    text_copy(to->cust_no, sizeof to->cust_no, s->cust_no);
+    text_copy(to->serial_no, sizeof to->serial_no, s->serial_no);
+    text_copy(to->op_code, sizeof to->op_code, s->op_code);
+    memcpy(to->token, s->token, sizeof to->token);
+}
+
 void step_task_undone(task *t)
 {
     t->settled = 1;
@@ -205,6 +217,7 @@ task *step_task_of(step_task *t)
                                    .run = step_task_run,
                                    .judge = step_task_judge,
                                    .read = step_task_read,
+                                   .mark = step_task_mark,
                                    .undone = step_task_undone,
                                    .batch = batch_of};
 

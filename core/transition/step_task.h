@@ -37,6 +37,8 @@ db_answer step_task_run(task *t, db *connection);
 int step_task_judge(task *t, const db *connection);
 /* By the step's token. */
 db_answer step_task_read(task *t, db *connection);
+/* By the same. */
+void step_task_mark(const task *t, commit_mark *to);
 /* What is granted after a lost answer is granted late: it counts as settled, so that its row is
  * read. */
 void step_task_undone(task *t);

@@ -20,7 +20,8 @@
 /* How many members of lost batches may settle at once: each opens a connection. */
 #define SETTLERS 4
 
-tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger)
+tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger,
+                          commit_marks *noted)
 {
     task_engine *engine = memory_new(sizeof *engine);
 
@@ -28,6 +29,7 @@ tl_status task_engine_new(task_engine **out, pool *connections, const struct log
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
     engine->connections = connections;
     engine->logger = logger;
+    engine->noted = noted;
     if (group_queue_new(&engine->groups, pool_size(connections, POOL_QUICK), GROUP_ALONE) !=
         TL_OK) {
         memory_free(engine);

@@ -18,6 +18,7 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "pool/pool.h"
+#include "transition/marks.h"
 
 #include <stdatomic.h>
 
@@ -135,6 +136,9 @@ typedef struct task_kind {
     void (*undone)(task *t);
     /* The batch kind of the task.  NULL, or NULL returned: it goes alone. */
     const batch_kind *(*batch)(const task *t);
+    /* What was committed when the verdict is APPLIED, as it can be looked up on another server: the
+     * kind of the mark, and by what it is found.  NULL: nobody can look it up. */
+    void (*mark)(const task *t, commit_mark *to);
 } task_kind;
 
 /* Counters of everything a client does; relaxed, for statistics. */
@@ -146,7 +150,9 @@ typedef struct transition_counters {
     histogram group_tasks;
 } transition_counters;
 
-tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger);
+/* marks: what was committed is noted there. */
+tl_status task_engine_new(task_engine **out, pool *connections, const struct logger *logger,
+                          commit_marks *noted);
 void task_engine_free(task_engine *engine);
 transition_counters *transition_count(task_engine *engine);
 pool *transition_pool(const task_engine *engine);

@@ -25,7 +25,25 @@ BEGIN
     SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
     FROM tl_schema WHERE one = 1 FOR UPDATE;
     SET NEW.was = known, NEW.identity = tl_identity();
-    IF NEW.step IN ('declared', 'found') THEN
+    IF NEW.step = 'promoted' THEN
+        IF known IS NULL OR known = tl_identity() THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'this server is the accepted one, so it is not promoted';
+        END IF;
+        IF CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')
+            OR (SELECT variable_value FROM information_schema.global_status
+                WHERE variable_name = 'SLAVES_RUNNING') <> '0' THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'this server is read-only or still replicates';
+        END IF;
+    END IF;
+    IF NEW.step = 'proved' THEN
+        IF NEW.restore_no <> done_no OR EXISTS (SELECT 1 FROM tl_restore
+            WHERE restore_no = NEW.restore_no AND step IN ('confirmed', 'proved')) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'only the procedure writes that a server was accepted by itself';
+        END IF;
+    ELSEIF NEW.step IN ('declared', 'found', 'promoted') THEN
         SET NEW.restore_no = last_no + 1;
     ELSE
         IF tl_account_name(NEW.account) IS NULL THEN
@@ -58,10 +76,24 @@ END;
 CREATE OR REPLACE TRIGGER tl_restore_opened AFTER INSERT ON tl_restore
 FOR EACH ROW
 BEGIN
-    IF NEW.step IN ('declared', 'found') THEN
+    IF NEW.step IN ('declared', 'found', 'promoted') THEN
         UPDATE tl_schema SET restore_no = NEW.restore_no,
             restored_at = COALESCE(restored_at, UTC_TIMESTAMP(6))
         WHERE one = 1;
+    END IF;
+    -- Those who have to attest: the sessions that have not ended; those that were ended here, since
+    -- this server could be written, perhaps by a program that does not say where; and those that
+    -- had to attest under an earlier number, and did not, or spoke against this server.
+    IF NEW.step = 'promoted' THEN
+        INSERT INTO tl_attestation (restore_no, session_id)
+        SELECT NEW.restore_no, session_id FROM tl_session
+        WHERE ended_at IS NULL
+            OR (ended_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY
+                AND COALESCE(ended_on = tl_identity(), 1))
+        UNION
+        SELECT NEW.restore_no, a.session_id FROM tl_attestation a
+        WHERE a.restore_no > (SELECT accepted_no FROM tl_schema WHERE one = 1)
+            AND (a.attested_at IS NULL OR a.missing > 0 OR a.kept = 0);
     END IF;
 END;
 
@@ -84,7 +116,7 @@ BEGIN
     SELECT restore_no, accepted_no INTO last_no, done_no
     FROM tl_schema WHERE one = 1 FOR UPDATE;
     IF done_no = accepted AND (last_no = done_no OR NOT EXISTS (SELECT 1 FROM tl_restore
-        WHERE restore_no = last_no AND step IN ('declared', 'found')
+        WHERE restore_no = last_no AND step IN ('declared', 'found', 'promoted')
             AND identity = tl_identity())) THEN
         INSERT INTO tl_restore (step, reason, account) VALUES ('found', why, USER());
     END IF;

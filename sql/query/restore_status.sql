@@ -1,5 +1,6 @@
 -- The restore that is open, or the last one: since when, how it became known, on which server, who
--- proposed to accept it and who confirmed that.
+-- proposed to accept it and who confirmed that; and whether
+-- it became known on this server.
 SELECT tl_restored(), s.restore_no, s.accepted_no,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at), COALESCE(s.identity, ''),
     tl_identity(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.restored_at),
@@ -7,9 +8,11 @@ SELECT tl_restored(), s.restore_no, s.accepted_no,
     p.account, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.decided_at),
     tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()),
     COALESCE(p.identity <> tl_identity(), 0),
-    c.account, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()), c.doubtful
+    c.account, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()), c.doubtful,
+    COALESCE(o.identity = tl_identity(), 0)
 FROM tl_schema s
-LEFT JOIN tl_restore o ON o.restore_no = s.restore_no AND o.step IN ('declared', 'found')
+LEFT JOIN tl_restore o ON o.restore_no = s.restore_no
+    AND o.step IN ('declared', 'found', 'promoted')
 LEFT JOIN tl_restore p ON p.restore_no = s.restore_no AND p.step = 'proposed'
 LEFT JOIN tl_restore c ON c.restore_no = s.restore_no AND c.step = 'confirmed'
 WHERE one = 1

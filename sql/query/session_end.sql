@@ -1,4 +1,5 @@
 -- The owner ends its session, and says whether it left no trade in process.
 UPDATE tl_session
-SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, settled = :settled
+SET ended_at = UTC_TIMESTAMP(6), ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir),
+    ended_by = session_id, settled = :settled
 WHERE session_id = :session_id AND ended_at IS NULL

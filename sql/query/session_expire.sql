@@ -1,5 +1,6 @@
 -- An observer that saw no beat for a whole time-out ends the session.  This is committed by itself,
 -- before any of the session's locks is touched.  A beat that came meanwhile wins.
 UPDATE tl_session
-SET ended_at = UTC_TIMESTAMP(6), ended_by = :observer
+SET ended_at = UTC_TIMESTAMP(6), ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir),
+    ended_by = :observer
 WHERE session_id = :session_id AND beat = :beat AND ended_at IS NULL

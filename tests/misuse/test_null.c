@@ -962,6 +962,24 @@ CALL(tl_restore_declare)
     return (int)tl_restore_declare(N(1, have.client), N(2, "anna"), N(3, "test"));
 }
 
+static int each_missing(void *context, const tl_missing *missing)
+{
+    (void)context;
+    (void)missing;
+    return 0;
+}
+
+CALL(tl_restore_missing)
+{
+    return (int)tl_restore_missing(N(1, have.client), 1, N(2, each_missing), MAY(3, &have));
+}
+
+/* It is the accepted server. */
+CALL(tl_promote)
+{
+    return (int)tl_promote(N(1, have.client), N(2, "anna"), N(3, "test"));
+}
+
 CALL(tl_retry_now)
 {
     return (int)tl_retry_now(N(1, have.client), N(2, &key), 1, N(3, "anna"), N(4, "test"));
@@ -1889,6 +1907,8 @@ static const struct entry {
     FUNCTION(tl_restore_accepted_us, 1),
     FUNCTION(tl_restore_status, 4),
     FUNCTION(tl_restore_declare, 3),
+    FUNCTION(tl_restore_missing, 3),
+    FUNCTION(tl_promote, 3),
     FUNCTION(tl_retry_now, 4),
     FUNCTION(tl_row_lock, 3),
     FUNCTION(tl_rw_done, 2),

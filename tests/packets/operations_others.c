@@ -883,6 +883,13 @@ static int count_nothing(void *context, const tl_restore_count *count)
     return 0;
 }
 
+static int count_no_missing(void *context, const tl_missing *missing)
+{
+    (void)context;
+    (void)missing;
+    return 0;
+}
+
 static tl_status call_restore(scene *s)
 {
     uint64_t doubtful;
@@ -891,6 +898,8 @@ static tl_status call_restore(scene *s)
 
     if (status == TL_OK)
         status = tl_restore_status(s->far, &state, count_nothing, NULL);
+    if (status == TL_OK)
+        status = tl_restore_missing(s->far, state.number, count_no_missing, NULL);
     if (status != TL_OK)
         return status;
     database_propose(s->sql);

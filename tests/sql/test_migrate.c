@@ -257,15 +257,17 @@ static void test_each_version_ends_the_same(void **state)
     free(expected);
 }
 
-/* But for those that name the columns of trade_lock, which schema 13 and 14 changed, and for that of
- * evidence, which came to count what is filed during an attempt. */
+/* But for those that name the columns of trade_lock, which schema 13 and 14 changed, for that of
+ * evidence, which came to count what is filed during an attempt, and for those of restores, which
+ * came to know promoted servers. */
 static char *created_at(MYSQL *connection)
 {
     return database_text(connection,
                          "SELECT GROUP_CONCAT(trigger_name, ' ', created ORDER BY trigger_name) "
                          "FROM information_schema.triggers WHERE trigger_schema = DATABASE() "
                          "AND trigger_name NOT IN ('trade_lock_updated', 'trade_lock_kept', "
-                         "'trade_lock_deleted', 'trade_evidence_filed')");
+                         "'trade_lock_deleted', 'trade_evidence_filed', 'tl_restore_inserted', "
+                         "'tl_restore_opened')");
 }
 
 /* ------------------------------------------------------ what the doctor says -- */

@@ -31,7 +31,27 @@ static int declare(tl_client *client, const struct common *common, const char *a
 /* What accepting would do: counts, and the money that they told of. */
 struct preview {
     struct listing counts, money;
+    struct listing missing; /* why a promoted server is not accepted by itself */
 };
+
+static int add_missing(void *context, const tl_missing *row)
+{
+    struct preview *preview = context;
+    const char *why = !row->attested      ? "has not attested"
+                      : row->missing == 0 ? "the old server was not seen to wait for a replica"
+                                          : row->step;
+
+    json_array_append_new(preview->missing.rows,
+                          json_pack("{s:s, s:o, s:b, s:I, s:b, s:o, s:o, s:o, s:o, s:s}", "session",
+                                    row->session, "whose", json_text(row->whose), "attested",
+                                    row->attested, "missing", (json_int_t)row->missing, "not_kept",
+                                    row->not_kept, "step", json_text(row->step), "cust_no",
+                                    json_text(row->cust_no), "serial_no", json_text(row->serial_no),
+                                    "op_code", json_text(row->op_code), "token", row->token));
+    table_add(preview->missing.table, row->whose[0] != '\0' ? row->whose : row->session, why,
+              row->cust_no, row->serial_no, row->op_code, row->token);
+    return 0;
+}
 
 static void add_money(struct listing *money, const tl_restore_count *row, const char *number)
 {
@@ -61,18 +81,19 @@ static int add_count(void *context, const tl_restore_count *row)
 
 static json_t *json_restore(const tl_restore *r, const struct preview *preview)
 {
-    return json_pack(
-        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, "
-        "s:I, s:O, s:O}",
-        "open", r->open, "number", (json_int_t)r->number, "accepted", (json_int_t)r->accepted,
-        "since", json_time(r->since_us), "accepted_at", json_time(r->accepted_us), "was",
-        json_text(r->was), "is", json_text(r->is), "how", json_text(r->how), "reason",
-        json_text(r->reason), "actor", json_text(r->actor), "account", json_text(r->account),
-        "proposed_at", json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
-        json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
-        "confirmer_account", json_text(r->confirmer_account), "doubtful", (json_int_t)r->doubtful,
-        "counts", preview->counts.rows, "money", preview->money.rows);
+    return json_pack("{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+                     "s:o, "
+                     "s:I, s:O, s:O, s:O}",
+                     "open", r->open, "number", (json_int_t)r->number, "accepted",
+                     (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
+                     json_time(r->accepted_us), "was", json_text(r->was), "is", json_text(r->is),
+                     "how", json_text(r->how), "reason", json_text(r->reason), "actor",
+                     json_text(r->actor), "account", json_text(r->account), "proposed_at",
+                     json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
+                     json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
+                     "confirmer_account", json_text(r->confirmer_account), "doubtful",
+                     (json_int_t)r->doubtful, "counts", preview->counts.rows, "money",
+                     preview->money.rows, "missing", preview->missing.rows);
 }
 
 static void print_state(const tl_restore *r)
@@ -81,13 +102,18 @@ static void print_state(const tl_restore *r)
 
     if (!r->open) {
         printf("No restore is declared or found.\n");
-        if (r->accepted_us != 0)
+        if (strcmp(r->how, "promoted") == 0 && r->confirmer_account[0] == '\0')
+            printf("This server was promoted by %s (account %s): %s. It was accepted by itself at\n"
+                   "%s, since nothing was missing.\n",
+                   r->actor, r->account, r->reason, time_text(when, r->accepted_us));
+        else if (r->accepted_us != 0)
             printf("The last one was accepted at %s; it put %llu trades in doubt.\n",
                    time_text(when, r->accepted_us), (unsigned long long)r->doubtful);
         return;
     }
     if (r->how[0] != '\0')
-        printf("A restore was %s at %s by %s (account %s): %s.\n", r->how,
+        printf("%s was %s at %s by %s (account %s): %s.\n",
+               strcmp(r->how, "promoted") == 0 ? "This server" : "A restore", r->how,
                time_text(when, r->since_us), r->actor[0] != '\0' ? r->actor : "a program",
                r->account, r->reason);
     else
@@ -99,6 +125,14 @@ static void print_state(const tl_restore *r)
     else
         printf("Nobody has proposed to accept it.\n");
     printf("\nAccepting puts these in doubt, and takes these locks away:\n");
+}
+
+static void print_missing(const struct preview *preview)
+{
+    if (json_array_size(preview->missing.rows) == 0)
+        return;
+    printf("\nIt is not accepted by itself, since:\n");
+    table_print(preview->missing.table);
 }
 
 static void print_preview(const struct preview *preview)
@@ -114,10 +148,15 @@ static int show(tl_client *client, const struct common *common)
 {
     struct preview preview = {
         .counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()},
-        .money = {table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL), json_array()}};
+        .money = {table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL), json_array()},
+        .missing = {table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
+                    json_array()}};
     tl_restore r = TL_RESTORE_INIT;
     tl_status status = tl_restore_status(client, &r, add_count, &preview);
     int code;
+
+    if (status == TL_OK && r.open)
+        status = tl_restore_missing(client, r.number, add_missing, &preview);
 
     if (status != TL_OK) {
         code = report(status);
@@ -127,12 +166,15 @@ static int show(tl_client *client, const struct common *common)
         print_state(&r);
         if (r.open)
             print_preview(&preview);
+        print_missing(&preview);
         code = finish_output(EXIT_DONE);
     }
     table_free(preview.counts.table);
     table_free(preview.money.table);
     json_decref(preview.counts.rows);
     json_decref(preview.money.rows);
+    table_free(preview.missing.table);
+    json_decref(preview.missing.rows);
     return code;
 }
 

@@ -23,6 +23,18 @@ extern "C" {
 TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason);
 
 /*
+ * Offers this server as the next writer: for whatever promotes it, once it takes writes and the one
+ * before it does so no more.  It grants nothing by itself.  Every process looks here for all that it
+ * was told was committed, and attests to what it found.  When all sessions have, nothing is missing,
+ * and the server before was seen to answer a commit only when its replica had it, then this one is
+ * accepted by itself: nothing is put in doubt, and who holds a lock keeps it.
+ *
+ *     TL_OK       It is offered, by this call or before it.
+ *     TL_REFUSED  It is the accepted one; or it is read-only, or still replicates.
+ */
+TL_EXPORT tl_status tl_promote(tl_client *client, const char *actor, const char *reason);
+
+/*
  * Accepts the server, by two accounts that the server tells apart.  The first call proposes; a call
  * by another account carries it out.
  *
@@ -47,7 +59,8 @@ typedef struct tl_restore {
     uint64_t number, accepted;     /* the last one's, and that of the last one accepted */
     int64_t since_us, accepted_us; /* 0: never */
     char was[256], is[256];        /* the accepted server, and this one */
-    char how[17], reason[256], actor[64], account[385]; /* "declared", "found", or "" */
+    /* "declared", "found", "promoted", or "" */
+    char how[17], reason[256], actor[64], account[385];
     char proposal[256], proposer[64], proposer_account[385];
     int64_t proposed_us; /* 0: nobody has proposed to accept it */
     int own_proposal;    /* it was the account that asks now */
@@ -79,6 +92,23 @@ typedef int (*tl_restore_fn)(void *context, const tl_restore_count *count);
  * are walked. */
 TL_EXPORT tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each,
                                       void *context);
+
+/* Why a promoted server is not accepted by itself; lives until the callback returns. */
+typedef struct tl_missing {
+    const char *session, *whose; /* who says so: "program pid@host", "" if its row is missing */
+    int attested;                /* 0: that session has not said anything yet, or never can */
+    uint64_t missing;            /* so many commits are, of which this is one if it has a step */
+    int not_kept; /* the server before was not seen to wait for its replica with each commit */
+    /* The step, and its key: of a resource or a session in serial_no.  All may be "". */
+    const char *step, *cust_no, *serial_no, *op_code;
+    const char *token; /* in hex, or "" */
+} tl_missing;
+
+/* Returns 0 to go on. */
+typedef int (*tl_missing_fn)(void *context, const tl_missing *missing);
+/* number: of the restore, as tl_restore tells it. */
+TL_EXPORT tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn each,
+                                       void *context);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,127 @@
+/* Attests to a promoted server: looks up there what this process was last told was committed.
+ * Touches tl_attestation and tl_attestation_missing, and accepts by tl_accept_proved(). */
+#include "client/position.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "client/client.h"
+#include "client/clock_watch.h"
+#include "client/restored.h"
+#include "store/position.h"
+
+#include <string.h>
+
+static db_answer look_up(db *connection, const commit_mark *m, int *there)
+{
+    const tl_key key = {m->serial_no, m->cust_no, m->op_code};
+
+    switch (m->kind) {
+    case MARK_BEAT:
+        return store_attest_beat(connection, m->serial_no, m->beat, there);
+    case MARK_TRADE:
+        return store_attest_trade(connection, &key, m->token, there);
+    case MARK_RESOURCE:
+        return store_attest_resource(connection, m->serial_no, m->token, there);
+    case MARK_NONE:
+    case MARK_UNTOLD:
+        break;
+    }
+    *there = 0;
+    return DB_DONE;
+}
+
+static db_answer tell_missing(db *connection, uint64_t number, const char *session_id,
+                              unsigned item, const commit_mark *m)
+{
+    const store_missing missing = {
+        .number = number,
+        .session_id = session_id,
+        .item = item,
+        .step = m->name,
+        .cust_no = m->cust_no,
+        .serial_no = m->serial_no,
+        .op_code = m->op_code,
+        .token = m->kind == MARK_TRADE || m->kind == MARK_RESOURCE ? m->token : NULL,
+    };
+
+    return store_attest_missing(connection, &missing);
+}
+
+/* Under each session that this process had, since the end of an earlier one may be missing. */
+static db_answer attest(const tl_client *client, db *connection, uint64_t number, unsigned missing,
+                        int kept)
+{
+    db_answer answer = DB_DONE;
+
+    for (const life *l = session_life(client->session); l != NULL && answer == DB_DONE;
+         l = l->before)
+        answer = store_attest(connection, number, l->session_id, missing, kept);
+    return answer;
+}
+
+/* What is missing is written before the attestation that counts it. */
+static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
+                             const commit_mark *all, size_t count, unsigned *missing)
+{
+    const char *mine = session_id(client->session);
+    db_answer answer = DB_DONE;
+
+    for (size_t i = 0; i < count && answer == DB_DONE; i++) {
+        int there = 0;
+
+        answer = look_up(connection, &all[i], &there);
+        if (answer == DB_DONE && !there)
+            answer = tell_missing(connection, number, mine, (*missing)++, &all[i]);
+    }
+    return answer;
+}
+
+/* By the newest mark; -1: there is none. */
+static int was_kept(tl_client *client, const commit_mark *all, size_t count)
+{
+    const commit_mark *newest = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        if (newest == NULL || all[i].answered > newest->answered)
+            newest = &all[i];
+    return newest == NULL ? -1 : restored_was_kept(client, newest->server, newest->answered_ms);
+}
+
+static db_answer clock_fits(tl_client *client, db *connection, int *fits)
+{
+    const int64_t margin_us = client->config.clock_margin_ms * 1000;
+    int64_t least_us, most_us;
+
+    clock_watch_now(client, &least_us, &most_us);
+    return store_attest_clock(connection, least_us - margin_us, most_us + margin_us, fits);
+}
+
+tl_status position_attest(tl_client *client, db *connection, uint64_t number, unsigned *missing)
+{
+    commit_mark *all = NULL;
+    size_t count = 0;
+    int fits = 0, whole;
+    db_answer answer = clock_fits(client, connection, &fits);
+
+    *missing = 0;
+    if (answer == DB_DONE && !fits)
+        return error_set(TL_TRY_AGAIN, "the clock of the promoted server was not compared yet");
+    whole = marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count);
+    if (answer == DB_DONE)
+        answer = look_up_all(client, connection, number, all, count, missing);
+    if (!whole)
+        ++*missing; /* it does not know any more what it was told */
+    if (answer == DB_DONE)
+        answer = attest(client, connection, number, *missing, was_kept(client, all, count));
+    memory_free(all);
+    return answer == DB_DONE ? TL_OK
+                             : db_read_status(connection, answer, "attesting to the new server");
+}
+
+tl_status position_accept(db *connection, uint64_t number)
+{
+    const db_answer answer = store_attest_accept(connection, number);
+
+    return answer == DB_DONE ? TL_OK
+                             : db_read_status(connection, answer, "accepting the new server");
+}

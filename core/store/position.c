@@ -1,0 +1,87 @@
+/* The statements by which a promoted server is accepted by itself, bound to their parameters.
+ * Touches only the connection. */
+#include "store/position.h"
+
+#include "store/bind.h"
+#include "store/resource.h"
+
+#include <string.h>
+
+#define TOKEN_SIZE 16
+
+/* 0: no row, NULL or 0. */
+static db_answer is_true(db_answer answer, db_result *result, int *out)
+{
+    *out = answer == DB_DONE && result->rows == 1 && db_get_int(result, 0, 0) != 0;
+    db_result_free(result);
+    return answer;
+}
+
+db_answer store_attest_kept(db *connection, int *kept)
+{
+    db_result result = DB_RESULT_INIT;
+
+    return is_true(db_run(connection, &sql_attest_kept, NULL, 0, &result), &result, kept);
+}
+
+db_answer store_attest_clock(db *connection, int64_t least_us, int64_t most_us, int *fits)
+{
+    db_result result = DB_RESULT_INIT;
+
+    return is_true(SQL_RUN(connection, &result, attest_clock, .least_us = db_int(least_us),
+                           .most_us = db_int(most_us)),
+                   &result, fits);
+}
+
+db_answer store_attest_beat(db *connection, const char *session_id, uint64_t beat, int *there)
+{
+    db_result result = DB_RESULT_INIT;
+
+    return is_true(SQL_RUN(connection, &result, attest_beat, .session_id = db_text(session_id),
+                           .beat = db_uint(beat)),
+                   &result, there);
+}
+
+db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *token, int *there)
+{
+    step s = {.cust_no = key->cust_no, .serial_no = key->serial_no, .op_code = key->op_code};
+    db_result result = DB_RESULT_INIT;
+
+    memcpy(s.token, token, sizeof s.token);
+    return is_true(store_token_seen(connection, &s, &result), &result, there);
+}
+
+db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
+                                int *there)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer =
+        is_true(store_resource_now(connection, resource, token, &result), &result, there);
+
+    if (answer == DB_DONE && !*there)
+        answer = is_true(store_resource_token_seen(connection, resource, token, &result), &result,
+                         there);
+    return answer;
+}
+
+db_answer store_attest(db *connection, uint64_t number, const char *session_id, unsigned missing,
+                       int kept)
+{
+    return SQL_RUN(connection, NULL, attest, .number = db_uint(number),
+                   .session_id = db_text(session_id), .missing = db_uint(missing),
+                   .kept = kept >= 0 ? db_int(kept) : db_null());
+}
+
+db_answer store_attest_missing(db *connection, const store_missing *m)
+{
+    return SQL_RUN(connection, NULL, attest_missing, .number = db_uint(m->number),
+                   .session_id = db_text(m->session_id), .item = db_uint(m->item),
+                   .step = db_text(m->step), .cust_no = db_text(m->cust_no),
+                   .serial_no = db_text(m->serial_no), .op_code = db_text(m->op_code),
+                   .token = db_bytes(m->token, TOKEN_SIZE));
+}
+
+db_answer store_attest_accept(db *connection, uint64_t number)
+{
+    return SQL_RUN(connection, NULL, attest_accept, .number = db_uint(number));
+}

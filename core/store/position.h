@@ -1,0 +1,32 @@
+/* The statements by which a promoted server is accepted by itself (sql/object/position.sql), bound
+ * to their parameters.  Touches only the connection. */
+#ifndef TL_STORE_POSITION_H
+#define TL_STORE_POSITION_H
+
+#include "db/db.h"
+
+#include <tradelock/tradelock.h>
+
+/* *kept: whether this server answers commits only when a replica has them, and never stops. */
+db_answer store_attest_kept(db *connection, int *kept);
+/* *fits: whether the server's clock is between these moments. */
+db_answer store_attest_clock(db *connection, int64_t least_us, int64_t most_us, int *fits);
+/* *there: whether the commit is here. */
+db_answer store_attest_beat(db *connection, const char *session_id, uint64_t beat, int *there);
+db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *token, int *there);
+db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
+                                int *there);
+/* kept: 1, 0, or -1: it cannot say. */
+db_answer store_attest(db *connection, uint64_t number, const char *session_id, unsigned missing,
+                       int kept);
+typedef struct store_missing {
+    uint64_t number;
+    const char *session_id;
+    unsigned item;
+    const char *step, *cust_no, *serial_no, *op_code;
+    const uint8_t *token; /* or NULL */
+} store_missing;
+db_answer store_attest_missing(db *connection, const store_missing *missing);
+db_answer store_attest_accept(db *connection, uint64_t number);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * What this process was last told was committed.
+ *
+ * A replica has a prefix of the commits of its primary, and commits of one connection come one after
+ * the other.  So of all acknowledged commits only those are kept after whose answer no other one,
+ * answered since, was sent to the same server: at most one for each connection.  If a promoted
+ * server has these, it has all that this process was told of (client/position.h).
+ *
+ * Their order is told by a count and not by a clock: a commit is begun with the count as it is, and
+ * its answer raises it.
+ *
+ * An answer of a server that this process has left is not believed: it is a lost answer.  That is
+ * judged under the mutex under which marks are taken out.  So what comes too late to be among them
+ * was not believed.
+ */
+#ifndef TL_TRANSITION_MARKS_H
+#define TL_TRANSITION_MARKS_H
+
+#include "base/random.h"
+#include "db/db.h"
+
+#include <tradelock/resource.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MARK_NAME 31
+#define MARK_TOKEN 16
+/* More than anybody has connections for. */
+#define COMMIT_MARKS_MAX 512
+
+typedef enum mark_kind {
+    MARK_UNTOLD, /* nobody can look it up: a later commit has to cover it */
+    MARK_NONE,   /* nothing was committed */
+    MARK_BEAT,
+    MARK_TRADE,
+    MARK_RESOURCE
+} mark_kind;
+
+typedef struct commit_mark {
+    mark_kind kind;
+    char name[MARK_NAME + 1]; /* of the step */
+    char cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
+    char serial_no[TL_RESOURCE_MAX + 1]; /* or the resource, or the session */
+    uint8_t token[MARK_TOKEN];
+    uint64_t beat;
+    /* Set when it is noted. */
+    const db_server *server;
+    uint64_t answered;
+    int64_t answered_ms; /* boot time */
+} commit_mark;
+
+typedef struct commit_marks {
+    /* Atomic. */
+    atomic_uint_fast64_t count;
+    /* Under the mutex. */
+    pthread_mutex_t mutex;
+    commit_mark all[COMMIT_MARKS_MAX];
+    size_t used;
+    int overflowed; /* there was no room for one */
+} commit_marks;
+
+void marks_init(commit_marks *self);
+void marks_end(commit_marks *self);
+
+/* Before a commit is sent. */
+uint64_t marks_begin(commit_marks *self);
+/* The commit was answered.  0: its server is left, and the answer is not to be believed. */
+int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began);
+/* Copies those of other servers than this one; *count of them, for memory_free().  0: out of memory,
+ * or there was no room for one. */
+int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out, size_t *count);
+/* Forgets those of servers that are left: the one that is used now was accepted. */
+void marks_forget_left(commit_marks *self);
+
+#endif

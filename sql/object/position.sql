@@ -1,0 +1,80 @@
+-- A session says what it found on the promoted server, under which number that was promoted.  Of a
+-- session that need not say it, only what speaks against the server is written.  What was said
+-- once is not taken back.
+CREATE OR REPLACE PROCEDURE tl_attest(IN number BIGINT UNSIGNED, IN of_session UUID,
+    IN count_missing INT UNSIGNED, IN was_kept TINYINT)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    IF count_missing > 0 OR was_kept = 0 THEN
+        INSERT IGNORE INTO tl_attestation (restore_no, session_id) VALUES (number, of_session);
+    END IF;
+    UPDATE tl_attestation
+    SET attested_at = COALESCE(attested_at, UTC_TIMESTAMP(6)),
+        missing = GREATEST(missing, count_missing),
+        kept = LEAST(COALESCE(kept, was_kept), COALESCE(was_kept, kept))
+    WHERE restore_no = number AND session_id = of_session;
+END;
+
+CREATE OR REPLACE PROCEDURE tl_attest_missing(IN number BIGINT UNSIGNED, IN of_session UUID,
+    IN which INT UNSIGNED, IN what VARCHAR(31) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN serial VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin, IN its_token BINARY(16))
+MODIFIES SQL DATA SQL SECURITY DEFINER
+INSERT IGNORE INTO tl_attestation_missing
+VALUES (number, of_session, which, what, cust, serial, op, its_token);
+
+-- Accepts the promoted server by itself, if it has all that anybody was told of.  So nothing is put
+-- in doubt, and who holds a lock keeps it.
+--
+-- A replica has a prefix of the commits of its primary.  A process that finds the newest commit that
+-- it was told of finds with it all before that.  It has given up the old server before it looked,
+-- and believes no answer from there any more; and it attests to one promoted server only.  So every
+-- commit that a living process may act on is here.  Of a process that died, or cannot be reached,
+-- nobody can say what it was told: as long as one session has not attested, operators decide.  Of
+-- one that began when nothing was replicated any more nobody knows; so no commit may have been
+-- answered before a replica had it (kept).
+--
+-- Nor may anybody else have spoken against this server: declared it, or found that something is
+-- missing.  "Another server" is what every promoted one is.
+--
+-- The moment rises above that of the last accepting, whatever the clock says: by both processes tell
+-- an earlier server.
+CREATE OR REPLACE PROCEDURE tl_accept_proved(IN number BIGINT UNSIGNED)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE last_no, done_no BIGINT UNSIGNED;
+    DECLARE asked, short, vouched INT UNSIGNED;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    SELECT restore_no, accepted_no INTO last_no, done_no
+    FROM tl_schema WHERE one = 1 FOR UPDATE;
+    SELECT COUNT(*), COALESCE(SUM(attested_at IS NULL OR missing > 0 OR kept = 0), 0),
+        COALESCE(SUM(attested_at IS NOT NULL AND missing = 0 AND kept = 1), 0)
+    INTO asked, short, vouched
+    FROM tl_attestation WHERE restore_no = number LOCK IN SHARE MODE;
+    IF last_no = number AND done_no < number AND short = 0 AND vouched > 0
+        AND CAST(@@read_only AS CHAR) IN ('0', 'OFF')
+        AND EXISTS (SELECT 1 FROM tl_restore
+            WHERE restore_no = number AND step = 'promoted' AND identity = tl_identity())
+        AND NOT EXISTS (SELECT 1 FROM tl_restore
+            WHERE restore_no > done_no AND (step = 'declared' OR (step = 'found'
+                AND reason <> 'it is another server than the one that was accepted'))) THEN
+        UPDATE tl_schema
+        SET accepted_no = number,
+            accepted_at = GREATEST(UTC_TIMESTAMP(6),
+                COALESCE(accepted_at + INTERVAL 1 MICROSECOND, UTC_TIMESTAMP(6))),
+            identity = tl_identity(), restored_at = NULL,
+            server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
+        WHERE one = 1;
+        INSERT INTO tl_restore (restore_no, step, reason, account)
+        VALUES (number, 'proved', CONCAT('nothing is missing: ', asked, ' sessions attested'),
+            USER());
+    END IF;
+    COMMIT;
+END;

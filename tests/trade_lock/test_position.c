@@ -1,0 +1,650 @@
+/* A primary that waits for its replica with each commit, and the replica, which is promoted: it is
+ * accepted by itself, when every process has found there all that it was told; and each thing that
+ * keeps it from that. */
+#include "fixture.h"
+
+#include "client/client.h"
+#include "support/crew.h"
+#include "transition/marks.h"
+
+#include <tradelock/admin.h>
+#include <tradelock/resource.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Nothing here is expected to take long; machines are slow sometimes. */
+#define PATIENCE_MS 60000
+/* So long nothing may have happened. */
+#define QUIET_MS 1500
+#define BEATING "beat_ms=100ms\nsession_ms=20s\nread_timeout_s=2\nconnect_timeout_s=4\n"
+#define A_YEAR "31536000000"
+
+static fixture f;
+static server *primary, *copy;
+static unsigned port_primary, port_copy;
+static MYSQL *sql_copy;
+static tl_client *second, *ops;
+static char *paths[32];
+static size_t path_count;
+
+/* ------------------------------------------------------------------- the two servers -- */
+
+static server *start_at(unsigned number, unsigned *port)
+{
+    char at[64], id[64];
+    const char *const options[] = {"--log-bin=binlog",
+                                   "--sync-binlog=1",
+                                   "--log-slave-updates=1",
+                                   "--skip-networking=0",
+                                   "--bind-address=127.0.0.1",
+                                   "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+                                   "--rpl-semi-sync-master-timeout=" A_YEAR,
+                                   at,
+                                   id,
+                                   NULL};
+
+    *port = server_free_port();
+    snprintf(at, sizeof at, "--port=%u", *port);
+    snprintf(id, sizeof id, "--server-id=%u", number);
+    return server_start(options);
+}
+
+static void replicate(server *from, unsigned port, server *to)
+{
+    MYSQL *sql = server_connect(from);
+
+    database_run(sql, "CREATE USER IF NOT EXISTS replica@'%%'; "
+                      "GRANT REPLICATION SLAVE ON *.* TO replica@'%%'");
+    mysql_close(sql);
+    sql = server_connect(to);
+    database_run(sql,
+                 "SET GLOBAL rpl_semi_sync_slave_enabled = 1; "
+                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
+                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
+                 "SET GLOBAL read_only = 1",
+                 port);
+    mysql_close(sql);
+}
+
+static void await_number(MYSQL *sql, const char *query, long long wanted)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (database_number(sql, "%s", query) != wanted) {
+        if (crew_now_ms() > end_ms)
+            server_panic("%s never is %lld", query, wanted);
+        usleep(10 * 1000);
+    }
+}
+
+static void await_copy(void)
+{
+    char *position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+
+    assert_int_equal(database_number(sql_copy, "SELECT MASTER_GTID_WAIT('%s', %d)", position,
+                                     PATIENCE_MS / 1000),
+                     0);
+    free(position);
+}
+
+/* The service's account, at these servers. */
+static const char *file_of(const char *hosts)
+{
+    char *path = database_option_file_at(f.db, "/nowhere", BEATING);
+    FILE *file = fopen(path, "ae");
+
+    assert_non_null(file);
+    fprintf(file, "[tradelock-client]\nuser=plain\npassword=plain\nhost=%s\n", hosts);
+    fclose(file);
+    assert_true(path_count < sizeof paths / sizeof paths[0]);
+    paths[path_count++] = path;
+    return path;
+}
+
+static const char *both(void)
+{
+    static char hosts[64];
+
+    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u", port_primary, port_copy);
+    return hosts;
+}
+
+static tl_client *open_with(const char *option_file, unsigned flags)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client;
+    tl_status status;
+
+    options.config_file = option_file;
+    options.flags = TL_CLIENT_NO_JANITOR | flags;
+    status = tl_client_open(&client, &options);
+    if (status != TL_OK)
+        fail_msg("%s: %s", tl_status_name(status), tl_error_message());
+    return client;
+}
+
+static void note_identity(void)
+{
+    tl_client *client = client_new(&f, TL_CLIENT_NO_SCHEMA | TL_CLIENT_NO_SESSION);
+    tl_migrated migrated;
+
+    assert_status(tl_migrate(client, &migrated), TL_OK);
+    tl_client_close(client);
+}
+
+/* Two processes at the primary.  waits: it waits for its replica. */
+static void open_pair(int waits)
+{
+    memset(&f, 0, sizeof f);
+    primary = start_at(1, &port_primary);
+    copy = start_at(2, &port_copy);
+    replicate(primary, port_primary, copy);
+    f.db = database_new(primary, BEATING);
+    note_identity();
+    f.sql = database_connect(f.db);
+    database_run(f.sql,
+                 "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; "
+                 "CREATE USER plain@localhost IDENTIFIED BY 'plain'; "
+                 "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO plain@'%%'; "
+                 "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO plain@localhost",
+                 database_name(f.db), database_name(f.db));
+    sql_copy = server_connect(copy);
+    await_copy();
+    database_run(sql_copy, "USE %s", database_name(f.db));
+    if (waits) {
+        database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
+        database_run(sql_copy, "STOP SLAVE; START SLAVE");
+        await_number(f.sql,
+                     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                     "WHERE VARIABLE_NAME = 'RPL_SEMI_SYNC_MASTER_CLIENTS'",
+                     1);
+    }
+    f.client = open_with(file_of(both()), 0);
+    second = open_with(file_of(both()), 0);
+}
+
+static void close_pair(void)
+{
+    tl_client_close(ops);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    ops = second = f.client = NULL;
+    mysql_close(f.sql);
+    f.sql = sql_copy;
+    assert_log_whole(&f);
+    f.sql = NULL;
+    mysql_close(sql_copy);
+    server_free(copy);
+    copy = NULL;
+    server_kill9(primary);
+    server_restart(primary);
+    database_free(f.db);
+    while (path_count > 0) {
+        remove(paths[--path_count]);
+        free(paths[path_count]);
+    }
+    memset(&f, 0, sizeof f);
+    server_free(primary);
+}
+
+static uint64_t beats(tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats.beats;
+}
+
+/* Each has looked at the server in a round since now. */
+static void await_rounds(void)
+{
+    const uint64_t one = beats(f.client) + 4, other = beats(second) + 4;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (beats(f.client) < one || beats(second) < other) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    usleep(200 * 1000);
+}
+
+/* All that the replica was sent is applied; then it is none any more. */
+static void apply_all(void)
+{
+    MYSQL_RES *result;
+    MYSQL_ROW row;
+    MYSQL_FIELD *fields;
+    char position[256] = "";
+
+    database_run(sql_copy, "STOP SLAVE IO_THREAD");
+    assert_int_equal(mysql_query(sql_copy, "SHOW SLAVE STATUS"), 0);
+    result = mysql_store_result(sql_copy);
+    assert_non_null(result);
+    row = mysql_fetch_row(result);
+    fields = mysql_fetch_fields(result);
+    for (unsigned i = 0; i < mysql_num_fields(result); i++)
+        if (strcmp(fields[i].name, "Gtid_IO_Pos") == 0)
+            snprintf(position, sizeof position, "%s", row[i]);
+    mysql_free_result(result);
+    assert_int_equal(database_number(sql_copy, "SELECT MASTER_GTID_WAIT('%s', %d)", position,
+                                     PATIENCE_MS / 1000),
+                     0);
+}
+
+static void take_writes(void)
+{
+    database_run(sql_copy, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+}
+
+static void open_ops(void)
+{
+    paths[path_count] = database_option_file_at(f.db, server_socket(copy), BEATING);
+    ops = open_with(paths[path_count++], TL_CLIENT_NO_SESSION);
+}
+
+static void promote(void)
+{
+    if (ops == NULL)
+        open_ops();
+    assert_status(tl_promote(ops, "hook", "the primary is gone"), TL_OK);
+}
+
+static int is_restored(void)
+{
+    return database_number(sql_copy, "SELECT tl_restored()") != 0;
+}
+
+static void await_accepted(void)
+{
+    await_number(sql_copy, "SELECT tl_restored()", 0);
+    assert_int_equal(
+        database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'proved'"), 1);
+    assert_int_equal(
+        database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'confirmed'"), 0);
+}
+
+static int64_t attested(void)
+{
+    return database_number(sql_copy,
+                           "SELECT COUNT(*) FROM tl_attestation WHERE attested_at IS NOT NULL");
+}
+
+/* Both have said what they know, and still it is not accepted. */
+static void expect_veto(int64_t sessions)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (attested() < sessions) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    usleep(QUIET_MS * 1000);
+    assert_true(is_restored());
+    assert_int_not_equal(ask_now(f.client, "vetoed"), TL_GRANTED);
+    assert_false(has_row(sql_copy, "vetoed"));
+}
+
+struct found {
+    char serial[128], token[64], whose[256];
+    int rows, unattested, not_kept, steps;
+};
+
+static int take_found(void *context, const tl_missing *missing)
+{
+    struct found *found = context;
+
+    found->rows++;
+    found->unattested += !missing->attested;
+    found->not_kept += missing->not_kept;
+    if (missing->cust_no[0] != '\0') {
+        found->steps++;
+        snprintf(found->serial, sizeof found->serial, "%s", missing->serial_no);
+        snprintf(found->token, sizeof found->token, "%s", missing->token);
+    }
+    if (!missing->attested)
+        snprintf(found->whose, sizeof found->whose, "%s", missing->whose);
+    return 0;
+}
+
+static struct found what_is_missing(void)
+{
+    struct found found;
+    tl_restore state = TL_RESTORE_INIT;
+
+    memset(&found, 0, sizeof found);
+    assert_status(tl_restore_status(ops, &state, NULL, NULL), TL_OK);
+    assert_status(tl_restore_missing(ops, state.number, take_found, &found), TL_OK);
+    return found;
+}
+
+static void accept_as_two(void)
+{
+    database_propose(sql_copy);
+    assert_status(tl_restore_accept(ops, "bob", "compared", NULL), TL_OK);
+}
+
+/* ---------------------------------------------------------------------- accepted by itself -- */
+
+/* No person, and who holds a lock keeps it. */
+static void test_the_primary_dies(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_mutex_options mutex_options = TL_MUTEX_OPTIONS_INIT;
+    tl_mutex *mutex = NULL;
+    char sessions[2][64];
+    int64_t since_ms;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    lock = granted(f.client, "held", "c1", &options);
+    mutex_options.max_hold_ms = 600000;
+    assert_status(tl_mutex_new(&mutex, second, "nightly", &mutex_options), TL_OK);
+    assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
+    await_rounds();
+    snprintf(sessions[0], sizeof sessions[0], "%s", tl_client_session(f.client));
+    snprintf(sessions[1], sizeof sessions[1], "%s", tl_client_session(second));
+    server_kill9(primary);
+    since_ms = crew_now_ms();
+    apply_all();
+    take_writes();
+    assert_int_not_equal(ask_now(f.client, "early"), TL_GRANTED);
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    print_message("killed, promoted and granted again after %lld ms, without a person\n",
+                  (long long)(crew_now_ms() - since_ms));
+    await_grant(second, "s2");
+    assert_true(has_row(sql_copy, "s1"));
+    assert_string_equal(tl_client_session(f.client), sessions[0]);
+    assert_string_equal(tl_client_session(second), sessions[1]);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_status(tl_mutex_unlock(mutex), TL_OK);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM trade_lock "
+                                               "WHERE serial_no = 'held' AND status = 'Y' "
+                                               "AND sends = 1"),
+                     1);
+    tl_lock_free(lock);
+    tl_mutex_free(mutex);
+    close_pair();
+}
+
+/* Read-only, caught up, promoted. */
+static void test_a_planned_switch_over(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    lock = granted(second, "held", "c1", &options);
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    promote(); /* a hook that runs twice */
+    await_accepted();
+    await_grant(second, "s1");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore "
+                                               "WHERE step = 'promoted'"),
+                     1);
+    /* The old one is back, takes writes, and stands first. */
+    database_run(f.sql, "SET GLOBAL read_only = 0");
+    for (int i = 0; i < 10; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "t%d", i);
+        await_grant(f.client, serial);
+        assert_true(has_row(sql_copy, serial));
+        assert_false(has_row(f.sql, serial));
+        usleep(20 * 1000);
+    }
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* --------------------------------------------------------------------------------- vetoes -- */
+
+/* The last of what was acknowledged never came: the list names it. */
+static void test_some_of_the_log_is_missing(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    char *token;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    /* What the replica has received it does not apply, and loses with its relay log. */
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(f.client, "lost", "c1", &options);
+    token = database_text(f.sql, "SELECT LOWER(HEX(token)) FROM trade_lock "
+                                 "WHERE serial_no = 'lost'");
+    server_kill9(primary);
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.steps <= 1);
+    assert_true(found.rows > 0);
+    assert_int_equal(found.not_kept, 0);
+    if (found.steps == 1) { /* no beat came after it */
+        assert_string_equal(found.serial, "lost");
+        assert_string_equal(found.token, token);
+    }
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    accept_as_two();
+    await_grant(f.client, "s1");
+    free(token);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* A replica of which nobody waits: a process of which nobody knows may have paid. */
+static void test_nobody_waited_for_the_replica(void **state)
+{
+    struct found found;
+
+    (void)state;
+    open_pair(0);
+    await_rounds();
+    await_copy();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_int_equal(found.not_kept, 2);
+    assert_int_equal(found.steps, 0);
+    close_pair();
+}
+
+/* A process that died with the primary cannot say what it was told. */
+static void test_a_process_dies_too(void **state)
+{
+    struct found found;
+    const char *arguments[10];
+    char program[512];
+    pid_t child;
+
+    (void)state;
+    open_pair(1);
+    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
+    arguments[0] = program;
+    arguments[1] = "run";
+    arguments[2] = "--config";
+    arguments[3] = file_of(both());
+    arguments[4] = "--lock";
+    arguments[5] = "of-the-dead";
+    arguments[6] = "--";
+    arguments[7] = "sleep";
+    arguments[8] = "600";
+    arguments[9] = NULL;
+    child = fork();
+    if (child == 0) {
+        (void)setpgid(0, 0);
+        execv(program, (char **)arguments);
+        _exit(127);
+    }
+    (void)setpgid(child, child);
+    await_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource = 'of-the-dead'", 1);
+    await_rounds();
+    server_kill9(primary);
+    assert_int_equal(kill(-child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    apply_all();
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_int_equal(found.unattested, 1);
+    assert_int_equal(found.rows, 1);
+    assert_non_null(strstr(found.whose, "tradelock"));
+    /* Nor when somebody there has ended its session. */
+    database_run(sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = tl_identity() "
+                 "WHERE program LIKE '%%run%%' AND ended_at IS NULL");
+    usleep(QUIET_MS * 1000);
+    assert_true(is_restored());
+    accept_as_two();
+    await_grant(f.client, "s1");
+    close_pair();
+}
+
+/* What anybody else said against it counts. */
+static void test_it_was_declared(void **state)
+{
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    open_ops();
+    assert_status(tl_restore_declare(ops, "ann", "the disk was replaced"), TL_OK);
+    promote();
+    expect_veto(2);
+    close_pair();
+}
+
+/* ---------------------------------------------------------------------------- what is refused -- */
+
+static void test_a_server_that_is_not_promoted(void **state)
+{
+    tl_client *client;
+
+    (void)state;
+    open_pair(1);
+    client = open_with(database_option_file(f.db), TL_CLIENT_NO_SESSION);
+    assert_status(tl_promote(client, "hook", "by mistake"), TL_REFUSED);
+    assert_non_null(strstr(tl_error_message(), "is the accepted one"));
+    assert_status(tl_promote(client, "hook", ""), TL_INVALID);
+    tl_client_close(client);
+    /* An administrator may write there. */
+    assert_int_not_equal(mysql_query(sql_copy, "INSERT INTO tl_restore (step, reason, actor) "
+                                               "VALUES ('promoted', 'too early', 'hook')"),
+                         0);
+    assert_non_null(strstr(mysql_error(sql_copy), "read-only"));
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    open_ops();
+    assert_status(tl_promote(ops, "hook", "too early"), TL_REFUSED);
+    assert_non_null(strstr(tl_error_message(), "still replicates"));
+    /* Nobody writes by hand that it was accepted by itself. */
+    assert_int_not_equal(mysql_query(f.sql, "INSERT INTO tl_restore (restore_no, step, reason) "
+                                            "VALUES (1, 'proved', 'by hand')"),
+                         0);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 0);
+    assert_int_equal(
+        database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted'"), 0);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_attestation"), 0);
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    close_pair();
+}
+
+/* ------------------------------------------------------------------------------- the marks -- */
+
+static commit_mark mark_of(const char *serial)
+{
+    commit_mark m = {.kind = MARK_TRADE};
+
+    snprintf(m.serial_no, sizeof m.serial_no, "%s", serial);
+    return m;
+}
+
+/* Of commits that were under way at the same time each is kept, of others only the last. */
+static void test_which_commits_are_kept(void **state)
+{
+    static commit_marks noted;
+    db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
+    commit_mark a = mark_of("a"), b = mark_of("b"), c = mark_of("c"), *all;
+    uint64_t one, other;
+    size_t count;
+
+    (void)state;
+    marks_init(&noted);
+    one = marks_begin(&noted);
+    other = marks_begin(&noted);
+    assert_true(marks_note(&noted, &a, &old, one));
+    assert_true(marks_note(&noted, &b, &old, other)); /* was sent before the first was answered */
+    assert_true(marks_of_others(&noted, &promoted, &all, &count));
+    assert_int_equal(count, 2);
+    free(all);
+    assert_true(marks_note(&noted, &c, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, &promoted, &all, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(all[0].serial_no, "c");
+    free(all);
+    assert_true(marks_of_others(&noted, &old, &all, &count));
+    assert_int_equal(count, 0);
+    free(all);
+    /* What the old one answers once it was given up counts for nothing. */
+    one = marks_begin(&noted);
+    atomic_store(&old.state, DB_SERVER_LEFT);
+    assert_false(marks_note(&noted, &a, &old, one));
+    assert_true(marks_of_others(&noted, &promoted, &all, &count));
+    assert_int_equal(count, 1);
+    free(all);
+    marks_forget_left(&noted);
+    assert_true(marks_of_others(&noted, &promoted, &all, &count));
+    assert_int_equal(count, 0);
+    free(all);
+    /* More at a time than there is room for: then it cannot say any more what it was told. */
+    for (size_t i = 0; i <= COMMIT_MARKS_MAX; i++)
+        assert_true(marks_note(&noted, &a, &promoted, 0));
+    assert_false(marks_of_others(&noted, &old, &all, &count));
+    free(all);
+    marks_end(&noted);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_which_commits_are_kept),
+        cmocka_unit_test(test_the_primary_dies),
+        cmocka_unit_test(test_a_planned_switch_over),
+        cmocka_unit_test(test_some_of_the_log_is_missing),
+        cmocka_unit_test(test_nobody_waited_for_the_replica),
+        cmocka_unit_test(test_a_process_dies_too),
+        cmocka_unit_test(test_it_was_declared),
+        cmocka_unit_test(test_a_server_that_is_not_promoted),
+    };
+
+    crew_arguments(argc, argv);
+    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+}

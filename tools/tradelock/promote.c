@@ -1,0 +1,106 @@
+/* tradelock promote: offers this server as the next writer, for whatever promotes servers. */
+#include "command.h"
+
+#include "print.h"
+
+#include <tradelock/admin.h>
+
+#include <stdio.h>
+#include <time.h>
+
+enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_WAIT };
+
+#define LOOK_AGAIN_MS 100
+
+static int64_t now_ms(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_BOOTTIME, &at);
+    return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+/* Waits until it is accepted; *accepted says whether it was. */
+static tl_status await(tl_client *client, int64_t wait_ms, int *accepted)
+{
+    const int64_t end_ms = now_ms() + wait_ms;
+    const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
+    tl_status status;
+
+    do {
+        tl_restore r = TL_RESTORE_INIT;
+
+        status = tl_restore_status(client, &r, NULL, NULL);
+        *accepted = status == TL_OK && !r.open;
+        if (status != TL_OK || *accepted || now_ms() >= end_ms)
+            return status;
+        nanosleep(&pause, NULL);
+    } while (1);
+}
+
+static int promote(tl_client *client, const struct common *common, const char *actor,
+                   const char *reason, int64_t wait_ms)
+{
+    int accepted = 0;
+    tl_status status = tl_promote(client, actor, reason);
+
+    if (status == TL_OK)
+        status = await(client, wait_ms, &accepted);
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(json_pack("{s:s}", "promote", accepted ? "accepted" : "offered"),
+                          accepted || wait_ms == 0 ? EXIT_DONE : EXIT_UNSAFE);
+    printf(accepted
+               ? "Accepted: nothing is missing.\n"
+               : "Offered. It is accepted by itself once every process has found here all that "
+                 "it\nknows; `tradelock restore status` says what is missing.\n");
+    return finish_output(accepted || wait_ms == 0 ? EXIT_DONE : EXIT_UNSAFE);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
+                                            {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            {"wait", required_argument, NULL, OPTION_WAIT},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    const char *reason = NULL, *actor = person(), *wait = NULL;
+    struct common common = {0};
+    int64_t wait_ms = 0;
+    tl_client *client = NULL;
+    int code = EXIT_DONE, option;
+
+    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
+        *(option == OPTION_REASON ? &reason : option == OPTION_ACTOR ? &actor : &wait) = optarg;
+    if (option == COMMON_STOP)
+        return code;
+    if (optind != argc)
+        return usage_error(self, "it takes options only");
+    if (reason == NULL || reason[0] == '\0')
+        return usage_error(self, "--reason is missing: it goes on record");
+    if (wait != NULL && !read_duration_ms(wait, &wait_ms))
+        return usage_error(self, "--wait is a time, such as 10s");
+    code = open_client(&client, &common, 0);
+    if (code == EXIT_DONE)
+        code = promote(client, &common, actor, reason, wait_ms);
+    tl_client_close(client);
+    return code;
+}
+
+const struct command command_promote = {
+    .name = "promote",
+    .summary = "offer a server that was promoted as the next writer",
+    .arguments = "--reason TEXT [--actor NAME] [--wait TIME] [--json]",
+    .text = "For whatever promotes servers, run against the new writer once it takes writes\n"
+            "and the old one cannot be reached or is read-only.  It grants nothing by itself.\n"
+            "Every process looks for all that it was told was committed, and says what it\n"
+            "found.  If all have, and nothing is missing, and the old server waited for its\n"
+            "replica with each commit, the new one is accepted without a person, and who holds\n"
+            "a lock keeps it.  Else `restore status` says what is missing, and two operators\n"
+            "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
+    .options = "  --reason TEXT   why, for the record\n"
+               "  --actor NAME    who decided (the login name)\n"
+               "  --wait TIME     wait so long until it is accepted; exit code 5 if it is not\n",
+    .run = run,
+};
