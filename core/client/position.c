@@ -59,7 +59,7 @@ static db_answer attest(const tl_client *client, db *connection, uint64_t number
     return answer;
 }
 
-/* What is missing is written before the attestation that counts it. */
+/* What is missing is written before the attestation that counts it; number 0: it is not. */
 static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
                              const commit_mark *all, size_t count, unsigned *missing)
 {
@@ -70,8 +70,11 @@ static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
         int there = 0;
 
         answer = look_up(connection, &all[i], &there);
-        if (answer == DB_DONE && !there)
-            answer = tell_missing(connection, number, mine, (*missing)++, &all[i]);
+        if (answer != DB_DONE || there)
+            continue;
+        if (number != 0)
+            answer = tell_missing(connection, number, mine, *missing, &all[i]);
+        ++*missing;
     }
     return answer;
 }
@@ -116,6 +119,21 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, un
     memory_free(all);
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "attesting to the new server");
+}
+
+tl_status position_count_missing(tl_client *client, db *connection, unsigned *missing)
+{
+    commit_mark *all = NULL;
+    size_t count = 0;
+    db_answer answer;
+
+    *missing = 0;
+    if (!marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count))
+        ++*missing;
+    answer = look_up_all(client, connection, 0, all, count, missing);
+    memory_free(all);
+    return answer == DB_DONE ? TL_OK
+                             : db_read_status(connection, answer, "looking at the new server");
 }
 
 tl_status position_accept(db *connection, uint64_t number)

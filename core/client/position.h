@@ -27,6 +27,8 @@ struct tl_client;
  * not before the server's clock is believed. */
 tl_status position_attest(struct tl_client *client, db *connection, uint64_t number,
                           unsigned *missing);
+/* The same without writing anything down: for a process that comes when it is accepted already. */
+tl_status position_count_missing(struct tl_client *client, db *connection, unsigned *missing);
 /* Accepts the promoted server, if everybody has attested and nothing is missing. */
 tl_status position_accept(db *connection, uint64_t number);
 

@@ -403,9 +403,26 @@ static void take_promotion(const struct look *l)
     const uint64_t number = db_get_uint(l->seen, 0, RESTORED_PROMOTED);
 
     l->here->is_proved = db_get_int(l->seen, 0, RESTORED_PROVED) != 0;
-    if (number != 0 && takes_writes(l->here) && !is_left(all, l->here) &&
-        !(l->client->flags & TL_CLIENT_NO_SESSION) && attests_to(all, l->here))
+    if (l->client->flags & TL_CLIENT_NO_SESSION)
+        return;
+    if (number != 0 && takes_writes(l->here) && !is_left(all, l->here) && attests_to(all, l->here))
         give_up_others(all, l->here, number);
+    /* One that is met later is given up as well. */
+    if (all->promoted != NULL && l->here != all->promoted &&
+        is_same(l->here->term, all->promoted_before)) {
+        l->here->is_given_up = 1;
+        l->here->given_up_term = l->here->term;
+    }
+}
+
+/* Whether it is over what was committed on servers before this one: operators have accepted it.  If
+ * it was accepted by itself, this process first looks.  Needs: all->mutex held. */
+static int is_decided(const restored_servers *all, const struct met_server *here)
+{
+    if (all->promoted != NULL && here != all->promoted &&
+        !is_earlier(all->promoted_before, here->term))
+        return 0;
+    return !here->is_proved || (here == all->promoted && all->has_attested);
 }
 
 /* Takes what was seen of the server that it was seen on. */
@@ -437,8 +454,7 @@ static db_server_state take(const struct look *l, int may_lack)
     }
     judge_all(all, here);
     is = atomic_load(&here->server.state);
-    /* What was committed on those before it has been found there, or operators have decided. */
-    if (is == DB_SERVER_WHOLE && (all->promoted == NULL || here == all->promoted))
+    if (is == DB_SERVER_WHOLE && is_decided(all, here))
         marks_forget_left(&all->noted);
     pthread_mutex_unlock(&all->mutex);
     return is;
@@ -458,6 +474,33 @@ static int is_to_attest(const struct look *l, uint64_t *number, int *has_atteste
     *has_attested = all->has_attested;
     pthread_mutex_unlock(&all->mutex);
     return is;
+}
+
+/* Whether this server was accepted by itself before this process had met it: nobody knew of its
+ * session, or it had none then. */
+static int is_to_look_late(const struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+    int is;
+
+    pthread_mutex_lock(&all->mutex);
+    is = l->here->is_proved && !l->compares && !(l->client->flags & TL_CLIENT_NO_SESSION) &&
+         !(all->promoted == l->here && all->has_attested);
+    pthread_mutex_unlock(&all->mutex);
+    return is;
+}
+
+static void keep_late_look(const struct look *l)
+{
+    restored_servers *all = &l->client->servers;
+
+    pthread_mutex_lock(&all->mutex);
+    all->promoted = l->here;
+    all->promoted_no = l->here->term.number;
+    all->has_attested = 1;
+    all->lacks = 0;
+    marks_forget_left(&all->noted);
+    pthread_mutex_unlock(&all->mutex);
 }
 
 static void keep_attestation(restored_servers *all, uint64_t number, unsigned missing)
@@ -496,6 +539,19 @@ static int attest(const struct look *l)
     if (status != TL_OK && status != TL_TRY_AGAIN)
         log_line(&l->client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     return status == TL_OK || status == TL_TRY_AGAIN;
+}
+
+/* What is missing after all is a restore that is found: nothing was put in doubt. */
+static tl_status look_late(const struct look *l)
+{
+    unsigned missing = 0;
+    tl_status status = position_count_missing(l->client, l->connection, &missing);
+
+    if (status == TL_OK && missing == 0)
+        keep_late_look(l);
+    else if (status == TL_OK)
+        status = write_down(l, "commits are missing that this process had been told of");
+    return status;
 }
 
 /* Tells the log once of each server. */
@@ -568,6 +624,8 @@ static tl_status judge(const struct look *l)
         tell(l, is);
         return TL_OK;
     }
+    if (is == DB_SERVER_WHOLE && is_to_look_late(l))
+        return look_late(l);
     if (l->compares && is != DB_SERVER_LEFT && is != DB_SERVER_RIVAL)
         return TL_OK;
     /* It was given up for a promoted one, and not replaced yet: it is not told so. */
@@ -761,6 +819,9 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
             stay = SESSION_WAITS;
         else if (there->is_proved && there->term.number == all->promoted_no && all->has_attested)
             stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
+    } else if (to != NULL && before != NULL && db_state_of(to) == DB_SERVER_MAY_LACK &&
+               !is_left(all, before) && (there == NULL || there == before)) {
+        stay = SESSION_WAITS; /* it may yet be promoted */
     }
     pthread_mutex_unlock(&all->mutex);
     return stay;

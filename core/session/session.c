@@ -197,11 +197,17 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
     return found;
 }
 
+/* It waits no longer than it was certain to live: then the process goes on anew, and its workers
+ * ask the channel until operators decide. */
 static session_stay stay_of(const session *s, const life *mine, const db_server *to)
 {
-    return s->options.follow != NULL
-               ? s->options.follow(s->options.confirmed_context, life_server(mine), to)
-               : SESSION_LEAVES;
+    session_stay stay = SESSION_LEAVES;
+
+    if (s->options.follow != NULL)
+        stay = s->options.follow(s->options.confirmed_context, life_server(mine), to);
+    if (stay == SESSION_WAITS && clock_left_ms(atomic_load(&mine->certain_until_ms)) == 0)
+        stay = SESSION_LEAVES;
+    return stay;
 }
 
 /* The session's server is not the one to which the connection leads.  Its row is kept alive where

@@ -56,20 +56,27 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     return status;
 }
 
-/* Settles the ending that this handle tried last. */
-static void settle_ending(tl_lock *lock, step_task *t)
+/* The ending that this handle tried last. */
+static task *last_ending(tl_lock *lock, step_task *t)
 {
     const int both_rows = lock->options.lane == TL_LANE_RETRY && !lock_is_standalone(lock);
+
+    lock_begin_step(lock, t, both_rows ? STEP_FINISH_RETRY : STEP_FINISH_SYNC, 0);
+    return step_task_of(t);
+}
+
+static void settle_ending(tl_lock *lock, step_task *t)
+{
     task_engine *engine = lock->base.client->engine;
     int64_t budget_ms = lock->base.client->config.commit_ms;
     tl_key key = {lock->serial_no, lock->cust_no, lock_row_op(lock)};
+    task *ending = last_ending(lock, t);
 
-    lock_begin_step(lock, t, both_rows ? STEP_FINISH_RETRY : STEP_FINISH_SYNC, 0);
     if (lock->base.state == LOCK_IN_CALLER)
-        task_settle_caller(engine, step_task_of(t), &key, lock->caller_thread_id,
-                           lock->caller_witness, budget_ms);
+        task_settle_caller(engine, ending, &key, lock->caller_thread_id, lock->caller_witness,
+                           budget_ms);
     else
-        task_settle(engine, step_task_of(t), budget_ms);
+        task_settle(engine, ending, budget_ms);
 }
 
 tl_status tl_lock_settle(tl_lock *lock)
@@ -98,6 +105,15 @@ tl_status tl_lock_settle(tl_lock *lock)
     }
 }
 
+/* 0: it was committed on a server that this process has left meanwhile. */
+static int is_noted(tl_lock *lock)
+{
+    step_task t;
+
+    return task_note_caller(lock->base.client->engine, last_ending(lock, &t),
+                            life_server(lock->base.life));
+}
+
 tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
 {
     tl_status status;
@@ -111,7 +127,7 @@ tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)
         return status;
     switch (commit) {
     case TL_COMMIT_OK:
-        return ending_applied(lock);
+        return is_noted(lock) ? ending_applied(lock) : tl_lock_settle(lock);
     case TL_COMMIT_ROLLED_BACK:
         handle_become(&lock->base, LOCK_HELD);
         return TL_OK;

@@ -432,6 +432,12 @@ void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_
         settle_not_knowable(t);
 }
 
+/* When it was sent is not known, so it covers nothing. */
+int task_note_caller(task_engine *engine, const task *t, const db_server *server)
+{
+    return settle_note(engine, t, server, 0);
+}
+
 int task_end(task_engine *engine, doubt *d, int64_t budget_ms)
 {
     struct lost lost = {.name = d->connection, .server = d->server, .was_whole = d->was_whole};

@@ -176,6 +176,10 @@ void task_settle(task_engine *engine, task *t, int64_t budget_ms);
 void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
                         const char *witness, int64_t budget_ms);
 
+/* The caller says that this task was committed in a transaction of its own, on that server.  0: the
+ * server is left, and whoever answered there is not believed. */
+int task_note_caller(task_engine *engine, const task *t, const db_server *server);
+
 /* Only ends the connection, so that nothing in doubt can happen later.  1 once it is gone and its
  * rollback is finished. */
 int task_end(task_engine *engine, doubt *d, int64_t budget_ms);

@@ -1,8 +1,8 @@
--- Whether this server answers a commit only when its one replica has it, and never stops waiting.
--- With several replicas the one that has it need not be the one that is promoted.
+-- Whether this server answers a commit only when its one replica has it, and waits for that for a
+-- day at least.  With several replicas the one that has it need not be the one that is promoted.
 SELECT @@rpl_semi_sync_master_enabled = 1 AND @@rpl_semi_sync_master_wait_point = 'AFTER_SYNC'
     AND @@rpl_semi_sync_master_wait_no_slave = 1
-    AND @@rpl_semi_sync_master_timeout >= 31536000000
+    AND @@rpl_semi_sync_master_timeout >= 86400000
     AND COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_STATUS' AND variable_value = 'ON'), 0) = 1
     AND COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_CLIENTS'
         AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0
