@@ -20,6 +20,8 @@
 
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
+/* For so long a session waits at a server that nobody has accepted, since it may be promoted. */
+#define PROMOTED_WITHIN_MS 5000
 /* As tl_identity(): 255 characters. */
 #define IDENTITY_SPACE (255 * 4 + 1)
 
@@ -31,8 +33,9 @@ struct met_server {
     /* Under the mutex. */
     restored_term term;
     int may_lack;
-    int is_accepted; /* by its own record, whatever this process knows to be missing there */
-    int is_rival;    /* it took writes beside another one, under rival_term */
+    int64_t lacks_since_ms; /* boot time, when that was found */
+    int is_accepted;        /* by its own record, whatever this process knows to be missing there */
+    int is_rival;           /* it took writes beside another one, under rival_term */
     restored_term rival_term;
     int is_given_up; /* under given_up_term, for a promoted one */
     restored_term given_up_term;
@@ -435,6 +438,8 @@ static db_server_state take(const struct look *l, int may_lack)
     pthread_mutex_lock(&all->mutex);
     if (may_lack)
         here->found_at = all->looks;
+    if (may_lack && !here->may_lack)
+        here->lacks_since_ms = clock_boottime_ms();
     if (may_lack || l->number > here->found_at)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
@@ -808,19 +813,21 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
 {
     restored_servers *all = &((struct tl_client *)context)->servers;
     session_stay stay = SESSION_LEAVES;
-    const struct met_server *there, *before;
+    const struct met_server *there, *before, *next;
 
     pthread_mutex_lock(&all->mutex);
     there = all->promoted;
     before = met_of(all, from);
+    next = met_of(all, to);
     if (there != NULL && before != NULL && before != there && before->is_given_up && !all->lacks &&
         (to == NULL || to == &there->server)) {
         if (!there->is_accepted)
             stay = SESSION_WAITS;
         else if (there->is_proved && there->term.number == all->promoted_no && all->has_attested)
             stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
-    } else if (to != NULL && before != NULL && db_state_of(to) == DB_SERVER_MAY_LACK &&
-               !is_left(all, before) && (there == NULL || there == before)) {
+    } else if (next != NULL && before != NULL && !is_left(all, before) &&
+               db_state_of(to) == DB_SERVER_MAY_LACK && (there == NULL || there == before) &&
+               clock_left_ms(next->lacks_since_ms + PROMOTED_WITHIN_MS) > 0) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
     pthread_mutex_unlock(&all->mutex);
