@@ -25,7 +25,6 @@ row_kind answer_kind(tl_status status, int own)
     case TL_QUEUED:
     case TL_PARKED:
     case TL_IN_CONFLICT:
-    case TL_ASK_CHANNEL:
         return ROW_REPEATED;
     case TL_MISMATCH:
         return ROW_MISMATCH;
