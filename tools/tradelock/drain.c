@@ -89,10 +89,17 @@ static int take_pause(void *context, const tl_pause_row *row)
     return 1;
 }
 
+/* What was heard of a drain that was ended meanwhile says nothing of the one after it. */
 static tl_status read_decision(struct drain *d)
 {
+    const int64_t was_us = d->since_us;
+    tl_status status;
+
     d->is_on = 0;
-    return tl_pause_list(d->client, take_pause, d);
+    status = tl_pause_list(d->client, take_pause, d);
+    if (d->since_us != was_us)
+        d->count = 0;
+    return status;
 }
 
 void drain_warn(tl_client *client)
