@@ -340,10 +340,10 @@ tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,
     tl_status status;
 
     workflow_call_begins();
+    if (seen == NULL || reply == NULL)
+        return tl_error_report(TL_INVALID, "sending needs the attempt and a reply");
     status = check_stage(workflows, answer, GRANTED,
                          "this answer's run was not granted, or is being sent already");
-    if (status == TL_OK && (seen == NULL || reply == NULL))
-        status = tl_error_report(TL_INVALID, "sending needs the attempt and a reply");
     if (status != TL_OK)
         return status;
     run = answer->run;

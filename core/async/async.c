@@ -462,8 +462,11 @@ tl_status tl_posting_new(tl_posting **out, tl_client *client, void *context)
 
 void tl_posting_put(tl_posting *posting, tl_status status)
 {
-    struct async *a = posting->of;
+    struct async *a;
 
+    if (posting == NULL)
+        return;
+    a = posting->of;
     if (a->generation != process_generation()) {
         memory_free(posting);
         return;

@@ -242,6 +242,13 @@ CALL(tl_answer_clear)
     return NEUTRAL;
 }
 
+CALL(tl_answer_sentence)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+
+    return tl_answer_sentence(N(1, &answer))[0] == '\0' ? NEUTRAL : WRONG;
+}
+
 CALL(tl_attempt_left_ms)
 {
     tl_attempt attempt = {.until_ms = 0};
@@ -573,6 +580,14 @@ CALL(tl_lock_ask_book)
     return (int)tl_lock_ask_book(N(1, have.fresh), N(2, have.book), 0);
 }
 
+CALL(tl_lock_ask_book_submit)
+{
+    if (null > 2) /* would be carried out */
+        return note() ? (int)TL_OK : WRONG;
+    return (int)tl_lock_ask_book_submit(N(1, have.fresh), N(2, have.book), MAY(3, when_done),
+                                        MAY(4, &have));
+}
+
 CALL(tl_lock_ask_submit)
 {
     return (int)tl_lock_ask_submit(N(1, have.held), MAY(2, when_done), MAY(3, &have));
@@ -605,6 +620,16 @@ CALL(tl_lock_finish_book)
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
 
     return (int)tl_lock_finish_book(N(1, have.held), N(2, &ending), N(3, have.book), 1000);
+}
+
+CALL(tl_lock_finish_book_submit)
+{
+    tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
+
+    if (null > 3) /* would be carried out */
+        return note() ? (int)TL_OK : WRONG;
+    return (int)tl_lock_finish_book_submit(N(1, have.held), N(2, &ending), N(3, have.book),
+                                           MAY(4, when_done), MAY(5, &have));
 }
 
 CALL(tl_lock_finish_in)
@@ -657,6 +682,15 @@ CALL(tl_lock_put_back)
     tl_findings findings = {0};
 
     return (int)tl_lock_put_back(N(1, have.held), N(2, &ending), MAY(3, &findings));
+}
+
+CALL(tl_lock_put_back_submit)
+{
+    tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
+    tl_findings findings = {0};
+
+    return (int)tl_lock_put_back_submit(N(1, have.held), N(2, &ending), MAY(3, &findings),
+                                        MAY(4, when_done), MAY(5, &have));
 }
 
 CALL(tl_lock_remaining_ms)
@@ -1501,6 +1535,54 @@ CALL(tl_workflow_run)
     return (int)tl_workflow_run(N(1, have.workflows), N(2, &it), N(3, &answer));
 }
 
+CALL(tl_posting_free)
+{
+    tl_posting_free(N(1, NULL));
+    return NEUTRAL;
+}
+
+CALL(tl_posting_new)
+{
+    tl_posting *posting = NULL;
+    const tl_status status = tl_posting_new(N(1, &posting), N(2, have.client), MAY(3, &have));
+
+    tl_posting_free(posting);
+    return (int)status;
+}
+
+CALL(tl_posting_put)
+{
+    tl_posting_put(N(1, NULL), TL_OK);
+    return NEUTRAL;
+}
+
+CALL(tl_workflow_send_begin)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+    const tl_attempt *attempt = NULL;
+    tl_reply *reply = NULL;
+
+    return (int)tl_workflow_send_begin(N(1, have.workflows), N(2, &answer), N(3, &attempt),
+                                       N(4, &reply));
+}
+
+CALL(tl_workflow_send_end)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+
+    return (int)tl_workflow_send_end(N(1, have.workflows), N(2, &answer), TL_EXECUTE_UNKNOWN);
+}
+
+CALL(tl_workflow_submit)
+{
+    tl_request it = request();
+    tl_answer answer = TL_ANSWER_INIT;
+
+    if (null > 3) /* would be carried out */
+        return note() ? (int)TL_OK : WRONG;
+    return (int)tl_workflow_submit(N(1, have.workflows), N(2, &it), N(3, &answer), MAY(4, &have));
+}
+
 CALL(tl_workflow_settle)
 {
     tl_answer answer = TL_ANSWER_INIT;
@@ -1780,6 +1862,7 @@ static const struct entry {
     int (*call)(void);
 } table[] = {
     FUNCTION(tl_answer_clear, 1),
+    FUNCTION(tl_answer_sentence, 1),
     FUNCTION(tl_attempt_left_ms, 1),
     FUNCTION(tl_audit, 5),
     FUNCTION(tl_audit_with, 6),
@@ -1837,6 +1920,7 @@ static const struct entry {
     FUNCTION(tl_lock_arm, 1),
     FUNCTION(tl_lock_ask, 1),
     FUNCTION(tl_lock_ask_book, 2),
+    FUNCTION(tl_lock_ask_book_submit, 4),
     FUNCTION(tl_lock_ask_submit, 3),
     FUNCTION(tl_lock_ask_with, 3),
     FUNCTION(tl_lock_come_again_ms, 1),
@@ -1962,6 +2046,14 @@ static const struct entry {
     FUNCTION(tl_workflow_operation, 1),
     FUNCTION(tl_workflow_register, 2),
     FUNCTION(tl_workflow_await, 3),
+    FUNCTION(tl_workflow_send_begin, 4),
+    FUNCTION(tl_workflow_send_end, 2),
+    FUNCTION(tl_workflow_submit, 4),
+    FUNCTION(tl_posting_free, 1),
+    FUNCTION(tl_posting_new, 3),
+    FUNCTION(tl_posting_put, 1),
+    FUNCTION(tl_lock_finish_book_submit, 5),
+    FUNCTION(tl_lock_put_back_submit, 5),
     FUNCTION(tl_workflow_batch, 5),
     FUNCTION(tl_workflow_list, 5),
     FUNCTION(tl_workflow_look, 3),
