@@ -74,8 +74,12 @@ static tl_status find_sets(archive_dir *self, int writes)
     uint32_t set;
     int is_part;
 
-    if (dir == NULL)
-        return archive_problem(self, "", "read");
+    if (dir == NULL) {
+        status = archive_problem(self, "", "read");
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
     while (status == TL_OK && (entry = readdir(dir)) != NULL) {
         if (!is_set(entry->d_name, &set, &is_part))
             continue;

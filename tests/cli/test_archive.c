@@ -293,6 +293,45 @@ static void test_every_column_is_written(void **state)
     }
 }
 
+/* What an audit knows from other tables stands behind a row: how many operators decided its last
+ * step, and when the session that made it ended. */
+static void test_what_an_audit_needs_is_written(void **state)
+{
+    char *written, *wanted;
+    output *o;
+
+    (void)state;
+    clean();
+    make_many(20);
+    database_run(
+        w.f.sql,
+        "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, "
+        "epoch, reason, actor, thread_no, account, decided_at) SELECT cust_no, serial_no, op_code, "
+        "rev, 'C', 2, fence, epoch, 'r', 'b', UUID(), 'bob@b', decided_at FROM trade_resolution "
+        "WHERE serial_no = 'M20';"
+        "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
+        "started_at, alive_until, ended_at, swept_at) VALUES "
+        "('33333333-1111-4111-8111-111111111111', 'p', 'h', 1, UUID(), 1, '2020-01-01', "
+        "'2020-01-01', '2020-02-03 04:05:06.000007', UTC_TIMESTAMP(6));"
+        "UPDATE trade_lock SET step = 'resolve clear', rev = rev + 1, session_id = "
+        "'33333333-1111-4111-8111-111111111111' WHERE serial_no IN ('M10', 'M20') AND lane = 'S'");
+    wanted = database_text(w.f.sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
+                                    "'2020-02-03 04:05:06.000007')");
+    o = TO_ARCHIVE("--json");
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    written = shell("zcat \"$ARCHIVE\"/00000001/trade_lock.csv.gz | grep resolve | tr -d '\"' | "
+                    "sed 's/,.*,\\([0-9]*\\),[0-9]*,\\([0-9]*\\)$/ \\1 \\2/' | LC_ALL=C sort");
+    {
+        char expected[160];
+
+        snprintf(expected, sizeof expected, "C3 %s 1\nC6 %s 2\n", wanted, wanted);
+        assert_string_equal(written, expected);
+    }
+    free(written);
+    free(wanted);
+}
+
 /* What is not old, in process or in conflict is not written either. */
 static void test_only_what_may_go_is_written(void **state)
 {
@@ -824,6 +863,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_written_then_removed),
         cmocka_unit_test(test_every_column_is_written),
         cmocka_unit_test(test_fields_are_listed),
+        cmocka_unit_test(test_what_an_audit_needs_is_written),
         cmocka_unit_test(test_only_what_may_go_is_written),
         cmocka_unit_test(test_a_set_is_gone_on_with),
 #ifdef TL_TEST_HOOKS

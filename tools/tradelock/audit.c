@@ -387,8 +387,8 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_audit = {
     .name = "audit",
     .summary = "prove from rows, history and statement that every promise was kept",
-    .arguments = "[close propose|confirm FINDING --reason TEXT] [--statement FILE.csv] "
-                 "[--archive DIR]",
+    .arguments = "[--statement FILE.csv] [--archive DIR]\n"
+                 "       tradelock audit close propose|confirm FINDING --reason TEXT",
     .text = "Reads every row and its whole history, and names each trade that breaks a "
             "rule:\n"
             "a gap in its history, a fence that did not rise, two holds at once, a success\n"

@@ -152,7 +152,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_purge = {
     .name = "purge",
     .summary = "remove finished trades and idle locks that are old enough",
-    .arguments = "--older AGE [--archive DIR [--set N]] [--dry-run] [--every TIME] [--json]",
+    .arguments = "--older AGE [--archive DIR [--set N]] [--dry-run] [--every TIME]",
     .text = "Removes trades that ended and have not changed for AGE: both rows, their "
             "history\n"
             "and evidence, in small batches.  Never one in process or in conflict, and "
