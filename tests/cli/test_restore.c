@@ -1,4 +1,5 @@
 /* The operator's way through a restore, by two real accounts with the command. */
+#include "fields.h"
 #include "operators.h"
 
 #include <tradelock/admin.h>
@@ -182,11 +183,67 @@ static void test_the_whole_way(void **state)
     unlink(path);
 }
 
+static output *promote(const char *option, const char *value)
+{
+    return RUN("promote", "--actor", "Ann", "--config", operators.config[ANN], option, value);
+}
+
+/* The commands of whoever promotes; that it is accepted has a test with two servers. */
+static void test_it_is_promoted(void **state)
+{
+    json_t *document, *set = json_object();
+    output *o;
+
+    (void)state;
+    o = promote("--wait", "1s");
+    EXPECT_SENTENCE(o, 2, "--reason is missing");
+    output_free(o);
+    o = RUN("promote", "--reason", "r", "--wait", "soon", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 2, "--wait is a time");
+    output_free(o);
+    o = RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 2, "options only");
+    output_free(o);
+    o = promote("--reason", "by mistake");
+    EXPECT_SENTENCE(o, 1, "this server is the accepted one, so it is not promoted");
+    output_free(o);
+    database_run(operators.h.sql,
+                 "UPDATE tl_schema SET identity = 'elsewhere 1 /x'; "
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'gone', 'h', 7, UUID(), "
+                 "1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    o = promote("--reason", "the primary is gone");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "Offered.");
+    output_free(o);
+    o = RUN("promote", "--reason", "again", "--wait", "100ms", "--json", "--config",
+            operators.config[ANN]);
+    EXPECT_CODE(o, 5);
+    document = output_json(o);
+    fields_add(set, document);
+    fields_expect(set, "promote");
+    assert_string_equal(json_string_value(json_object_get(document, "promote")), "offered");
+    json_decref(document);
+    json_decref(set);
+    output_free(o);
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore "
+                                                      "WHERE step = 'promoted'"),
+                     1);
+    status_says("This server was promoted at ");
+    status_says("It is not accepted by itself, since:");
+    status_says("gone 7@h");
+    status_says("has not attested");
+    o = RUN("acts", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "promote (the primary is gone)");
+    output_free(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_money_in_doubt),
         cmocka_unit_test(test_the_whole_way),
+        cmocka_unit_test(test_it_is_promoted), /* last: it is not accepted */
     };
 
     return server_run_tests(tests, operators_set_up, operators_tear_down);
