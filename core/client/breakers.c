@@ -99,6 +99,13 @@ static void say(struct tl_client *client, struct channel_breaker *one)
              one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
 }
 
+/* What was counted is told, or void.  Needs: the mutex held. */
+static void forget(struct channel_breaker *one)
+{
+    one->tail = one->fails = one->ended = 0;
+    one->answered = 0;
+}
+
 /* How the database says that a breaker stands. */
 struct standing {
     int is_open;
@@ -111,7 +118,7 @@ static void take_standing(struct tl_client *client, struct channel_breaker *one,
                           const struct standing *is)
 {
     if (one->era != is->era)
-        one->tail = one->fails = one->ended = 0, one->answered = 0;
+        forget(one);
     one->era = is->era;
     one->is_open = is->is_open;
     one->in_a_row = is->in_a_row;
@@ -305,23 +312,30 @@ static void tell(struct tl_client *client, struct channel_breaker *one)
                                 .unknowns = one->fails,
                                 .sends = one->ended};
     const int answered = one->answered;
+    const uint64_t was_in_a_row = one->in_a_row;
     struct standing is = {0};
     char text[80] = "";
     tl_status status;
 
     one->tells = 1;
-    if (what.probe == 0)
-        one->tail = one->fails = one->ended = 0, one->answered = 0;
+    if (what.probe == 0) {
+        /* Whoever asks meanwhile goes by what is being told. */
+        one->in_a_row = (answered ? 0 : was_in_a_row) + what.tail;
+        forget(one);
+    }
     pthread_mutex_unlock(&all->mutex);
     status = call(client, client->config.beat_ms, &what, text);
     pthread_mutex_lock(&all->mutex);
     one->tells = 0;
     if (what.probe != 0) {
         /* A probe that is told twice is told once. */
-        if (status == TL_OK)
-            one->probe = 0, one->is_over = 0;
+        if (status == TL_OK) {
+            one->probe = 0;
+            one->is_over = 0;
+        }
     } else if ((status == TL_OVERLOADED || status == TL_TRY_AGAIN) && one->era == what.era) {
         /* Nothing was told: what was counted meanwhile comes after it. */
+        one->in_a_row = was_in_a_row;
         one->tail += one->answered ? 0 : what.tail;
         one->answered |= answered;
         one->fails += what.unknowns;
@@ -342,7 +356,7 @@ void breakers_keep(struct tl_client *client)
         if (!one->tells && has_something(one))
             tell(client, one);
         else if (!one->tells && !refuses(one))
-            one->tail = one->fails = one->ended = 0, one->answered = 0;
+            forget(one);
     pthread_mutex_unlock(&all->mutex);
 }
 

@@ -104,6 +104,93 @@ static void test_bad_limits(void **state)
     assert_int_equal(limited(), before);
 }
 
+/* Everything that a breaker writes. */
+static long long broken(void)
+{
+    return database_number(operators.h.sql,
+                           "SELECT (SELECT COALESCE(SUM(COALESCE(unknowns, 0) * 1000 + era), 0) * "
+                           "100 + COUNT(*) FROM trade_channel_breaker) * 1000 + COUNT(*) FROM "
+                           "tl_act");
+}
+
+#define BREAKER(...) AS(ANN, "breaker", CHANNEL, __VA_ARGS__)
+
+static void test_bad_breakers(void **state)
+{
+    const long long before = broken();
+
+    (void)state;
+    expect(BREAKER("--reason", "r"), 2, "needs --unknowns or --none");
+    expect(BREAKER("--unknowns", "0", "--reason", "r"), 2,
+           "--unknowns 0 is no number from 1 to 1000000");
+    expect(BREAKER("--unknowns", "-3", "--reason", "r"), 2, "--unknowns -3 is no number");
+    expect(BREAKER("--unknowns", "1000001", "--reason", "r"), 2, "is no number from 1 to 1000000");
+    expect(BREAKER("--unknowns", "5x", "--reason", "r"), 2, "--unknowns 5x is no number");
+    expect(BREAKER("--unknowns", "5", "--share", "101", "--window", "60", "--reason", "r"), 2,
+           "--share 101 is no number from 1 to 100");
+    expect(BREAKER("--unknowns", "5", "--share", "0", "--window", "60", "--reason", "r"), 2,
+           "--share 0 is no number from 1 to 100");
+    expect(BREAKER("--unknowns", "5", "--share", "50", "--reason", "r"), 2,
+           "--share and --window go together");
+    expect(BREAKER("--unknowns", "5", "--window", "60", "--reason", "r"), 2,
+           "--share and --window go together");
+    expect(BREAKER("--unknowns", "5", "--share", "50", "--window", "86401", "--reason", "r"), 2,
+           "--window 86401 is no number of seconds from 1 to 86400");
+    expect(BREAKER("--unknowns", "5", "--probe-every", "0", "--reason", "r"), 2,
+           "--probe-every 0 is no number of seconds from 1 to 86400");
+    expect(BREAKER("--none", "--unknowns", "5", "--reason", "r"), 2, "--none goes with no number");
+    expect(BREAKER("--unknowns", "5", "--sends", "3", "--reason", "r"), 2,
+           "channel breaker takes no limit");
+    expect(BREAKER("--unknowns", "5"), 2, "--reason is missing");
+    expect(AS(ANN, "breaker", "--unknowns", "5", "--reason", "r"), 2, "takes one operand");
+    expect(AS(ANN, "pause", CHANNEL, "--unknowns", "5", "--reason", "r"), 2,
+           "channel pause takes no breaker");
+    expect(AS(ANN, "breaker", "idempotnet", "--unknowns", "5", "--reason", "r"), 1,
+           "no workflow has registered channel idempotnet");
+    expect(BREAKER("--op", "WITHDRAWAL", "--unknowns", "5", "--reason", "r"), 1,
+           "no workflow has registered channel " CHANNEL " for WITHDRAWAL");
+    expect(BREAKER("--none", "--reason", "r"), 1, "has such a breaker already, or none at all");
+    expect(AS(SERVICE, "breaker", CHANNEL, "--unknowns", "5", "--reason", "r"), 1, "lacks a right");
+    assert_int_equal(broken(), before);
+}
+
+static void test_breaker_and_none(void **state)
+{
+    json_t *set = json_object(), *document;
+    output *o;
+
+    (void)state;
+    expect_words_of(BREAKER("--unknowns", "5", "--reason", "falls silent"), 0,
+                    "Channel " CHANNEL " has this breaker");
+    expect_words_of(AS(BOB, "ls"), 0, "closed: 5 unknown in a row");
+    expect_words_of(AS(BOB, "ls", "--json"), 0, "falls silent");
+    expect_words_of(AS(BOB, "ls", "--json"), 0, "\"probe_s\": 10");
+    expect(BREAKER("--unknowns", "5", "--reason", "again"), 1, "has such a breaker already");
+    o = BREAKER("--unknowns", "7", "--share", "50", "--window", "60", "--probe-every", "3",
+                "--reason", "more", "--json");
+    EXPECT_CODE(o, 0);
+    document = output_json(o);
+    fields_add(set, document);
+    json_decref(document);
+    output_free(o);
+    fields_expect(set, "channel breaker");
+    json_decref(set);
+    expect_words_of(AS(BOB, "ls"), 0, "7 unknown in a row, or 50 % in 60 s");
+    database_run(operators.h.sql,
+                 "UPDATE trade_channel_breaker SET opened_at = UTC_TIMESTAMP(6), opened = 3");
+    expect_words_of(AS(BOB, "ls"), 0, "open since ");
+    o = RUN("exporter", "--once", "--config", operators.config[BOB]);
+    EXPECT_WORDS(o, "tradelock_channel_breaker_openings_total{channel=\"" CHANNEL
+                    "\",operation=\"" WITHDRAW_OP "\"} 3");
+    output_free(o);
+    expect_words_of(BREAKER("--none", "--reason", "over"), 0, "has no breaker");
+    expect_words_of(RUN("acts", "--config", operators.config[BOB]), 0, "unbreak");
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM trade_channel_breaker WHERE unknowns IS "
+                                     "NULL AND opened_at IS NULL AND account LIKE '%%@%%'"),
+                     1);
+}
+
 static void test_limit_and_lift(void **state)
 {
     json_t *set = json_object(), *document;
@@ -396,6 +483,8 @@ int main(void)
         cmocka_unit_test(test_a_full_limit_is_seen),
         cmocka_unit_test(test_permits_of_the_dead),
         cmocka_unit_test(test_a_limit_a_second_is_seen),
+        cmocka_unit_test(test_bad_breakers),
+        cmocka_unit_test(test_breaker_and_none),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));

@@ -598,6 +598,22 @@ CALL(tl_lock_ask_with)
     return (int)tl_lock_ask_with(N(1, have.held), MAY(2, in_transaction), MAY(3, &have), 0);
 }
 
+CALL(tl_lock_may_call)
+{
+    return (int)tl_lock_may_call(N(1, have.held));
+}
+
+CALL(tl_lock_probes)
+{
+    return tl_lock_probes(N(1, have.held)) == 0 ? NEUTRAL : 0;
+}
+
+CALL(tl_lock_heard)
+{
+    tl_lock_heard(N(1, have.held), 1);
+    return NEUTRAL;
+}
+
 CALL(tl_lock_come_again_ms)
 {
     return tl_lock_come_again_ms(N(1, have.held)) == 0 ? NEUTRAL : 0;
@@ -1213,9 +1229,26 @@ CALL(tl_channel_limit)
     return (int)tl_channel_limit(N(1, have.client), N(2, &it));
 }
 
+CALL(tl_channel_breaker)
+{
+    tl_breaker it = {.version = TL_BREAKER_VERSION,
+                     .channel = "bank",
+                     .unknowns = 1,
+                     .actor = "anna",
+                     .reason = "test"};
+
+    return (int)tl_channel_breaker(N(1, have.client), N(2, &it));
+}
+
 CALL(tl_channel_add)
 {
     return (int)tl_channel_add(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW"));
+}
+
+CALL(tl_channel_may_probe)
+{
+    return tl_channel_may_probe(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW")) == 0 ? NEUTRAL
+                                                                                        : 0;
 }
 
 CALL(tl_channel_check)
@@ -1882,9 +1915,11 @@ static const struct entry {
     FUNCTION(tl_calls_count, 1),
     FUNCTION(tl_calls_of, 3),
     FUNCTION(tl_channel_add, 3),
+    FUNCTION(tl_channel_breaker, 2),
     FUNCTION(tl_channel_check, 3),
     FUNCTION(tl_channel_key, 4),
     FUNCTION(tl_channel_limit, 2),
+    FUNCTION(tl_channel_may_probe, 3),
     FUNCTION(tl_channel_pause, 2),
     FUNCTION(tl_channel_resume, 2),
     FUNCTION(tl_pause_list, 3),
@@ -1924,6 +1959,9 @@ static const struct entry {
     FUNCTION(tl_lock_ask_submit, 3),
     FUNCTION(tl_lock_ask_with, 3),
     FUNCTION(tl_lock_come_again_ms, 1),
+    FUNCTION(tl_lock_heard, 1),
+    FUNCTION(tl_lock_may_call, 1),
+    FUNCTION(tl_lock_probes, 1),
     FUNCTION(tl_lock_committed, 1),
     FUNCTION(tl_lock_finish, 2),
     FUNCTION(tl_lock_finish_book, 3),

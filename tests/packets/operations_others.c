@@ -865,10 +865,17 @@ static tl_status call_pause(scene *s)
                       .sends = 5,
                       .actor = "anna",
                       .reason = "test"};
+    tl_breaker breaker = {.version = TL_BREAKER_VERSION,
+                          .channel = s->cust,
+                          .unknowns = 5,
+                          .actor = "anna",
+                          .reason = "test"};
     tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW");
 
     if (status == TL_OK)
         status = tl_channel_limit(s->far, &limit);
+    if (status == TL_OK || status == TL_ALREADY_DONE)
+        status = tl_channel_breaker(s->far, &breaker);
     if (status == TL_OK || status == TL_ALREADY_DONE)
         status = tl_channel_pause(s->far, &pause);
     if (status == TL_OK || status == TL_ALREADY_DONE)
