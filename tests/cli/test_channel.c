@@ -46,9 +46,9 @@ static void test_bad_input(void **state)
     const long long before = written();
 
     (void)state;
-    expect(RUN("channel"), 2, "channel is followed by pause, resume, limit or ls");
+    expect(RUN("channel"), 2, "channel is followed by pause, resume, limit, breaker or ls");
     expect(AS(ANN, "stop", CHANNEL), 2,
-           "channel is followed by pause, resume, limit or ls, not stop");
+           "channel is followed by pause, resume, limit, breaker or ls, not stop");
     expect(AS(ANN, "pause"), 2, "takes one operand, the channel, not 0");
     expect(AS(ANN, "pause", CHANNEL, "WITHDRAW", "--reason", "r"), 2, "not 2");
     expect(AS(ANN, "pause", CHANNEL), 2, "--reason is missing");

@@ -702,7 +702,8 @@ const plan_case plan_cases[] = {
      VALUES(channel_probe, .channel = S("bank-0002"), .op_code = OP, .probe = N(0),
             .hold_ms = N(1000))},
     {&sql_channel_breaker_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    {&sql_metrics_breakers, "", 20, 100, PLAN_WALK, .values = NULL},
+    /* through a table of its own, since an operation may have two */
+    {&sql_metrics_breakers, "", 20, 130, PLAN_WALK, .values = NULL},
     {&sql_right_read_channel, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_read_resolution, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_write_amount, "", 0, FEW, PLAN_NONE, .values = NULL},

@@ -191,8 +191,10 @@ static const struct right {
     {"NNN", "INSERT INTO trade_channel_permit (channel, op_code, session_id, permits, wanted, "
             "hold_ms) VALUES ('bank', 'WITHDRAW', UUID(), 1, 1, 1)"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_breaker"},
-    {"NYN", "START TRANSACTION; CALL tl_channel_breaker('bank', 'WITHDRAW', 3, NULL, NULL, 10, "
-            "NULL, 'a', 'r'); COMMIT"},
+    {"NYN",
+     "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; "
+     "START TRANSACTION; CALL tl_channel_breaker('bank', 'WITHDRAW', 3, NULL, NULL, 10, NULL, 'a', "
+     "'r'); ROLLBACK; END"},
     {"YNN", "CALL tl_channel_told('bank', 'WITHDRAW', 1, 0, 0, 1, 1, 1, @state)"},
     {"YNN", "CALL tl_channel_probe('bank', 'WITHDRAW', 0, 1000, @state)"},
     {"NNN",
