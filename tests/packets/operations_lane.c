@@ -55,7 +55,9 @@ static tl_status call_ask(scene *s)
 
 static tl_status call_arm(scene *s)
 {
-    return tl_lock_arm(s->lock, 50000);
+    const tl_status status = tl_lock_may_call(s->lock);
+
+    return status == TL_OK ? tl_lock_arm(s->lock, 50000) : status;
 }
 
 static const char *check_armed(scene *s)
