@@ -31,7 +31,7 @@
 static fixture f; /* its client and sql are the first node's */
 static struct node {
     server *server;
-    unsigned port, group_port, state_port;
+    char address[16]; /* its own, so that nobody else has its ports */
     MYSQL *sql;
 } nodes[NODES];
 static tl_client *ops;
@@ -54,7 +54,7 @@ static void shell(const char *format, ...)
         fail_msg("%s", command);
 }
 
-/* first: it makes the cluster.  Only connections by socket of those that made it know its ports. */
+/* first: it makes the cluster. */
 static void join(struct node *n, const struct node *first)
 {
     char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], node[64], provider[512];
@@ -64,7 +64,7 @@ static void join(struct node *n, const struct node *first)
                                    "--binlog-format=ROW",
                                    "--innodb-autoinc-lock-mode=2",
                                    "--skip-networking=0",
-                                   "--bind-address=127.0.0.1",
+                                   "--port=3306",
                                    cluster,
                                    at,
                                    node,
@@ -72,15 +72,15 @@ static void join(struct node *n, const struct node *first)
                                    NULL};
 
     if (n != first)
-        snprintf(cluster, sizeof cluster, "--wsrep-cluster-address=gcomm://127.0.0.1:%u",
-                 first->group_port);
-    snprintf(at, sizeof at, "--port=%u", n->port);
-    snprintf(node, sizeof node, "--wsrep-node-address=127.0.0.1:%u", n->group_port);
+        snprintf(cluster, sizeof cluster, "--wsrep-cluster-address=gcomm://%s:4567",
+                 first->address);
+    snprintf(at, sizeof at, "--bind-address=%s", n->address);
+    snprintf(node, sizeof node, "--wsrep-node-address=%s:4567", n->address);
     snprintf(provider, sizeof provider,
-             "--wsrep-provider-options=base_port=%u;gmcast.listen_addr=tcp://127.0.0.1:%u;"
-             "ist.recv_addr=127.0.0.1:%u;gcache.size=16M;evs.keepalive_period=PT0.5S;"
+             "--wsrep-provider-options=base_port=4567;gmcast.listen_addr=tcp://%s:4567;"
+             "ist.recv_addr=%s:4568;gcache.size=16M;evs.keepalive_period=PT0.5S;"
              "evs.suspect_timeout=PT2S;evs.inactive_timeout=PT6S",
-             n->group_port, n->group_port, n->state_port);
+             n->address, n->address);
     server_restart_with(n->server, options);
 }
 
@@ -108,9 +108,8 @@ static void start_nodes(void)
         struct node *n = &nodes[i];
 
         n->server = server_start(NULL);
-        n->port = server_free_port();
-        n->group_port = server_free_port();
-        n->state_port = server_free_port();
+        snprintf(n->address, sizeof n->address, "127.%u.%u.%d", 1 + (unsigned)getpid() / 250 % 250,
+                 (unsigned)getpid() % 250, i + 1);
         server_stop(n->server);
     }
     join(&nodes[0], &nodes[0]);
@@ -161,7 +160,7 @@ static tl_client *open_at(int node)
 {
     char host[64];
 
-    snprintf(host, sizeof host, "127.0.0.1:%u", nodes[node].port);
+    snprintf(host, sizeof host, "%s:3306", nodes[node].address);
     return open_with(file_of(host), 0);
 }
 
@@ -292,8 +291,8 @@ static void test_the_writer_dies(void **state)
 
     (void)state;
     open_town();
-    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u, 127.0.0.1:%u", nodes[0].port,
-             nodes[1].port, nodes[2].port);
+    snprintf(hosts, sizeof hosts, "%s:3306, %s:3306, %s:3306", nodes[0].address, nodes[1].address,
+             nodes[2].address);
     f.client = open_with(file_of(hosts), 0);
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     assert_true(has_row(f.sql, "s1"));
