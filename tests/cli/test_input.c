@@ -441,7 +441,7 @@ static void test_help(void **state)
         expect_help(name);
         count++;
     }
-    assert_int_equal(count, 23);
+    assert_int_equal(count, 24);
     output_free(o);
 }
 
