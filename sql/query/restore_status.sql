@@ -11,7 +11,7 @@ SELECT tl_restored(), s.restore_no, s.accepted_no,
     c.account, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()), c.doubtful,
     COALESCE(o.identity = tl_identity(), 0)
 FROM tl_schema s
-LEFT JOIN tl_restore o ON o.restore_no = s.restore_no
+LEFT JOIN tl_restore o FORCE INDEX (PRIMARY) ON o.restore_no = s.restore_no
     AND o.step IN ('declared', 'found', 'promoted')
 LEFT JOIN tl_restore p ON p.restore_no = s.restore_no AND p.step = 'proposed'
 LEFT JOIN tl_restore c ON c.restore_no = s.restore_no AND c.step = 'confirmed'

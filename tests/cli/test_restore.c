@@ -241,8 +241,7 @@ static void test_it_is_promoted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_money_in_doubt),
-        cmocka_unit_test(test_the_whole_way),
+        cmocka_unit_test(test_the_money_in_doubt), cmocka_unit_test(test_the_whole_way),
         cmocka_unit_test(test_it_is_promoted), /* last: it is not accepted */
     };
 
