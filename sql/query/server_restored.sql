@@ -10,8 +10,9 @@ SELECT tl_restored(), r.restore_no IS NOT NULL, s.accepted_no,
     tl_identity(), CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF'),
     IF(r.step = 'promoted', s.restore_no, 0), p.restore_no IS NOT NULL
 FROM tl_schema s
-LEFT JOIN tl_restore r FORCE INDEX (PRIMARY) ON r.restore_no = s.restore_no AND s.restore_no <> s.accepted_no
-    AND r.step IN ('declared', 'found', 'promoted') AND r.identity = tl_identity()
+LEFT JOIN tl_restore r FORCE INDEX (PRIMARY) ON r.restore_no = s.restore_no
+    AND s.restore_no <> s.accepted_no AND r.step IN ('declared', 'found', 'promoted')
+    AND r.identity = tl_identity()
 LEFT JOIN tl_restore p ON p.restore_no = s.accepted_no AND p.step = 'proved'
 LEFT JOIN tl_session x ON x.session_id = :session_id
 WHERE s.one = 1
