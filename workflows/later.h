@@ -6,7 +6,7 @@
 #include <tradelock/tradelock.h>
 
 #include <pthread.h>
-#include <sys/types.h>
+#include <stdatomic.h>
 
 typedef struct later_item {
     struct later_item *next;
@@ -19,7 +19,7 @@ typedef struct later {
     pthread_cond_t wake;
     /* Under the mutex. */
     pthread_t thread;
-    pid_t process; /* that the thread is of; 0: it was not started */
+    atomic_int process; /* atomic; that the thread is of; 0: it was not started */
     int stopping;
     unsigned under_way; /* runs that were submitted and are not completed */
     later_item *first;  /* in no order */
