@@ -32,6 +32,6 @@ LEFT JOIN (
         AND v.op_code = m.op_code AND v.part < 3
     GROUP BY v.cust_no, v.serial_no, v.op_code, v.rev, v.verdict) d
     ON d.cust_no = t.cust_no AND d.serial_no = t.serial_no AND d.op_code = t.op_code
-    AND d.rev = t.rev - 1 AND d.verdict = CASE t.step WHEN 'resolve clear' THEN 'C'
+    AND d.rev + 1 = t.rev AND d.verdict = CASE t.step WHEN 'resolve clear' THEN 'C'
         WHEN 'resolve paid' THEN 'Y' WHEN 'resolve failed' THEN 'F' END
 ORDER BY t.cust_no, t.serial_no, t.op_code
