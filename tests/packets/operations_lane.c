@@ -6,6 +6,7 @@
 #include "trade_lock/lock.h"
 
 #include <tradelock/lane.h>
+#include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -80,18 +80,19 @@ static int add_row(void *context, const tl_pause_row *row)
               breaker_text(breaker, row));
     json_array_append_new(
         listing->rows,
-        json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                  "channel", row->channel, "op_code", json_text(row->op_code), "paused",
-                  row->paused, "as_whole", row->as_whole, "decided_at", json_time(row->decided_us),
-                  "account", json_text(row->account), "actor", json_text(row->actor), "reason",
-                  json_text(row->reason), "sends",
-                  row->sends > 0 ? json_integer(row->sends) : json_null(), "per_second",
-                  row->per_second > 0 ? json_integer(row->per_second) : json_null(), "limited_at",
-                  json_time(row->limited_us), "limit_account", json_text(row->limit_account),
-                  "limit_reason", json_text(row->limit_reason), "permits",
-                  row->sends > 0 ? json_integer(row->permits) : json_null(), "wanted",
-                  row->sends > 0 ? json_integer(row->wanted) : json_null(), "breaker",
-                  json_breaker(row)));
+        json_pack(
+            "{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+            "channel", row->channel, "op_code", json_text(row->op_code), "paused", row->paused,
+            "as_whole", row->as_whole, "decided_at", json_time(row->decided_us), "account",
+            json_text(row->account), "actor", json_text(row->actor), "reason",
+            json_text(row->reason), "sends",
+            row->sends > 0 ? json_integer(row->sends) : json_null(), "per_second",
+            row->per_second > 0 ? json_integer(row->per_second) : json_null(), "limited_at",
+            json_time(row->limited_us), "limit_account", json_text(row->limit_account),
+            "limit_reason", json_text(row->limit_reason), "permits",
+            row->sends > 0 ? json_integer(row->permits) : json_null(), "wanted",
+            row->sends > 0 ? json_integer(row->wanted) : json_null(), "breaker",
+            json_breaker(row)));
     return 0;
 }
 
