@@ -38,7 +38,8 @@
 struct shared {
     atomic_int stop, inside, most, hangs;
     atomic_long serial, sent, paid[PROCESSES], refused;
-    _Atomic int64_t moments_us[MOMENTS];
+    /* Of each send: when it was asked for, and when it began. */
+    _Atomic int64_t asked_us[MOMENTS], moments_us[MOMENTS];
 };
 
 static house self;
@@ -54,6 +55,8 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+static _Thread_local int64_t asked_at_us;
+
 static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     const int inside = atomic_fetch_add(&shared->inside, 1) + 1;
@@ -63,8 +66,10 @@ static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
     (void)context;
     (void)attempt;
     (void)reply;
-    if (number < MOMENTS)
+    if (number < MOMENTS) {
+        atomic_store(&shared->asked_us[number], asked_at_us);
         atomic_store(&shared->moments_us[number], now_us());
+    }
     while (inside > most && !atomic_compare_exchange_weak(&shared->most, &most, inside))
         continue;
     usleep(takes_us);
@@ -93,6 +98,7 @@ static tl_status run_one(const char *serial, tl_answer *answer)
     request.key = (tl_key){serial, "C1", OP};
     request.payload = "x";
     request.payload_size = 1;
+    asked_at_us = now_us();
     return tl_workflow_run(workflows, &request, answer);
 }
 
@@ -270,7 +276,7 @@ static void one_at_a_time(void **state)
 
 static void no_more_a_second(void **state)
 {
-    long first = 0, sent;
+    long most = 0, sent;
 
     (void)state;
     takes_us = 1000;
@@ -278,15 +284,21 @@ static void no_more_a_second(void **state)
     serve_all(6000);
     sent = atomic_load(&shared->sent);
     assert_true(sent < MOMENTS);
-    for (long last = 0; last < sent; last++) {
-        while (shared->moments_us[last] - shared->moments_us[first] >= 1000000)
-            first++;
-        /* A moment may be used a tenth of a second late, in each process. */
-        if (last - first + 1 > RATE + RATE / 10 + PROCESSES)
-            fail_msg("%ld sends in a second", last - first + 1);
+    for (long first = 0; first < sent; first++) {
+        const int64_t from_us = shared->asked_us[first];
+        long count = 0;
+
+        /* Whoever was let through within this second: a machine that stands still may hold up a
+         * send afterwards. */
+        for (long i = 0; i < sent; i++)
+            count += shared->asked_us[i] >= from_us && shared->moments_us[i] < from_us + 1000000;
+        most = count > most ? count : most;
     }
-    printf("sent %ld in %lld ms, refused %ld\n", sent,
-           (long long)(shared->moments_us[sent - 1] - shared->moments_us[0]) / 1000,
+    /* A moment may be used a tenth of a second late, in each process. */
+    if (most > RATE + RATE / 10 + PROCESSES)
+        fail_msg("%ld sends in a second", most);
+    printf("sent %ld in %lld ms, %ld within a second, refused %ld\n", sent,
+           (long long)(shared->moments_us[sent - 1] - shared->moments_us[0]) / 1000, most,
            atomic_load(&shared->refused));
     assert_true(sent >= 5 * RATE / 2);
 }
