@@ -3,7 +3,10 @@
 #include "client/caller.h"
 
 #include "base/error.h"
+#include "client/restored.h"
 #include "store/resource.h"
+
+#include <string.h>
 
 tl_status caller_must_roll_back(const db *connection, db_answer answer, const char *doing)
 {
@@ -11,11 +14,24 @@ tl_status caller_must_roll_back(const db *connection, db_answer answer, const ch
     return error_prefix(TL_ROLL_BACK, "roll back: ");
 }
 
-static tl_status judge(const db_result *result, int any_idle, int begun)
+/* What one needs of the connection. */
+struct needed {
+    int any_idle, begun;
+    const life *home;
+};
+
+static int is_at_home(const db_result *result, const life *home)
+{
+    const struct db_server *server = home != NULL ? life_server(home) : NULL;
+
+    return server == NULL || strcmp(restored_identity(server), db_get_text(result, 0, 3)) == 0;
+}
+
+static tl_status judge(const db_result *result, const struct needed *needed)
 {
     int in_one = db_get_int(result, 0, 0) != 0, autocommit = db_get_int(result, 0, 1) != 0;
 
-    if (begun && !autocommit)
+    if (needed->begun && !autocommit)
         return error_set(TL_NO_TRANSACTION,
                          "the caller's connection has autocommit off: after a deadlock "
                          "the server would have begun another transaction, without what "
@@ -24,15 +40,18 @@ static tl_status judge(const db_result *result, int any_idle, int begun)
         return error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
                                             "transaction; what is done on it would commit "
                                             "alone");
-    if (!any_idle && db_get_int(result, 0, 2) == 0)
+    if (!needed->any_idle && db_get_int(result, 0, 2) == 0)
         return error_set(TL_INVALID,
                          "the caller's connection has no idle_transaction_timeout: if its "
                          "process vanished, the lock would stay with it for hours; SET it "
                          "when connecting, or pass TL_GUARD_ANY_IDLE");
+    if (!is_at_home(result, needed->home))
+        return error_set(TL_ROLL_BACK, "roll back: the caller's connection leads to another server "
+                                       "than the session of this process");
     return TL_OK;
 }
 
-static tl_status look(db **out, struct st_mysql *connection, int any_idle, int begun)
+static tl_status look(db **out, struct st_mysql *connection, const struct needed *needed)
 {
     db_result result = DB_RESULT_INIT;
     db *borrowed = NULL;
@@ -50,7 +69,7 @@ static tl_status look(db **out, struct st_mysql *connection, int any_idle, int b
     if (status == TL_OK) {
         answer = store_caller_transaction(borrowed, &result);
         status = answer == DB_DONE
-                     ? judge(&result, any_idle, begun)
+                     ? judge(&result, needed)
                      : caller_must_roll_back(borrowed, answer, "looking at the transaction");
     }
     db_result_free(&result);
@@ -61,12 +80,12 @@ static tl_status look(db **out, struct st_mysql *connection, int any_idle, int b
     return status;
 }
 
-tl_status caller_open(db **out, struct st_mysql *connection, int any_idle)
+tl_status caller_open(db **out, struct st_mysql *connection, int any_idle, const life *home)
 {
-    return look(out, connection, any_idle, 0);
+    return look(out, connection, &(struct needed){.any_idle = any_idle, .home = home});
 }
 
-tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle)
+tl_status caller_open_begun(db **out, struct st_mysql *connection, int any_idle, const life *home)
 {
-    return look(out, connection, any_idle, 1);
+    return look(out, connection, &(struct needed){any_idle, 1, home});
 }

@@ -238,21 +238,25 @@ static unsigned beat_read_timeout_s(const tl_client *client)
 /* A host that did not answer yet may be the one that was accepted last, and the one that answers an
  * old primary that nobody has told.  Whoever runs and knows better tells it so, by writing it down
  * there: within a beat or two while the accepted one answers them, and once their heartbeat has given
- * that up while it is silent to them too.  So nothing begins here before they had that time.  Then a
- * host is dead for all who run, and keeps nobody from starting. */
+ * that up while it is silent to them too.  So nothing begins here before they had that time, at each
+ * host that answers: one that comes up late is looked at by them from then on.  Then a host is dead
+ * for all who run, and keeps nobody from starting. */
 static void await_word(tl_client *client, int64_t since_ms)
 {
-    char sentence[ERROR_MAX] = "";
-    int64_t leave_ms = 0, left_ms;
+    hosts_unseen unseen = {.why = ""};
+    int64_t left_ms;
     int is_told = 0;
 
-    while (!pool_all_seen(client->connections, sentence, sizeof sentence, &leave_ms)) {
-        leave_ms += BEATS_TO_TELL * client->config.beat_ms;
+    while (!pool_all_seen(client->connections, &unseen)) {
+        const int64_t leave_ms = unseen.leave_ms + BEATS_TO_TELL * client->config.beat_ms;
+
+        if (unseen.since_ms > since_ms)
+            since_ms = unseen.since_ms;
         if (!is_told)
             log_line(&client->logger, TL_WARNING, NULL, 0,
                      "a host of the list did not answer, and may be the one that was accepted "
                      "last: %s",
-                     sentence);
+                     unseen.why);
         is_told = 1;
         left_ms = clock_left_ms(since_ms + leave_ms);
         if (client->flags & TL_CLIENT_NO_SESSION || left_ms == 0)
@@ -290,7 +294,6 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
         .look_every_ms = client->flags & TL_CLIENT_NO_SESSION ? client->config.beat_ms : 0,
         .one_writer = (client->flags & TL_CLIENT_NO_SCHEMA) != 0,
     };
-    const int64_t since_ms = clock_boottime_ms();
     tl_status status;
 
     snprintf(group, sizeof group, "%s%s", CLIENT_GROUP,
@@ -299,8 +302,6 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
     client->servers.has_list = status == TL_OK && pool_has_list(client->connections);
     if (status == TL_OK)
         status = pool_check_hosts(client->connections);
-    if (status == TL_OK)
-        await_word(client, since_ms);
     return status;
 }
 
@@ -340,6 +341,7 @@ static void name_actor(tl_client *client, const char *program)
 
 static tl_status open_parts(tl_client *client, const tl_client_options *options)
 {
+    const int64_t since_ms = clock_boottime_ms();
     tl_status status =
         config_load_for(&client->config, options->config_file, options->group_suffix);
 
@@ -357,10 +359,14 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
         return error_set(TL_NO_MEMORY, "out of memory for the client");
     status = open_pool(client, options);
     if (status == TL_OK)
+        await_word(client, since_ms);
+    if (status == TL_OK)
         status = task_engine_new(&client->engine, client->connections, &client->logger,
                                  &client->servers.noted);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SCHEMA))
         status = server_check(client->connections, client->config.pool_wait_ms);
+    if (status == TL_OK)
+        await_word(client, since_ms); /* of a host that has just come up */
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))
         status = clock_watch_open(client);
     if (status == TL_OK && !(client->flags & TL_CLIENT_NO_SESSION))

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "client/client.h"
 #include "client/clock_watch.h"
 #include "client/restored.h"
@@ -99,7 +100,23 @@ static db_answer clock_fits(tl_client *client, db *connection, int *fits)
     return store_attest_clock(connection, least_us - margin_us, most_us + margin_us, fits);
 }
 
-tl_status position_attest(tl_client *client, db *connection, uint64_t number, unsigned *missing)
+/* A beat that was seen to be missing before this session waited there. */
+static db_answer tell_lacked(tl_client *client, db *connection, uint64_t number, const char *lacked,
+                             unsigned *missing)
+{
+    commit_mark beat = {.kind = MARK_BEAT, .name = "heartbeat"};
+    db_answer answer;
+
+    if (lacked[0] == '\0')
+        return DB_DONE;
+    text_copy(beat.serial_no, sizeof beat.serial_no, lacked);
+    answer = tell_missing(connection, number, session_id(client->session), *missing, &beat);
+    ++*missing;
+    return answer;
+}
+
+tl_status position_attest(tl_client *client, db *connection, uint64_t number, const char *lacked,
+                          unsigned *missing)
 {
     commit_mark *all = NULL;
     size_t count = 0;
@@ -112,6 +129,8 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, un
     whole = marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count);
     if (answer == DB_DONE)
         answer = look_up_all(client, connection, number, all, count, missing);
+    if (answer == DB_DONE)
+        answer = tell_lacked(client, connection, number, lacked, missing);
     if (!whole)
         ++*missing; /* it does not know any more what it was told */
     if (answer == DB_DONE)

@@ -40,6 +40,10 @@ struct met_server {
     int is_given_up; /* under given_up_term, for a promoted one */
     restored_term given_up_term;
     int is_proved; /* its last accepting was by itself */
+    /* It lacks a beat that another server had confirmed to this session; until operators accept it.
+     * A session that waits beats there too, so its row alone tells no more. */
+    int lacks_beat;
+    char lacks_of[RANDOM_UUID];
     /* When it was last seen to answer commits only when a replica has them; 0: it does not. */
     int64_t kept_ms;
     uint64_t looked;      /* the number of the last look that counted */
@@ -112,6 +116,11 @@ static struct met_server *met_of(const restored_servers *all, const db_server *s
     while (one != NULL && &one->server != server)
         one = one->next;
     return one;
+}
+
+const char *restored_identity(const db_server *server)
+{
+    return ((const struct met_server *)server)->identity;
 }
 
 /* NULL when out of memory.  Needs: all->mutex held. */
@@ -353,6 +362,17 @@ static int witness_speaks(const struct look *l, char *why, size_t space)
     return 1;
 }
 
+/* Whether this server, which may be promoted, lacks a beat that another one had confirmed. */
+static int lacks_witness(const struct look *l)
+{
+    const restored_witness *w = &l->witness;
+
+    return w->session[0] != '\0' && w->by != &l->here->server && w->only == NULL &&
+           !db_get_int(l->seen, 0, RESTORED_READ_ONLY) &&
+           (db_is_null(l->seen, 0, RESTORED_BEAT) ||
+            db_get_uint(l->seen, 0, RESTORED_BEAT) < w->beat);
+}
+
 /* --------------------------------------------------------------------- what was found -- */
 
 static tl_status write_down(const struct look *l, const char *why)
@@ -425,7 +445,7 @@ static int is_decided(const restored_servers *all, const struct met_server *here
     if (all->promoted != NULL && here != all->promoted &&
         !is_earlier(all->promoted_before, here->term))
         return 0;
-    return !here->is_proved || (here == all->promoted && all->has_attested);
+    return !here->is_proved || (here == all->promoted && all->has_attested && !all->lacks);
 }
 
 /* Takes what was seen of the server that it was seen on. */
@@ -443,11 +463,17 @@ static db_server_state take(const struct look *l, int may_lack)
     if (may_lack || l->number > here->found_at)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
+        if (!is_same(here->term, seen_term(l)) && !db_get_int(l->seen, 0, RESTORED_PROVED))
+            here->lacks_beat = 0;
         here->looked = l->number;
         atomic_store(&here->server.takes_no_writes,
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
+        if (lacks_witness(l)) {
+            here->lacks_beat = 1;
+            text_copy(here->lacks_of, sizeof here->lacks_of, l->witness.session);
+        }
         take_promotion(l);
         note_rivals(all);
         is = what_it_is(all, here);
@@ -490,9 +516,19 @@ static int is_to_look_late(const struct look *l)
 
     pthread_mutex_lock(&all->mutex);
     is = l->here->is_proved && !l->compares && !(l->client->flags & TL_CLIENT_NO_SESSION) &&
-         !(all->promoted == l->here && all->has_attested);
+         !(all->promoted == l->here && all->has_attested && !all->lacks);
     pthread_mutex_unlock(&all->mutex);
     return is;
+}
+
+/* The session of which a beat is missing there; "": none is known to be. */
+static void read_lacked(const struct look *l, char session_no[RANDOM_UUID])
+{
+    restored_servers *all = &l->client->servers;
+
+    pthread_mutex_lock(&all->mutex);
+    text_copy(session_no, RANDOM_UUID, l->here->lacks_beat ? l->here->lacks_of : "");
+    pthread_mutex_unlock(&all->mutex);
 }
 
 static void keep_late_look(const struct look *l)
@@ -522,6 +558,7 @@ static void keep_attestation(restored_servers *all, uint64_t number, unsigned mi
 static int attest(const struct look *l)
 {
     restored_servers *all = &l->client->servers;
+    char lacked[RANDOM_UUID];
     uint64_t number;
     unsigned missing = 0;
     int has_attested;
@@ -530,7 +567,8 @@ static int attest(const struct look *l)
     if (!is_to_attest(l, &number, &has_attested))
         return 0;
     if (!has_attested) {
-        status = position_attest(l->client, l->connection, number, &missing);
+        read_lacked(l, lacked);
+        status = position_attest(l->client, l->connection, number, lacked, &missing);
         if (status == TL_OK)
             keep_attestation(all, number, missing);
         if (status == TL_OK && missing > 0)
@@ -549,10 +587,12 @@ static int attest(const struct look *l)
 /* What is missing after all is a restore that is found: nothing was put in doubt. */
 static tl_status look_late(const struct look *l)
 {
+    char lacked[RANDOM_UUID];
     unsigned missing = 0;
     tl_status status = position_count_missing(l->client, l->connection, &missing);
 
-    if (status == TL_OK && missing == 0)
+    read_lacked(l, lacked);
+    if (status == TL_OK && missing == 0 && lacked[0] == '\0')
         keep_late_look(l);
     else if (status == TL_OK)
         status = write_down(l, "commits are missing that this process had been told of");

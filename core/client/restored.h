@@ -109,6 +109,8 @@ uint64_t restored_sending(void *context);
 int restored_confirmed(void *context, const session_beat *beat);
 /* Whether a session goes along to another server. */
 session_stay restored_follow(void *context, const db_server *from, const db_server *to);
+/* As tl_identity() says it. */
+const char *restored_identity(const db_server *server);
 /* Whether that server, when it answered at that moment, had been seen a short while ago to answer
  * commits only when a replica has them. */
 int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms);

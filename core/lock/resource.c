@@ -290,7 +290,8 @@ tl_status resource_prove(lock_handle *h, struct st_mysql *connection, unsigned f
                          tl_status (*how)(lock_handle *h, db *borrowed))
 {
     db *borrowed = NULL;
-    tl_status status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
+    tl_status status =
+        caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0, h->life);
 
     /* The life is known here; the session's row is not read on the caller's connection. */
     if (status == TL_OK && grant_left_ms(h->grant) == 0)

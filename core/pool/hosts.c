@@ -28,6 +28,7 @@ struct host {
     int64_t silent_until_ms;
     uint64_t count;      /* rises when all connections to it are to be left */
     int is_seen;         /* it was looked at once */
+    int64_t seen_ms;     /* for the first time then */
     char why[ERROR_MAX]; /* it was not */
     /* Of the thread that looks around. */
     db *looking;
@@ -147,6 +148,8 @@ static unsigned share_s(const hosts *h, const db_options *connect)
 static void note_look(hosts *h, struct host *host, int did)
 {
     pthread_mutex_lock(&h->mutex);
+    if (did && !host->is_seen)
+        host->seen_ms = clock_boottime_ms();
     host->is_seen |= did;
     if (!host->is_seen)
         text_copy(host->why, sizeof host->why, tl_error_message());
@@ -453,22 +456,26 @@ int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms)
     return is_due;
 }
 
-int hosts_all_seen(hosts *h, const db_options *connect, char *sentence, size_t space,
-                   int64_t *leave_ms)
+int hosts_all_seen(hosts *h, const db_options *connect, hosts_unseen *unseen)
 {
     int all = 1;
-    int64_t silent = 0;
+    int64_t silent = 0, count = 0;
 
     pthread_mutex_lock(&h->mutex);
     for (size_t i = 0; i < h->list.count; i++) {
-        if (h->host[i].is_seen)
+        if (h->host[i].is_seen) {
+            if (h->host[i].seen_ms > unseen->since_ms)
+                unseen->since_ms = h->host[i].seen_ms;
             continue;
+        }
         if (all)
-            text_copy(sentence, space, h->host[i].why);
+            text_copy(unseen->why, sizeof unseen->why, h->host[i].why);
         all = 0;
+        count++;
         silent += h->host[i].is_silent;
     }
     pthread_mutex_unlock(&h->mutex);
-    *leave_ms = silent > 0 ? h->beat_silent_ms + silent * 1000 * share_s(h, connect) : 0;
+    unseen->leave_ms =
+        (silent > 0 ? h->beat_silent_ms : 0) + h->silent_ms + count * 1000 * share_s(h, connect);
     return all;
 }

@@ -52,9 +52,7 @@ tl_status hosts_look_around(hosts *h, const db_options *connect);
 /* The same by whichever thread comes first, if nobody did for so long; the others wait for it.  1:
  * this one did. */
 int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms);
-/* Whether all were looked at once: 1.  0: one of them says in a sentence why it was not, and for so
- * long a process that is connected to it may wait before it leaves it. */
-int hosts_all_seen(hosts *h, const db_options *connect, char *sentence, size_t space,
-                   int64_t *leave_ms);
+/* See pool_all_seen(). */
+int hosts_all_seen(hosts *h, const db_options *connect, hosts_unseen *unseen);
 
 #endif

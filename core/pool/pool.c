@@ -487,10 +487,9 @@ tl_status pool_look_around(pool *p, const life *home)
     return status;
 }
 
-int pool_all_seen(pool *p, char *sentence, size_t space, int64_t *leave_ms)
+int pool_all_seen(pool *p, hosts_unseen *unseen)
 {
-    return p->hosts == NULL ||
-           hosts_all_seen(p->hosts, &p->connect[POOL_BEAT], sentence, space, leave_ms);
+    return p->hosts == NULL || hosts_all_seen(p->hosts, &p->connect[POOL_BEAT], unseen);
 }
 
 /* Another server may have been accepted while the one in use still answers.  Before a connection is

@@ -5,6 +5,7 @@
 #ifndef TL_POOL_POOL_H
 #define TL_POOL_POOL_H
 
+#include "base/error.h"
 #include "base/life.h"
 #include "db/db.h"
 
@@ -23,6 +24,16 @@ typedef enum pool_opening {
     POOL_LOOKED, /* it is compared with those to other hosts: nothing is written there */
     POOL_CHECKED /* the same, before anything begins: may a connection ever lead there? */
 } pool_opening;
+
+/* Of a list of which not every host was looked at yet. */
+typedef struct hosts_unseen {
+    char why[ERROR_MAX];
+    int64_t
+        since_ms; /* when the newest of the others was first looked at, by the clock of the boot;
+                       * 0: none was */
+    int64_t leave_ms; /* for so long a process that was connected to one that does not answer may
+                       * take until it looks at the others */
+} hosts_unseen;
 
 typedef struct pool_options {
     db_options connect;        /* strings are copied */
@@ -59,9 +70,8 @@ tl_status pool_check_hosts(pool *p);
  * of the hosts, in a sentence. */
 tl_status pool_look_around(pool *p, const life *home);
 
-/* Whether each host of a list was looked at once: 1.  0: the sentence names one that was not, and
- * says why; for so long a process that is connected to such a host may take to leave it. */
-int pool_all_seen(pool *p, char *sentence, size_t space, int64_t *leave_ms);
+/* Whether each host of a list was looked at once: 1.  0: the sentence names one that was not. */
+int pool_all_seen(pool *p, hosts_unseen *unseen);
 
 /* How many connections somebody has now. */
 unsigned pool_lent(pool *p);

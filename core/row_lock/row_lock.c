@@ -80,7 +80,8 @@ tl_status tl_row_lock(tl_client *client, const char *resource, struct st_mysql *
     error_clear();
     status = check(client, resource, wait_s, flags);
     if (status == TL_OK)
-        status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
+        status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
+                             session_life(client->session));
     if (status == TL_OK)
         status = make_row(client, resource);
     if (status == TL_OK)

@@ -53,7 +53,7 @@ db_answer store_resource_token_seen(db *connection, const char *resource, const 
 /* On the caller's connection.  (held); no row when absent. */
 db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
                                uint64_t fence, db_result *result);
-/* (in_transaction, autocommit, idle_transaction_s) */
+/* (in_transaction, autocommit, idle_transaction_s, identity) */
 db_answer store_caller_transaction(db *connection, db_result *result);
 
 /* result->affected: 1 if the lock was taken away. */

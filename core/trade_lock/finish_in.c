@@ -11,6 +11,8 @@
 
 static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
 {
+    /* The session may move while the caller commits. */
+    const struct db_server *server = life_server(lock->base.life);
     step_task t;
     db_answer answer;
 
@@ -27,6 +29,7 @@ static tl_status run_in(tl_lock *lock, db *borrowed, const tl_ending *ending)
                                        "forbids this failure, or the server has rolled "
                                        "the transaction back already");
     lock->caller_thread_id = db_thread_id(borrowed);
+    lock->caller_server = server;
     handle_become(&lock->base, LOCK_IN_CALLER);
     return TL_OK;
 }
@@ -49,7 +52,8 @@ tl_status tl_lock_finish_in(tl_lock *lock, struct st_mysql *connection, const tl
     if (status == TL_OK && (flags & ~TL_GUARD_ANY_IDLE))
         status = error_set(TL_INVALID, "flags has bits that this version does not know");
     if (status == TL_OK)
-        status = caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0);
+        status = caller_open_begun(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
+                                   lock->base.life);
     if (status == TL_OK)
         status = run_in(lock, borrowed, ending);
     db_close(borrowed);
@@ -74,7 +78,7 @@ static void settle_ending(tl_lock *lock, step_task *t)
 
     if (lock->base.state == LOCK_IN_CALLER)
         task_settle_caller(engine, ending, &key, lock->caller_thread_id, lock->caller_witness,
-                           budget_ms);
+                           lock->caller_server, budget_ms);
     else
         task_settle(engine, ending, budget_ms);
 }
@@ -110,8 +114,7 @@ static int is_noted(tl_lock *lock)
 {
     step_task t;
 
-    return task_note_caller(lock->base.client->engine, last_ending(lock, &t),
-                            life_server(lock->base.life));
+    return task_note_caller(lock->base.client->engine, last_ending(lock, &t), lock->caller_server);
 }
 
 tl_status tl_lock_committed(tl_lock *lock, tl_commit commit)

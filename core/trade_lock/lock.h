@@ -64,6 +64,7 @@ struct tl_lock {
 
     /* A caller's transaction under way. */
     uint64_t caller_thread_id;
+    const struct db_server *caller_server; /* to which the connection leads */
     /* See task_settle_caller(). */
     char caller_witness[RANDOM_UUID];
     /* A copy of the last ending that was tried: the caller's memory may be gone when its fate is

@@ -80,7 +80,7 @@ void marks_forget_left(commit_marks *self)
     for (size_t i = 0; i < self->used; i++)
         if (db_state_of(self->all[i].server) != DB_SERVER_LEFT)
             self->all[kept++] = self->all[i];
+    self->overflowed = self->overflowed && kept > 0;
     self->used = kept;
-    self->overflowed = 0;
     pthread_mutex_unlock(&self->mutex);
 }

@@ -235,26 +235,24 @@ static int is_believed(const struct lost *lost, const db_server *here)
     return 1;
 }
 
-/* What was found counts as answered now. */
-static int note_all(task_engine *engine, const struct lost *lost, const db *connection,
-                    uint64_t began)
+/* What was found counts as answered now.  When it was committed is not known, so it covers
+ * nothing. */
+static int note_all(task_engine *engine, const struct lost *lost, const db *connection)
 {
     int noted = 1;
 
     for (size_t i = 0; i < lost->count && noted; i++)
         if (lost->tasks[i]->settled)
-            noted = settle_note(engine, lost->tasks[i], db_server_of(connection), began);
+            noted = settle_note(engine, lost->tasks[i], db_server_of(connection), 0);
     return noted;
 }
 
 static int read_all(task_engine *engine, const struct lost *lost, db *connection,
                     int64_t deadline_ms)
 {
-    const uint64_t began = marks_begin(engine->noted);
-    const int known = read_each(lost, connection) == DB_DONE &&
-                      is_believed(lost, db_server_of(connection)) &&
-                      acknowledge(lost, connection, deadline_ms) == DB_DONE &&
-                      note_all(engine, lost, connection, began);
+    const int known =
+        read_each(lost, connection) == DB_DONE && is_believed(lost, db_server_of(connection)) &&
+        acknowledge(lost, connection, deadline_ms) == DB_DONE && note_all(engine, lost, connection);
 
     for (size_t i = 0; i < lost->count; i++) {
         task *t = lost->tasks[i];
@@ -416,13 +414,13 @@ void task_settle(task_engine *engine, task *t, int64_t budget_ms)
 }
 
 void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
-                        const char *witness, int64_t budget_ms)
+                        const char *witness, const db_server *server, int64_t budget_ms)
 {
     struct lost lost = {.name = "",
                         .key = key,
                         .thread_id = thread_id,
                         .witness = witness,
-                        .server = t->life != NULL ? life_server(t->life) : NULL,
+                        .server = server,
                         .was_whole = 1,
                         .tasks = &t,
                         .count = 1};

@@ -172,9 +172,9 @@ void task_settle(task_engine *engine, task *t, int64_t budget_ms);
 
 /* The same for a caller's transaction that changed the row of the key.  thread_id: of the caller's
  * connection.  witness: the name of a connection of ours, which was held before the step and is
- * held until the server stops; "": none. */
+ * held until the server stops; "": none.  server: to which that connection leads. */
 void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_t thread_id,
-                        const char *witness, int64_t budget_ms);
+                        const char *witness, const db_server *server, int64_t budget_ms);
 
 /* The caller says that this task was committed in a transaction of its own, on that server.  0: the
  * server is left, and whoever answered there is not believed. */

@@ -457,6 +457,67 @@ static void test_some_of_the_log_is_missing(void **state)
     close_pair();
 }
 
+/* Beats cover the grant that is lost; the sessions wait on the new server, and beat there, until it
+ * is promoted.  Somebody else has written down before that it is another one. */
+static void test_who_waits_counts_no_beats(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_rounds();
+    server_kill9(primary);
+    database_run(sql_copy, "INSERT INTO tl_restore (step, reason, account) VALUES ('found', "
+                           "'it is another server than the one that was accepted', USER())");
+    take_writes();
+    usleep(3000 * 1000);
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.rows > 0);
+    assert_int_not_equal(ask_now(second, "lost"), TL_GRANTED);
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    accept_as_two();
+    await_grant(f.client, "s1");
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* The session went on at the new server, and a connection of the caller's leads to the old one. */
+static void test_an_ending_at_the_old_server(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending success = TL_ENDING_INIT;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    lock = granted(f.client, "held", "c1", &options);
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s0");
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_enabled = 0; SET GLOBAL read_only = 0; "
+                        "START TRANSACTION; UPDATE row_lock SET resource = resource");
+    success.outcome = TL_OUTCOME_SUCCESS;
+    assert_status(tl_lock_finish_in(lock, f.sql, &success, TL_GUARD_ANY_IDLE), TL_ROLL_BACK);
+    database_run(f.sql, "ROLLBACK");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM trade_lock "
+                                               "WHERE serial_no = 'held' AND status = 'Y'"),
+                     1);
+    tl_lock_free(lock);
+    close_pair();
+}
+
 /* A replica of which nobody waits: a process of which nobody knows may have paid. */
 static void test_nobody_waited_for_the_replica(void **state)
 {
@@ -641,6 +702,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_some_of_the_log_is_missing),
+        cmocka_unit_test(test_who_waits_counts_no_beats),
+        cmocka_unit_test(test_an_ending_at_the_old_server),
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
         cmocka_unit_test(test_it_was_declared),
