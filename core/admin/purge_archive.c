@@ -15,8 +15,10 @@
 
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* So many trades are about 10 MB packed, and a few minutes until the first of them goes. */
 #define SET_TRADES 50000
@@ -161,6 +163,16 @@ static tl_status take_lines(void *context, const char *data, size_t size)
     return status;
 }
 
+/* Whether the name of the set outlives a power cut: whoever renamed it may have died before. */
+static tl_status keep_name(const struct purge *p, uint32_t set)
+{
+    if (fsync(p->archive.fd) == 0)
+        return TL_OK;
+    return error_set(TL_INVALID, "the archive's directory cannot be written to the disk (%s): set %u "
+                                 "stays, and nothing of it was removed",
+                     strerror(errno), set);
+}
+
 /* Removes what the set names, after reading every file of it anew. */
 static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
 {
@@ -171,6 +183,14 @@ static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
 
     if (status == TL_OK)
         status = archive_verify(&p->archive, &manifest);
+    /* What this server has need not be what the set was written from. */
+    if (status == TL_OK && strcmp(manifest.server, p->server.server) != 0) {
+        if (removed != NULL)
+            *removed = 0;
+        return archive_mark_removed(&p->archive, set, 0);
+    }
+    if (status == TL_OK)
+        status = keep_name(p, set);
     if (status != TL_OK)
         return status;
     r.older_ms = manifest.older_ms > least ? manifest.older_ms : least;
