@@ -168,8 +168,9 @@ static tl_status keep_name(const struct purge *p, uint32_t set)
 {
     if (fsync(p->archive.fd) == 0)
         return TL_OK;
-    return error_set(TL_INVALID, "the archive's directory cannot be written to the disk (%s): set %u "
-                                 "stays, and nothing of it was removed",
+    return error_set(TL_INVALID,
+                     "the archive's directory cannot be written to the disk (%s): set %u "
+                     "stays, and nothing of it was removed",
                      strerror(errno), set);
 }
 

@@ -820,7 +820,7 @@ static void test_a_killed_statement(void **state)
 static void test_a_host_that_swallows(void **state)
 {
     char list[128];
-    int64_t begun_ms, took_ms;
+    int64_t begun_ms, opened_ms, took_ms;
 
     (void)state;
     open_pair();
@@ -828,6 +828,7 @@ static void test_a_host_that_swallows(void **state)
     assert_int_equal(kill((pid_t)server_pid(copy), SIGSTOP), 0);
     begun_ms = crew_now_ms();
     f.client = open_at(file_of(list, BEATING));
+    opened_ms = crew_now_ms();
     for (int i = 0; i < 10; i++) {
         char serial[16];
 
@@ -837,10 +838,12 @@ static void test_a_host_that_swallows(void **state)
                             "information_schema.PROCESSLIST WHERE USER = 'plain' LIMIT 1; "
                             "EXECUTE IMMEDIATE @one");
     }
-    took_ms = crew_now_ms() - begun_ms;
-    print_message("a host that swallows everything cost %lld ms in all\n", (long long)took_ms);
+    took_ms = crew_now_ms() - opened_ms;
+    print_message("a host that swallows everything cost %lld ms at the start, and %lld ms of ten "
+                  "asks\n",
+                  (long long)(opened_ms - begun_ms), (long long)took_ms);
     /* Of 4 s it has a half; it was asked when the client opened, and not for each connection. */
-    assert_true(took_ms < 8000);
+    assert_true(took_ms < 4000);
     assert_int_equal(kill((pid_t)server_pid(copy), SIGCONT), 0);
     close_pair();
 }
