@@ -110,16 +110,18 @@ static void begin_ask(struct submitted *s)
         (void)step_task_of(&s->t);
 }
 
-/* Prepares the step, if it can share a statement. */
+/* Prepares the step, if it can share a statement.  An ask that is refused by what this process knows
+ * shares none: conclude() reads what its row says. */
 static void begin(struct submitted *s)
 {
     tl_lock *lock = s->lock;
 
     s->grouped = 0;
     s->before_ms = clock_boottime_ms();
+    memcpy(lock->base.thread_no, s->thread_no, sizeof lock->base.thread_no);
     if (s->ending != NULL)
         begin_ending(s);
-    else if (!ask_is_claim(lock))
+    else if (!ask_is_claim(lock) && !ask_is_paused(lock))
         begin_ask(s);
     /* The row names the thread that asked, not the one that waits for the server. */
     memcpy(lock->base.thread_no, s->thread_no, sizeof lock->base.thread_no);
@@ -201,18 +203,28 @@ static void conclude_and_complete(struct async *a, struct submitted *s)
     complete(a, s);
 }
 
-/* What has its verdict is completed before anything waits for the others. */
-static void run_taken(struct async *a, struct submitted **taken, size_t count)
+/* Whether begin() may wait for the database. */
+static int begin_waits(const struct submitted *s)
 {
-    const int64_t deadline_ms = clock_deadline(a->budget_ms);
-    task *together[TAKEN_AT_ONCE];
-    size_t grouped = 0, left = 0;
+    return s->ending != NULL ? s->lock->base.state == LOCK_ARM_UNKNOWN : ask_begin_waits(s->lock);
+}
 
+/* What has its verdict is completed before anything waits for the others, and what is a call of its
+ * own comes last. */
+static void run_batch(struct async *a, struct submitted **taken, size_t count)
+{
+    task *together[TAKEN_AT_ONCE];
+    size_t grouped = 0, left = 0, alone = 0;
+    int64_t deadline_ms;
+
+    if (count == 0)
+        return;
     for (size_t i = 0; i < count; i++) {
         begin(taken[i]);
         if (taken[i]->grouped)
             together[grouped++] = &taken[i]->t.task;
     }
+    deadline_ms = clock_deadline(a->budget_ms);
     task_try_all(a->engine, together, grouped, deadline_ms);
     for (size_t i = 0; i < count; i++) {
         if (taken[i]->grouped && task_is_over(&taken[i]->t.task))
@@ -221,10 +233,31 @@ static void run_taken(struct async *a, struct submitted **taken, size_t count)
             taken[left++] = taken[i];
     }
     for (size_t i = 0; i < left; i++) {
-        if (taken[i]->grouped)
-            task_finish(a->engine, &taken[i]->t.task, deadline_ms);
+        if (!taken[i]->grouped) {
+            taken[alone++] = taken[i];
+            continue;
+        }
+        task_finish(a->engine, &taken[i]->t.task, deadline_ms);
         conclude_and_complete(a, taken[i]);
     }
+    for (size_t i = 0; i < alone; i++)
+        conclude_and_complete(a, taken[i]);
+}
+
+/* What waits before it begins, for instance for its channel's limit, goes out after the others. */
+static void run_taken(struct async *a, struct submitted **taken, size_t count)
+{
+    struct submitted *later[TAKEN_AT_ONCE];
+    size_t at_once = 0, waiting = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (begin_waits(taken[i]))
+            later[waiting++] = taken[i];
+        else
+            taken[at_once++] = taken[i];
+    }
+    run_batch(a, taken, at_once);
+    run_batch(a, later, waiting);
 }
 
 /* Needs: a->mutex held. */
@@ -332,6 +365,17 @@ struct call {
     tl_book *book;
 };
 
+/* Whether the same piece of work tries this call anew: the row names the thread that began it,
+ * whichever thread tries it now. */
+static int is_repeat(const struct call *call)
+{
+    const tl_lock *lock = call->lock;
+
+    if (lock->base.log_no[0] == '\0' || strcmp(lock->base.log_no, tl_log_uuid()) != 0)
+        return 0;
+    return call->ending != NULL ? lock->ended.status != '\0' : lock->base.state == LOCK_ASK_UNKNOWN;
+}
+
 static tl_status submit(const struct call *call, tl_done_fn done, void *context)
 {
     tl_lock *lock = call->lock;
@@ -350,7 +394,8 @@ static tl_status submit(const struct call *call, tl_done_fn done, void *context)
     s->done = done;
     s->context = context;
     s->since_us = clock_boottime_us();
-    text_copy(s->thread_no, sizeof s->thread_no, tl_thread_uuid());
+    text_copy(s->thread_no, sizeof s->thread_no,
+              is_repeat(call) ? lock->base.thread_no : tl_thread_uuid());
     text_copy(s->log_no, sizeof s->log_no, tl_log_uuid());
     atomic_store(&lock->submitted, 1);
     pthread_mutex_lock(&a->mutex);

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "client/pauses.h"
 
+#include <string.h>
+
 /* An ask is repeated if the row that refused it was purged before it was read; or if the holder of
  * a repeatable trade turns out to be dead, naming the fence that was seen. */
 #define ASK_TRIES 3
@@ -116,7 +118,12 @@ tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int 
 
 void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 {
+    char submitter[TL_UUID_TEXT];
+
+    memcpy(submitter, lock->base.thread_no, sizeof submitter);
     lock_begin_step(lock, t, kind, fresh_token);
+    if (atomic_load(&lock->submitted))
+        memcpy(lock->base.thread_no, submitter, sizeof submitter);
     t->step.held_fence = 0; /* no holder was seen dead yet */
     fill_ask(lock, &t->step);
 }
@@ -187,6 +194,33 @@ tl_status ask_check_paused(tl_lock *lock)
         return status;
     text_copy(sentence, sizeof sentence, tl_error_message());
     return refuse_paused(lock, sentence);
+}
+
+int ask_is_paused(const tl_lock *lock)
+{
+    tl_client *client = lock->base.client;
+
+    if (lock->base.state == LOCK_ASK_UNKNOWN)
+        return 0;
+    return pauses_check(client, lock->channel, lock->op_code) != TL_OK ||
+           (lock->channel[0] != '\0' &&
+            breakers_check(client, lock->channel, lock->op_code, NULL) != TL_OK);
+}
+
+int ask_begin_waits(const tl_lock *lock)
+{
+    const channel_limits *limits = &lock->base.client->limits;
+    const struct channel_limit *one = NULL;
+    limit_counts counts;
+
+    if (lock->options.flags & TL_ASK_RECLAIM)
+        return 1;
+    if (!atomic_load(&limits->any))
+        return 0;
+    while ((one = limits_next(limits, one, &counts)) != NULL)
+        if (strcmp(counts.channel, lock->channel) == 0)
+            return 1;
+    return 0;
 }
 
 tl_status ask_check_permit(tl_lock *lock)

@@ -157,6 +157,10 @@ tl_status ask_check(const tl_lock *lock);
 /* TL_OK: go on and ask.  While operators keep the channel paused: the answer of an ask, which has
  * read the row and writes nothing. */
 tl_status ask_check_paused(tl_lock *lock);
+/* From memory alone, for a submitted ask: whether ask_check_paused() will refuse it, and whether
+ * ask_begin() may wait for the database, for instance for its channel's limit. */
+int ask_is_paused(const tl_lock *lock);
+int ask_begin_waits(const tl_lock *lock);
 /* After ask_fill(): its permit is of the life under which it asks. */
 tl_status ask_check_permit(tl_lock *lock);
 tl_status ask_sync_once(tl_lock *lock);
