@@ -317,10 +317,14 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
 {
     const tl_workflow *w = &a->workflow->given;
     const int64_t start_us = schedule_now_us();
+    tl_execute answer;
 
     if (!attempt_send_begin(a, until_ms))
         return TL_EXECUTE_NOT_SENT;
-    return attempt_send_end(a, w->execute(w->context, &a->seen, &a->reply), start_us);
+    answer = attempt_send_end(a, w->execute(w->context, &a->seen, &a->reply), start_us);
+    if (answer == TL_EXECUTE_NOT_SENT)
+        watch_channel(a, 0); /* it was tried, and the channel could not be reached */
+    return answer;
 }
 
 tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us)
@@ -329,7 +333,9 @@ tl_execute attempt_send_end(attempt *a, tl_execute answer, int64_t start_us)
     reply_clean(&a->reply);
     NOTE(a, executes, "execute", execute_words, answer, start_us);
     mention_execute(a, start_us);
-    watch_channel(a, answer != TL_EXECUTE_UNKNOWN && answer != TL_EXECUTE_NOT_SENT);
+    /* A service that closes sends nothing, which says nothing of the channel. */
+    if (answer != TL_EXECUTE_NOT_SENT)
+        watch_channel(a, answer != TL_EXECUTE_UNKNOWN);
     switch (answer) {
     case TL_EXECUTE_SUCCEEDED:
     case TL_EXECUTE_DECLINED:

@@ -7,6 +7,7 @@
 #include <tradelock/callback.h>
 #include <tradelock/test_hooks.h>
 
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,24 +46,36 @@ void later_destroy(later *all)
 
 /* -------------------------------------------------------------------- the thread -- */
 
-/* Needs: the mutex held.  Takes one that is due; else NULL, and *wait_ms is until one is; -1: there
- * is none. */
+static int comes_before(const later_item *a, const later_item *b)
+{
+    if (a->waits != b->waits)
+        return b->waits;
+    /* The list has the last one first. */
+    return a->due_ms <= b->due_ms;
+}
+
+/* Needs: the mutex held.  Takes the one of those that are due that comes first; else NULL, and
+ * *wait_ms is until one is; -1: there is none. */
 static later_item *take_due(later *all, int64_t *wait_ms)
 {
     const int64_t now_ms = schedule_now_ms();
+    later_item **first = NULL, *item;
 
     *wait_ms = -1;
     for (later_item **link = &all->first; *link != NULL; link = &(*link)->next) {
-        later_item *item = *link;
-
+        item = *link;
         if (item->due_ms <= now_ms) {
-            *link = item->next;
-            return item;
-        }
-        if (*wait_ms < 0 || item->due_ms - now_ms < *wait_ms)
+            if (first == NULL || comes_before(item, *first))
+                first = link;
+        } else if (*wait_ms < 0 || item->due_ms - now_ms < *wait_ms) {
             *wait_ms = item->due_ms - now_ms;
+        }
     }
-    return NULL;
+    if (first == NULL)
+        return NULL;
+    item = *first;
+    *first = item->next;
+    return item;
 }
 
 /* Needs: the mutex held. */
@@ -115,12 +128,25 @@ tl_status later_check(const later *all)
                                              "fork(); the child process must make its own");
 }
 
+/* Its signals go to the service's threads. */
+static int start_thread(later *all)
+{
+    sigset_t every, before;
+    int error;
+
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    error = pthread_create(&all->thread, NULL, later_main, all);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
 /* Needs: the mutex held. */
 static tl_status start(later *all)
 {
     if (all->process != 0)
         return TL_OK;
-    if (tl_test_allocation() || pthread_create(&all->thread, NULL, later_main, all) != 0)
+    if (tl_test_allocation() || start_thread(all) != 0)
         return tl_error_report(TL_NO_MEMORY, "no thread for submitted runs");
     all->process = getpid();
     return TL_OK;

@@ -11,6 +11,7 @@
 typedef struct later_item {
     struct later_item *next;
     int64_t due_ms; /* by schedule_now_ms() */
+    int waits;      /* for the database: others that are due come before it */
     void (*run)(struct later_item *item);
 } later_item;
 

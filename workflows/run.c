@@ -483,6 +483,7 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
 {
     RUN_WORK work = work_new();
     struct tl_run *run;
+    tl_status status;
 
     workflow_call_begins();
     if (workflows == NULL || answer == NULL)
@@ -495,5 +496,7 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
     run = answer->run;
     work.began = tl_work_begin();
     tl_work_trace(run->attempt.traceparent);
-    return run_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
+    status = run_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
+    submission_said(run->submitted);
+    return status;
 }

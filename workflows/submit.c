@@ -49,6 +49,8 @@ struct submission {
     atomic_int stage;            /* of enum stage */
     int64_t until_ms, delay_ms;  /* of the tries of this step */
     int64_t send_us;             /* when send_begin was called */
+    int noted;                   /* send_end was called: */
+    tl_execute executed;         /* with this answer */
     tl_status refused;           /* with which the ending was given up */
     char log_no[TL_UUID_TEXT];   /* of the piece of work */
     char sentence[SENTENCE_MAX];
@@ -77,6 +79,12 @@ static void keep_sentence(struct submission *s)
     s->sentence[size] = '\0';
 }
 
+void submission_said(struct submission *s)
+{
+    if (s != NULL)
+        keep_sentence(s);
+}
+
 static later *later_of(const struct submission *s)
 {
     return &s->run->workflows->later;
@@ -100,16 +108,18 @@ static void complete(struct submission *s, tl_status status)
     tl_posting_put(last, status);
 }
 
-static void put_later(struct submission *s, int64_t pause_ms, void (*run)(later_item *item))
+static void put_later(struct submission *s, int64_t pause_ms, int waits,
+                      void (*run)(later_item *item))
 {
     s->later.run = run;
+    s->later.waits = waits;
     s->later.due_ms = schedule_now_ms() + pause_ms;
     later_put(later_of(s), &s->later);
 }
 
 static void again_later(struct submission *s, void (*run)(later_item *item))
 {
-    put_later(s, schedule_backoff_ms(&s->delay_ms, AGAIN_MOST_MS), run);
+    put_later(s, schedule_backoff_ms(&s->delay_ms, AGAIN_MOST_MS), 0, run);
 }
 
 static void begin_tries(struct submission *s)
@@ -143,7 +153,7 @@ static void ended(void *context, tl_lock *lock, tl_status status)
     } else if (ending_gives_up(&s->run->ending, status)) {
         s->refused = status;
         keep_sentence(s);
-        put_later(s, 0, give_up);
+        put_later(s, 0, 1, give_up);
     } else {
         complete(s, ending_answer(status));
     }
@@ -382,7 +392,13 @@ tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer, tl_ex
     s = answer->run->submitted;
     work.began = tl_log_uuid()[0] == '\0' && tl_work_adopt(s->log_no) == TL_OK;
     tl_work_trace(answer->run->attempt.traceparent);
-    end(s, attempt_send_end(&answer->run->attempt, executed, s->send_us));
+    /* Once: an exception may have left the books of this ending. */
+    if (!s->noted)
+        s->executed = attempt_send_end(&answer->run->attempt, executed, s->send_us);
+    else
+        reply_clean(&answer->run->attempt.reply);
+    s->noted = 1;
+    end(s, s->executed);
     workflow_call_begins(); /* what its ending came to is said with the completion */
     return TL_OK;
 }
