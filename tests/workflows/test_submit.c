@@ -7,12 +7,15 @@
 
 #include "channel.h"
 #include "cmocka_all.h"
+#include "later.h"
 #include "support/crew.h"
+#include "support/metric.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,6 +318,18 @@ static void who_asks_twice_hears_what_the_row_says(void **state)
     assert_int_equal(atomic_load(&script.sent), 1);
 }
 
+/* "P 0" = status and sends of the sync row. */
+static void house_row_of(house *self, const char *serial, const char *op, const char *expected)
+{
+    char *text = database_text(self->sql,
+                               "SELECT CONCAT(status, ' ', sends) FROM trade_lock WHERE "
+                               "lane = 'S' AND serial_no = '%s' AND op_code = '%s'",
+                               serial, op);
+
+    assert_string_equal(text != NULL ? text : "none", expected);
+    free(text);
+}
+
 /* Nothing is sent when too little is left of the hold; the library puts it back by itself. */
 static void too_late_to_send(void **state)
 {
@@ -341,7 +356,13 @@ static void too_late_to_send(void **state)
     assert_true(of.said == TL_QUEUED || of.said == TL_LOST || of.said == TL_IN_DOUBT);
     assert_status(tl_workflow_send_end(self->workflows, &of.answer, TL_EXECUTE_SUCCEEDED),
                   TL_WRONG_STATE);
+    assert_int_equal(atomic_load(&script.sent), 0);
+    if (of.said == TL_QUEUED) {
+        assert_non_null(strstr(of.answer.remark, "not sent"));
+        house_row_of(self, "W1", "SHORT", "P 0");
+    }
     tl_answer_clear(&of.answer);
+    payout_entries(self, "W1", "1P");
 }
 
 static void a_paused_channel_answers_at_once(void **state)
@@ -373,6 +394,330 @@ static void a_paused_channel_answers_at_once(void **state)
         usleep(5000);
     }
     pay_only(self, "W1", 100, TL_SUCCEEDED);
+}
+
+/* -------------------------------------------------------------------- others in the way -- */
+
+#define WAIT_S 40
+
+/* Another workflow of the same books, on a channel of its own. */
+static void register_other(house *self, const char *op, const char *name, int64_t commit_ms)
+{
+    tl_workflow workflow = payout_workflow();
+
+    workflow.op_code = op;
+    workflow.channel.name = name;
+    workflow.policy.commit_ms = commit_ms;
+    workflow.policy.execute_ms = 5000;
+    workflow.policy.max_hold_ms = 60000;
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
+}
+
+static tl_status submit_to(house *self, one *of, const char *op)
+{
+    tl_request request = payout_request(of->serial, 1);
+
+    request.key.op_code = op;
+    return tl_workflow_submit(self->workflows, &request, &of->answer, of);
+}
+
+/* Submitted from the client's own thread, so that both come together. */
+static struct {
+    house *of;
+    one ask, ending;
+    const char *op;
+    atomic_int failed;
+} beside;
+
+static void submit_beside(void *context, tl_lock *lock, tl_status status)
+{
+    (void)context;
+    (void)lock;
+    if (status != TL_GRANTED || submit_to(beside.of, &beside.ask, beside.op) != TL_OK ||
+        tl_workflow_send_end(beside.of->workflows, &beside.ending.answer, script.execute) != TL_OK)
+        atomic_store(&beside.failed, 1);
+}
+
+/* An ask of `op` and the ending of another trade, in one batch. */
+static tl_lock *ask_beside_an_ending(house *self, const char *op)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    const tl_key key = {"L1", "C2", "LOCK"};
+    tl_lock *lock = NULL;
+
+    beside.of = self;
+    beside.op = op;
+    atomic_store(&beside.failed, 0);
+    one_begin(&beside.ask, "B1");
+    one_begin(&beside.ending, "B2");
+    assert_status(submit(self, &beside.ending, 1), TL_OK);
+    assert_status(next(self)->said, TL_GRANTED);
+    assert_status(send_begin(self, &beside.ending), TL_OK);
+    options.max_hold_ms = 60000;
+    options.payload = "x";
+    options.payload_size = 1;
+    assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask_submit(lock, submit_beside, NULL), TL_OK);
+    return lock;
+}
+
+static void await_limit(house *self, const char *name)
+{
+    char line[128];
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+
+    snprintf(line, sizeof line, "tradelock_channel_sends_under_way{channel=\"%s\",operation=\"\"}",
+             name);
+    while (metric_of(self->client, line) < 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+}
+
+/* An ask that takes its share of a limit waits where somebody has the limit's row locked.  The
+ * ending beside it does not. */
+static void a_limit_holds_up_no_ending(void **state)
+{
+    house *self = *state;
+    tl_limit limit = TL_LIMIT_INIT;
+    MYSQL *holder = database_connect(self->db);
+    int64_t begun_ms;
+    tl_lock *lock;
+
+    register_other(self, "NARROW", "narrow", 5000);
+    limit.channel = "narrow";
+    limit.sends = 5;
+    limit.actor = "ann";
+    limit.reason = "the contract";
+    assert_status(tl_channel_limit(self->client, &limit), TL_OK);
+    await_limit(self, "narrow");
+    database_run(holder, "START TRANSACTION; SELECT * FROM trade_channel_limit FOR UPDATE");
+    begun_ms = now_ms();
+    lock = ask_beside_an_ending(self, "NARROW");
+    assert_ptr_equal(next(self), &beside.ending);
+    assert_status(beside.ending.said, TL_SUCCEEDED);
+    assert_true(now_ms() - begun_ms < WAIT_S * 1000 / 2);
+    assert_int_equal(beside.ask.completed, 0);
+    database_run(holder, "ROLLBACK");
+    assert_ptr_equal(next(self), &beside.ask);
+    assert_status(beside.ask.said, TL_GRANTED);
+    assert_int_equal(atomic_load(&beside.failed), 0);
+    op_code = "NARROW";
+    assert_status(send_begin(self, &beside.ask), TL_OK);
+    op_code = PAYOUT_OP;
+    send_end(self, &beside.ask);
+    assert_status(next(self)->said, TL_SUCCEEDED);
+    tl_answer_clear(&beside.ask.answer);
+    tl_answer_clear(&beside.ending.answer);
+    tl_lock_free(lock);
+    mysql_close(holder);
+    payout_purse(self, "998 0");
+}
+
+static void a_pause_refuses_beside_an_ending(void **state)
+{
+    house *self = *state;
+    tl_pause pause = TL_PAUSE_INIT;
+    int64_t end_ms;
+    tl_lock *lock;
+
+    register_other(self, "SHUT", "shut", 5000);
+    pause.channel = "shut";
+    pause.actor = "ann";
+    pause.reason = "maintenance";
+    assert_status(tl_channel_pause(self->client, &pause), TL_OK);
+    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    while (tl_channel_check(self->client, "shut", "SHUT") == TL_OK) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    lock = ask_beside_an_ending(self, "SHUT");
+    assert_ptr_equal(next(self), &beside.ending);
+    assert_ptr_equal(next(self), &beside.ask);
+    assert_int_equal(atomic_load(&beside.failed), 0);
+    assert_status(beside.ending.said, TL_SUCCEEDED);
+    assert_status(beside.ask.said, TL_OVERLOADED);
+    assert_non_null(strstr(tl_answer_sentence(&beside.ask.answer), "paused"));
+    house_row(self, "B1", "none");
+    house_row(self, "B2", "Y 1 1 -");
+    tl_answer_clear(&beside.ask.answer);
+    tl_answer_clear(&beside.ending.answer);
+    tl_lock_free(lock);
+}
+
+static MYSQL *hold_row(house *self, const char *serial)
+{
+    MYSQL *holder = database_connect(self->db);
+
+    database_run(holder,
+                 "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = '%s' FOR UPDATE",
+                 serial);
+    return holder;
+}
+
+/* An ending that met a row somebody holds is tried again by the registry's thread. */
+static void the_row_names_who_submitted(void **state)
+{
+    house *self = *state;
+    MYSQL *holder;
+    one of;
+
+    register_other(self, "HELD", "held", 30000);
+    one_begin(&of, "W1");
+    assert_status(submit_to(self, &of, "HELD"), TL_OK);
+    assert_status(next(self)->said, TL_GRANTED);
+    assert_status(send_begin(self, &of), TL_OK);
+    holder = hold_row(self, "W1");
+    send_end(self, &of);
+    usleep(3500000); /* three times as long as a try waits */
+    database_run(holder, "ROLLBACK");
+    mysql_close(holder);
+    assert_status(next(self)->said, TL_SUCCEEDED);
+    tl_answer_clear(&of.answer);
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT status = 'Y' AND thread_no = '%s' FROM trade_lock "
+                                     "WHERE serial_no = 'W1' AND lane = 'S'",
+                                     tl_thread_uuid()),
+                     1);
+}
+
+static void an_unknown_ending_is_settled(void **state)
+{
+    house *self = *state;
+    MYSQL *holder;
+    one of;
+
+    register_other(self, "HELD", "held", 500);
+    payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_UNREACHABLE);
+    one_begin(&of, "W1");
+    assert_status(submit_to(self, &of, "HELD"), TL_OK);
+    assert_status(next(self)->said, TL_GRANTED);
+    assert_status(send_begin(self, &of), TL_OK);
+    holder = hold_row(self, "W1");
+    send_end(self, &of);
+    assert_status(next(self)->said, TL_UNKNOWN);
+    assert_true(tl_answer_sentence(&of.answer)[0] != '\0');
+    database_run(holder, "ROLLBACK");
+    mysql_close(holder);
+    assert_status(tl_workflow_settle(self->workflows, &of.answer), TL_IN_DOUBT);
+    assert_status(of.answer.status, TL_IN_DOUBT);
+    assert_string_equal(tl_answer_sentence(&of.answer), "");
+    assert_status(tl_workflow_settle(self->workflows, &of.answer), TL_WRONG_STATE);
+    tl_answer_clear(&of.answer);
+    assert_int_equal(atomic_load(&script.sent), 1);
+}
+
+/* ----------------------------------------------------------------------- what is noted -- */
+
+/* A service that closes gives its payments up. */
+static void what_is_not_sent_says_nothing_of_the_channel(void **state)
+{
+    house *self = *state;
+
+    payout_say(TL_EXECUTE_NOT_SENT, TL_QUERY_UNREACHABLE);
+    for (int i = 0; i < 8; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "N%d", i);
+        pay_only(self, serial, 1, TL_QUEUED);
+    }
+    assert_false(house_alarmed(self, "has been failing"));
+    payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_UNREACHABLE);
+    for (int i = 0; i < 5; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "U%d", i);
+        pay_only(self, serial, 1, TL_IN_DOUBT);
+    }
+    assert_true(house_alarmed(self, "has been failing"));
+}
+
+static jmp_buf out;
+
+static void leave(tl_book *book)
+{
+    (void)book;
+    script.spoil[AT_Y] = NULL;
+    longjmp(out, 1);
+}
+
+/* What left the books by an exception is called again, and the channel's answer counts once. */
+static void a_second_send_end_counts_once(void **state)
+{
+    static one of;
+    house *self = *state;
+    static const char *const line =
+        "tradelock_channel_answers_total{channel=\"c\",operation=\"PAYOUT\","
+        "call=\"execute\",answer=\"succeeded\"}";
+
+    one_begin(&of, "W1");
+    assert_status(submit(self, &of, 1), TL_OK);
+    assert_status(next(self)->said, TL_GRANTED);
+    assert_status(send_begin(self, &of), TL_OK);
+    script.spoil[AT_Y] = leave;
+    if (setjmp(out) == 0) {
+        send_end(self, &of);
+        fail_msg("the books were not left");
+    }
+    tl_work_end(0);
+    /* The first answer counts. */
+    assert_status(tl_workflow_send_end(self->workflows, &of.answer, TL_EXECUTE_UNKNOWN), TL_OK);
+    assert_status(next(self)->said, TL_SUCCEEDED);
+    tl_answer_clear(&of.answer);
+    assert_int_equal((int)metric_of(self->client, line), 1);
+    house_row(self, "W1", "Y 1 1 -");
+    payout_entries(self, "W1", "1P 1Y");
+}
+
+/* ----------------------------------------------------------------- the registry's thread -- */
+
+#define ITEMS 4
+static struct {
+    later_item item[ITEMS], gate;
+    atomic_int open, count;
+    int order[ITEMS];
+    sigset_t blocked;
+} in_turn;
+
+static void wait_at_gate(later_item *item)
+{
+    (void)item;
+    pthread_sigmask(SIG_BLOCK, NULL, &in_turn.blocked);
+    while (!atomic_load(&in_turn.open))
+        usleep(1000);
+}
+
+static void note_turn(later_item *item)
+{
+    in_turn.order[atomic_load(&in_turn.count)] = (int)(item - in_turn.item);
+    atomic_fetch_add(&in_turn.count, 1);
+}
+
+/* What is due first comes first, and what waits for the database after all others. */
+static void later_goes_in_turn(void **state)
+{
+    static const int64_t due_ms[ITEMS] = {1, 3, 2, 2};
+    static const int waits[ITEMS] = {1, 0, 0, 0};
+    static const int expected[ITEMS] = {2, 3, 1, 0};
+    static later all;
+
+    (void)state;
+    assert_status(later_init(&all), TL_OK);
+    assert_status(later_enter(&all), TL_OK);
+    in_turn.gate.run = wait_at_gate;
+    later_put(&all, &in_turn.gate);
+    for (int i = 0; i < ITEMS; i++) {
+        in_turn.item[i] = (later_item){.due_ms = due_ms[i], .waits = waits[i], .run = note_turn};
+        later_put(&all, &in_turn.item[i]);
+    }
+    atomic_store(&in_turn.open, 1);
+    while (atomic_load(&in_turn.count) < ITEMS)
+        usleep(1000);
+    assert_memory_equal(in_turn.order, expected, sizeof expected);
+    /* A signal of the service is taken by its own threads. */
+    assert_int_equal(sigismember(&in_turn.blocked, SIGTERM), 1);
+    later_leave(&all);
+    later_destroy(&all);
 }
 
 /* -------------------------------------------------------------------------------- misuse -- */
@@ -872,6 +1217,23 @@ static int patient_house(void **state)
     return 0;
 }
 
+/* Whoever waits for a row waits long. */
+static int waiting_house(void **state)
+{
+    static house self;
+
+    payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
+    house_open(&self, WITHDRAW_IDEMPOTENT,
+               "site=test\nbeat_ms=100ms\nsession_ms=2m\nmax_hold_ms=3m\nexecute_ms=20s\n"
+               "commit_ms=100s\ndeadline_ms=10m\nschedule=50ms,100ms\nattempts=8\n"
+               "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=40\n"
+               "read_timeout_s=60\n",
+               NULL);
+    payout_open(&self);
+    *state = &self;
+    return 0;
+}
+
 static int plain_house(void **state)
 {
     tl_workflow workflow = payout_workflow();
@@ -912,6 +1274,14 @@ int main(int argc, char **argv)
         PATIENT(who_asks_twice_hears_what_the_row_says),
         IN_HOUSE(too_late_to_send),
         PATIENT(a_paused_channel_answers_at_once),
+        cmocka_unit_test_setup_teardown(a_limit_holds_up_no_ending, waiting_house,
+                                        payout_house_close),
+        PATIENT(a_pause_refuses_beside_an_ending),
+        IN_HOUSE(the_row_names_who_submitted),
+        IN_HOUSE(an_unknown_ending_is_settled),
+        PATIENT(what_is_not_sent_says_nothing_of_the_channel),
+        PATIENT(a_second_send_end_counts_once),
+        cmocka_unit_test(later_goes_in_turn),
         PATIENT(bad_input_writes_nothing),
         PATIENT(a_run_under_way_is_kept),
         PLAIN(a_thousand_from_one_thread),
