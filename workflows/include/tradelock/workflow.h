@@ -445,8 +445,9 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  * Threads.  Any thread may call, one at a time for each answer.  book_prepare runs within
  * tl_workflow_submit(), book_success and book_failure within tl_workflow_send_end(): no callback
  * runs on a thread of the library.  If an exception leaves book_prepare, nothing was asked, and the
- * answer is cleared; after one that leaves the others, call tl_workflow_send_end() again.  The
- * client makes one thread for all steps, the registry one for what is tried again or put back.
+ * answer is cleared; after one that leaves the others, call tl_workflow_send_end() again: its first
+ * answer counts.  The client makes one thread for all steps, the registry one for what is tried
+ * again or put back; signals come to neither.
  *
  * Time.  A hold runs from TL_GRANTED on (max_hold_ms), so take completions and send soon.  What is
  * granted is always ended: whoever closes, or gives a payment up, calls tl_workflow_send_begin() and
@@ -457,7 +458,8 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  *
  * Steps that come together share a transaction; one whose rows somebody else has locked is waited
  * for after the others are completed, and those that come next wait for that thread meanwhile, for
- * commit_ms at most.
+ * commit_ms at most.  An ask that is refused since its channel is paused, or that takes a share of
+ * its channel's limit, goes out after the others.
  */
 
 /*
