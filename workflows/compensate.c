@@ -196,6 +196,14 @@ static tl_status may_call(compensation *c)
     return status;
 }
 
+/* Whether a call was answered.  After a send only that counts: a channel that answers queries alone
+ * must not seem to take payments. */
+static void note_heard(compensation *c, int answered)
+{
+    if (!c->facts.sent || c->facts.execute == TL_EXECUTE_NOT_SENT)
+        tl_lock_heard(c->lock, answered);
+}
+
 static tl_status do_query(compensation *c)
 {
     const tl_status status = may_call(c);
@@ -212,7 +220,7 @@ static tl_status do_query(compensation *c)
     c->calls->queries++;
     c->facts.query = attempt_query(&c->attempt, timeout_ms);
     c->asked = query_name(c->facts.query);
-    tl_lock_heard(c->lock, c->facts.query != TL_QUERY_UNREACHABLE);
+    note_heard(c, c->facts.query != TL_QUERY_UNREACHABLE);
     return TL_OK;
 }
 
@@ -231,7 +239,7 @@ static tl_status do_cancel(compensation *c)
     c->calls->cancels++;
     c->facts.cancel = attempt_cancel(&c->attempt, timeout_ms);
     c->asked = cancel_name(c->facts.cancel);
-    tl_lock_heard(c->lock, c->facts.cancel != TL_CANCEL_UNKNOWN);
+    note_heard(c, c->facts.cancel != TL_CANCEL_UNKNOWN);
     return TL_OK;
 }
 
@@ -254,6 +262,8 @@ static tl_status do_send(compensation *c)
         return TL_OK;
     c->calls->sends++;
     c->facts.execute = attempt_execute(&c->attempt, until_ms);
+    if (c->facts.execute != TL_EXECUTE_NOT_SENT)
+        tl_lock_heard(c->lock, c->facts.execute != TL_EXECUTE_UNKNOWN);
     c->asked = NULL;
     return TL_OK;
 }

@@ -212,12 +212,15 @@ static breaker_heard heard_of(const tl_ending *ending)
     }
 }
 
-/* Once for each hold, however often its ending is tried. */
+/* Once for each hold, however often its ending is tried.  A trade may stay in doubt though the channel
+ * answered: its send was declined, and nobody knows of an earlier one. */
 static void count_heard(tl_lock *lock, const tl_ending *ending)
 {
     tl_client *client = lock->base.client;
     breaker_heard heard = lock->own_sends > 0 ? heard_of(ending) : BREAKER_NOTHING;
 
+    if (heard == BREAKER_UNKNOWN && lock->heard == BREAKER_ANSWER)
+        heard = BREAKER_ANSWER;
     if (lock->is_counted)
         return;
     lock->is_counted = 1;
