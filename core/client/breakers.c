@@ -29,11 +29,13 @@ struct channel_breaker {
     uint64_t tail, fails, ended; /* unknown ones since the last answer, unknown ones, all */
     int answered;
 
-    /* The probe of this process; 0: none. */
+    /* The probe of this process; 0: none.  One that is not over by then is nobody's. */
     uint64_t probe;
-    int is_over, was_answered; /* it is over, and not told yet */
-    int tells;                 /* a thread tells now */
-    int is_said;               /* the log says that it is open */
+    int64_t probe_until_ms;
+    int is_over; /* and not told yet */
+    breaker_heard came_to;
+    int tells;   /* a thread tells now */
+    int is_said; /* the log says that it is open */
 };
 
 void breakers_init(channel_breakers *all)
@@ -97,6 +99,13 @@ static void say(struct tl_client *client, struct channel_breaker *one)
                             "unknown: nothing new is sent but one probe at a time"
                           : "the breaker of channel %s%s%s is closed again",
              one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
+}
+
+/* Whether a hold of this process has the probe, or it is not told yet.  A callback that hangs keeps
+ * it no longer than it has it in the database.  Needs: the mutex held. */
+static int has_probe(const struct channel_breaker *one)
+{
+    return one->probe != 0 && (one->is_over || clock_boottime_ms() < one->probe_until_ms);
 }
 
 /* What was counted is told, or void.  Needs: the mutex held. */
@@ -243,25 +252,42 @@ tl_status breakers_check(struct tl_client *client, const char *channel, const ch
     return status;
 }
 
-int breakers_may_probe(struct tl_client *client, const char *channel, const char *op_code, int late)
+/* The next probe is an ask's, after so many of the lane without an answer: the lane may have just one
+ * trade, which never has one.  The database counts them.  Needs: the mutex held. */
+#define PROBES_OF_LANE 3
+
+static int is_turn_of_asks(const struct channel_breaker *one)
+{
+    return one->in_a_row % (PROBES_OF_LANE + 1) == PROBES_OF_LANE;
+}
+
+/* Of two breakers, one is enough for the asks' turn: else a row of turns that never meet would leave
+ * asks none.  Whose turn it is not comes late. */
+int breakers_may_probe(struct tl_client *client, const char *channel, const char *op_code,
+                       int is_ask)
 {
     channel_breakers *all = &client->breakers;
-    const int64_t now_ms = clock_boottime_ms();
-    int open = 0, may = 1;
+    int64_t free_ms = INT64_MIN, late_ms = 0;
+    int open = 0, may = 1, asks = 0;
 
     if (!is_any(client))
         return 0;
     pthread_mutex_lock(&all->mutex);
     for (const struct channel_breaker *one = all->list; one != NULL; one = one->next)
         if (fits(one, channel, op_code) && refuses(one)) {
-            const int64_t free_ms =
-                one->next_ms + (late ? one->probe_ms + 2 * client->config.beat_ms : 0);
-
             open = 1;
-            may = may && one->is_open && one->probe == 0 && free_ms <= now_ms;
+            may = may && one->is_open && !has_probe(one);
+            asks |= is_turn_of_asks(one);
+            if (one->next_ms > free_ms)
+                free_ms = one->next_ms;
+            if (one->probe_ms > late_ms)
+                late_ms = one->probe_ms;
         }
     pthread_mutex_unlock(&all->mutex);
-    return open && may;
+    if (!open || !may)
+        return 0;
+    late_ms += 2 * client->config.beat_ms;
+    return free_ms + (is_ask != asks ? late_ms : 0) <= clock_boottime_ms();
 }
 
 /* --------------------------------------------------------------------------- telling -- */
@@ -297,6 +323,19 @@ static int has_something(const struct channel_breaker *one)
             (one->share > 0 && one->ended > 0));
 }
 
+/* As tl_channel_told() takes it. */
+static int told_of(breaker_heard came_to)
+{
+    switch (came_to) {
+    case BREAKER_ANSWER:
+        return 1;
+    case BREAKER_NOTHING:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
 /* Needs: the mutex held; lets go of it meanwhile.  What the database may have taken is not told
  * again: then fewer are counted than there were. */
 static void tell(struct tl_client *client, struct channel_breaker *one)
@@ -307,7 +346,7 @@ static void tell(struct tl_client *client, struct channel_breaker *one)
                                 .tells = 1,
                                 .era = one->era,
                                 .probe = one->is_over ? one->probe : 0,
-                                .answered = one->is_over ? one->was_answered : one->answered,
+                                .answered = one->is_over ? told_of(one->came_to) : one->answered,
                                 .tail = one->tail,
                                 .unknowns = one->fails,
                                 .sends = one->ended};
@@ -386,15 +425,15 @@ void breakers_count(struct tl_client *client, const char *channel, const char *o
 
 /* ---------------------------------------------------------------------------- probing -- */
 
-/* Needs: the mutex held. */
-static void release(breaker_probe *probe, int answered)
+/* BREAKER_NOTHING: nothing was called, and the next one need not wait.  Needs: the mutex held. */
+static void release(breaker_probe *probe, breaker_heard heard)
 {
     for (unsigned i = 0; i < BREAKERS_OF_ONE; i++) {
         struct channel_breaker *one = probe->of[i];
 
         if (one != NULL && one->probe == probe->number[i]) {
             one->is_over = 1;
-            one->was_answered = answered;
+            one->came_to = heard;
         }
         probe->of[i] = NULL;
     }
@@ -416,7 +455,7 @@ static tl_status probe_one(struct tl_client *client, struct channel_breaker *one
     if (one == NULL || (!has && !refuses(one)))
         return TL_OK;
     /* One that is not told yet has no probe; and of one process only one hold has it. */
-    if (!has && (!one->is_open || one->probe != 0 || one->next_ms > clock_boottime_ms())) {
+    if (!has && (!one->is_open || has_probe(one) || one->next_ms > clock_boottime_ms())) {
         *again_ms = again_in_ms(client, one);
         return refuse(one);
     }
@@ -435,6 +474,8 @@ static tl_status probe_one(struct tl_client *client, struct channel_breaker *one
     }
     if (sscanf(text, "%d %" SCNu64 " %" SCNd64, &is_open, &number, &in_ms) != 3 || !is_open) {
         one->is_open = 0; /* closed meanwhile, or taken away */
+        one->in_a_row = 0;
+        forget(one);
         say(client, one);
         return TL_OK;
     }
@@ -444,6 +485,7 @@ static tl_status probe_one(struct tl_client *client, struct channel_breaker *one
         return refuse(one);
     }
     one->probe = number;
+    one->probe_until_ms = clock_boottime_ms() + hold_ms;
     one->is_over = 0;
     probe->of[i] = one;
     probe->number[i] = number;
@@ -451,7 +493,8 @@ static tl_status probe_one(struct tl_client *client, struct channel_breaker *one
 }
 
 tl_status breakers_probe(struct tl_client *client, const char *channel, const char *op_code,
-                         int64_t hold_ms, breaker_probe *probe, int64_t *again_ms)
+                         int64_t hold_ms, breaker_heard heard, breaker_probe *probe,
+                         int64_t *again_ms)
 {
     channel_breakers *all = &client->breakers;
     tl_status status;
@@ -466,7 +509,7 @@ tl_status breakers_probe(struct tl_client *client, const char *channel, const ch
     if (status == TL_OK)
         status = probe_one(client, find(all, channel, ""), hold_ms, probe, 1, again_ms);
     if (status != TL_OK)
-        release(probe, 0);
+        release(probe, heard);
     pthread_mutex_unlock(&all->mutex);
     return status;
 }
@@ -483,7 +526,8 @@ void breakers_release(struct tl_client *client, breaker_probe *probe, breaker_he
         return;
     }
     pthread_mutex_lock(&all->mutex);
-    release(probe, heard == BREAKER_ANSWER);
+    /* Whoever got no further had its turn: else it might take each. */
+    release(probe, heard != BREAKER_NOTHING ? heard : BREAKER_UNKNOWN);
     pthread_mutex_unlock(&all->mutex);
 }
 

@@ -347,9 +347,9 @@ tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
 
 tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms)
 {
-    return breakers_probe(lock->base.client,
-                          lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
-                          lock->op_code, max_hold_ms, &lock->probe, &lock->come_again_ms);
+    return breakers_probe(
+        lock->base.client, lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
+        lock->op_code, max_hold_ms, lock->heard, &lock->probe, &lock->come_again_ms);
 }
 
 tl_status tl_lock_may_call(tl_lock *lock)

@@ -234,7 +234,8 @@ END;
 -- itself, as a purge does.
 --   seen       the era in which it was counted
 --   probe      the number of its probe, which is over; 0: none, and the numbers count
---   answered   the channel gave an answer: to the probe, or to a send
+--   answered   1: the channel gave an answer, to the probe or to a send; 2: nothing was called by the
+--              probe, so the next one need not wait
 --   tail       so many unknown outcomes came after the last answer, or at all
 --   fails      so many of all these sends are unknown
 --   ended      so many sends ended
@@ -246,7 +247,8 @@ END;
 -- void: sends that were under way at the opening neither close it nor open it again.  An open
 -- breaker is closed by its last probe alone: one whose time was over, and after which another one
 -- began, says nothing.  A probe that is told twice, after a lost answer, finds it closed, or moves
--- the next one.  "In a row" is by the order in which processes tell, not in which the sends ended.
+-- the next one.  While it is open, what is in a row are probes without an answer, by which processes
+-- know whose turn the next one is.  "In a row" is by the order in which processes tell, not in which the sends ended.
 CREATE OR REPLACE PROCEDURE tl_channel_told(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -257,7 +259,7 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE is_there TINYINT DEFAULT 0;
     DECLARE most, percent, seconds, every INT UNSIGNED DEFAULT NULL;
-    DECLARE is_era, told, sends, unknown_ones, last_probe BIGINT UNSIGNED DEFAULT 0;
+    DECLARE is_era, told, sends, unknown_ones, last_probe, had BIGINT UNSIGNED DEFAULT 0;
     DECLARE since, begun, next, now_at DATETIME(6) DEFAULT NULL;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -268,15 +270,16 @@ BEGIN
     SET state = '';
     START TRANSACTION;
     SELECT 1, b.unknowns, b.share, b.window_s, b.probe_s, b.era, b.opened_at, b.in_a_row,
-            b.window_at, b.window_sends, b.window_unknowns, b.probe_no, b.next_at
+            b.window_at, b.window_sends, b.window_unknowns, b.probe_no, b.next_at, b.hold_ms
         INTO is_there, most, percent, seconds, every, is_era, since, told,
-            begun, sends, unknown_ones, last_probe, next
+            begun, sends, unknown_ones, last_probe, next, had
         FROM trade_channel_breaker b
         WHERE b.channel = name AND b.op_code = op AND b.unknowns IS NOT NULL FOR UPDATE;
     SET now_at = SYSDATE(6);
     IF is_there AND since IS NOT NULL AND probe > 0 AND probe = last_probe THEN
-        SET next = now_at + INTERVAL every SECOND;
-        IF answered THEN
+        SET next = now_at + INTERVAL IF(answered = 2, 0, every) SECOND;
+        SET told = told + IF(answered = 0, 1, 0);
+        IF answered = 1 THEN
             SET since = NULL, next = NULL, told = 0;
         END IF;
         UPDATE trade_channel_breaker
@@ -292,7 +295,8 @@ BEGIN
         SET sends = sends + ended, unknown_ones = unknown_ones + fails;
         IF told >= most OR COALESCE(unknown_ones >= most
             AND unknown_ones * 100 >= percent * sends, 0) THEN
-            SET since = now_at, next = now_at + INTERVAL every SECOND, is_era = is_era + 1;
+            SET since = now_at, next = now_at + INTERVAL every SECOND, is_era = is_era + 1,
+                told = 0;
         END IF;
         UPDATE trade_channel_breaker
         SET opened_at = since, next_at = next, in_a_row = told, window_at = begun,
@@ -301,6 +305,10 @@ BEGIN
         WHERE channel = name AND op_code = op;
     END IF;
     COMMIT;
+    -- Set by another clock, as channel_breakers.sql says.
+    IF next > now_at + INTERVAL GREATEST(every * 1000, had) * 1000 MICROSECOND THEN
+        SET next = now_at;
+    END IF;
     IF is_there THEN
         SET state = CONCAT_WS(' ', since IS NOT NULL, is_era, told,
             COALESCE(TIMESTAMPDIFF(MICROSECOND, now_at, next) DIV 1000, 0));

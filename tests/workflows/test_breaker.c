@@ -32,7 +32,9 @@
     "\nmax_hold_ms=4s\nexecute_ms=2s\ncommit_ms=1s\ndeadline_ms=600s\nschedule=50ms,100ms\n"       \
     "attempts=3\ngrace_ms=200ms\nclock_margin_ms=50ms\n"
 
-enum { UP, SILENT, DECLINES };
+/* POISON: trades that begin with D hear nothing, and all else is well.  HALF: a send is declined,
+ * and whoever asks after one hears nothing. */
+enum { UP, SILENT, DECLINES, POISON, HALF };
 
 /* What the channel sees, of all processes. */
 struct shared {
@@ -52,38 +54,52 @@ static void come_in(void)
     while (inside > most && !atomic_compare_exchange_weak(&shared->most, &most, inside))
         continue;
     usleep(20000);
-    while (atomic_load(&shared->hangs) == getpid()) {
-        atomic_store(&shared->hung, 1);
-        usleep(1000);
-    }
+    if (atomic_load(&shared->hangs) == getpid() && atomic_exchange(&shared->hung, 1) == 0)
+        while (atomic_load(&shared->hangs) == getpid())
+            usleep(1000);
     atomic_fetch_sub(&shared->inside, 1);
+}
+
+static int is_poison(const tl_attempt *attempt)
+{
+    return atomic_load(&shared->mood) == POISON && attempt->key.serial_no[0] == 'D';
 }
 
 static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
-    (void)attempt;
     (void)reply;
     atomic_fetch_add(&shared->sends, 1);
     come_in();
+    if (is_poison(attempt))
+        return TL_EXECUTE_UNKNOWN;
     switch (atomic_load(&shared->mood)) {
     case UP:
+    case POISON:
         return TL_EXECUTE_SUCCEEDED;
     case DECLINES:
+    case HALF:
         return TL_EXECUTE_DECLINED;
     default:
         return TL_EXECUTE_UNKNOWN;
     }
 }
 
+static int is_silent(const tl_attempt *attempt)
+{
+    const int mood = atomic_load(&shared->mood);
+
+    return mood == SILENT || is_poison(attempt) ||
+           (mood == HALF && atomic_load(&shared->sends) > 1);
+}
+
 static tl_query look_up(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;
-    (void)attempt;
     (void)reply;
     atomic_fetch_add(&shared->queries, 1);
     come_in();
-    return atomic_load(&shared->mood) == SILENT ? TL_QUERY_UNREACHABLE : TL_QUERY_NOT_FOUND;
+    return is_silent(attempt) ? TL_QUERY_UNREACHABLE : TL_QUERY_NOT_FOUND;
 }
 
 static tl_status register_one(void)
@@ -518,6 +534,95 @@ static void an_ask_probes_where_nobody_does(void **state)
     expect_one("NEXT", TL_SUCCEEDED);
 }
 
+static tl_worker *start_worker(void)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker *worker = NULL;
+
+    options.idle_max_ms = 50;
+    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
+    return worker;
+}
+
+/* One trade that never hears anything is the only one that is due, and so has each probe of the
+ * lane: asks have a turn too, and one of them closes the breaker. */
+static void a_poisoned_trade_does_not_keep_it_open(void **state)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_worker *worker;
+    tl_status status;
+
+    (void)state;
+    leave_in_doubt(OP, 1);
+    atomic_store(&shared->mood, POISON);
+    worker = start_worker();
+    while ((status = run_one("NEW", NULL)) == TL_OVERLOADED && now_ms() < end_ms)
+        usleep(20000);
+    tl_worker_free(worker);
+    assert_status(status, TL_SUCCEEDED);
+    /* The lane had its turns first. */
+    printf("closed by probe %lld\n", number(PROBES));
+    assert_true(number(PROBES) >= 4);
+}
+
+/* The lane's own send is declined, and nobody knows yet of the one before: the trade stays in doubt,
+ * but the channel answered. */
+static void a_decline_in_doubt_is_an_answer(void **state)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_worker *worker;
+
+    (void)state;
+    leave_in_doubt(OP, 1);
+    atomic_store(&shared->mood, HALF);
+    worker = start_worker();
+    while (atomic_load(&shared->sends) < 2 && now_ms() < end_ms)
+        usleep(5000);
+    await_beats();
+    tl_worker_free(worker);
+    assert_int_equal(atomic_load(&shared->sends), 2);
+    assert_int_equal(number(OPENED), 1);
+    assert_int_equal(number(IS_OPEN), 0);
+}
+
+/* A callback that hangs has the probe for as long as its hold: then this process probes again. */
+static void a_probe_that_hangs(void **state)
+{
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_worker *worker;
+    tl_status status;
+
+    (void)state;
+    leave_in_doubt(OP, 1);
+    atomic_store(&shared->hangs, getpid());
+    worker = start_worker();
+    while (!atomic_load(&shared->hung)) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    atomic_store(&shared->mood, UP);
+    while ((status = run_one("NEW", NULL)) == TL_OVERLOADED && now_ms() < end_ms)
+        usleep(20000);
+    atomic_store(&shared->hangs, 0);
+    tl_worker_free(worker);
+    assert_status(status, TL_SUCCEEDED);
+}
+
+/* The server's clock is set back while the breaker is open: the next probe is an hour away by it. */
+static void a_clock_that_is_set_back(void **state)
+{
+    tl_worker *worker;
+
+    (void)state;
+    leave_in_doubt(OP, 2);
+    database_run(self.sql, "UPDATE trade_channel_breaker SET next_at = next_at + INTERVAL 1 HOUR");
+    await_beats();
+    atomic_store(&shared->mood, UP);
+    worker = start_worker();
+    await_closed();
+    tl_worker_free(worker);
+}
+
 static uint64_t statements(void)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
@@ -558,6 +663,10 @@ int main(int argc, char **argv)
         IN_HOUSE(an_answer_ends_the_row),
         IN_HOUSE(a_share_opens_it),
         IN_HOUSE(an_ask_probes_where_nobody_does),
+        IN_HOUSE(a_poisoned_trade_does_not_keep_it_open),
+        IN_HOUSE(a_decline_in_doubt_is_an_answer),
+        IN_HOUSE(a_probe_that_hangs),
+        IN_HOUSE(a_clock_that_is_set_back),
         cmocka_unit_test_setup_teardown(a_trade_pays_no_statement, open_silent, close_house),
     };
 

@@ -118,8 +118,10 @@ TL_EXPORT int64_t tl_lock_come_again_ms(const tl_lock *lock);
  * no attempt is used up.  The retry lane probes: one hold of all processes at a time, each at least
  * the breaker's interval after the one before it, may ask the channel (tl_lock_may_call()) or arm a
  * send.  A probe's answer closes the breaker; one without an answer uses up no attempt of its trade.
- * A probe of a process that was killed is free once its hold is over.  If nothing is due in the
- * retry lane, so that nobody probed for one interval more, an ask is let through as the probe.
+ * A probe of a process that was killed is free once its hold is over.  After three probes without an
+ * answer an ask is let through as the next one, since one trade that never hears anything may be all
+ * that is due; and whenever nobody of those whose turn it is probed for one interval more, the
+ * others may.
  * What was granted or armed before a process heard of the opening may still be sent.
  */
 
@@ -131,7 +133,8 @@ TL_EXPORT int tl_channel_may_probe(tl_client *client, const char *channel, const
 TL_EXPORT tl_status tl_lock_may_call(tl_lock *lock);
 /* Whether this hold has the probe of an open breaker. */
 TL_EXPORT int tl_lock_probes(const tl_lock *lock);
-/* What such a call came to: whether there was an answer. */
+/* What such a call, or an own send, came to: whether there was an answer.  After an own send only that
+ * send's counts.  An answer goes before TL_OUTCOME_UNKNOWN of the ending. */
 TL_EXPORT void tl_lock_heard(tl_lock *lock, int answered);
 
 #ifdef __cplusplus
