@@ -222,14 +222,23 @@ static void test_usage(void **state)
 static void test_fields_are_listed(void **state)
 {
     json_t *set = json_object(), *document = audit("closed", 1);
-    char name[80];
+    char name[80], archive[] = "/tmp/tl-audit-XXXXXX";
     output *o;
 
     (void)state;
     fields_add(set, document);
+    json_decref(document);
+    assert_non_null(mkdtemp(archive));
+    o = RUN("purge", "--older", "400d", "--archive", archive, "--config", operators.config[ANN]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("audit", "--json", "--archive", archive, "--config", operators.config[ANN]);
+    document = output_json(o);
+    fields_add(set, document);
+    json_decref(document);
+    output_free(o);
     fields_expect(set, "audit");
     json_decref(set);
-    json_decref(document);
     name_of(name, "paid-failure");
     o = RUN("audit", "close", "propose", name, "--reason", "r", "--json", "--statement", statement,
             "--config", operators.config[ANN]);

@@ -476,6 +476,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_bad_limits),
+        cmocka_unit_test(test_bad_breakers),
+        cmocka_unit_test(test_breaker_and_none),
         cmocka_unit_test(test_limit_and_lift),
         cmocka_unit_test(test_pause_and_resume),
         cmocka_unit_test(test_fields),
@@ -483,8 +485,6 @@ int main(void)
         cmocka_unit_test(test_a_full_limit_is_seen),
         cmocka_unit_test(test_permits_of_the_dead),
         cmocka_unit_test(test_a_limit_a_second_is_seen),
-        cmocka_unit_test(test_bad_breakers),
-        cmocka_unit_test(test_breaker_and_none),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));

@@ -355,8 +355,8 @@ const struct command command_channel = {
         "       tradelock channel limit CHANNEL [--op OP] --sends N --per-second R "
         "--reason TEXT\n"
         "       tradelock channel limit CHANNEL [--op OP] --none --reason TEXT\n"
-        "       tradelock channel breaker CHANNEL [--op OP] --unknowns N [--share P --window "
-        "S] [--probe-every S] --reason TEXT\n"
+        "       tradelock channel breaker CHANNEL [--op OP] --unknowns N [--share P --window S]\n"
+        "             [--probe-every S] --reason TEXT\n"
         "       tradelock channel breaker CHANNEL [--op OP] --none --reason TEXT\n"
         "       tradelock channel ls",
     .text =
