@@ -11,9 +11,11 @@
  * nothing, and one that begins reads the row first.  Sessions are looked at before the trades: what
  * was granted by one that had not heard is there when the trades are read, or has ended.  An ask
  * that was under way when its process heard may still be granted, so two looks in a row have to
- * find nothing.  A process that cannot read the row goes by what it read last, and says so as an
- * alarm: the drain makes a switch-over smooth, and read_only on the old server is what makes it
- * safe.
+ * find nothing.  Two looks do not cover all of them: an ask whose prepare callback runs (up to
+ * commit_ms), or that waits for its channel's limit, looked at the pauses before, has no row that
+ * others see, and may be granted after the last look.  A process that cannot read the row goes by
+ * what it read last, and says so as an alarm: the drain makes a switch-over smooth, and read_only
+ * on the old server is what makes it safe.
  */
 #include "command.h"
 
