@@ -44,6 +44,7 @@ struct met_server {
      * A session that waits beats there too, so its row alone tells no more. */
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
+    int is_semi_sync; /* its commits wait for a replica, perhaps */
     /* When it was last seen to answer commits only when a replica has them; 0: it does not. */
     int64_t kept_ms;
     uint64_t looked;      /* the number of the last look that counted */
@@ -470,6 +471,9 @@ static db_server_state take(const struct look *l, int may_lack)
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
+        here->is_semi_sync = db_get_int(l->seen, 0, RESTORED_SEMI_SYNC) != 0;
+        if (!here->is_semi_sync)
+            here->kept_ms = 0;
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
             text_copy(here->lacks_of, sizeof here->lacks_of, l->witness.session);
@@ -888,16 +892,22 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
     return was;
 }
 
-/* Sees whether the server keeps what it answers, while it lives. */
+/* Sees whether the server keeps what it answers, while it lives.  One without replicas is not
+ * asked. */
 static void look_whether_kept(struct tl_client *client, db *connection)
 {
     restored_servers *all = &client->servers;
     const db_server *server = db_server_of(connection);
     const int64_t before_ms = clock_boottime_ms();
     struct met_server *here;
-    int kept = 0;
+    int kept = 0, may_keep;
 
-    if (db_state_of(server) != DB_SERVER_WHOLE || store_attest_kept(connection, &kept) != DB_DONE)
+    pthread_mutex_lock(&all->mutex);
+    here = met_of(all, server);
+    may_keep = here != NULL && here->is_semi_sync;
+    pthread_mutex_unlock(&all->mutex);
+    if (!may_keep || db_state_of(server) != DB_SERVER_WHOLE ||
+        store_attest_kept(connection, &kept) != DB_DONE)
         return;
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
