@@ -3,7 +3,8 @@
  * reads for all, in rounds, and whoever's trade has ended leaves.  Reads only.
  *
  * The thread that reads is itself one that waits.  When its own wait is over it names another
- * reader; so as long as somebody waits somebody reads, and no thread of the library's own is needed.
+ * reader; so as long as somebody waits somebody reads, and no thread of the library's own is
+ * needed.
  *
  * During a round its statements are under way without the mutex.  Meanwhile
  *   - others come: they are read in the next round, since a round that began before them may show

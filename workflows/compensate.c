@@ -185,8 +185,8 @@ static const char *cancel_name(tl_cancel answer)
     }
 }
 
-/* TL_OK: the channel may be called now; a breaker that is open lets one probe through.  A probe uses
- * up no attempt, so that an outage parks nothing by it. */
+/* TL_OK: the channel may be called now; a breaker that is open lets one probe through.  A probe
+ * uses up no attempt, so that an outage parks nothing by it. */
 static tl_status may_call(compensation *c)
 {
     const tl_status status = tl_lock_may_call(c->lock);

@@ -48,8 +48,8 @@ const workflow *workflows_at(tl_workflows *workflows, unsigned i);
 
 /* TL_OK, or TL_OVERLOADED with a sentence: operators have paused the workflow's channel. */
 tl_status workflow_check_paused(const workflow *of);
-/* How many trades that are due may be claimed: `most`; none while its channel is paused; and where a
- * breaker is open, one when a probe may be free. */
+/* How many trades that are due may be claimed: `most`; none while its channel is paused; and where
+ * a breaker is open, one when a probe may be free. */
 size_t workflow_may_claim(const workflow *of, size_t most);
 
 /* Has the client count the calls of the workflow's channel (attempt.c).  TL_OK or TL_NO_MEMORY. */

@@ -44,8 +44,8 @@ struct work {
 struct work work_new(void);
 void work_over(const struct work *work);
 
-/* submit.c: whether it is under way; keeps the thread's sentence for tl_answer_sentence(), if it was
- * submitted; frees what it has made. */
+/* submit.c: whether it is under way; keeps the thread's sentence for tl_answer_sentence(), if it
+ * was submitted; frees what it has made. */
 int submission_is_under_way(const struct submission *s);
 void submission_said(struct submission *s);
 void submission_free(struct submission *s);

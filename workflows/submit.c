@@ -13,8 +13,8 @@
  *
  * A run has one owner at a time: the service while it is GRANTED or SENDING, the library else.  The
  * owner changes by a submission or by a completion, after which the one that gave it away touches
- * nothing of it.  Between the commit of P and send_end the process may die, or the service may never
- * come again: the row is P under its session then, as when execute() is interrupted.
+ * nothing of it.  Between the commit of P and send_end the process may die, or the service may
+ * never come again: the row is P under its session then, as when execute() is interrupted.
  */
 #include "run.h"
 

@@ -401,8 +401,8 @@ static int is_held_back(tl_worker *worker, const workflow *of)
     return held_back;
 }
 
-/* How long to sleep: until the next row is due, at most idle_max_ms, with jitter.  What is due of an
- * operation that waits for its share of the threads is looked for when one of them ends. */
+/* How long to sleep: until the next row is due, at most idle_max_ms, with jitter.  What is due of
+ * an operation that waits for its share of the threads is looked for when one of them ends. */
 static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
 {
     int64_t least_ms = worker->idle_max_ms;
@@ -491,8 +491,8 @@ static int64_t longest_ms(tl_worker *worker)
     return longest;
 }
 
-/* Waits for a moment until nothing is in flight.  0: what was in flight since begin_ms hangs, and is
- * awaited no more. */
+/* Waits for a moment until nothing is in flight.  0: what was in flight since begin_ms hangs, and
+ * is awaited no more. */
 static int wait_on(tl_worker *worker, int64_t begin_ms)
 {
     const int64_t longest = longest_ms(worker);
@@ -528,8 +528,8 @@ static tl_status look_for_suspects(tl_worker *worker, int *due)
     return status;
 }
 
-/* Under steady load the threads are never free by themselves.  Another worker may serve the suspects
- * meanwhile. */
+/* Under steady load the threads are never free by themselves.  Another worker may serve the
+ * suspects meanwhile. */
 static tl_status make_room_for_suspects(tl_worker *worker)
 {
     const int64_t begin_ms = schedule_now_ms();
@@ -567,9 +567,9 @@ static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
     return status;
 }
 
-/* There is nothing to claim: waits for a stop, or until the time is over.  If an operation waits for
- * its share of the threads, the end of any attempt ends the wait, and what waits in vain is given
- * back. */
+/* There is nothing to claim: waits for a stop, or until the time is over.  If an operation waits
+ * for its share of the threads, the end of any attempt ends the wait, and what waits in vain is
+ * given back. */
 static void wait_for_work(tl_worker *worker, int64_t wait_ms)
 {
     const unsigned in_flight = flying(worker);

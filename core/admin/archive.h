@@ -10,10 +10,10 @@
  *       removed                 the trades of the set are gone from the database, as far as they go
  *   DIR/00000002.part/          a set that is being written, or was when a purge was cut off
  *
- * A set gets its name only when it is complete and on the disk with its directory, and nothing of it
- * is removed before.  So a row is in the database, or in a complete set, or in both.  A set without
- * `removed` may be half removed; the next purge goes on with it.  Rows that are in both, or in two
- * sets, have the same key and revision.
+ * A set gets its name only when it is complete and on the disk with its directory, and nothing of
+ * it is removed before.  So a row is in the database, or in a complete set, or in both.  A set
+ * without `removed` may be half removed; the next purge goes on with it.  Rows that are in both, or
+ * in two sets, have the same key and revision.
  */
 #ifndef TL_ADMIN_ARCHIVE_H
 #define TL_ADMIN_ARCHIVE_H

@@ -1,5 +1,5 @@
-/* Writes a set of an archive: packs rows into the files of ".part", syncs them with their directory,
- * and gives it its name.  Touches files only. */
+/* Writes a set of an archive: packs rows into the files of ".part", syncs them with their
+ * directory, and gives it its name.  Touches files only. */
 #include "admin/archive.h"
 
 #include "base/error.h"

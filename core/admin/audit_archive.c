@@ -1,8 +1,8 @@
 /*
  * Audits an archive as if its rows were still in the database: that it is complete and unchanged,
  * the history of each row step by step, and the payments of a statement.  Then it looks for rows
- * that stand twice, and for keys that succeeded in two lives: asked for anew after a purge, and paid
- * again.  Reads only.
+ * that stand twice, and for keys that succeeded in two lives: asked for anew after a purge, and
+ * paid again.  Reads only.
  */
 #include "admin/audit_archive.h"
 
@@ -209,8 +209,8 @@ static int by_set(const void *left, const void *right)
     return order != 0 ? order : by_number(a->row, b->row);
 }
 
-/* Keeps, at the front, one row of each key that succeeded in more than one life: one of a set, since
- * a row of the database alone has but one life.  Counts the rows that stand twice. */
+/* Keeps, at the front, one row of each key that succeeded in more than one life: one of a set,
+ * since a row of the database alone has but one life.  Counts the rows that stand twice. */
 static size_t find_twice(audit_comparison *c)
 {
     audit_life *all = c->lives.all, shown;

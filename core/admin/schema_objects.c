@@ -45,8 +45,9 @@ unsigned schema_objects_missing(const char *there, char *names, size_t space)
     return count;
 }
 
-/* What tl_parts_made() takes into the hash: all of a trigger, of others what follows on the header.
- * The server leaves the character set of literals out.  The caller frees it; NULL: out of memory. */
+/* What tl_parts_made() takes into the hash: all of a trigger, of others what follows on the
+ * header. The server leaves the character set of literals out.  The caller frees it; NULL: out
+ * of memory. */
 static char *text_made(const struct sql_object *object)
 {
     static const char charset[] = "_ascii ", header[] = "SQL SECURITY ";

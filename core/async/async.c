@@ -110,8 +110,8 @@ static void begin_ask(struct submitted *s)
         (void)step_task_of(&s->t);
 }
 
-/* Prepares the step, if it can share a statement.  An ask that is refused by what this process knows
- * shares none: conclude() reads what its row says. */
+/* Prepares the step, if it can share a statement.  An ask that is refused by what this process
+ * knows shares none: conclude() reads what its row says. */
 static void begin(struct submitted *s)
 {
     tl_lock *lock = s->lock;

@@ -8,8 +8,8 @@
  * many as declared, and all of them together changed as many as declared, then each changed its
  * own.
  *
- * No line waits for a row or a table that somebody holds, since those of others would wait behind it;
- * only a shared one does.
+ * No line waits for a row or a table that somebody holds, since those of others would wait behind
+ * it; only a shared one does.
  *
  * Lines of a summed statement that differ in nothing but what they add are one line there, with
  * their sum.  What it found each of them found.

@@ -252,8 +252,8 @@ tl_status breakers_check(struct tl_client *client, const char *channel, const ch
     return status;
 }
 
-/* The next probe is an ask's, after so many of the lane without an answer: the lane may have just one
- * trade, which never has one.  The database counts them.  Needs: the mutex held. */
+/* The next probe is an ask's, after so many of the lane without an answer: the lane may have just
+ * one trade, which never has one.  The database counts them.  Needs: the mutex held. */
 #define PROBES_OF_LANE 3
 
 static int is_turn_of_asks(const struct channel_breaker *one)
@@ -261,8 +261,8 @@ static int is_turn_of_asks(const struct channel_breaker *one)
     return one->in_a_row % (PROBES_OF_LANE + 1) == PROBES_OF_LANE;
 }
 
-/* Of two breakers, one is enough for the asks' turn: else a row of turns that never meet would leave
- * asks none.  Whose turn it is not comes late. */
+/* Of two breakers, one is enough for the asks' turn: else a row of turns that never meet would
+ * leave asks none.  Whose turn it is not comes late. */
 int breakers_may_probe(struct tl_client *client, const char *channel, const char *op_code,
                        int is_ask)
 {

@@ -55,15 +55,15 @@ void breakers_keep(struct tl_client *client);
 tl_status breakers_check(struct tl_client *client, const char *channel, const char *op_code,
                          int64_t *again_ms);
 /* Whether a breaker is open, and a probe may be free now, for an ask or for the retry lane.  Most
- * turns are the lane's; at the other's turn, each may only where the probe has been free for so long
- * that the other one has nothing to probe with. */
+ * turns are the lane's; at the other's turn, each may only where the probe has been free for so
+ * long that the other one has nothing to probe with. */
 int breakers_may_probe(struct tl_client *client, const char *channel, const char *op_code,
                        int is_ask);
 
 /*
- * Lets the channel be called for hold_ms at most, from now on, although a breaker may be open.  What
- * the probe has already goes on.  heard: what this hold's last call came to, for a probe that it had
- * and has not any more.
+ * Lets the channel be called for hold_ms at most, from now on, although a breaker may be open.
+ * What the probe has already goes on.  heard: what this hold's last call came to, for a probe that
+ * it had and has not any more.
  *
  *     TL_OK           No breaker is open, or it has the probe of each, until breakers_release().
  *     TL_OVERLOADED   Not now, and it has none; *again_ms as above.

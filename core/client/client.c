@@ -237,10 +237,10 @@ static unsigned beat_read_timeout_s(const tl_client *client)
 
 /* A host that did not answer yet may be the one that was accepted last, and the one that answers an
  * old primary that nobody has told.  Whoever runs and knows better tells it so, by writing it down
- * there: within a beat or two while the accepted one answers them, and once their heartbeat has given
- * that up while it is silent to them too.  So nothing begins here before they had that time, at each
- * host that answers: one that comes up late is looked at by them from then on.  Then a host is dead
- * for all who run, and keeps nobody from starting. */
+ * there: within a beat or two while the accepted one answers them, and once their heartbeat has
+ * given that up while it is silent to them too.  So nothing begins here before they had that time,
+ * at each host that answers: one that comes up late is looked at by them from then on.  Then a host
+ * is dead for all who run, and keeps nobody from starting. */
 static void await_word(tl_client *client, int64_t since_ms)
 {
     hosts_unseen unseen = {.why = ""};

@@ -6,8 +6,8 @@
  *
  * Asks for a trade of a paused channel write nothing (trade_lock/ask.c), no send is armed
  * (trade_lock/arm.c), and workers claim nothing (workflows/worker.c).  During a drain nothing is
- * claimed at all (trade_lock/claim.c, claim_due.c), and a trade that names no channel is not granted
- * either.
+ * claimed at all (trade_lock/claim.c, claim_due.c), and a trade that names no channel is not
+ * granted either.
  */
 #ifndef TL_CLIENT_PAUSES_H
 #define TL_CLIENT_PAUSES_H
@@ -41,8 +41,8 @@ tl_status pauses_look(struct tl_client *client, db *connection);
 /* The same on a connection of the pool. */
 tl_status pauses_look_again(struct tl_client *client);
 
-/* TL_OK, or TL_OVERLOADED with a sentence: this channel (NULL: any; "": none is named) is paused for
- * the operation, or the installation drains. */
+/* TL_OK, or TL_OVERLOADED with a sentence: this channel (NULL: any; "": none is named) is paused
+ * for the operation, or the installation drains. */
 tl_status pauses_check(struct tl_client *client, const char *channel, const char *op_code);
 /* Likewise, whether the installation drains. */
 tl_status pauses_check_drain(struct tl_client *client);

@@ -697,8 +697,8 @@ static tl_status judge(const struct look *l)
     } else if (is == DB_SERVER_MAY_LACK && !is_on_record &&
                !(is_heard && l->witness.by == &l->here->server) && is_shared(l)) {
         /* Of Galera's nodes the accepted one grants, and this one does not, by the record that they
-         * share.  "Found" would stop the accepted one; and a beat that is not applied here yet is on
-         * its way. */
+         * share.  "Found" would stop the accepted one; and a beat that is not applied here yet is
+         * on its way. */
     } else if (is_heard && (l->witness.by == &l->here->server || !is_on_record)) {
         status = write_down(l, why);
         if (status == TL_OK)

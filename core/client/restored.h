@@ -43,9 +43,10 @@
  * has the same record, and would stop.
  *
  * Of a list of hosts each is looked at without any writing but on one that is left, and on rivals:
- * whoever only compares has no word on a server that takes writes beside the accepted one, such as another node
- * of a cluster, and what it wrote there would stop everybody.  Nor is a server judged at all that
- * is of another installation: it has none of the servers on record that those met before have.
+ * whoever only compares has no word on a server that takes writes beside the accepted one, such as
+ * another node of a cluster, and what it wrote there would stop everybody.  Nor is a server judged
+ * at all that is of another installation: it has none of the servers on record that those met
+ * before have.
  */
 #ifndef TL_CLIENT_RESTORED_H
 #define TL_CLIENT_RESTORED_H

@@ -446,7 +446,8 @@ static int leads_elsewhere(const db *connection, const life *home)
     return home != NULL && server != NULL && !life_is_at(home, server);
 }
 
-/* Takes an idle connection that would not be lent again, or leads elsewhere; NULL: there is none. */
+/* Takes an idle connection that would not be lent again, or leads elsewhere; NULL: there is
+ * none. */
 static struct place *take_left(pool *p, const life *home)
 {
     struct place *left = NULL, **link;

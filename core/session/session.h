@@ -9,9 +9,9 @@
  * (base/life.h), which is over.
  *
  * A session is of the server where it began.  When the heartbeat's connection leads to another one,
- * the session is lost, and the process goes on under one of that server; unless that was promoted, and
- * is accepted by itself since nothing is missing there: then the session goes on.  A grant that meets
- * another server than the session's is refused, and has the heartbeat look at once where the
+ * the session is lost, and the process goes on under one of that server; unless that was promoted,
+ * and is accepted by itself since nothing is missing there: then the session goes on.  A grant that
+ * meets another server than the session's is refused, and has the heartbeat look at once where the
  * address leads: wherever that is, heart and grants meet there.
  *
  * Each session observes the others.  It ends one whose beat stood still at all of the observer's
@@ -62,11 +62,11 @@ typedef struct session_options {
     /* Called before each beat is sent; what it returns goes into that beat's confirmation.  May be
      * NULL, and so is `confirmed` then. */
     uint64_t (*sending)(void *context);
-    /* Called with each beat that was answered, on the thread that sent it.  0: the answer came from a
-     * server that was left meanwhile, and confirms nothing. */
+    /* Called with each beat that was answered, on the thread that sent it.  0: the answer came from
+     * a server that was left meanwhile, and confirms nothing. */
     int (*confirmed)(void *context, const session_beat *beat);
-    /* What becomes of a session at `from` whose connection leads to another server, or (NULL) to none
-     * that can be used.  May be NULL: it is lost. */
+    /* What becomes of a session at `from` whose connection leads to another server, or (NULL) to
+     * none that can be used.  May be NULL: it is lost. */
     session_stay (*follow)(void *context, const db_server *from, const db_server *to);
     void *confirmed_context; /* of these three */
     /* Tells what the session's row says of the server's clock, when it begins and with each

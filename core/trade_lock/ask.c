@@ -162,9 +162,9 @@ static tl_status refuse_paused(tl_lock *lock, const char *sentence)
     return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
 }
 
-/* While a breaker of its channel is open, an ask is refused.  Only at a turn of asks, or where nothing
- * in the retry lane has probed for long, since nothing is due there, an ask is let through as the
- * probe. */
+/* While a breaker of its channel is open, an ask is refused.  Only at a turn of asks, or where
+ * nothing in the retry lane has probed for long, since nothing is due there, an ask is let through
+ * as the probe. */
 static tl_status check_breaker(tl_lock *lock)
 {
     tl_client *client = lock->base.client;

@@ -14,8 +14,8 @@
  * reason. The lines keep their declared order either way.
  *
  * Nobody keeps a connection while he waits for somebody else's row or table: a trade alone tries
- * again after a pause.  Only groups, and trades that have a permit of their queue, wait in the server, and only
- * at shared statements; they are few.
+ * again after a pause.  Only groups, and trades that have a permit of their queue, wait in the
+ * server, and only at shared statements; they are few.
  *
  * Touches the lock's rows, and what the statements name.
  */

@@ -212,8 +212,8 @@ static breaker_heard heard_of(const tl_ending *ending)
     }
 }
 
-/* Once for each hold, however often its ending is tried.  A trade may stay in doubt though the channel
- * answered: its send was declined, and nobody knows of an earlier one. */
+/* Once for each hold, however often its ending is tried.  A trade may stay in doubt though the
+ * channel answered: its send was declined, and nobody knows of an earlier one. */
 static void count_heard(tl_lock *lock, const tl_ending *ending)
 {
     tl_client *client = lock->base.client;

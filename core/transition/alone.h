@@ -7,8 +7,8 @@
 /* One try.  Afterwards the task is over; or it has to be tried again, or is lost, and
  * alone_finish() brings it to its end. */
 void alone_try(task_engine *engine, task *t, int64_t deadline_ms);
-/* Whether it may be run on this connection now: TL_OK, or why not.  Nothing is written at a replica,
- * whatever the account may do there. */
+/* Whether it may be run on this connection now: TL_OK, or why not.  Nothing is written at a
+ * replica, whatever the account may do there. */
 tl_status alone_check(const task *t, const db *connection);
 /* Over, with nothing of it in doubt that could be settled. */
 int alone_is_over(const task *t);

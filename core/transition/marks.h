@@ -1,9 +1,9 @@
 /*
  * What this process was last told was committed.
  *
- * A replica has a prefix of the commits of its primary, and commits of one connection come one after
- * the other.  So of all acknowledged commits only those are kept after whose answer no other one,
- * answered since, was sent to the same server: at most one for each connection.  If a promoted
+ * A replica has a prefix of the commits of its primary, and commits of one connection come one
+ * after the other.  So of all acknowledged commits only those are kept after whose answer no other
+ * one, answered since, was sent to the same server: at most one for each connection.  If a promoted
  * server has these, it has all that this process was told of (client/position.h).
  *
  * Their order is told by a count and not by a clock: a commit is begun with the count as it is, and
@@ -67,8 +67,8 @@ void marks_end(commit_marks *self);
 uint64_t marks_begin(commit_marks *self);
 /* The commit was answered.  0: its server is left, and the answer is not to be believed. */
 int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began);
-/* Copies those of other servers than this one; *count of them, for memory_free().  0: out of memory,
- * or there was no room for one. */
+/* Copies those of other servers than this one; *count of them, for memory_free().  0: out of
+ * memory, or there was no room for one. */
 int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out, size_t *count);
 /* Forgets those of servers that are left: the one that is used now was accepted. */
 void marks_forget_left(commit_marks *self);

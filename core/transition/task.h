@@ -190,8 +190,9 @@ int task_end(task_engine *engine, doubt *d, int64_t budget_ms);
 tl_status task_check_lock(const task *t, const db *connection);
 /* A `check` for tasks that renew a lease: elsewhere it would go on while it is over at home. */
 tl_status task_check_renewal(const task *t, const db *connection);
-/* TL_OK on a server that was accepted.  On one that may lack commits TL_ASK_CHANNEL is the answer to
- * each step after which money may be sent, each ending as failed, and each lock of a resource. */
+/* TL_OK on a server that was accepted.  On one that may lack commits TL_ASK_CHANNEL is the
+ * answer to each step after which money may be sent, each ending as failed, and each lock of a
+ * resource. */
 tl_status task_check_server(const db_server *server, const char *name);
 /* A `judge` for tasks that may wait: tries again, as after an outage, when the server ended the
  * connection or is overloaded. */

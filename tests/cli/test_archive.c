@@ -177,8 +177,8 @@ static void list_archive(void)
              "sed 's/^/resolution,/'; done; } | LC_ALL=C sort > \"$DIR/archived\"");
 }
 
-/* Each row that was listed in "before" is in the database or in a complete set, and no set has a row
- * that was not there. */
+/* Each row that was listed in "before" is in the database or in a complete set, and no set has a
+ * row that was not there. */
 static void assert_nothing_lost(void)
 {
     list_rows("now");
@@ -568,8 +568,8 @@ static void fill_archive(void)
     assert_int_equal(count_of("trade_lock"), 0);
 }
 
-/* Packs a changed file anew, and makes sums and sizes right: what somebody might do who knows how an
- * archive is made. */
+/* Packs a changed file anew, and makes sums and sizes right: what somebody might do who knows how
+ * an archive is made. */
 #define FORGE(file, how)                                                                           \
     do_shell("cd \"$ARCHIVE\"/00000001 && zcat " file " | " how " | gzip -n > new && mv new " file \
              " && sed -i \"s/^file " file " .*/file " file " rows $(zcat " file                    \

@@ -1,5 +1,5 @@
-/* A file of withdrawals is a batch: the sample service pays it, is run again with the same file, and
- * `ls --batch` tells how far it is.  Nothing is paid twice. */
+/* A file of withdrawals is a batch: the sample service pays it, is run again with the same file,
+ * and `ls --batch` tells how far it is.  Nothing is paid twice. */
 #include "command.h"
 
 #include "workflows/house.h"

@@ -1,5 +1,5 @@
-/* What the desk shows, over HTTP on a real house: Now, lists page by page, and a trade at any moment.
- * What it costs the server is counted. */
+/* What the desk shows, over HTTP on a real house: Now, lists page by page, and a trade at any
+ * moment. What it costs the server is counted. */
 #include "cli/operators.h"
 #include "visitor.h"
 
@@ -295,8 +295,8 @@ static void test_a_page_looks_at_few(void **state)
     visitor_leave(&v);
 }
 
-/* A trade that a session holds, by an SQL expression of it, and held when all others of its operation
- * had ended. */
+/* A trade that a session holds, by an SQL expression of it, and held when all others of its
+ * operation had ended. */
 static void make_held(const char *op, const char *serial, const char *session)
 {
     database_run(operators.h.sql,

@@ -1,8 +1,8 @@
 /*
  * Asks and endings with declared books of many threads on either lane, which share transactions,
- * cut at packets of every kind.  Among them are a poor customer, a trade that is asked for twice and a
- * broken book.  Every thread goes on calling until it has an answer, and every answer is compared
- * at once with its own row, log, account and ledger.
+ * cut at packets of every kind.  Among them are a poor customer, a trade that is asked for twice
+ * and a broken book.  Every thread goes on calling until it has an answer, and every answer is
+ * compared at once with its own row, log, account and ledger.
  */
 #include "scene.h"
 #include "sweep.h"

@@ -349,8 +349,8 @@ static void *count_elsewhere(void *argument)
     return NULL;
 }
 
-/* What another node changed at the same time fails at the commit (1213), or before; the step is done
- * again with its business rows, and counts once. */
+/* What another node changed at the same time fails at the commit (1213), or before; the step is
+ * done again with its business rows, and counts once. */
 static void test_certification_fails(void **state)
 {
     enum { STEPS = 100 };

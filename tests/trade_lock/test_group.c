@@ -172,8 +172,8 @@ struct doubtful {
     int number, trade, fails;
 };
 
-/* No first attempt gets an answer from the channel.  Half of the trades would wait for a minute, but
- * for the evidence that is filed meanwhile: they are due at once as well. */
+/* No first attempt gets an answer from the channel.  Half of the trades would wait for a minute,
+ * but for the evidence that is filed meanwhile: they are due at once as well. */
 static void leave_in_doubt(const struct doubtful *d)
 {
     tl_lock_options options = sync_options("c");

@@ -522,8 +522,8 @@ static void test_the_primary_is_replaced_alive(void **state)
     await_connections_at(f.sql, 1);
     print_message("the old primary was left after %lld ms, with beats of 100 ms\n",
                   (long long)(crew_now_ms() - begun_ms));
-    /* Beats were confirmed there meanwhile, and s2 was granted: the new one lacks both, whatever was
-     * said when it was accepted. */
+    /* Beats were confirmed there meanwhile, and s2 was granted: the new one lacks both, whatever
+     * was said when it was accepted. */
     await_restored_at(sql_copy);
     for (int i = 0; i < PATIENCE_MS / 10 && is_moving(status); i++) {
         status = ask_now(f.client, "s3");

@@ -652,8 +652,9 @@ static void test_a_replica_is_read(void **state)
     close_pair();
 }
 
-/* The heart stayed at the old primary, and beats there after the copy was accepted: what it did there
- * meanwhile the copy lacks.  So the copy is found restored once more, and accepted once more. */
+/* The heart stayed at the old primary, and beats there after the copy was accepted: what it did
+ * there meanwhile the copy lacks.  So the copy is found restored once more, and accepted once
+ * more. */
 static void test_a_beat_after_the_accepting(void **state)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;

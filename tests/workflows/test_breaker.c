@@ -565,8 +565,8 @@ static void a_poisoned_trade_does_not_keep_it_open(void **state)
     assert_true(number(PROBES) >= 4);
 }
 
-/* The lane's own send is declined, and nobody knows yet of the one before: the trade stays in doubt,
- * but the channel answered. */
+/* The lane's own send is declined, and nobody knows yet of the one before: the trade stays in
+ * doubt, but the channel answered. */
 static void a_decline_in_doubt_is_an_answer(void **state)
 {
     const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
@@ -608,7 +608,8 @@ static void a_probe_that_hangs(void **state)
     assert_status(status, TL_SUCCEEDED);
 }
 
-/* The server's clock is set back while the breaker is open: the next probe is an hour away by it. */
+/* The server's clock is set back while the breaker is open: the next probe is an hour away by
+ * it. */
 static void a_clock_that_is_set_back(void **state)
 {
     tl_worker *worker;

@@ -1,7 +1,7 @@
 /*
  * Submitted runs, from one thread with an event loop: what each answer leaves is what
- * tl_workflow_run() leaves, a key pays once whoever else asks for it, and what a killed process or a
- * cut connection leaves is brought to its end.
+ * tl_workflow_run() leaves, a key pays once whoever else asks for it, and what a killed process or
+ * a cut connection leaves is brought to its end.
  */
 #include "payout.h"
 

@@ -632,8 +632,8 @@ static void await_held(void)
     }
 }
 
-/* Another worker ends what was claimed ahead, while the thread is held and long before the holds are
- * over.  What was given back is no attempt. */
+/* Another worker ends what was claimed ahead, while the thread is held and long before the holds
+ * are over.  What was given back is no attempt. */
 static void what_waits_for_held_threads_is_given_back(void **state)
 {
     house *self = *state;

@@ -215,7 +215,8 @@ static void choose_trade(struct person *person)
         person->trade[0] = '\0';
 }
 
-/* Searches for the trade by its number, which has no letter that HTML or a form writes otherwise. */
+/* Searches for the trade by its number, which has no letter that HTML or a form writes
+ * otherwise. */
 static void search(struct person *person)
 {
     char form[1280], path[256];

@@ -1,4 +1,5 @@
-/* Gathers the moments of a trade's history, and writes the slider over them.  Touches memory only. */
+/* Gathers the moments of a trade's history, and writes the slider over them.  Touches memory
+ * only. */
 #include "moments.h"
 
 #include "moment.h"

@@ -13,7 +13,8 @@ struct moments {
 /* 0: out of memory. */
 int moments_of(struct moments *moments, const struct trade *trade);
 void moments_free(struct moments *moments);
-/* The moment at this place of the slider, as it was typed; 0: now, which is the place behind all. */
+/* The moment at this place of the slider, as it was typed; 0: now, which is the place behind
+ * all. */
 int64_t moments_at(const struct moments *moments, const char *place);
 
 /* The slider, where `as_of_us` says (0: now), and a field for any other moment. */

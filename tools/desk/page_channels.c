@@ -1,5 +1,5 @@
-/* The page Channels: what became of their trades; which are paused, why and by whom; pausing one and
- * having it go on. */
+/* The page Channels: what became of their trades; which are paused, why and by whom; pausing one
+ * and having it go on. */
 #include "now.h"
 #include "parts.h"
 #include "print.h"

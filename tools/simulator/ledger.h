@@ -24,8 +24,9 @@ struct ledger;
 typedef bool (*record_visitor)(void *context, const struct record *record, struct problem *problem);
 
 /*
- * Opens or creates the file (a channel's or a proxy's; one of the other kind is refused), locks it against every other simulator, gives each record to visit,
- * and cuts off what no newline ends (a write that a crash interrupted).
+ * Opens or creates the file (a channel's or a proxy's; one of the other kind is refused), locks it
+ * against every other simulator, gives each record to visit, and cuts off what no newline ends (a
+ * write that a crash interrupted).
  */
 struct ledger *ledger_open(const char *path, bool of_proxy, record_visitor visit, void *context,
                            struct problem *problem);

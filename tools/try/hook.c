@@ -5,9 +5,9 @@
  * statements leave.  The library is the one that is installed, and knows nothing of it.
  *
  * A crash point is a passage before or after a callback, or before or after a statement of the
- * thread that runs the trade.  The process dies there by SIGKILL, as of an OOM killer.  Statements of
- * other threads (heartbeats, claims) are no points: they come by time, and the same number would be
- * another place each time.
+ * thread that runs the trade.  The process dies there by SIGKILL, as of an OOM killer.  Statements
+ * of other threads (heartbeats, claims) are no points: they come by time, and the same number would
+ * be another place each time.
  */
 #include "plan.h"
 

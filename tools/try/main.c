@@ -2,10 +2,10 @@
  * tradelock-try: runs a service's handlers against a real database and a channel that goes wrong,
  * and says which rules of workflows/README.md they break.
  *
- * Each case is one trade of its own.  A child runs it as the service would; another one ends what is
- * left, as a worker would.  Then the row, the channel's log of requests and the sums of the business
- * tables are looked at.  A case with kills is run once to count its crash points, and once for each
- * of them.
+ * Each case is one trade of its own.  A child runs it as the service would; another one ends what
+ * is left, as a worker would.  Then the row, the channel's log of requests and the sums of the
+ * business tables are looked at.  A case with kills is run once to count its crash points, and once
+ * for each of them.
  */
 #include "simulator.h"
 #include "host.h"

@@ -11,8 +11,8 @@
 #define FINDINGS_MAX 64u
 #define FINDING_MAX 320u
 
-/* What a callback is made to answer, without the plug-in's own being called: `answer`, so many times;
- * and afterwards `then`, where `more` is set, else what the plug-in answers. */
+/* What a callback is made to answer, without the plug-in's own being called: `answer`, so many
+ * times; and afterwards `then`, where `more` is set, else what the plug-in answers. */
 typedef struct forced {
     unsigned times;
     int answer, more, then;
@@ -47,12 +47,12 @@ extern plan *the_plan;
 /* Adds a broken rule, unless it was found before. */
 void plan_found(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A child with this job; 0: it ended by itself, else the signal that ended it.  patience_ms: then it
- * is killed, and a finding says so. */
+/* A child with this job; 0: it ended by itself, else the signal that ended it.  patience_ms: then
+ * it is killed, and a finding says so. */
 int child_run(void (*job)(void *context), void *context, int64_t patience_ms);
 
-/* From here on this process passes crash points; `whole`: each statement of this thread is one, else
- * those that follow a callback. */
+/* From here on this process passes crash points; `whole`: each statement of this thread is one,
+ * else those that follow a callback. */
 void hook_begin(int whole);
 /* What the plug-in registered. */
 const tl_workflow *hook_workflow(const char *op_code);

@@ -48,9 +48,9 @@ static tl_key row_key(const row *of)
     return key;
 }
 
-/* What the server could not take is asked again: nothing had happened.  So is what it does not grant
- * before it is accepted.  An answer that was lost is settled with the same answer, which never pays
- * anew. */
+/* What the server could not take is asked again: nothing had happened.  So is what it does not
+ * grant before it is accepted.  An answer that was lost is settled with the same answer, which
+ * never pays anew. */
 static tl_status run_patiently(const service *self, const tl_request *request, tl_answer *answer)
 {
     int64_t end_ms = now_ms() + self->with->patience_ms;

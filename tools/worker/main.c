@@ -3,9 +3,9 @@
  * workflow.
  *
  * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new; a second one ends it
- * as the signal ends any process, and other workers compensate what it held.  SIGHUP has it open its
- * log file anew, and read its settings anew: what it holds is finished by the old ones.  A process
- * that was taken for dead (it was stopped for too long) goes on by itself.
+ * as the signal ends any process, and other workers compensate what it held.  SIGHUP has it open
+ * its log file anew, and read its settings anew: what it holds is finished by the old ones.  A
+ * process that was taken for dead (it was stopped for too long) goes on by itself.
  *
  * It never forks, since plug-ins and the library have threads.
  */
@@ -295,8 +295,8 @@ static tl_status tell_health(void *context)
                           : tl_error_report(TL_WRONG_STATE, "the worker has not begun");
 }
 
-/* The worker on a host that is open.  Metrics that cannot be served keep a first one from beginning;
- * with settings that were read anew it works without, since nobody would do its work. */
+/* The worker on a host that is open.  Metrics that cannot be served keep a first one from
+ * beginning; with settings that were read anew it works without, since nobody would do its work. */
 static tl_status begin(struct running *r, const settings *s, int is_first)
 {
     char problem[512];
@@ -336,8 +336,8 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
-/* Finishes what it holds, and takes nothing new.  *last: it was told to end; a signal more ends it at
- * once.  Else the first signal says so. */
+/* Finishes what it holds, and takes nothing new.  *last: it was told to end; a signal more ends it
+ * at once.  Else the first signal says so. */
 static tl_status drain(struct running *r, const sigset_t *signals, int *last)
 {
     const int64_t began_ms = watch_now_ms();

@@ -1,5 +1,5 @@
-/* The workflow as a plug-in: `tradelock-worker --plugin payout.so` brings to an end what the service
- * left undone. */
+/* The workflow as a plug-in: `tradelock-worker --plugin payout.so` brings to an end what the
+ * service left undone. */
 #include "payout.h"
 
 #include <tradelock/plugin.h>

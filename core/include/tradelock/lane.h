@@ -115,8 +115,9 @@ typedef struct tl_overdue {
 #define TL_OVERDUE_MAX 100
 
 /* TL_OK: *overdue tells of the attempts of this operation that have been due for late_ms or longer,
- * and were not touched meanwhile; not of trades whose channel operators have paused.  One statement.
- * It looks at the TL_OVERDUE_MAX oldest, and at the 10,000 oldest while a channel is paused. */
+ * and were not touched meanwhile; not of trades whose channel operators have paused.  One
+ * statement. It looks at the TL_OVERDUE_MAX oldest, and at the 10,000 oldest while a channel is
+ * paused. */
 TL_EXPORT tl_status tl_lane_overdue(tl_client *client, const char *op_code, int64_t late_ms,
                                     tl_overdue *overdue);
 

@@ -60,9 +60,9 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * send, and workers claim nothing, so that no attempt is used up and nothing is parked; what is
  * claimed already may still be asked for and ended.  Workflows do all of this by themselves.
  *
- * A pause takes hold in a process at its next heartbeat (beat_ms), and so does its end.  A send that
- * was granted or armed before may still leave, until its max_hold is over; so may that of an ask
- * whose answer was lost before.  A process that cannot read what is paused goes by what it read
+ * A pause takes hold in a process at its next heartbeat (beat_ms), and so does its end.  A send
+ * that was granted or armed before may still leave, until its max_hold is over; so may that of an
+ * ask whose answer was lost before.  A process that cannot read what is paused goes by what it read
  * last, and says so in the log as an alarm.  Programs of a library older than schema 17 know of no
  * pause.
  */
@@ -70,8 +70,8 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
 /* Stands for all channels, and for what names none: operators who pause it drain the installation
  * (`tradelock drain`).  Then no trade is granted in any process, none is claimed by a compensating
  * attempt, and none is armed; what is held ends as ever, and evidence is taken.  Lease mutexes and
- * read-write locks are granted as ever: they send nothing, and may be held for days.  A program of a
- * library from before this constant obeys no drain. */
+ * read-write locks are granted as ever: they send nothing, and may be held for days.  A program of
+ * a library from before this constant obeys no drain. */
 #define TL_CHANNEL_ALL "*"
 
 /* Makes known that this channel moves money for this operation: operators can pause only what is
@@ -88,9 +88,9 @@ TL_EXPORT tl_status tl_channel_check(tl_client *client, const char *channel, con
  * many a second, of all processes together, for one operation or all of a channel's.
  *
  * A send counts from the ask or the arming until the ending is called, or the handle is freed.  If
- * there is no room within half a second (at once, for a submitted ask), an ask that would be granted
- * is answered TL_OVERLOADED, and so is tl_lock_arm(): nothing is written, and no attempt is used up.
- * What was sent before a process heard of the limit is not counted.
+ * there is no room within half a second (at once, for a submitted ask), an ask that would be
+ * granted is answered TL_OVERLOADED, and so is tl_lock_arm(): nothing is written, and no attempt is
+ * used up. What was sent before a process heard of the limit is not counted.
  */
 
 /*
@@ -110,19 +110,19 @@ TL_EXPORT int64_t tl_lock_come_again_ms(const tl_lock *lock);
 /*
  * Circuit breakers (`tradelock channel breaker`), for one operation or all of a channel's.  The
  * outcomes of sends are counted by their endings: TL_OUTCOME_UNKNOWN counts; a success, a decline,
- * TL_OUTCOME_ACCEPTED and TL_OUTCOME_PENDING end the row; all else counts for nothing.  Each process
- * counts in memory and tells the database in the round after a beat, so a breaker opens within about
- * two beats of the last outcome, and "in a row" is by the order of telling.
+ * TL_OUTCOME_ACCEPTED and TL_OUTCOME_PENDING end the row; all else counts for nothing.  Each
+ * process counts in memory and tells the database in the round after a beat, so a breaker opens
+ * within about two beats of the last outcome, and "in a row" is by the order of telling.
  *
- * While one is open, an ask that would be granted is answered TL_OVERLOADED: nothing is written, and
- * no attempt is used up.  The retry lane probes: one hold of all processes at a time, each at least
- * the breaker's interval after the one before it, may ask the channel (tl_lock_may_call()) or arm a
- * send.  A probe's answer closes the breaker; one without an answer uses up no attempt of its trade.
- * A probe of a process that was killed is free once its hold is over.  After three probes without an
- * answer an ask is let through as the next one, since one trade that never hears anything may be all
- * that is due; and whenever nobody of those whose turn it is probed for one interval more, the
- * others may.
- * What was granted or armed before a process heard of the opening may still be sent.
+ * While one is open, an ask that would be granted is answered TL_OVERLOADED: nothing is written,
+ * and no attempt is used up.  The retry lane probes: one hold of all processes at a time, each at
+ * least the breaker's interval after the one before it, may ask the channel (tl_lock_may_call()) or
+ * arm a send.  A probe's answer closes the breaker; one without an answer uses up no attempt of its
+ * trade. A probe of a process that was killed is free once its hold is over.  After three probes
+ * without an answer an ask is let through as the next one, since one trade that never hears
+ * anything may be all that is due; and whenever nobody of those whose turn it is probed for one
+ * interval more, the others may. What was granted or armed before a process heard of the opening
+ * may still be sent.
  */
 
 /* Whether a breaker is open and the probe may be free, so that one due trade is worth a claim.  No
@@ -133,8 +133,8 @@ TL_EXPORT int tl_channel_may_probe(tl_client *client, const char *channel, const
 TL_EXPORT tl_status tl_lock_may_call(tl_lock *lock);
 /* Whether this hold has the probe of an open breaker. */
 TL_EXPORT int tl_lock_probes(const tl_lock *lock);
-/* What such a call, or an own send, came to: whether there was an answer.  After an own send only that
- * send's counts.  An answer goes before TL_OUTCOME_UNKNOWN of the ending. */
+/* What such a call, or an own send, came to: whether there was an answer.  After an own send only
+ * that send's counts.  An answer goes before TL_OUTCOME_UNKNOWN of the ending. */
 TL_EXPORT void tl_lock_heard(tl_lock *lock, int answered);
 
 #ifdef __cplusplus

@@ -557,10 +557,11 @@ TL_EXPORT tl_status tl_show(tl_client *client, const tl_key *key, tl_lane lane, 
                             void *context);
 
 /*
- * Shows the sync rows of many trades, in no order, with one statement for each 64 of them; no row is
- * locked.  A key that has no row is left out; one that is named twice may be shown twice.  What only
- * tl_show() looks for is as in a list: holder_silent_ms is -1, being_decided 0.  It reads only, and
- * needs no session.  TL_OK also when there are no rows; each() may have been called before an error.
+ * Shows the sync rows of many trades, in no order, with one statement for each 64 of them; no row
+ * is locked.  A key that has no row is left out; one that is named twice may be shown twice.  What
+ * only tl_show() looks for is as in a list: holder_silent_ms is -1, being_decided 0.  It reads
+ * only, and needs no session.  TL_OK also when there are no rows; each() may have been called
+ * before an error.
  */
 TL_EXPORT tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count,
                                  tl_view_fn each, void *context);

@@ -18,7 +18,8 @@
  *
  * What cannot be made or opened throws tradelock::error, or one of its kinds, with the status and
  * the sentence.  What happens to a payment is never thrown: run(), settle(), ask() and finish()
- * return an answer or a status, and so does every call of a lock.  They may throw std::bad_alloc before anything was done.
+ * return an answer or a status, and so does every call of a lock.  They may throw std::bad_alloc
+ * before anything was done.
  *
  * EXCEPTIONS OF CALLBACKS
  *
@@ -227,7 +228,8 @@ class book
     }
     book &text(const char *value, const std::string &is) noexcept
     {
-        /* What has a NUL inside would be cut: it is written as bytes, which a text column refuses. */
+        /* What has a NUL inside would be cut: it is written as bytes, which a text column
+         * refuses. */
         if (is.find('\0') != std::string::npos)
             tl_book_bytes(given_, value, is.data(), is.size());
         else

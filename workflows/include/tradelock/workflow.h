@@ -283,8 +283,8 @@ typedef struct tl_workflows tl_workflows;
 /* Makes an empty registry.  TL_OK.  The client must outlive it; tl_workflows_free() frees it. */
 TL_EXPORT tl_status tl_workflows_new(tl_workflows **out, tl_client *client);
 
-/* Frees the registry.  No run may be under way.  While a worker uses it, somebody awaits a trade, or
- * a submitted run is not completed, nothing is freed, and an alarm says so. */
+/* Frees the registry.  No run may be under way.  While a worker uses it, somebody awaits a trade,
+ * or a submitted run is not completed, nothing is freed, and an alarm says so. */
 TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
 
 /*
@@ -450,11 +450,11 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  * again or put back; signals come to neither.
  *
  * Time.  A hold runs from TL_GRANTED on (max_hold_ms), so take completions and send soon.  What is
- * granted is always ended: whoever closes, or gives a payment up, calls tl_workflow_send_begin() and
- * tl_workflow_send_end() with NOT_SENT, or with UNKNOWN if anything may have left, and takes the
- * last completion.  If that never comes, the row stays P until max_hold is over or the session ends,
- * and the retry lane finds out.  After fork() the child has none of the parent's runs: each call
- * with them answers TL_WRONG_PROCESS.
+ * granted is always ended: whoever closes, or gives a payment up, calls tl_workflow_send_begin()
+ * and tl_workflow_send_end() with NOT_SENT, or with UNKNOWN if anything may have left, and takes
+ * the last completion.  If that never comes, the row stays P until max_hold is over or the session
+ * ends, and the retry lane finds out.  After fork() the child has none of the parent's runs: each
+ * call with them answers TL_WRONG_PROCESS.
  *
  * Steps that come together share a transaction; one whose rows somebody else has locked is waited
  * for after the others are completed, and those that come next wait for that thread meanwhile, for
@@ -471,8 +471,8 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  *     TL_UNKNOWN_OPERATION   No workflow of this operation is registered.
  *     TL_NO_MEMORY           There is no memory, or no thread could be made.
  *
- * The completions' statuses are those of tl_workflow_run().  TL_UNKNOWN: tl_workflow_settle() may be
- * called, which waits and pays by execute; or leave it, and the retry lane finds out.
+ * The completions' statuses are those of tl_workflow_run().  TL_UNKNOWN: tl_workflow_settle() may
+ * be called, which waits and pays by execute; or leave it, and the retry lane finds out.
  */
 TL_EXPORT tl_status tl_workflow_submit(tl_workflows *workflows, const tl_request *request,
                                        tl_answer *answer, void *context);
@@ -504,18 +504,18 @@ TL_EXPORT const char *tl_answer_sentence(const tl_answer *answer);
 
 /*
  * What became of a trade, for whoever shows it to its customer.  Questions only read.  They need no
- * session and no registered workflow: a web front opens a client with TL_CLIENT_NO_SESSION and makes
- * a registry on it.  Its account needs SELECT on trade_lock, trade_lock_state, tl_session, tl_schema
- * and tl_restore, and EXECUTE on tl_restored and tl_identity, which only read; the roles of
- * sql/grants.sql have all that.
+ * session and no registered workflow: a web front opens a client with TL_CLIENT_NO_SESSION and
+ * makes a registry on it.  Its account needs SELECT on trade_lock, trade_lock_state, tl_session,
+ * tl_schema and tl_restore, and EXECUTE on tl_restored and tl_identity, which only read; the roles
+ * of sql/grants.sql have all that.
  *
  * A question answers about any trade whose key it is given.  That the one who asks is its customer
  * is for the service to know.
  */
 typedef struct tl_trade {
     unsigned version; /* TL_TRADE_VERSION, set by the caller */
-    /* TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_BUSY (an attempt is under way),
-     * TL_IN_CONFLICT; each as tl_workflow_run() has it. */
+    /* TL_SUCCEEDED, TL_FAILED, TL_IN_DOUBT, TL_QUEUED, TL_PARKED, TL_BUSY (an attempt is under
+     * way), TL_IN_CONFLICT; each as tl_workflow_run() has it. */
     tl_status status;
     char serial_no[TL_SERIAL_MAX + 1];
     char cust_no[TL_CUST_MAX + 1];
@@ -601,11 +601,11 @@ typedef struct tl_trades {
 typedef int (*tl_trade_fn)(void *context, const tl_trade *trade);
 
 /*
- * Shows a page of trades: those of a customer that are open first, then the others, each the highest
- * serial number first; those of a batch all by serial number.  Pages are read by an index.  next
- * takes TL_TRADES_NEXT bytes: "" after the last page, else what `after` of the next one is.  It
- * holds a customer's and a serial number, in printable ASCII that needs no quotes in a URL.  A trade
- * is shown once, unless it ends between two pages.
+ * Shows a page of trades: those of a customer that are open first, then the others, each the
+ * highest serial number first; those of a batch all by serial number.  Pages are read by an index.
+ * next takes TL_TRADES_NEXT bytes: "" after the last page, else what `after` of the next one is.
+ * It holds a customer's and a serial number, in printable ASCII that needs no quotes in a URL.  A
+ * trade is shown once, unless it ends between two pages.
  *
  *     TL_OK        each() was called for each trade, maybe for none.  next is set.
  *     TL_INVALID   Something is missing or wrong; `after` is of another list.
@@ -633,9 +633,9 @@ typedef struct tl_batch_total {
 #define TL_BATCH_TOTAL_INIT TL_INITIAL(tl_batch_total, TL_BATCH_TOTAL_VERSION)
 
 /*
- * Counts a batch, and its money by status and currency.  It reads each trade once, in pages, so that
- * it costs as many statements as a list of the whole batch.  each may be NULL.  A trade that has
- * succeeded, and that evidence contradicts, is one that operators have to look at: it counts as
+ * Counts a batch, and its money by status and currency.  It reads each trade once, in pages, so
+ * that it costs as many statements as a list of the whole batch.  each may be NULL.  A trade that
+ * has succeeded, and that evidence contradicts, is one that operators have to look at: it counts as
  * succeeded, and as open.
  *
  *     TL_OK          total is set, and each() was called for each sum.
@@ -662,8 +662,8 @@ typedef struct tl_worker tl_worker;
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
  * claims no more than it has free threads for, now or in the next 50 ms.  A trade during which a
  * worker died is run with nothing else in flight; after `poison` more deaths alone with that trade,
- * it is parked.  While operators keep a channel paused, nothing of its operation is claimed: what is
- * due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the resume.
+ * it is parked.  While operators keep a channel paused, nothing of its operation is claimed: what
+ * is due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the resume.
  *
  *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
  *     TL_UNKNOWN_OPERATION   No workflow is registered.

@@ -97,9 +97,10 @@ TL_EXPORT tl_status tl_audit_with(tl_client *client, const tl_payment *payments,
 
 /*
  * The same, and over an archive that purges have written (admin/server.h), together with the
- * database: that no set is missing or changed, the history of each row in it, a statement's payments
- * whether the trade is still in the database or not, and keys that were purged, asked for anew and
- * succeeded again.  archive NULL: none.  *archived says what was read there; it may be NULL.
+ * database: that no set is missing or changed, the history of each row in it, a statement's
+ * payments whether the trade is still in the database or not, and keys that were purged, asked for
+ * anew and succeeded again.  archive NULL: none.  *archived says what was read there; it may be
+ * NULL.
  *
  *     TL_INVALID        No such directory; it is another database's, or broken.  The message says
  *                       which file.

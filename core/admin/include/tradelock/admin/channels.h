@@ -104,15 +104,16 @@ typedef struct tl_pause_row {
     int64_t permits_ended, ended_free_us;
     int64_t longest_hold_ms; /* for so long a send of these processes is under way at most */
     int64_t next_us;         /* of those a second: the next one may begin then; 0: now */
-    /* The breaker of just this row, unknowns 0 for none; since when it is open, 0: it is closed; how
-     * often it has opened; and its last decision, likewise. */
+    /* The breaker of just this row, unknowns 0 for none; since when it is open, 0: it is closed;
+     * how often it has opened; and its last decision, likewise. */
     int64_t unknowns, share, window_s, probe_s, opened_us, opened, breaker_us;
     const char *breaker_reason, *breaker_actor, *breaker_account;
 } tl_pause_row;
 
 typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);
 /* Tells every channel and operation that is known, by name; a channel as a whole only once that was
- * decided about.  What is used of a limit is as of the same moment, or one just after.  Needs a reader's or an operator's account.  each() returns 0 to go on. */
+ * decided about.  What is used of a limit is as of the same moment, or one just after.  Needs a
+ * reader's or an operator's account.  each() returns 0 to go on. */
 TL_EXPORT tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context);
 
 #ifdef __cplusplus

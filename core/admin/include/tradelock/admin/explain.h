@@ -26,8 +26,9 @@ typedef enum tl_topic {
 /* "state", "channel", "before", "next", "end", "act"; "" for any other number. */
 TL_EXPORT const char *tl_topic_name(tl_topic topic);
 
-/* Writes what a shell takes for exactly this text; space 4 * strlen(text) + 3 is always enough.  As
- * snprintf() it returns how long that is; when it is `space` or more, nothing was written but "". */
+/* Writes what a shell takes for exactly this text; space 4 * strlen(text) + 3 is always enough.
+ * As snprintf() it returns how long that is; when it is `space` or more, nothing was written but
+ * "". */
 TL_EXPORT size_t tl_shell_quote(char *to, size_t space, const char *text);
 
 /* One sentence, or a few; lives until the callback returns.  Remarks of channels and people stand

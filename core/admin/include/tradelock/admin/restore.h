@@ -24,10 +24,10 @@ TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, con
 
 /*
  * Offers this server as the next writer: for whatever promotes it, once it takes writes and the one
- * before it does so no more.  It grants nothing by itself.  Every process looks here for all that it
- * was told was committed, and attests to what it found.  When all sessions have, nothing is missing,
- * and the server before was seen to answer a commit only when its replica had it, then this one is
- * accepted by itself: nothing is put in doubt, and who holds a lock keeps it.
+ * before it does so no more.  It grants nothing by itself.  Every process looks here for all that
+ * it was told was committed, and attests to what it found.  When all sessions have, nothing is
+ * missing, and the server before was seen to answer a commit only when its replica had it, then
+ * this one is accepted by itself: nothing is put in doubt, and who holds a lock keeps it.
  *
  *     TL_OK       It is offered, by this call or before it.
  *     TL_REFUSED  It is the accepted one; or it is read-only, or still replicates.

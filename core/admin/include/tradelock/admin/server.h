@@ -99,13 +99,13 @@ typedef struct tl_purge_options {
  */
 TL_EXPORT tl_status tl_purge(tl_client *client, int64_t older_ms, tl_purged *purged);
 
-/* The same, and told page by page; or only counted, which goes by the same rule and removes nothing.
- * What is locked just now is in neither.
+/* The same, and told page by page; or only counted, which goes by the same rule and removes
+ * nothing. What is locked just now is in neither.
  *
  * With an archive every row of a trade is first written there: a set of packed CSV files with their
  * SHA-256, complete and on the disk.  What changed since stays.  A purge that was cut off is run
- * again: it removes what its last set names, then goes on.  Acts stay; mutexes, read-write locks and
- * sessions go as without an archive, and are not in it.
+ * again: it removes what its last set names, then goes on.  Acts stay; mutexes, read-write locks
+ * and sessions go as without an archive, and are not in it.
  *
  *     TL_INVALID        No such directory, or one that is not safe, broken, or another database's.
  *                       Nothing was removed.

@@ -122,9 +122,9 @@ typedef int (*tl_batch_fn)(void *context, const tl_batch_part *part);
 /*
  * Counts the trades of a batch, and their money, by state, conflict and currency, in this order.
  * The batch is complete when none of them is open: each has succeeded or failed, and none is in
- * conflict.  It reads every trade once, in pages, so that a trade that moves on meanwhile is told as
- * it was before or after; as_of_us as in tl_filter.  Of a batch of more than `most` trades (0: any
- * number) it reads hardly more than so many.
+ * conflict.  It reads every trade once, in pages, so that a trade that moves on meanwhile is told
+ * as it was before or after; as_of_us as in tl_filter.  Of a batch of more than `most` trades (0:
+ * any number) it reads hardly more than so many.
  *
  *     TL_OK          each() was called for each part.
  *     TL_NOT_FOUND   No trade names this batch.
