@@ -179,8 +179,14 @@ static void open_town(void)
                  "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; "
                  "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO plain@'%%'",
                  database_name(f.db));
-    for (int i = 0; i < NODES; i++)
+    for (int i = 0; i < NODES; i++) {
         database_run(nodes[i].sql, "SET SESSION wsrep_sync_wait = 15; USE %s", database_name(f.db));
+        /* A read waits until the account is there. */
+        assert_int_equal(
+            database_number(nodes[i].sql,
+                            "SELECT COUNT(*) FROM mysql.global_priv WHERE user = 'plain'"),
+            1);
+    }
 }
 
 static void close_town(void)

@@ -50,7 +50,7 @@ static server *start_at(unsigned number, unsigned *port)
                                    "--skip-networking=0",
                                    "--bind-address=127.0.0.1",
                                    "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
-                                   "--rpl-semi-sync-master-timeout=" A_DAY,
+                                   ("--rpl-semi-sync-master-timeout=" A_DAY),
                                    at,
                                    id,
                                    NULL};
