@@ -99,7 +99,7 @@ static tl_status call_ask_waiting(scene *s)
     return tl_lock_ask(s->lock, 2000);
 }
 
-static tl_status await_completion(scene *s)
+static tl_status await_completion_of(scene *s, const tl_lock *lock)
 {
     struct pollfd done = {tl_client_completed_fd(s->far), POLLIN, 0};
     tl_completion completion;
@@ -107,8 +107,13 @@ static tl_status await_completion(scene *s)
     EXPECT(done.fd >= 0);
     while (tl_client_completed(s->far, &completion, 1) == 0)
         (void)poll(&done, 1, 100);
-    EXPECT(completion.lock == s->lock);
+    EXPECT(completion.lock == lock);
     return completion.status;
+}
+
+static tl_status await_completion(scene *s)
+{
+    return await_completion_of(s, s->lock);
 }
 
 static tl_status call_ask_submit(scene *s)
@@ -124,6 +129,63 @@ static tl_status call_finish_submit(scene *s)
     tl_status status = tl_lock_finish_submit(s->lock, &ending, NULL, NULL);
 
     return status == TL_OK ? await_completion(s) : status;
+}
+
+static void prepare_booked(scene *s)
+{
+    scene_open_account(s, 100);
+    s->lock = scene_lock(s, s->far, TL_LANE_SYNC, SCENE_PRICED);
+}
+
+static tl_status call_ask_book_submit(scene *s)
+{
+    tl_book *book = scene_pages(s->far_books, PAGES_ASK);
+    tl_status status =
+        book != NULL ? tl_lock_ask_book_submit(s->lock, book, NULL, NULL) : TL_NO_MEMORY;
+
+    if (status == TL_OK)
+        status = await_completion(s);
+    tl_book_free(book);
+    return status;
+}
+
+static void prepare_booked_held(scene *s)
+{
+    prepare_booked(s);
+    assert_int_equal(scene_ask_book(s->lock, s->far_books), TL_GRANTED);
+}
+
+static tl_status call_finish_book_submit(scene *s)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    tl_book *book = scene_pages(s->far_books, PAGES_SUCCESS);
+    tl_status status = book != NULL ? tl_lock_finish_book_submit(s->lock, &ending, book, NULL, NULL)
+                                    : TL_NO_MEMORY;
+
+    if (status == TL_OK)
+        status = await_completion(s);
+    tl_book_free(book);
+    return status;
+}
+
+static tl_status call_put_back_submit(scene *s)
+{
+    tl_ending ending = scene_ending(TL_OUTCOME_UNKNOWN);
+    tl_status status = tl_lock_put_back_submit(s->lock, &ending, NULL, NULL, NULL);
+
+    return status == TL_OK ? await_completion(s) : status;
+}
+
+static tl_status call_posting(scene *s)
+{
+    tl_posting *posting = NULL;
+    tl_status status = tl_posting_new(&posting, s->far, s);
+
+    EXPECT((status == TL_OK) == (posting != NULL));
+    if (status != TL_OK)
+        return status;
+    tl_posting_put(posting, TL_OK);
+    return await_completion_of(s, NULL);
 }
 
 /* --------------------------------------------------------------------- books -- */
@@ -913,6 +975,27 @@ static tl_status call_restore(scene *s)
     return tl_restore_accept(s->far, "anna", "test", &doubtful);
 }
 
+/* The accepted server was another one. */
+static void prepare_promoted(scene *s)
+{
+    s->lock = NULL;
+    database_run(s->sql, "UPDATE tl_schema SET identity = 'elsewhere 1 /nowhere/'");
+}
+
+static tl_status call_promote(scene *s)
+{
+    const tl_status status = tl_promote(s->far, "anna", "test");
+
+    if (status != TL_OK)
+        return status;
+    EXPECT(database_number(s->sql, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted' AND "
+                                   "restore_no = (SELECT restore_no FROM tl_schema)") == 1);
+    /* It is this one again, for whatever comes next. */
+    database_run(s->sql, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = restore_no, "
+                         "restored_at = NULL");
+    return status;
+}
+
 static const operation operations[] = {
     {"handle", 0, prepare_nothing, call_new, TL_OK, "-", "-", 0, 0, NULL},
     {"attach", 0, prepare_nothing, call_attach, TL_OK, "-", "-", 0, 0, NULL},
@@ -922,6 +1005,13 @@ static const operation operations[] = {
      1, 0, NULL},
     {"finish submitted", 0, prepare_held, call_finish_submit, TL_SUCCEEDED, "Y 1 1", "-", 1, 0,
      NULL},
+    {"ask submitted with a book", OPERATION_GRANTS, prepare_booked, call_ask_book_submit,
+     TL_GRANTED, "P 1 1", "-", 1, 1, NULL},
+    {"finish submitted with a book", 0, prepare_booked_held, call_finish_book_submit, TL_SUCCEEDED,
+     "Y 1 1", "-", 1, 1, NULL},
+    {"put back submitted", 0, prepare_held, call_put_back_submit, TL_IN_DOUBT, "P 1 1", "F 1 0", 2,
+     0, NULL},
+    {"posting", 0, prepare_nothing, call_posting, TL_OK, "-", "-", 0, 0, NULL},
     {"book", 0, prepare_nothing, call_book, TL_OK, "-", "-", 0, 0, NULL},
     {"mutex", 0, prepare_nothing, call_mutex, TL_OK, "-", "-", 0, 0, NULL},
     {"mutex waiting", OPERATION_SPEAKS, prepare_nothing, call_mutex_waiting, TL_GRANTED, "-", "-",
@@ -958,6 +1048,7 @@ static const operation operations[] = {
     {"stats", 0, prepare_nothing, call_stats, TL_OK, "-", "-", 0, 0, NULL},
     {"metrics", 0, prepare_nothing, call_metrics, TL_OK, "-", "-", 0, 0, NULL},
     /* The last: other clients grant nothing until they notice that it is over. */
+    {"promote", 0, prepare_promoted, call_promote, TL_OK, "-", "-", 0, 0, NULL},
     {"restore", 0, prepare_nothing, call_restore, TL_OK, "-", "-", 0, 0, NULL},
 };
 

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -404,6 +405,89 @@ static void test_trying_anew(void **state)
     report("trying anew", &figures, 0);
 }
 
+/* ------------------------------------------------------------- an event loop -- */
+
+static tl_status await_completion(tl_client *client)
+{
+    struct pollfd done = {tl_client_completed_fd(client), POLLIN, 0};
+    const int64_t end_ms = clock_deadline(PATIENCE_MS);
+    tl_completion completion;
+
+    while (tl_client_completed(client, &completion, 1) == 0) {
+        CHECK(clock_left_ms(end_ms) > 0, "no completion");
+        (void)poll(&done, 1, 100);
+    }
+    CHECK(completion.lock == NULL, "it is of a lock");
+    return completion.status;
+}
+
+/* The service's part: what execute does, within its loop. */
+static tl_status send_in_loop(tl_workflows *workflows, tl_answer *answer)
+{
+    const tl_attempt *attempt = NULL;
+    tl_reply *reply = NULL;
+    tl_status status = tl_workflow_send_begin(workflows, answer, &attempt, &reply);
+
+    CHECK(status == TL_OK || status == TL_TIMEOUT, "%s", tl_status_name(status));
+    if (status == TL_OK) {
+        atomic_fetch_add(&channel.sent, 1);
+        atomic_fetch_add(&channel.paid, 1);
+        tl_reply_ref(reply, attempt->key.serial_no);
+        tl_reply_result(reply, "paid", 4);
+        status = tl_workflow_send_end(workflows, answer, TL_EXECUTE_SUCCEEDED);
+        CHECK(status == TL_OK, "%s", tl_status_name(status));
+    }
+    return await_completion(s.far);
+}
+
+static tl_status run_in_loop(tl_workflows *workflows, tl_answer *answer)
+{
+    const tl_request request = request_of(0);
+    tl_status status = tl_workflow_submit(workflows, &request, answer, NULL);
+
+    if (status != TL_OK)
+        return status;
+    status = await_completion(s.far);
+    return status == TL_GRANTED ? send_in_loop(workflows, answer) : status;
+}
+
+static void test_a_submitted_run(void **state)
+{
+    struct figures figures = {0};
+    int failed = 1;
+
+    (void)state;
+    for (unsigned n = 1; n < ALLOCATIONS_MAX && failed; n++) {
+        tl_answer answer = TL_ANSWER_INIT;
+        const tl_request request = request_of(0);
+        tl_workflows *workflows;
+        tl_status status;
+
+        begin(n, 0);
+        workflows = channel_registry(s.far);
+        fail_allocation(n);
+        status = run_in_loop(workflows, &answer);
+        failed = fault_allocations() >= n;
+        fail_allocation(0);
+        figures.settled += status == TL_UNKNOWN;
+        check_undecided(status);
+        if (status == TL_UNKNOWN)
+            status = go_on(workflows, &request, &answer, status);
+        if (failed)
+            count(&figures, status, TL_SUCCEEDED);
+        else
+            CHECK(status == TL_SUCCEEDED, "%s without any fault", tl_status_name(status));
+        check_answer(status, TL_SUCCEEDED, &answer);
+        tl_answer_clear(&answer);
+        check_still_works(workflows);
+        tl_workflows_free(workflows);
+        end_client();
+        nurse();
+        check_books();
+    }
+    report("a submitted run", &figures, 0);
+}
+
 /* ----------------------------------------------------------------- questions -- */
 
 static int count_trade(void *context, const tl_trade *trade)
@@ -688,7 +772,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_settling_an_ending), cmocka_unit_test(test_the_worker),
         cmocka_unit_test(test_questions),
     };
+    /* Only what is declared can be submitted. */
+    const struct CMUnitTest declared[] = {cmocka_unit_test(test_a_submitted_run)};
+    int failed;
 
     channel.declared = argc > 1 && strcmp(argv[1], "declared") == 0;
-    return server_run_tests(tests, setup, teardown);
+    failed = channel.declared ? cmocka_run_group_tests(declared, setup, teardown) : 0;
+    return server_run_tests(tests, setup, teardown) + failed;
 }
