@@ -43,15 +43,16 @@ static void read_readme(char **text)
 /* The words between back-ticks of one section. */
 static json_t *listed_fields(const char *name)
 {
-    char marker[64], *text, *from, *end, *piece;
+    char marker[64], *text, *from, *end, *next, *piece;
     json_t *set = json_object();
 
     read_readme(&text);
     snprintf(marker, sizeof marker, "<!-- json %s -->", name);
     from = strstr(text, marker);
     end = from != NULL ? strstr(from, "<!-- end -->") : NULL;
-    if (end == NULL)
-        server_panic("tools/README.md has no section %s", marker);
+    next = from != NULL ? strstr(from + 1, "<!-- json ") : NULL;
+    if (end == NULL || (next != NULL && next < end))
+        server_panic("tools/README.md has no section %s with an end of its own", marker);
     *end = '\0';
     /* Every second piece stands between two of them. */
     for (unsigned i = 0; (piece = strsep(&from, "`")) != NULL; i++)
