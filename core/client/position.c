@@ -80,15 +80,42 @@ static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
     return answer;
 }
 
-/* By the newest mark; -1: there is none. */
-static int was_kept(tl_client *client, const commit_mark *all, size_t count)
+/* Whether this is a node of the cluster that kept a commit, and was so since then: of one that was
+ * made anew, from a node that may lack it, the number of the membership begins anew. */
+static db_answer is_of_cluster(db *connection, const store_kept *before, int *is)
+{
+    store_kept here;
+    const db_answer answer = store_attest_kept(connection, &here);
+
+    *is = answer == DB_DONE && strcmp(here.cluster, before->cluster) == 0 &&
+          here.membership >= before->membership;
+    return answer;
+}
+
+/* By the newest mark; *kept is -1 if there is none. */
+static db_answer was_kept(tl_client *client, db *connection, const commit_mark *all, size_t count,
+                          int *kept)
 {
     const commit_mark *newest = NULL;
+    store_kept by;
 
+    *kept = -1;
     for (size_t i = 0; i < count; i++)
         if (newest == NULL || all[i].answered > newest->answered)
             newest = &all[i];
-    return newest == NULL ? -1 : restored_was_kept(client, newest->server, newest->answered_ms);
+    if (newest == NULL)
+        return DB_DONE;
+    *kept = restored_was_kept(client, newest->server, newest->answered_ms, &by);
+    return *kept && by.cluster[0] != '\0' ? is_of_cluster(connection, &by, kept) : DB_DONE;
+}
+
+/* A node of Galera may not have applied yet what others answered. */
+static db_answer get_in_step(db *connection)
+{
+    store_kept here;
+    const db_answer answer = store_attest_kept(connection, &here);
+
+    return answer == DB_DONE && here.cluster[0] != '\0' ? store_attest_in_step(connection) : answer;
 }
 
 static db_answer clock_fits(tl_client *client, db *connection, int *fits)
@@ -121,6 +148,7 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, co
     commit_mark *all = NULL;
     size_t count = 0;
     int fits = 0, whole;
+    int kept = -1;
     db_answer answer = clock_fits(client, connection, &fits);
 
     *missing = 0;
@@ -128,13 +156,17 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, co
         return error_set(TL_TRY_AGAIN, "the clock of the promoted server was not compared yet");
     whole = marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count);
     if (answer == DB_DONE)
+        answer = get_in_step(connection);
+    if (answer == DB_DONE)
         answer = look_up_all(client, connection, number, all, count, missing);
     if (answer == DB_DONE)
         answer = tell_lacked(client, connection, number, lacked, missing);
     if (!whole)
         ++*missing; /* it does not know any more what it was told */
     if (answer == DB_DONE)
-        answer = attest(client, connection, number, *missing, was_kept(client, all, count));
+        answer = was_kept(client, connection, all, count, &kept);
+    if (answer == DB_DONE)
+        answer = attest(client, connection, number, *missing, kept);
     memory_free(all);
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "attesting to the new server");
@@ -144,12 +176,13 @@ tl_status position_count_missing(tl_client *client, db *connection, unsigned *mi
 {
     commit_mark *all = NULL;
     size_t count = 0;
-    db_answer answer;
+    db_answer answer = get_in_step(connection);
 
     *missing = 0;
     if (!marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count))
         ++*missing;
-    answer = look_up_all(client, connection, 0, all, count, missing);
+    if (answer == DB_DONE)
+        answer = look_up_all(client, connection, 0, all, count, missing);
     memory_free(all);
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "looking at the new server");

@@ -45,8 +45,11 @@ struct met_server {
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
     int is_semi_sync; /* its commits wait for a replica, perhaps */
-    /* When it was last seen to answer commits only when a replica has them; 0: it does not. */
+    int is_cluster;   /* it is a node of Galera; -1: it is not, 0: not known yet */
+    /* When it was last seen to answer commits only when another one has them, and what was seen; 0:
+     * it does not. */
     int64_t kept_ms;
+    store_kept kept;
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
@@ -308,7 +311,7 @@ struct look {
     uint64_t number;
     restored_witness witness;
     int64_t age_ms;
-    const db_result *seen;
+    db_result *seen;
     struct met_server *here;
     int compares; /* restored_compare() */
 };
@@ -472,7 +475,7 @@ static db_server_state take(const struct look *l, int may_lack)
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
         here->is_semi_sync = db_get_int(l->seen, 0, RESTORED_SEMI_SYNC) != 0;
-        if (!here->is_semi_sync)
+        if (!here->is_semi_sync && here->is_cluster <= 0)
             here->kept_ms = 0;
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
@@ -635,13 +638,20 @@ static void tell(const struct look *l, db_server_state is)
 
 /* Whether other servers read what is written down here.  If that is not known now, the next look
  * asks again. */
-static int is_shared(const struct look *l)
+static int is_shared(tl_client *client, db *connection)
 {
+    restored_servers *all = &client->servers;
     db_result is = DB_RESULT_INIT;
-    const int shared =
-        store_server_cluster(l->connection, &is) != DB_DONE || db_get_int(&is, 0, 0) != 0;
+    struct met_server *here;
+    const int known = store_server_cluster(connection, &is) == DB_DONE;
+    const int shared = !known || db_get_int(&is, 0, 0) != 0;
 
     db_result_free(&is);
+    pthread_mutex_lock(&all->mutex);
+    here = met_of(all, db_server_of(connection));
+    if (here != NULL && known)
+        here->is_cluster = shared ? 1 : -1;
+    pthread_mutex_unlock(&all->mutex);
     return shared;
 }
 
@@ -695,7 +705,8 @@ static tl_status judge(const struct look *l)
     if (is != DB_SERVER_WHOLE && db_get_int(l->seen, 0, RESTORED_READ_ONLY)) {
         /* Nothing is written there, and the witness is kept. */
     } else if (is == DB_SERVER_MAY_LACK && !is_on_record &&
-               !(is_heard && l->witness.by == &l->here->server) && is_shared(l)) {
+               !(is_heard && l->witness.by == &l->here->server) &&
+               is_shared(l->client, l->connection)) {
         /* Of Galera's nodes the accepted one grants, and this one does not, by the record that they
          * share.  "Found" would stop the accepted one; and a beat that is not applied here yet is
          * on its way. */
@@ -827,6 +838,30 @@ static tl_status judge_here(struct look *l)
     return judge(l);
 }
 
+static db_answer read_here(struct look *l)
+{
+    return store_server_restored(l->connection,
+                                 l->witness.session[0] != '\0' ? l->witness.session : NULL,
+                                 l->age_ms, l->seen);
+}
+
+/* Of a beat that a node of Galera lacks it first waits until the node is in step: what others have
+ * answered may not be applied there yet. */
+static db_answer read_in_step(struct look *l)
+{
+    store_kept kept;
+    db_answer answer = read_here(l);
+
+    if (answer != DB_DONE || l->seen->rows != 1 || l->witness.session[0] == '\0' ||
+        db_get_uint(l->seen, 0, RESTORED_BEAT) >= l->witness.beat)
+        return answer;
+    answer = store_attest_kept(l->connection, &kept);
+    if (answer != DB_DONE || kept.cluster[0] == '\0')
+        return answer;
+    answer = store_attest_in_step(l->connection);
+    return answer == DB_DONE ? read_here(l) : answer;
+}
+
 static tl_status look(struct tl_client *client, db *connection, int compares)
 {
     db_result seen = DB_RESULT_INIT;
@@ -836,8 +871,7 @@ static tl_status look(struct tl_client *client, db *connection, int compares)
     tl_status status;
 
     begin(&l);
-    answer = store_server_restored(
-        connection, l.witness.session[0] != '\0' ? l.witness.session : NULL, l.age_ms, &seen);
+    answer = read_in_step(&l);
     status = answer == DB_DONE ? judge_here(&l) : cannot_look(connection, answer);
     db_result_free(&seen);
     return status;
@@ -878,7 +912,8 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
     return stay;
 }
 
-int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms)
+int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms,
+                      store_kept *kept)
 {
     restored_servers *all = &client->servers;
     const struct met_server *one;
@@ -888,6 +923,8 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
     one = met_of(all, server);
     was =
         one != NULL && one->kept_ms != 0 && answered_ms - one->kept_ms <= client->config.session_ms;
+    if (was)
+        *kept = one->kept;
     pthread_mutex_unlock(&all->mutex);
     return was;
 }
@@ -900,19 +937,23 @@ static void look_whether_kept(struct tl_client *client, db *connection)
     const db_server *server = db_server_of(connection);
     const int64_t before_ms = clock_boottime_ms();
     struct met_server *here;
-    int kept = 0, may_keep;
+    store_kept kept;
+    int may_keep;
 
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
-    may_keep = here != NULL && here->is_semi_sync;
+    may_keep = here == NULL ? -1 : here->is_semi_sync ? 1 : here->is_cluster;
     pthread_mutex_unlock(&all->mutex);
-    if (!may_keep || db_state_of(server) != DB_SERVER_WHOLE ||
+    if (may_keep < 0 || db_state_of(server) != DB_SERVER_WHOLE ||
+        (may_keep == 0 && !is_shared(client, connection)) ||
         store_attest_kept(connection, &kept) != DB_DONE)
         return;
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
-    if (here != NULL)
-        here->kept_ms = kept ? before_ms : 0;
+    if (here != NULL) {
+        here->kept_ms = kept.kept ? before_ms : 0;
+        here->kept = kept;
+    }
     pthread_mutex_unlock(&all->mutex);
 }
 

@@ -58,6 +58,7 @@
 
 #include <pthread.h>
 
+struct store_kept;
 struct tl_client;
 struct met_server;
 struct met_term;
@@ -113,8 +114,9 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
 /* As tl_identity() says it. */
 const char *restored_identity(const db_server *server);
 /* Whether that server, when it answered at that moment, had been seen a short while ago to answer
- * commits only when a replica has them. */
-int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms);
+ * commits only when another one has them: kept is what was seen. */
+int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms,
+                      struct store_kept *kept);
 
 /* Looks on a connection that nobody else uses now, and tells it its server.  TL_OK: it may be used.
  * TL_UNREACHABLE: that server is left. */

@@ -2,6 +2,7 @@
  * Touches only the connection. */
 #include "store/position.h"
 
+#include "base/text.h"
 #include "store/bind.h"
 #include "store/resource.h"
 
@@ -17,11 +18,28 @@ static db_answer is_true(db_answer answer, db_result *result, int *out)
     return answer;
 }
 
-db_answer store_attest_kept(db *connection, int *kept)
+db_answer store_attest_kept(db *connection, store_kept *kept)
 {
     db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_attest_kept, NULL, 0, &result);
 
-    return is_true(db_run(connection, &sql_attest_kept, NULL, 0, &result), &result, kept);
+    memset(kept, 0, sizeof *kept);
+    if (answer == DB_DONE && result.rows == 1) {
+        kept->kept = db_get_int(&result, 0, 0) != 0;
+        text_copy(kept->cluster, sizeof kept->cluster, db_get_text(&result, 0, 1));
+        kept->membership = db_get_uint(&result, 0, 2);
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_attest_in_step(db *connection)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_attest_in_step, NULL, 0, &result);
+
+    db_result_free(&result);
+    return answer;
 }
 
 db_answer store_attest_clock(db *connection, int64_t least_us, int64_t most_us, int *fits)

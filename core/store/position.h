@@ -3,12 +3,20 @@
 #ifndef TL_STORE_POSITION_H
 #define TL_STORE_POSITION_H
 
+#include "base/random.h"
 #include "db/db.h"
 
 #include <tradelock/tradelock.h>
 
-/* *kept: whether this server answers commits only when a replica has them, and never stops. */
-db_answer store_attest_kept(db *connection, int *kept);
+/* Who has a server's commits before they are answered. */
+typedef struct store_kept {
+    int kept;                  /* 1: somebody has, and that never stops */
+    char cluster[RANDOM_UUID]; /* the Galera cluster that it is a node of; "": of none */
+    uint64_t membership;       /* of that, its number */
+} store_kept;
+db_answer store_attest_kept(db *connection, store_kept *kept);
+/* Waits until a node of Galera has applied all that was answered before. */
+db_answer store_attest_in_step(db *connection);
 /* *fits: whether the server's clock is between these moments. */
 db_answer store_attest_clock(db *connection, int64_t least_us, int64_t most_us, int *fits);
 /* *there: whether the commit is here. */

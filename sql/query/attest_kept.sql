@@ -1,14 +1,30 @@
--- Whether this server answers a commit only when its one replica has it, and waits for that for a
--- day at least.  With several replicas, asynchronous ones among them, the one that has it need not be
--- the one that is promoted.
-SELECT @@rpl_semi_sync_master_enabled = 1 AND @@rpl_semi_sync_master_wait_point = 'AFTER_SYNC'
-    AND @@rpl_semi_sync_master_wait_no_slave = 1
-    AND @@rpl_semi_sync_master_timeout >= 86400000
-    AND COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_STATUS' AND variable_value = 'ON'), 0) = 1
-    AND COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_CLIENTS'
-        AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0
-    AND COALESCE(SUM(variable_name = 'SLAVES_CONNECTED'
-        AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0
-FROM information_schema.global_status
-WHERE variable_name IN ('RPL_SEMI_SYNC_MASTER_STATUS', 'RPL_SEMI_SYNC_MASTER_CLIENTS',
-    'SLAVES_CONNECTED')
+-- Whether this server answers a commit only when another one has it, that would be promoted, and
+-- never stops waiting for that; and of which Galera cluster it is ('': of none), and the number of
+-- that one's membership.
+--
+-- With semi-synchronous replicas: it has one, and waits for a day at least.  With several,
+-- asynchronous ones among them, the one that has a commit need not be the one that is promoted.
+-- With Galera: each node of the primary component has a commit before it is answered; alone it would
+-- say nothing.  The number rises with every change of the membership, and begins anew where a
+-- cluster is made from one node, which may lack what others had answered.
+SELECT (k.galera AND k.is_several) OR (@@rpl_semi_sync_master_enabled = 1
+        AND @@rpl_semi_sync_master_wait_point = 'AFTER_SYNC'
+        AND @@rpl_semi_sync_master_wait_no_slave = 1
+        AND @@rpl_semi_sync_master_timeout >= 86400000 AND k.semi_sync),
+    IF(k.galera, k.cluster, ''), k.membership
+FROM (SELECT
+        COALESCE(SUM(variable_name = 'WSREP_READY' AND variable_value = 'ON'), 0) = 1
+            AND COALESCE(SUM(variable_name = 'WSREP_CLUSTER_STATUS'
+                AND variable_value = 'Primary'), 0) = 1 AS galera,
+        COALESCE(SUM(variable_name = 'WSREP_CLUSTER_SIZE'
+            AND CAST(variable_value AS UNSIGNED) > 1), 0) = 1 AS is_several,
+        COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_STATUS' AND variable_value = 'ON'), 0) = 1
+            AND COALESCE(SUM(variable_name IN ('RPL_SEMI_SYNC_MASTER_CLIENTS', 'SLAVES_CONNECTED')
+                AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0 AS semi_sync,
+        MAX(IF(variable_name = 'WSREP_CLUSTER_STATE_UUID', variable_value, '')) AS cluster,
+        MAX(IF(variable_name = 'WSREP_CLUSTER_CONF_ID', CAST(variable_value AS UNSIGNED), 0))
+            AS membership
+    FROM information_schema.global_status
+    WHERE variable_name IN ('RPL_SEMI_SYNC_MASTER_STATUS', 'RPL_SEMI_SYNC_MASTER_CLIENTS',
+        'SLAVES_CONNECTED', 'WSREP_READY', 'WSREP_CLUSTER_STATUS', 'WSREP_CLUSTER_SIZE',
+        'WSREP_CLUSTER_STATE_UUID', 'WSREP_CLUSTER_CONF_ID')) k

@@ -588,6 +588,7 @@ const plan_case plan_cases[] = {
      VALUES(attest_clock, .least_us = N(0), .most_us = N(1))},
     {&sql_attest_list, "", 0, FEW, PLAN_KEYS, VALUES(attest_list, .number = N(7))},
     {&sql_attest_kept, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_attest_in_step, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_restore_status, "", 1, FEW, PLAN_KEYS, .values = NULL},
     /* Once after a restore, by an operator, and everything is looked at. */
     {&sql_restore_half, "", 1, FEW, PLAN_NONE,

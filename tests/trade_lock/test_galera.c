@@ -231,6 +231,61 @@ static void accept_node(int node)
         fail_msg("%s: %s", tl_status_name(status), tl_error_message());
 }
 
+/* The process has looked at its server in a round since now. */
+static void await_rounds(tl_client *client)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    uint64_t wanted = 0;
+
+    do {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+        assert_status(tl_client_stats(client, &stats), TL_OK);
+        wanted = wanted == 0 ? stats.beats + 4 : wanted;
+    } while (stats.beats < wanted);
+    usleep(200 * 1000);
+}
+
+/* As a hook does when the writer has left the cluster. */
+static void promote_node(int node)
+{
+    tl_client_close(ops);
+    ops = open_with(
+        keep_path(database_option_file_at(f.db, server_socket(nodes[node].server), BEATING)),
+        TL_CLIENT_NO_SESSION);
+    assert_status(tl_promote(ops, "hook", "the writer has left the cluster"), TL_OK);
+}
+
+static void await_proved(int node)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (database_number(nodes[node].sql, "SELECT tl_restored()") != 0) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("node %d is not accepted: %s", node,
+                     database_text(nodes[node].sql,
+                                   "SELECT GROUP_CONCAT(CONCAT_WS(' ', x.program, x.ended_at, "
+                                   "x.alive_until, a.attested_at, a.missing, a.kept, m.step) "
+                                   "SEPARATOR '; ') FROM tl_attestation a "
+                                   "LEFT JOIN tl_attestation_missing m USING (restore_no, "
+                                   "session_id) LEFT JOIN tl_session x USING (session_id)"));
+        usleep(10 * 1000);
+    }
+    assert_int_equal(database_number(nodes[node].sql, "SELECT COUNT(*) FROM tl_restore "
+                                                      "WHERE step = 'confirmed'"),
+                     0);
+}
+
+static const char *all_nodes(void)
+{
+    static char hosts[128];
+
+    snprintf(hosts, sizeof hosts, "%s:3306, %s:3306, %s:3306", nodes[0].address, nodes[1].address,
+             nodes[2].address);
+    return file_of(hosts);
+}
+
 static int64_t restores_at(int node)
 {
     return database_number(nodes[node].sql, "SELECT COUNT(*) FROM tl_restore");
@@ -329,6 +384,98 @@ static void test_the_writer_dies(void **state)
     close_town();
 }
 
+/* The writer is killed; the others are one cluster still.  Whatever it had answered they have, so
+ * the promoted node is accepted without a person, and who holds a lock keeps it. */
+static void test_promoted_by_itself(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    int64_t since_ms;
+    tl_client *second;
+    char session[64];
+    tl_lock *lock;
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    second = open_with(all_nodes(), 0);
+    lock = granted(f.client, "held", "c1", &options);
+    assert_status(ask_now(second, "s1"), TL_GRANTED);
+    await_rounds(f.client);
+    await_rounds(second);
+    snprintf(session, sizeof session, "%s", tl_client_session(f.client));
+    server_kill9(nodes[0].server);
+    since_ms = crew_now_ms();
+    await_status(nodes[1].sql, "WSREP_CLUSTER_SIZE", "2");
+    assert_int_not_equal(ask_now(f.client, "early"), TL_GRANTED);
+    promote_node(1);
+    await_proved(1);
+    await_grant(f.client, "s2");
+    print_message("killed, promoted and granted again after %lld ms, without a person\n",
+                  (long long)(crew_now_ms() - since_ms));
+    await_grant(second, "s3");
+    assert_string_equal(tl_client_session(f.client), session);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_true(has_row(nodes[2].sql, "s2"));
+    tl_lock_free(lock);
+    tl_client_close(second);
+    close_town();
+}
+
+/* Both nodes live: the first one is to be stopped, and the writer moves before that. */
+static void test_the_writer_moves(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    lock = granted(f.client, "held", "c1", &options);
+    await_rounds(f.client);
+    promote_node(2);
+    await_proved(2);
+    await_grant(f.client, "s1");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    assert_int_equal(database_number(nodes[0].sql, "SELECT tl_restored()"), 1);
+    tl_lock_free(lock);
+    close_town();
+}
+
+/* The cluster is made anew from a node that lacks what the others had answered: a person decides. */
+static void test_a_node_that_was_behind(void **state)
+{
+    char cluster[64];
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    await_rounds(f.client);
+    server_kill9(nodes[2].server);
+    await_status(nodes[1].sql, "WSREP_CLUSTER_SIZE", "2");
+    assert_status(ask_now(f.client, "s1"), TL_GRANTED);
+    await_rounds(f.client);
+    server_kill9(nodes[0].server);
+    server_kill9(nodes[1].server);
+    mysql_close(nodes[2].sql);
+    snprintf(cluster, sizeof cluster, "%s/data/grastate.dat", server_dir(nodes[2].server));
+    shell("sed -i 's/^safe_to_bootstrap:.*/safe_to_bootstrap: 1/' '%s'", cluster);
+    join(&nodes[2], &nodes[2]);
+    nodes[2].sql = server_connect(nodes[2].server);
+    database_run(nodes[2].sql, "USE %s", database_name(f.db));
+    assert_false(has_row(nodes[2].sql, "s1"));
+    promote_node(2);
+    while (database_number(nodes[2].sql, "SELECT COUNT(*) FROM tl_attestation "
+                                         "WHERE attested_at IS NOT NULL AND missing > 0") == 0)
+        usleep(20 * 1000);
+    crew_sleep_ms(500);
+    assert_int_equal(database_number(nodes[2].sql, "SELECT tl_restored()"), 1);
+    assert_int_not_equal(ask_now(f.client, "s2"), TL_GRANTED);
+    mysql_close(nodes[1].sql);
+    nodes[1].sql = server_connect(nodes[2].server);
+    database_run(nodes[1].sql, "USE %s", database_name(f.db));
+    close_town();
+}
+
 static tl_status count_up(void *context, MYSQL *connection)
 {
     (void)context;
@@ -400,9 +547,9 @@ static void test_certification_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_node_is_the_writer),
-        cmocka_unit_test(test_the_writer_dies),
-        cmocka_unit_test(test_certification_fails),
+        cmocka_unit_test(test_one_node_is_the_writer), cmocka_unit_test(test_the_writer_dies),
+        cmocka_unit_test(test_promoted_by_itself),     cmocka_unit_test(test_the_writer_moves),
+        cmocka_unit_test(test_a_node_that_was_behind), cmocka_unit_test(test_certification_fails),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
