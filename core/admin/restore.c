@@ -59,8 +59,10 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
 /* ------------------------------------------------------------------- promoting -- */
 
 #define REFUSED_BY_TRIGGER 1644
+#define DUPLICATE_KEY 1062
 
 struct promoting {
+    int fenced;
     const char *actor, *reason;
 };
 
@@ -77,9 +79,14 @@ static db_answer run_promoting(task *t, db *connection)
         strcmp(db_get_text(&row, 0, RESTORE_STEP), "promoted") == 0;
 
     db_result_free(&row);
-    return answer == DB_DONE && !is_promoted
-               ? store_restore_open(connection, "promoted", p->actor, p->reason)
-               : answer;
+    if (answer == DB_DONE && !is_promoted)
+        answer = store_restore_open(connection, "promoted", p->actor, p->reason);
+    if (answer == DB_DONE && p->fenced) {
+        answer = store_restore_open(connection, "fenced", p->actor, p->reason);
+        if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY)
+            answer = DB_DONE; /* somebody has said so */
+    }
+    return answer;
 }
 
 static int judge_promoting(task *t, const db *connection)
@@ -90,9 +97,9 @@ static int judge_promoting(task *t, const db *connection)
     return 1;
 }
 
-tl_status tl_promote(tl_client *client, const char *actor, const char *reason)
+tl_status tl_promote(tl_client *client, int fenced, const char *actor, const char *reason)
 {
-    struct promoting p = {actor, reason};
+    struct promoting p = {fenced, actor, reason};
     static const task_kind kind = {.run = run_promoting, .judge = judge_promoting};
     task t = {.kind = &kind, .name = "promoting the server", .context = &p};
     tl_status status;

@@ -35,6 +35,11 @@ VALUES (number, of_session, which, what, cust, serial, op, its_token);
 -- one that began when nothing was replicated any more nobody knows; so no commit may have been
 -- answered before a replica had it (kept).
 --
+-- Where that one is off for certain (fenced), and each who attests saw that it answered no commit
+-- before another server had it, a process that died can have been told of nothing that is not here,
+-- and one that is cut off can be told of nothing more.  So nobody waits for a session that has ended
+-- here, as observers end it, without attesting.
+--
 -- Nor may anybody else have spoken against this server: declared it, or found that something is
 -- missing.  "Another server" is what every promoted one is.
 --
@@ -44,7 +49,8 @@ CREATE OR REPLACE PROCEDURE tl_accept_proved(IN number BIGINT UNSIGNED)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE last_no, done_no BIGINT UNSIGNED;
-    DECLARE asked, short, vouched INT UNSIGNED;
+    DECLARE asked, short, vouched, dead INT UNSIGNED;
+    DECLARE fenced TINYINT;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         ROLLBACK;
@@ -54,10 +60,20 @@ BEGIN
     START TRANSACTION;
     SELECT restore_no, accepted_no INTO last_no, done_no
     FROM tl_schema WHERE one = 1 FOR UPDATE;
-    SELECT COUNT(*), COALESCE(SUM(attested_at IS NULL OR missing > 0 OR kept = 0), 0),
-        COALESCE(SUM(attested_at IS NOT NULL AND missing = 0 AND kept = 1), 0)
-    INTO asked, short, vouched
+    SET fenced = EXISTS (SELECT 1 FROM tl_restore
+        WHERE restore_no = number AND step = 'fenced' AND identity = tl_identity());
+    SELECT COUNT(*), COALESCE(SUM(missing > 0 OR kept = 0), 0),
+        COALESCE(SUM(attested_at IS NOT NULL AND missing = 0 AND kept = 1), 0),
+        COALESCE(SUM(attested_at IS NULL), 0)
+    INTO asked, short, vouched, dead
     FROM tl_attestation WHERE restore_no = number LOCK IN SHARE MODE;
+    -- Sessions are read without a lock, so no heartbeat waits.
+    IF dead > 0 THEN
+        SET short = short + (SELECT COUNT(*)
+            FROM tl_attestation a LEFT JOIN tl_session x ON x.session_id = a.session_id
+            WHERE a.restore_no = number AND a.attested_at IS NULL
+                AND NOT (fenced AND (x.session_id IS NULL OR x.ended_at IS NOT NULL)));
+    END IF;
     IF last_no = number AND done_no < number AND short = 0 AND vouched > 0
         AND CAST(@@read_only AS CHAR) IN ('0', 'OFF')
         AND EXISTS (SELECT 1 FROM tl_restore
@@ -73,8 +89,8 @@ BEGIN
             server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
         WHERE one = 1;
         INSERT INTO tl_restore (restore_no, step, reason, account)
-        VALUES (number, 'proved', CONCAT('nothing is missing: ', asked, ' sessions attested'),
-            USER());
+        VALUES (number, 'proved', CONCAT('nothing is missing: ', asked - dead,
+            ' sessions attested', IF(dead > 0, CONCAT(', ', dead, ' died before'), '')), USER());
     END IF;
     COMMIT;
 END;

@@ -45,6 +45,13 @@ BEGIN
         END IF;
     ELSEIF NEW.step IN ('declared', 'found', 'promoted') THEN
         SET NEW.restore_no = last_no + 1;
+    ELSEIF NEW.step = 'fenced' THEN
+        SET NEW.restore_no = last_no;
+        IF last_no = done_no OR NOT EXISTS (SELECT 1 FROM tl_restore WHERE restore_no = last_no
+            AND step = 'promoted' AND identity = tl_identity()) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'the server before is said to be off once this one is promoted';
+        END IF;
     ELSE
         IF tl_account_name(NEW.account) IS NULL THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,

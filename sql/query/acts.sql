@@ -52,7 +52,7 @@ FROM (
     UNION ALL
     (SELECT decided_at, 'r', CONCAT(LPAD(restore_no, 20, '0'), CAST(step AS BINARY)),
         CASE step WHEN 'declared' THEN 'restore declare' WHEN 'found' THEN 'restore found'
-            WHEN 'promoted' THEN 'promote' WHEN 'proved' THEN 'restore proved'
+            WHEN 'promoted' THEN 'promote' WHEN 'fenced' THEN 'promote fenced' WHEN 'proved' THEN 'restore proved'
             WHEN 'proposed' THEN 'restore accept propose' ELSE 'restore accept confirm' END,
         '', NULL, NULL, NULL, NULL, reason, COALESCE(actor, ''), account, NULL, 0, 0, 0,
         CONCAT('in_doubt=', doubtful), decided_at

@@ -6,13 +6,14 @@
 ALTER TABLE tl_session
     ADD COLUMN IF NOT EXISTS ended_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL;
 
--- promoted: offered as the next writer; proved: accepted by itself.
+-- promoted: offered as the next writer; fenced: the one before is off for certain; proved: accepted
+-- by itself.
 ALTER TABLE tl_restore
     DROP CONSTRAINT IF EXISTS step_of_a_restore,
     DROP CONSTRAINT IF EXISTS known_step_of_a_restore;
 ALTER TABLE tl_restore
     ADD CONSTRAINT known_step_of_a_restore CHECK (step IN ('declared', 'found', 'promoted',
-        'proposed', 'confirmed', 'proved'));
+        'fenced', 'proposed', 'confirmed', 'proved'));
 
 -- The sessions that have to say whether the promoted server has all that they know, and what they
 -- said.

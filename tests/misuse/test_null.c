@@ -1027,7 +1027,7 @@ CALL(tl_restore_missing)
 /* It is the accepted server. */
 CALL(tl_promote)
 {
-    return (int)tl_promote(N(1, have.client), N(2, "anna"), N(3, "test"));
+    return (int)tl_promote(N(1, have.client), 0, N(2, "anna"), N(3, "test"));
 }
 
 CALL(tl_retry_now)

@@ -984,7 +984,7 @@ static void prepare_promoted(scene *s)
 
 static tl_status call_promote(scene *s)
 {
-    const tl_status status = tl_promote(s->far, "anna", "test");
+    const tl_status status = tl_promote(s->far, 1, "anna", "test");
 
     if (status != TL_OK)
         return status;

@@ -254,7 +254,7 @@ static void promote_node(int node)
     ops = open_with(
         keep_path(database_option_file_at(f.db, server_socket(nodes[node].server), BEATING)),
         TL_CLIENT_NO_SESSION);
-    assert_status(tl_promote(ops, "hook", "the writer has left the cluster"), TL_OK);
+    assert_status(tl_promote(ops, 0, "hook", "the writer has left the cluster"), TL_OK);
 }
 
 static void await_proved(int node)

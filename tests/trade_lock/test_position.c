@@ -255,11 +255,16 @@ static void open_ops(void)
     ops = open_with(paths[path_count++], TL_CLIENT_NO_SESSION);
 }
 
-static void promote(void)
+static void promote_as(int fenced)
 {
     if (ops == NULL)
         open_ops();
-    assert_status(tl_promote(ops, "hook", "the primary is gone"), TL_OK);
+    assert_status(tl_promote(ops, fenced, "hook", "the primary is gone"), TL_OK);
+}
+
+static void promote(void)
+{
+    promote_as(0);
 }
 
 static int is_restored(void)
@@ -538,16 +543,13 @@ static void test_nobody_waited_for_the_replica(void **state)
     close_pair();
 }
 
-/* A process that died with the primary cannot say what it was told. */
-static void test_a_process_dies_too(void **state)
+/* Another process, which dies with the primary. */
+static void kill_both(void)
 {
-    struct found found;
     const char *arguments[10];
     char program[512];
     pid_t child;
 
-    (void)state;
-    open_pair(1);
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
     arguments[0] = program;
     arguments[1] = "run";
@@ -573,6 +575,16 @@ static void test_a_process_dies_too(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
     apply_all();
     take_writes();
+}
+
+/* A process that died with the primary cannot say what it was told. */
+static void test_a_process_dies_too(void **state)
+{
+    struct found found;
+
+    (void)state;
+    open_pair(1);
+    kill_both();
     promote();
     expect_veto(2);
     found = what_is_missing();
@@ -587,6 +599,44 @@ static void test_a_process_dies_too(void **state)
     assert_true(is_restored());
     accept_as_two();
     await_grant(f.client, "s1");
+    close_pair();
+}
+
+/* Where the primary is off for certain that does not matter, once its session has ended: others
+ * saw that it answered no commit before the replica had it. */
+static void test_a_process_dies_and_the_primary_is_off(void **state)
+{
+    (void)state;
+    open_pair(1);
+    kill_both();
+    promote();
+    expect_veto(2);
+    promote_as(1);
+    promote_as(1); /* a hook that runs twice */
+    await_accepted();
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_session WHERE ended_at IS "
+                                               "NOT NULL AND program LIKE '%%run%%'"),
+                     1);
+    assert_int_equal(
+        database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'fenced'"), 1);
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
+/* It proves nothing where commits were answered before the replica had them. */
+static void test_off_and_not_kept(void **state)
+{
+    (void)state;
+    open_pair(0);
+    kill_both();
+    promote_as(1);
+    expect_veto(2);
+    database_run(sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = tl_identity() "
+                 "WHERE program LIKE '%%run%%' AND ended_at IS NULL");
+    usleep(QUIET_MS * 1000);
+    assert_true(is_restored());
     close_pair();
 }
 
@@ -615,9 +665,9 @@ static void test_a_server_that_is_not_promoted(void **state)
     (void)state;
     open_pair(1);
     client = open_with(database_option_file(f.db), TL_CLIENT_NO_SESSION);
-    assert_status(tl_promote(client, "hook", "by mistake"), TL_REFUSED);
+    assert_status(tl_promote(client, 0, "hook", "by mistake"), TL_REFUSED);
     assert_non_null(strstr(tl_error_message(), "is the accepted one"));
-    assert_status(tl_promote(client, "hook", ""), TL_INVALID);
+    assert_status(tl_promote(client, 0, "hook", ""), TL_INVALID);
     tl_client_close(client);
     /* An administrator may write there. */
     assert_int_not_equal(mysql_query(sql_copy, "INSERT INTO tl_restore (step, reason, actor) "
@@ -626,7 +676,7 @@ static void test_a_server_that_is_not_promoted(void **state)
     assert_non_null(strstr(mysql_error(sql_copy), "read-only"));
     database_run(sql_copy, "SET GLOBAL read_only = 0");
     open_ops();
-    assert_status(tl_promote(ops, "hook", "too early"), TL_REFUSED);
+    assert_status(tl_promote(ops, 0, "hook", "too early"), TL_REFUSED);
     assert_non_null(strstr(tl_error_message(), "still replicates"));
     /* Nobody writes by hand that it was accepted by itself. */
     assert_int_not_equal(mysql_query(f.sql, "INSERT INTO tl_restore (restore_no, step, reason) "
@@ -706,6 +756,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_ending_at_the_old_server),
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
+        cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
+        cmocka_unit_test(test_off_and_not_kept),
         cmocka_unit_test(test_it_was_declared),
         cmocka_unit_test(test_a_server_that_is_not_promoted),
     };

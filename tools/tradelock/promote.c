@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_WAIT };
+enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_WAIT, OPTION_FENCED };
 
 #define LOOK_AGAIN_MS 100
 
@@ -38,11 +38,11 @@ static tl_status await(tl_client *client, int64_t wait_ms, int *accepted)
     } while (1);
 }
 
-static int promote(tl_client *client, const struct common *common, const char *actor,
+static int promote(tl_client *client, const struct common *common, int fenced, const char *actor,
                    const char *reason, int64_t wait_ms)
 {
     int accepted = 0;
-    tl_status status = tl_promote(client, actor, reason);
+    tl_status status = tl_promote(client, fenced, actor, reason);
 
     if (status == TL_OK)
         status = await(client, wait_ms, &accepted);
@@ -63,16 +63,20 @@ static int run(const struct command *self, int argc, char **argv)
     static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
                                             {"actor", required_argument, NULL, OPTION_ACTOR},
                                             {"wait", required_argument, NULL, OPTION_WAIT},
+                                            {"fenced", no_argument, NULL, OPTION_FENCED},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     const char *reason = NULL, *actor = person(), *wait = NULL;
     struct common common = {0};
     int64_t wait_ms = 0;
     tl_client *client = NULL;
-    int code = EXIT_DONE, option;
+    int code = EXIT_DONE, option, fenced = 0;
 
     while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        *(option == OPTION_REASON ? &reason : option == OPTION_ACTOR ? &actor : &wait) = optarg;
+        if (option == OPTION_FENCED)
+            fenced = 1;
+        else
+            *(option == OPTION_REASON ? &reason : option == OPTION_ACTOR ? &actor : &wait) = optarg;
     if (option == COMMON_STOP)
         return code;
     if (optind != argc)
@@ -83,7 +87,7 @@ static int run(const struct command *self, int argc, char **argv)
         return usage_error(self, "--wait is a time, such as 10s");
     code = open_client(&client, &common, 0);
     if (code == EXIT_DONE)
-        code = promote(client, &common, actor, reason, wait_ms);
+        code = promote(client, &common, fenced, actor, reason, wait_ms);
     tl_client_close(client);
     return code;
 }
@@ -91,7 +95,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_promote = {
     .name = "promote",
     .summary = "offer a server that was promoted as the next writer",
-    .arguments = "--reason TEXT [--actor NAME] [--wait TIME] [--json]",
+    .arguments = "--reason TEXT [--fenced] [--actor NAME] [--wait TIME] [--json]",
     .text = "For whatever promotes servers, run against the new writer once it takes writes\n"
             "and the old one cannot be reached or is read-only.  It grants nothing by itself.\n"
             "Every process looks for all that it was told was committed, and says what it\n"
@@ -99,8 +103,10 @@ const struct command command_promote = {
             "replica with each commit, the new one is accepted without a person, and who holds\n"
             "a lock keeps it.  Else `restore status` says what is missing, and two operators\n"
             "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
-    .options = "  --reason TEXT   why, for the record\n"
-               "  --actor NAME    who decided (the login name)\n"
-               "  --wait TIME     wait so long until it is accepted; exit code 5 if it is not\n",
+    .options =
+        "  --reason TEXT   why, for the record\n"
+        "  --fenced        the old server is off for certain: whoever died is not waited for\n"
+        "  --actor NAME    who decided (the login name)\n"
+        "  --wait TIME     wait so long until it is accepted; exit code 5 if it is not\n",
     .run = run,
 };

@@ -29,10 +29,15 @@ TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, con
  * missing, and the server before was seen to answer a commit only when its replica had it, then
  * this one is accepted by itself: nothing is put in doubt, and who holds a lock keeps it.
  *
+ * fenced: the server before is off for certain, and whoever switched it off changed nothing of how
+ * its commits are kept before that.  Then no process that died without attesting is waited for, once
+ * its session has ended.  It may be said later, by calling again.
+ *
  *     TL_OK       It is offered, by this call or before it.
  *     TL_REFUSED  It is the accepted one; or it is read-only, or still replicates.
  */
-TL_EXPORT tl_status tl_promote(tl_client *client, const char *actor, const char *reason);
+TL_EXPORT tl_status tl_promote(tl_client *client, int fenced, const char *actor,
+                               const char *reason);
 
 /*
  * Accepts the server, by two accounts that the server tells apart.  The first call proposes; a call
