@@ -16,6 +16,8 @@
 
 /* Nothing was free: another try after this time. */
 #define AGAIN_MS 50
+/* A client that closes tries again to give back what it has, after this time. */
+#define LEAVE_AGAIN_MS 10
 /* A moment that was not used by then is let go, so that what was saved up never comes at once. */
 #define LATE_US 100000
 /* For how long a process takes moments ahead. */
@@ -534,14 +536,14 @@ void limits_release(struct tl_client *client, limit_permit *permit)
 /* --------------------------------------------------------------------------- the rounds -- */
 
 /* Needs: the mutex held.  The list only grows at its front, so a walk may go on after a share was
- * taken. */
-static void give_back(struct tl_client *client, struct channel_limit *one, uint64_t wanted)
+ * taken.  1: others were at it, and nothing was done. */
+static int give_back(struct tl_client *client, struct channel_limit *one, uint64_t wanted)
 {
     /* The session's own row is of today's session alone. */
     if (!one->has_row || one->asks || life_is_over(session_life(client->session)) ||
         strcmp(one->session_id, session_id(client->session)) != 0)
-        return;
-    (void)take_share(client, one, wanted, 0);
+        return 0;
+    return take_share(client, one, wanted, 0) == TL_OK && one->has_row && one->used + wanted == 0;
 }
 
 void limits_keep(struct tl_client *client)
@@ -553,7 +555,7 @@ void limits_keep(struct tl_client *client)
         const uint64_t peak = one->peak > one->used ? one->peak : one->used;
 
         one->peak = one->used;
-        give_back(client, one, peak + one->waiting);
+        (void)give_back(client, one, peak + one->waiting);
     }
     pthread_mutex_unlock(&all->mutex);
 }
@@ -561,14 +563,15 @@ void limits_keep(struct tl_client *client)
 void limits_leave(struct tl_client *client)
 {
     channel_limits *all = &client->limits;
-    const int64_t until_ms = clock_boottime_ms() + client->config.beat_ms;
+    const int64_t until_ms = clock_boottime_ms() + client->config.session_ms;
 
     pthread_mutex_lock(&all->mutex);
     for (struct channel_limit *one = all->list; one != NULL; one = one->next) {
-        /* The round that is under way may be taking a share. */
+        /* The round that is under way may be taking a share, and others may be at it too. */
         while (one->asks && clock_boottime_ms() < until_ms)
             wait_for_change(all, until_ms);
-        give_back(client, one, 0);
+        while (give_back(client, one, 0) && clock_boottime_ms() < until_ms)
+            wait_for_change(all, clock_boottime_ms() + LEAVE_AGAIN_MS);
     }
     pthread_mutex_unlock(&all->mutex);
 }
