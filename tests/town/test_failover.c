@@ -27,15 +27,16 @@
 #define LIMIT_MS 600000
 #define PATIENCE_MS 60000
 #define SKIPPED 77
-#define SERVERS 2
+#define SERVERS 3
 
 /* How a primary and its replica are tied together. */
 enum tie {
     TIE_SEMI_SYNC, /* a commit is answered when the replica has it, however long that takes */
-    TIE_ASYNC      /* it is answered at once */
+    TIE_ASYNC,     /* it is answered at once */
+    TIE_TWO        /* it is answered when one of two replicas has it, and nobody knows which */
 };
 
-static const char *const ties[] = {"semi-sync", "asynchronous"};
+static const char *const ties[] = {"semi-sync", "asynchronous", "two replicas"};
 
 enum event {
     EVENT_KILLED,    /* kill -9 */
@@ -49,24 +50,27 @@ enum event {
     EVENT_FORGETS,   /* the same, and the replica throws away what it has not applied */
     EVENT_UNREACHED, /* killed, and promoted while nobody reaches the replica */
     EVENT_RESTARTED, /* both are killed, and begin anew as they were */
-    EVENTS
+    EVENTS,
+    EVENT_TWICE = EVENTS /* killed, and each of two replicas is promoted */
 };
 
-static const char *const names[EVENTS] = {"killed",
-                                          "killed, back writable",
-                                          "cut off",
-                                          "deaf",
-                                          "dumb",
-                                          "cut from its replica",
-                                          "stands still",
-                                          "killed, replica behind",
-                                          "killed, relay log thrown away",
-                                          "killed, replica cut off",
-                                          "all restarted"};
+static const char *const names[EVENTS + 1] = {"killed",
+                                              "killed, back writable",
+                                              "cut off",
+                                              "deaf",
+                                              "dumb",
+                                              "cut from its replica",
+                                              "stands still",
+                                              "killed, replica behind",
+                                              "killed, relay log thrown away",
+                                              "killed, replica cut off",
+                                              "all restarted",
+                                              "both replicas promoted"};
 
 /* What a run of the fast suite takes of them; a long one takes them at random. */
 static const enum event few_semi_sync[] = {EVENT_BACK, EVENT_CUT, EVENT_SPLIT, EVENT_FORGETS};
 static const enum event few_async[] = {EVENT_BACK};
+static const enum event few_two[] = {EVENT_TWICE};
 
 static struct machine {
     unsigned number, port;
@@ -77,12 +81,12 @@ static struct machine {
 typedef struct house {
     crowd crowd;
     enum tie tie;
-    struct machine *primary, *replica;
+    struct machine *primary, *replica, *third; /* third: NULL, but for TIE_TWO */
 } house;
 
 static struct {
     unsigned events, persons, towns;
-    long long trades, paid, failed, parked;
+    long long trades, paid, failed, parked, filed;
     int64_t longest_ms;
 } sum;
 
@@ -158,10 +162,10 @@ static char *status_of(MYSQL *sql, const char *column)
     return found;
 }
 
-static void follow(house *self)
+static void follow(const house *self, const struct machine *replica)
 {
     database_run(
-        self->replica->sql,
+        replica->sql,
         "SET @pos = @@gtid_binlog_pos; RESET MASTER; SET GLOBAL gtid_slave_pos = @pos; "
         "CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = 3306, MASTER_USER = 'replica', "
         "MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos; START SLAVE; "
@@ -183,31 +187,43 @@ static void tie(house *self)
 {
     const int64_t end_ms = now_ms() + PATIENCE_MS;
     char *has = database_text(self->primary->sql, "SELECT @@gtid_binlog_pos");
+    const long long count = self->third != NULL ? 2 : 1;
 
     await_gtid(self->replica->sql, has);
+    if (self->third != NULL)
+        await_gtid(self->third->sql, has);
     free(has);
     if (self->tie == TIE_ASYNC)
         return;
     database_run(self->primary->sql, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
-    while (database_counter(self->primary->sql, "Rpl_semi_sync_master_clients") != 1) {
+    while (database_counter(self->primary->sql, "Rpl_semi_sync_master_clients") != count) {
         assert_true(now_ms() < end_ms);
         usleep(10000);
     }
 }
 
-/* A copy of the new primary, taken while that stands still, becomes its replica. */
-static void make_replica_anew(house *self)
+/* A copy of the new primary, taken while that stands still. */
+static void make_anew(const house *self, struct machine *replica)
 {
-    const char *from = server_dir(self->primary->server), *to = server_dir(self->replica->server);
+    const char *from = server_dir(self->primary->server), *to = server_dir(replica->server);
     pid_t pid = (pid_t)server_pid(self->primary->server);
 
-    server_kill9(self->replica->server);
-    nets_heal();
     assert_int_equal(kill(pid, SIGSTOP), 0);
     shell("rm -rf %s/data && cp -a --reflink=auto --sparse=always %s/data %s/data", to, from, to);
     assert_int_equal(kill(pid, SIGCONT), 0);
-    start_at(self->replica, 0, 1);
-    follow(self);
+    start_at(replica, 0, 1);
+    follow(self, replica);
+}
+
+static void make_replicas_anew(house *self)
+{
+    server_kill9(self->replica->server);
+    if (self->third != NULL)
+        server_kill9(self->third->server);
+    nets_heal();
+    make_anew(self, self->replica);
+    if (self->third != NULL)
+        make_anew(self, self->third);
     tie(self);
 }
 
@@ -221,8 +237,8 @@ static const char *operator_file(house *self, const char *name)
     return path;
 }
 
-/* The people of the page, at the server that is the primary now. */
-static void lead_operator(house *self, const char *name)
+/* The people of the page, at that server. */
+static void lead_operator(house *self, const char *name, struct machine *at)
 {
     FILE *file = fopen(operator_file(self, name), "we");
 
@@ -231,7 +247,7 @@ static void lead_operator(house *self, const char *name)
     fprintf(file,
             "[tradelock-client]\nsocket=%s\nuser=%s\npassword=secret\ndatabase=%s\n"
             "[tradelock]\n" TOWN_SETTINGS,
-            server_socket(self->primary->server), name, database_name(self->crowd.town.db));
+            server_socket(at->server), name, database_name(self->crowd.town.db));
     fclose(file);
 }
 
@@ -242,18 +258,19 @@ static void make_operator(house *self, const char *name)
                  "GRANT tradelock_operator TO %s@localhost; "
                  "SET DEFAULT ROLE tradelock_operator FOR %s@localhost",
                  name, name, name);
-    lead_operator(self, name);
+    lead_operator(self, name, self->primary);
 }
 
-static void name_hosts(char *path)
+static void name_hosts(const house *self, char *path)
 {
     FILE *file = fopen(path, "ae");
 
     assert_non_null(file);
     fprintf(file,
-            "[tradelock-client]\nuser=plain\npassword=plain\nhost=%s:3306, %s:3306\n"
+            "[tradelock-client]\nuser=plain\npassword=plain\nhost=%s:3306, %s:3306%s%s\n"
             "[tradelock]\nallow_insecure=1\n",
-            nets_address(machines[0].number), nets_address(machines[1].number));
+            nets_address(1), nets_address(2), self->third != NULL ? ", " : "",
+            self->third != NULL ? nets_address(3) : "");
     fclose(file);
     /* Whether the primary waits for its replica is seen once a beat, and believed for a session. */
     shell("sed -i 's/^session_ms=.*/session_ms=2s/; s/^max_hold_ms=.*/max_hold_ms=3s/' %s", path);
@@ -272,8 +289,8 @@ static void look_at_primary(house *self)
     mysql_close(t->sql);
     t->sql = server_connect(self->primary->server);
     database_run(t->sql, "USE %s", database_name(t->db));
-    lead_operator(self, "ann");
-    lead_operator(self, "bob");
+    lead_operator(self, "ann", self->primary);
+    lead_operator(self, "bob", self->primary);
 }
 
 static void load_for(house *self, unsigned ms)
@@ -311,15 +328,19 @@ static void open_house(house *self, const char *kind, enum tie how, unsigned tra
         (crowd){.services = 2, .workers = 2, .threads = 4, .trades = trades, .faults = 0.1};
     self->primary = &machines[0];
     self->replica = &machines[1];
+    self->third = how == TIE_TWO ? &machines[2] : NULL;
     for (unsigned i = 0; i < SERVERS; i++) {
         machines[i] = (struct machine){.number = i + 1};
-        start_at(&machines[i], 0, 0);
+        if (i < 2 || self->third != NULL)
+            start_at(&machines[i], 0, 0);
     }
     database_run(self->primary->sql,
                  "CREATE USER replica@'%%'; GRANT REPLICATION SLAVE ON *.* TO replica@'%%'; "
                  "CREATE USER plain@'%%' IDENTIFIED BY 'plain'");
-    database_run(self->replica->sql, "RESET MASTER");
-    follow(self);
+    for (unsigned i = 1; i < SERVERS && machines[i].server != NULL; i++) {
+        database_run(machines[i].sql, "RESET MASTER");
+        follow(self, &machines[i]);
+    }
     crowd_open_on(&self->crowd, kind, self->primary->server, "10m");
     self->crowd.random = seed;
     shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
@@ -329,8 +350,8 @@ static void open_house(house *self, const char *kind, enum tie how, unsigned tra
                  database_name(self->crowd.town.db));
     make_operator(self, "ann");
     make_operator(self, "bob");
-    name_hosts(self->crowd.town.service_config);
-    name_hosts(self->crowd.town.worker_config);
+    name_hosts(self, self->crowd.town.service_config);
+    name_hosts(self, self->crowd.town.worker_config);
     tie(self);
     crowd_start(&self->crowd);
     await_payments(self, 20);
@@ -417,10 +438,9 @@ static void lose_primary(house *self, enum event what)
 }
 
 /* As the page says: all that was received is applied; forgets: or thrown away. */
-static void lead(house *self, int forgets)
+static void take_writes(const struct machine *replica, int forgets)
 {
-    MYSQL *sql = self->replica->sql;
-    struct machine *old = self->primary;
+    MYSQL *sql = replica->sql;
 
     database_run(sql, "STOP SLAVE IO_THREAD");
     if (!forgets) {
@@ -432,6 +452,13 @@ static void lead(house *self, int forgets)
         free(has);
     }
     database_run(sql, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+}
+
+static void lead(house *self, int forgets)
+{
+    struct machine *old = self->primary;
+
+    take_writes(self->replica, forgets);
     self->primary = self->replica;
     self->replica = old;
     look_at_primary(self);
@@ -494,14 +521,20 @@ static void comes_back(house *self, enum event what)
 
 static void restart_all(house *self)
 {
-    const int waits = self->tie == TIE_SEMI_SYNC;
+    const int waits = self->tie != TIE_ASYNC;
 
     server_kill9(self->primary->server);
     server_kill9(self->replica->server);
+    if (self->third != NULL)
+        server_kill9(self->third->server);
     start_at(self->primary, waits, 0);
     start_at(self->replica, 0, 1);
+    if (self->third != NULL)
+        start_at(self->third, 0, 1);
     look_at_primary(self);
     database_run(self->replica->sql, "START SLAVE");
+    if (self->third != NULL)
+        database_run(self->third->sql, "START SLAVE");
     tie(self);
 }
 
@@ -517,6 +550,12 @@ static int fail_over(house *self, enum event what)
         assert_int_equal(promote(self, 2), 0);
         nets_heal();
     }
+    if (what == EVENT_TWICE) {
+        take_writes(self->third, 0);
+        lead_operator(self, "ann", self->third);
+        assert_int_equal(promote(self, 2), 0);
+        lead_operator(self, "ann", self->primary);
+    }
     accepted = promote(self, kept ? PATIENCE_MS / 1000 : 6);
     if (accepted != kept) {
         shell("cat %s/promote.log; %s/bin/tradelock restore status --config %s",
@@ -527,10 +566,17 @@ static int fail_over(house *self, enum event what)
     if (!accepted) {
         /* The page's first step. */
         server_kill9(self->replica->server);
+        if (what == EVENT_TWICE)
+            server_kill9(self->third->server);
         load_for(self, 2000);
         follow_the_page(self);
-        if (what == EVENT_BACK)
+        /* Not before all have met the new one: who is led back to the old one earlier may be told
+         * there of a beat, and then the new one is restored once more. */
+        if (what == EVENT_BACK) {
+            await_payments(self, 20);
+            load_for(self, 2000);
             comes_back(self, what);
+        }
     } else {
         comes_back(self, what);
     }
@@ -563,7 +609,7 @@ static void one_event(house *self, enum event what)
     if (!person && gap.longest_ms > sum.longest_ms)
         sum.longest_ms = gap.longest_ms;
     if (what != EVENT_RESTARTED)
-        make_replica_anew(self);
+        make_replicas_anew(self);
 }
 
 /* Lines to which nobody came are left out, so that the rest is asked again in no time. */
@@ -582,6 +628,38 @@ static void drop_what_was_not_begun(house *self)
               t->dir, self->crowd.rows[i]);
 }
 
+/* What a payment that was filed changed in the books is nobody's but the people's to book; the audit
+ * compares all others with the channel's statement, and its row. */
+static int is_wrong(house *self, town_figures *figures)
+{
+    town *t = &self->crowd.town;
+    const long long filed =
+        database_number(t->sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'filed'");
+    char *audit;
+    int wrong;
+
+    if (filed == 0)
+        return town_check(t, figures);
+    wrong = town_audit(t, &audit) != 0;
+    memset(figures, 0, sizeof *figures);
+#define COUNT_OF(from) database_number(t->sql, "SELECT COUNT(*) FROM " from)
+    figures->trades = COUNT_OF("trade_lock WHERE lane = 'S'");
+    figures->paid = COUNT_OF("trade_lock WHERE lane = 'S' AND status = 'Y'");
+    figures->failed = COUNT_OF("trade_lock WHERE lane = 'S' AND status = 'F'");
+    figures->parked = COUNT_OF("trade_lock_state WHERE lane = 'S' AND state = 'parked'");
+    figures->payments = sim_stat(&t->sim, "payments");
+    wrong |= figures->paid > figures->payments;
+    wrong |= figures->paid + figures->parked < figures->payments;
+    wrong |= figures->payments - COUNT_OF("ledger") > filed;
+#undef COUNT_OF
+    if (wrong)
+        print_error("%s%lld paid, %lld payments, %lld filed\n", audit, figures->paid,
+                    figures->payments, filed);
+    free(audit);
+    sum.filed += filed;
+    return wrong;
+}
+
 static void close_house(house *self)
 {
     town *t = &self->crowd.town;
@@ -592,7 +670,7 @@ static void close_house(house *self)
     drop_what_was_not_begun(self);
     crowd_ask_all_again(&self->crowd);
     town_finish(t, 300000);
-    if (town_check(t, &figures) != 0 || sim_stat(&t->sim, "paid_twice") != 0)
+    if (is_wrong(self, &figures) || sim_stat(&t->sim, "paid_twice") != 0)
         fail_msg("%s: paid twice %lld", t->kind, (long long)sim_stat(&t->sim, "paid_twice"));
     print_message(
         "%-12s %-10s %lld trades, %lld paid, %lld failed, %lld parked; paid twice 0, books "
@@ -603,12 +681,11 @@ static void close_house(house *self)
     sum.paid += figures.paid;
     sum.failed += figures.failed;
     sum.parked += figures.parked;
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < SERVERS && machines[i].server != NULL; i++) {
         mysql_close(machines[i].sql);
-    if (machines[0].server != t->own)
-        server_free(machines[0].server);
-    if (machines[1].server != t->own)
-        server_free(machines[1].server);
+        if (machines[i].server != t->own)
+            server_free(machines[i].server);
+    }
     crowd_close(&self->crowd);
 }
 
@@ -636,7 +713,7 @@ static void run_long(enum tie how, unsigned towns)
         enum event events[10];
 
         for (size_t j = 0; j < 10; j++)
-            events[j] = (enum event)crowd_random(&chance, EVENTS);
+            events[j] = (enum event)crowd_random(&chance, how == TIE_TWO ? EVENTS + 1 : EVENTS);
         run_town(kinds[i % 3], how, events, 10);
     }
 }
@@ -652,7 +729,8 @@ static int run_given(enum tie how)
     if (given == NULL)
         return 0;
     for (; count < 64 && *given != '\0'; given = end)
-        events[count++] = (enum event)(strtoul(given, &end, 10) % EVENTS);
+        events[count++] =
+            (enum event)(strtoul(given, &end, 10) % (how == TIE_TWO ? EVENTS + 1 : EVENTS));
     run_town("plain", how, events, count);
     return 1;
 }
@@ -681,11 +759,23 @@ static void a_replica_that_is_not(void **state)
         run_town("window", TIE_ASYNC, few_async, COUNT(few_async));
 }
 
+static void two_replicas(void **state)
+{
+    (void)state;
+    if (run_given(TIE_TWO))
+        return;
+    if (is_long())
+        run_long(TIE_TWO, 6);
+    else
+        run_town("idempotent", TIE_TWO, few_two, COUNT(few_two));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replica_that_is_waited_for),
         cmocka_unit_test(a_replica_that_is_not),
+        cmocka_unit_test(two_replicas),
     };
     const char *given = getenv("TL_TOWN_SEED");
     int failed;
@@ -697,9 +787,11 @@ int main(void)
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-    print_message("%u towns, %u events, %u with persons, else at most %.1f s without payments; "
-                  "%lld trades: %lld paid, %lld failed, %lld parked\n",
-                  sum.towns, sum.events, sum.persons, (double)sum.longest_ms / 1000, sum.trades,
-                  sum.paid, sum.failed, sum.parked);
+    print_message(
+        "%u towns, %u events, %u with persons, else at most %.1f s without payments; "
+        "%lld trades: %lld paid, %lld failed, %lld parked; %lld payments without a row were "
+        "filed; paid twice 0\n",
+        sum.towns, sum.events, sum.persons, (double)sum.longest_ms / 1000, sum.trades, sum.paid,
+        sum.failed, sum.parked, sum.filed);
     return server_report(failed);
 }
