@@ -42,8 +42,9 @@ struct met_server {
     int is_given_up; /* under given_up_term, for a promoted one */
     restored_term given_up_term;
     int is_proved; /* its last accepting was by itself */
-    /* It lacks a beat that another server had confirmed to this session; until operators accept it.
-     * A session that waits beats there too, so its row alone tells no more. */
+    /* It lacks a beat that another server had confirmed to this session; until operators accept it,
+     * or it is the replica of a server that was accepted since.  A session that waits beats there
+     * too, so its row alone tells no more. */
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
     int is_semi_sync; /* its commits wait for a replica, perhaps */
@@ -454,6 +455,16 @@ static int is_decided(const restored_servers *all, const struct met_server *here
     return !here->is_proved || (here == all->promoted && all->has_attested && !all->lacks);
 }
 
+/* Whether what it lacked says nothing of what it has now: operators have accepted it, or it was made
+ * anew out of a server that was accepted since, which its own record names.  A server that was
+ * accepted by itself names itself. */
+static int is_another_history(const struct look *l)
+{
+    return !is_same(l->here->term, seen_term(l)) &&
+           (!db_get_int(l->seen, 0, RESTORED_PROVED) ||
+            (db_get_int(l->seen, 0, RESTORED_NOW) && db_get_int(l->seen, 0, RESTORED_READ_ONLY)));
+}
+
 /* Takes what was seen of the server that it was seen on. */
 static db_server_state take(const struct look *l, int may_lack)
 {
@@ -470,7 +481,7 @@ static db_server_state take(const struct look *l, int may_lack)
     if (may_lack || l->number > here->found_at)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
-        if (!is_same(here->term, seen_term(l)) && !db_get_int(l->seen, 0, RESTORED_PROVED))
+        if (is_another_history(l))
             here->lacks_beat = 0;
         here->looked = l->number;
         atomic_store(&here->server.takes_no_writes,

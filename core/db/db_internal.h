@@ -68,12 +68,12 @@ struct db_told {
 struct db {
     MYSQL *mysql;
     int borrowed;
-    int broken;    /* never used again */
-    int read_only; /* the server refused a write as read-only: not lent again */
-    const db_server *server;
-    int cut_fd;      /* its socket once more, for db_cut(); -1: none */
-    int rolled_back; /* the last error may have rolled back */
-    int in_block;    /* the statement under way is one */
+    int broken;                      /* never used again */
+    int read_only;                   /* the server refused a write as read-only: not lent again */
+    const db_server *_Atomic server; /* read by who cuts it as well */
+    int cut_fd;                      /* its socket once more, for db_cut(); -1: none */
+    int rolled_back;                 /* the last error may have rolled back */
+    int in_block;                    /* the statement under way is one */
     enum db_callback_tx callback_tx;
     struct db_told told;
     int begins;          /* the statement under way only begins a transaction */

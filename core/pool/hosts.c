@@ -30,7 +30,7 @@ struct host {
     int is_seen;         /* it was looked at once */
     int64_t seen_ms;     /* for the first time then */
     char why[ERROR_MAX]; /* it was not */
-    /* Of the thread that looks around. */
+    /* Under the looking mutex. */
     db *looking;
     tl_status told;
 };
@@ -45,7 +45,7 @@ struct hosts {
     struct host host[DB_HOSTS_MAX];
     size_t in_use; /* under the mutex */
     int64_t beat_silent_ms;
-    pthread_mutex_t looking_mutex; /* of those who look around at use */
+    pthread_mutex_t looking_mutex; /* of those who look around */
     int64_t looked_ms;             /* under it */
 };
 
@@ -418,7 +418,8 @@ static int is_seen(hosts *h, const struct host *host)
     return seen;
 }
 
-tl_status hosts_look_around(hosts *h, const db_options *connect)
+/* Needs: h->looking_mutex held. */
+static tl_status look_around(hosts *h, const db_options *connect)
 {
     const size_t used = in_use(h);
     char sentence[ERROR_MAX] = "";
@@ -440,6 +441,16 @@ tl_status hosts_look_around(hosts *h, const db_options *connect)
     return new_one == TL_OK ? TL_OK : error_set(new_one, "%s", sentence);
 }
 
+tl_status hosts_look_around(hosts *h, const db_options *connect)
+{
+    tl_status status;
+
+    pthread_mutex_lock(&h->looking_mutex);
+    status = look_around(h, connect);
+    pthread_mutex_unlock(&h->looking_mutex);
+    return status;
+}
+
 int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms)
 {
     int is_due;
@@ -448,7 +459,7 @@ int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms)
     is_due = clock_boottime_ms() - h->looked_ms >= every_ms;
     if (is_due) {
         /* Who looks at it next says what is wrong with a host. */
-        (void)hosts_look_around(h, connect);
+        (void)look_around(h, connect);
         error_clear();
         h->looked_ms = clock_boottime_ms();
     }

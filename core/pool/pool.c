@@ -231,6 +231,18 @@ static void cut_silent(pool *p)
     }
 }
 
+/* No answer of a server that is left is believed, so nobody waits for one: a primary that is cut off
+ * from its replica would let each commit wait for as long as an answer may take. */
+static void cut_left(pool *p)
+{
+    lock(p);
+    for (size_t i = 0; i < p->place_count; i++)
+        if (p->places[i].state == PLACE_LENT &&
+            db_state_of(db_server_of(p->places[i].connection)) == DB_SERVER_LEFT)
+            db_cut(p->places[i].connection);
+    unlock(p);
+}
+
 static tl_status open_connection(pool *p, pool_kind kind, db **out, reached *how)
 {
     tl_status status;
@@ -483,6 +495,7 @@ tl_status pool_look_around(pool *p, const life *home)
     if (p->hosts != NULL) {
         status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
         cut_silent(p);
+        cut_left(p);
     }
     close_left(p, home);
     return status;

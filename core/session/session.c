@@ -48,7 +48,7 @@ struct session {
     pthread_mutex_t mutex;
     pthread_cond_t wake;      /* of the beating thread */
     pthread_cond_t round_due; /* of the following thread */
-    int stop_beating, stop_following, round_is_due;
+    int stop_beating, stop_following, round_is_due, look_is_due;
     int seeks;                 /* some connection leads to another server than the heartbeat's */
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
@@ -303,6 +303,28 @@ static void say_that_it_obeys(session *s, const life *mine)
     db_result_free(&result);
 }
 
+static void look_around(session *s)
+{
+    if (pool_look_around(s->connections, NULL) != TL_OK)
+        error_clear(); /* a round says so */
+}
+
+/* A primary that is cut off from its replica takes connections and answers reads as ever, and it
+ * confirms no beat: that another one was promoted meanwhile is seen there alone.  The other thread
+ * looks; if it did not come to that since the last beat, it waits itself for such a server. */
+static void look_elsewhere(session *s)
+{
+    int waits;
+
+    pthread_mutex_lock(&s->mutex);
+    waits = s->look_is_due;
+    s->look_is_due = 1;
+    pthread_cond_signal(&s->round_due);
+    pthread_mutex_unlock(&s->mutex);
+    if (waits)
+        look_around(s);
+}
+
 /* After a confirmed beat: observes the others, on the heartbeat's own connection, which does not
  * wait for a silent server; and wakes the other thread for the round. */
 static void after_confirmed(session *s)
@@ -530,6 +552,7 @@ static void round_once(session *s)
         atomic_fetch_add(&s->unreachable, 1);
         note_away(s);
         observer_interrupt(s->others);
+        look_elsewhere(s);
         break;
     }
 }
@@ -572,20 +595,26 @@ static void *beat_on(void *argument)
 
 /* The thread of the rounds.  They use the pool, where a silent connection is awaited for longer
  * than a session lives; so they must not delay beats.  Beats confirmed during a round make one more
- * round, not many. */
+ * round, not many.  Without a confirmed beat there is no round, only the look at the other hosts,
+ * which the round ends with. */
 static void *follow(void *argument)
 {
     session *s = argument;
+    int round;
 
     pthread_mutex_lock(&s->mutex);
     while (!s->stop_following) {
-        if (!s->round_is_due) {
+        if (!s->round_is_due && !s->look_is_due) {
             pthread_cond_wait(&s->round_due, &s->mutex);
             continue;
         }
-        s->round_is_due = 0;
+        round = s->round_is_due;
+        s->round_is_due = s->look_is_due = 0;
         pthread_mutex_unlock(&s->mutex);
-        s->options.round(s->options.round_context);
+        if (round)
+            s->options.round(s->options.round_context);
+        else
+            look_around(s);
         pthread_mutex_lock(&s->mutex);
     }
     pthread_mutex_unlock(&s->mutex);
