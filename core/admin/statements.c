@@ -491,3 +491,68 @@ db_answer store_slot_strangers(db *connection, const char *slots, db_result *res
 {
     return SQL_RUN(connection, result, slot_strangers, .slots = db_text(slots));
 }
+
+db_answer store_slot_row(db *connection, unsigned slot, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_row, .slot = db_uint(slot));
+}
+
+static db_value token_of(const store_slot *s)
+{
+    return s->token != NULL ? db_bytes(s->token, STORE_SLOT_TOKEN) : db_null();
+}
+
+db_answer store_slot_turn(db *connection, unsigned slot, const store_slot *was,
+                          const store_slot *is, const char *reason, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_turn, .slot = db_uint(slot),
+                   .state = db_text(is->state), .sealed = db_int(is->sealed),
+                   .version = db_uint(is->version), .other = db_text(is->other),
+                   .token = token_of(is), .reason = db_text(reason), .was = db_text(was->state),
+                   .was_sealed = db_int(was->sealed), .was_version = db_uint(was->version),
+                   .was_token = token_of(was));
+}
+
+db_answer store_slot_make(db *connection, unsigned slot, const store_slot *is, const char *reason)
+{
+    return SQL_RUN(connection, NULL, slot_make, .slot = db_uint(slot),
+                   .version = db_uint(is->version), .other = db_text(is->other),
+                   .token = token_of(is), .reason = db_text(reason));
+}
+
+db_answer store_slot_alone(db *connection, unsigned slot, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_alone, .slot = db_uint(slot));
+}
+
+db_answer store_slot_rule(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_slot_rule, NULL, 0, result);
+}
+
+db_answer store_slot_mover(db *connection, const unsigned char *token)
+{
+    return SQL_RUN(connection, NULL, slot_mover, .token = db_bytes(token, STORE_SLOT_TOKEN));
+}
+
+db_answer store_slot_blockers(db *connection, const char *customers, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_blockers, .customers = db_text(customers));
+}
+
+db_answer store_slot_fence_out(db *connection, const char *cust_no, const char *actor)
+{
+    return SQL_RUN(connection, NULL, slot_fence_out, .cust_no = db_text(cust_no),
+                   .thread_no = db_text(tl_thread_uuid()), .actor = db_text(actor));
+}
+
+db_answer store_slot_raise(db *connection, const char *cust_no, const char *actor)
+{
+    return SQL_RUN(connection, NULL, slot_raise, .cust_no = db_text(cust_no),
+                   .thread_no = db_text(tl_thread_uuid()), .actor = db_text(actor));
+}
+
+db_answer store_slot_table(db *connection, const char *table_name, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_table, .table_name = db_text(table_name));
+}

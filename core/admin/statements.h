@@ -357,4 +357,34 @@ db_answer store_slot_take(db *connection, const char *slots, const char *reason)
 db_answer store_slot_untake(db *connection);
 db_answer store_slot_strangers(db *connection, const char *slots, db_result *result);
 
+/* The columns of slot_row.sql. */
+enum store_slot_column {
+    SLOT_ROW_STATE,
+    SLOT_ROW_VERSION,
+    SLOT_ROW_OTHER,
+    SLOT_ROW_SEALED,
+    SLOT_ROW_TOKEN
+};
+db_answer store_slot_row(db *connection, unsigned slot, db_result *result);
+
+/* What a slot is, or is to become.  token NULL: none. */
+#define STORE_SLOT_TOKEN 16
+typedef struct store_slot {
+    const char *state, *other;
+    uint64_t version;
+    int sealed;
+    const unsigned char *token;
+} store_slot;
+db_answer store_slot_turn(db *connection, unsigned slot, const store_slot *was,
+                          const store_slot *is, const char *reason, db_result *result);
+db_answer store_slot_make(db *connection, unsigned slot, const store_slot *is, const char *reason);
+db_answer store_slot_alone(db *connection, unsigned slot, db_result *result);
+db_answer store_slot_rule(db *connection, db_result *result);
+db_answer store_slot_mover(db *connection, const unsigned char *token);
+/* customers: a JSON array. */
+db_answer store_slot_blockers(db *connection, const char *customers, db_result *result);
+db_answer store_slot_fence_out(db *connection, const char *cust_no, const char *actor);
+db_answer store_slot_raise(db *connection, const char *cust_no, const char *actor);
+db_answer store_slot_table(db *connection, const char *table_name, db_result *result);
+
 #endif

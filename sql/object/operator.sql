@@ -283,8 +283,12 @@ END;
 
 CREATE OR REPLACE TRIGGER audit_closing_inserted BEFORE INSERT ON audit_closing
 FOR EACH ROW
+whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    IF tl_slot_copies() THEN
+        LEAVE whole;
+    END IF;
     SET NEW.closed_at = SYSDATE(6)
         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
     IF tl_account_name(NEW.account) IS NULL THEN

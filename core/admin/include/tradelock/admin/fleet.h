@@ -78,6 +78,56 @@ typedef int (*tl_slot_fn)(void *context, const tl_slot_row *row);
 TL_EXPORT tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn each,
                                  void *context);
 
+typedef struct tl_slot_moved {
+    uint64_t customers, rows; /* of the slot; copied and compared, of all tables together */
+    /* TL_BUSY, and while it waits: how many trades or decisions are in the way (100 stands for more),
+     * and one of them; why: "in process", "waiting", "parked" or "proposed". */
+    unsigned in_the_way;
+    char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1], why[16];
+} tl_slot_moved;
+
+/* Told after each step: "leaving", "waiting" (again and again), "sealed", "arriving", "copied",
+ * "compared", "gone", "owned".  Returns 0 to go on; else the move stops, and what was not gone yet
+ * stays. */
+typedef int (*tl_slot_step_fn)(void *context, const char *step, const tl_slot_moved *moved);
+
+typedef struct tl_slot_moving {
+    unsigned version; /* TL_SLOT_MOVING_VERSION */
+    unsigned slot;
+    const char *actor, *reason; /* mandatory; for the record */
+    int64_t wait_ms;            /* for what is in process to end */
+    /* Business tables whose rows go along, by their column cust_no; parents before children. */
+    const char *const *tables;
+    size_t tables_count;
+    tl_slot_step_fn progress; /* or NULL */
+    void *context;            /* of progress */
+} tl_slot_moving;
+
+#define TL_SLOT_MOVING_VERSION 1u
+#define TL_SLOT_MOVING_INIT TL_INITIAL(tl_slot_moving, TL_SLOT_MOVING_VERSION)
+
+/*
+ * Moves a slot from one shard to another: nothing begins for its customers, what was begun ends, the
+ * rows are copied and compared, and the slot is handed over under the next version, with every fence
+ * raised.  Until then they are told to come again (TL_OVERLOADED).  Whoever was killed calls again:
+ * it goes on from what both databases show.  The rows stay at the source, where nobody can use them,
+ * until a purge.  Needs administrators' accounts at both.
+ *
+ *     TL_OK            The slot is at `to`.
+ *     TL_ALREADY_DONE  It was there already.
+ *     TL_BUSY          Something is in process still, and wait_ms is over; *moved says what.  Or
+ *                      another process moves this slot.  It is at `from`, as it was.
+ *     TL_REFUSED       It cannot be moved so; the sentence says why.  A row of one of these
+ *                      customers differs at `to`, or the slot is not at `from`.  It stays.
+ *     TL_INVALID       A table is not there, or has no column cust_no.
+ *     TL_LOST          Another process has taken the move over.
+ *     TL_ASK_CHANNEL   A restore is open at one of them.  Nothing is moved.
+ *     else             Call again: where it had begun to leave it is `leaving` or `owned`, or `gone`
+ *                      and not owned by anybody yet.
+ */
+TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *moving,
+                                 tl_slot_moved *moved);
+
 #ifdef __cplusplus
 }
 #endif
