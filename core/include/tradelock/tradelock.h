@@ -186,6 +186,7 @@ typedef enum tl_class {
     X(33, RELEASED, CONFLICT, "the lock was already released by this handle")                      \
     X(34, WOULD_UPGRADE, CONFLICT, "a read lock is never upgraded to a write lock")                \
     X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")                 \
+    X(36, MISDIRECTED, CONFLICT, "this customer belongs to another shard: ask there")              \
     X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                                  \
     X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")                    \
     X(42, OVERLOADED, RETRY, "there is no room now, or the channel is paused")                     \
@@ -366,9 +367,13 @@ typedef struct tl_client_options {
     /* The account of a person who logs in with it, instead of the one in the file; both, or NULL.
      * With them no password of the file is used.  They are copied. */
     const char *user, *password;
+    /* Of a settings file that names the shards of a fleet (<tradelock/fleet.h>), which one: the
+     * lines of [tradelock-client-SHARD] count above those of [tradelock-client<suffix>].  A
+     * database that says otherwise of itself is refused (TL_BAD_CONFIG).  NULL in any other file. */
+    const char *shard;
 } tl_client_options;
 
-#define TL_CLIENT_OPTIONS_VERSION 2u
+#define TL_CLIENT_OPTIONS_VERSION 3u
 #define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /*
