@@ -460,7 +460,7 @@ tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_fleet_up_
 {
     const int64_t until_ms = clock_deadline(wait_ms);
     char sentence[ERROR_MAX];
-    tl_fleet_watch *watch;
+    tl_fleet_watch *watch, **at;
     tl_status status = check(fleet);
 
     if (status == TL_OK && (out == NULL || up == NULL))
@@ -474,8 +474,10 @@ tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_fleet_up_
     watch->up = up;
     watch->context = context;
     pthread_mutex_lock(&fleet->mutex);
-    watch->next = fleet->watches;
-    fleet->watches = watch;
+    /* At the end: a later one may build on what an earlier one did at that shard. */
+    for (at = &fleet->watches; *at != NULL; at = &(*at)->next)
+        ;
+    *at = watch;
     fleet->looks++;
     pthread_cond_broadcast(&fleet->changed);
     while (!was_called(watch) && (status = said_no(watch)) == TL_OK &&

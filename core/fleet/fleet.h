@@ -52,7 +52,7 @@ struct tl_fleet {
     struct config config;
     struct logger logger;
     tl_client_options client; /* its texts are the fleet's */
-    tl_slot_fn slot;
+    tl_slot_rule slot;
     void *slot_context;
     char *names[CONFIG_SHARDS_MAX];
     size_t count;
