@@ -456,3 +456,38 @@ db_answer store_channel_decide(db *connection, const store_channel_decision *d)
                    .log_no = db_text(d->log_no), .actor = db_text(d->actor),
                    .reason = db_text(d->reason));
 }
+
+db_answer store_fleet_of(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_fleet_of, NULL, 0, result);
+}
+
+db_answer store_fleet_name(db *connection, const char *fleet, const char *shard)
+{
+    return SQL_RUN(connection, NULL, fleet_name, .fleet = db_text(fleet), .shard = db_text(shard));
+}
+
+db_answer store_fleet_probe(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_fleet_probe, NULL, 0, result);
+}
+
+db_answer store_slot_list(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_slot_list, NULL, 0, result);
+}
+
+db_answer store_slot_take(db *connection, const char *slots, const char *reason)
+{
+    return SQL_RUN(connection, NULL, slot_take, .slots = db_text(slots), .reason = db_text(reason));
+}
+
+db_answer store_slot_untake(db *connection)
+{
+    return db_run(connection, &sql_slot_untake, NULL, 0, NULL);
+}
+
+db_answer store_slot_strangers(db *connection, const char *slots, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_strangers, .slots = db_text(slots));
+}

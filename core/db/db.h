@@ -332,6 +332,7 @@ typedef enum db_error_kind {
     DB_KIND_OVERLOADED, /* 1040, 1203, 1226 */
     DB_KIND_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
     DB_KIND_SCHEMA,     /* 1049, 1054, 1146, 1305 */
+    DB_KIND_MOVES,      /* 31004: a trigger refused, while the customer's slot is being moved */
     DB_KIND_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
     DB_KIND_OTHER
 } db_error_kind;

@@ -50,6 +50,10 @@ struct db_column {
  * table's triggers leaves a copy of the table whose trigger "has an error in its body" (10.11).
  * The server keeps it among the copies that it gives to statements. */
 #define ERROR_BROKEN_TRIGGER 31002
+/* What the triggers of a fleet's database say (sql/fleet): the customer's slot is not of this shard,
+ * and: it is being moved to another one. */
+#define ERROR_MISDIRECTED 31003
+#define ERROR_SLOT_MOVES 31004
 
 /* The state of the callback transaction (callback_tx.c).  What the server says of its own state is
  * not believed then: a callback that has the connection can change it. */

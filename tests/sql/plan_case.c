@@ -606,9 +606,20 @@ const plan_case plan_cases[] = {
     {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
-    {&sql_declared_types, "", 9, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
+    {&sql_declared_types, "", 11, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
+    /* a fleet: by an administrator, once; a shard has 1024 slots at most */
+    {&sql_fleet_of, "", 1, FEW, PLAN_KEYS, .values = NULL},
+    {&sql_fleet_name, "", 1, FEW, PLAN_KEYS,
+     VALUES(fleet_name, .fleet = S("payouts"), .shard = S("a"))},
+    {&sql_fleet_probe, "", 1, 400, PLAN_NONE, .values = NULL},
+    {&sql_slot_list, "", 512, 520, PLAN_WALK, .values = NULL},
+    {&sql_slot_take, "", 2, FEW, PLAN_NONE,
+     VALUES(slot_take, .slots = S("[600,601]"), .reason = S("why"))},
+    {&sql_slot_untake, "", 512, 600, PLAN_NONE, .values = NULL},
+    {&sql_slot_strangers, "", 1, 41000, PLAN_NONE, VALUES(slot_strangers, .slots = S("0"))},
+    {&sql_slot_asked, "", 1, FEW, PLAN_NONE, VALUES(slot_asked, .cust_no = S("C5"))},
     /* the doctor */
     {&sql_doctor_sessions, "", 1, 60, PLAN_KEYS, .values = NULL},
     {&sql_doctor_overdue, "", 1, FEW, PLAN_KEYS,

@@ -89,7 +89,8 @@
  *     TL_UNREACHABLE     The server cannot be reached.  Nothing was sent; call again later.
  *     TL_OVERLOADED      No connection became free within pool_wait, or the server has no room
  *                        (connections, disk, memory, prepared statements); or operators have paused
- *                        the channel (<tradelock/layer.h>).  Nothing was done.
+ *                        the channel (<tradelock/layer.h>); or the customer is being moved to
+ *                        another shard.  Nothing was done.
  *     TL_TRY_AGAIN       The server undid the work, as after a deadlock.  Call again.
  *     TL_READ_ONLY       The server takes no writes.  Nothing was written; call again later.
  *     TL_ACCESS_DENIED   The account lacks a right.  Grant it (sql/grants.sql).
@@ -649,6 +650,8 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
  *     TL_NO_TRADE        Retry lane: there is no such trade in doubt.
  *     TL_ASK_CHANNEL     The server was restored or replaced, and no operators have accepted it.
  *                        Nothing is granted until they have.
+ *     TL_MISDIRECTED     This database is a shard of a fleet, and the customer belongs to another
+ *                        one, where the trade may be.  Do not pay; ask there.
  *     TL_SESSION_LOST    This process was taken for dead.  Nothing happened; ask again.
  *     TL_UNKNOWN         The answer was lost.  Ask again with the same handle: if the first ask was
  *                        carried out, that answers TL_GRANTED.

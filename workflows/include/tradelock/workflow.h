@@ -391,6 +391,8 @@ inline tl_answer tl_answer_initial()
  *     TL_IN_CONFLICT    The channel knows of money that the row denies.  Operators decide.
  *     TL_ASK_CHANNEL    The server was restored or replaced.  Nothing is paid before operators have
  *                       accepted it.
+ *     TL_MISDIRECTED    The customer belongs to another shard of the fleet, where the payment may
+ *                       be.  Nothing was written and nothing sent here: ask there.
  *     TL_LOST           It was held too long, and another took over.  What was learned is filed.
  *     TL_CALLBACK_FAILED
  *                       The rows of prepare failed.  Nothing was written, unless it committed.

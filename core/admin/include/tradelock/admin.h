@@ -17,6 +17,7 @@
 #include <tradelock/admin/channels.h>
 #include <tradelock/admin/decisions.h>
 #include <tradelock/admin/explain.h>
+#include <tradelock/admin/fleet.h>
 #include <tradelock/admin/locks.h>
 #include <tradelock/admin/metrics.h>
 #include <tradelock/admin/now.h>
