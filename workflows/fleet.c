@@ -152,10 +152,11 @@ void tl_fleet_workflows_free(tl_fleet_workflows *all)
         calls += all->sites[i].calls;
     pthread_mutex_unlock(&all->mutex);
     if (workers > 0 || calls > 0) {
-        (void)tl_error_report(TL_WRONG_STATE,
-                              "the registries of the fleet are not freed: %u workers stand on them, "
-                              "and %u calls are under way",
-                              workers, calls);
+        (void)tl_error_report(
+            TL_WRONG_STATE,
+            "the registries of the fleet are not freed: %u workers stand on them, "
+            "and %u calls are under way",
+            workers, calls);
         return;
     }
     free_sites(all);
@@ -166,8 +167,7 @@ void tl_fleet_workflows_free(tl_fleet_workflows *all)
 static tl_status check(const tl_fleet_workflows *all)
 {
     workflow_call_begins();
-    return all != NULL ? TL_OK
-                       : tl_error_report(TL_INVALID, "the workflows of the fleet are NULL");
+    return all != NULL ? TL_OK : tl_error_report(TL_INVALID, "the workflows of the fleet are NULL");
 }
 
 tl_status tl_fleet_workflows_at(tl_fleet_workflows *all, size_t shard, tl_workflows **registry)
@@ -240,8 +240,9 @@ static tl_status enter(visit *v, const char *cust_no)
     pthread_mutex_unlock(&all->mutex);
     return v->registry != NULL
                ? TL_OK
-               : tl_error_report(TL_OVERLOADED, "shard %s: %u calls are under way there, and no more "
-                                                "are let in",
+               : tl_error_report(TL_OVERLOADED,
+                                 "shard %s: %u calls are under way there, and no more "
+                                 "are let in",
                                  tl_fleet_shard(all->fleet, v->shard), calls);
 }
 
@@ -254,9 +255,10 @@ static tl_status check_run(const tl_fleet_workflows *all, const tl_request *requ
         return status;
     if (request == NULL || request->version != TL_REQUEST_VERSION || answer == NULL ||
         answer->version != TL_ANSWER_VERSION || answer->run != NULL)
-        return tl_error_report(TL_INVALID, "a run needs a request made with TL_REQUEST_INIT, and an "
-                                           "answer made with TL_ANSWER_INIT and cleared since its "
-                                           "last use");
+        return tl_error_report(TL_INVALID,
+                               "a run needs a request made with TL_REQUEST_INIT, and an "
+                               "answer made with TL_ANSWER_INIT and cleared since its "
+                               "last use");
     return TL_OK;
 }
 

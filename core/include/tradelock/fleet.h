@@ -67,7 +67,7 @@ typedef uint16_t (*tl_slot_rule)(void *context, const char *cust_no);
 typedef struct tl_fleet_options {
     unsigned version;                /* TL_FLEET_OPTIONS_VERSION */
     const tl_client_options *client; /* of each shard's client; its shard is NULL.  Copied. */
-    tl_slot_rule slot;                 /* NULL: CRC-32 of the customer's number, modulo 1024 */
+    tl_slot_rule slot;               /* NULL: CRC-32 of the customer's number, modulo 1024 */
     void *slot_context;
 } tl_fleet_options;
 
