@@ -124,6 +124,7 @@ typedef struct db_hosts {
 typedef struct db_options {
     const char *option_file; /* read by libmariadb itself */
     const char *group;       /* "tradelock-client", or with a suffix */
+    const char *over_group;  /* a section whose lines count above those of the group; or NULL */
     const char *database;    /* or NULL */
     /* Instead of those in the file; both, or NULL. */
     const char *user, *password;

@@ -368,9 +368,13 @@ typedef struct tl_client_options {
     /* The account of a person who logs in with it, instead of the one in the file; both, or NULL.
      * With them no password of the file is used.  They are copied. */
     const char *user, *password;
+    /* Of a settings file that names the shards of a fleet (<tradelock/fleet.h>), which one: the
+     * lines of [tradelock-client-SHARD] count above those of [tradelock-client<suffix>].  A
+     * database that says otherwise of itself is refused (TL_BAD_CONFIG).  NULL in any other file. */
+    const char *shard;
 } tl_client_options;
 
-#define TL_CLIENT_OPTIONS_VERSION 2u
+#define TL_CLIENT_OPTIONS_VERSION 3u
 #define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /*
