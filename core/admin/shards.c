@@ -18,6 +18,8 @@ tl_status tl_shards(const char *config_file, tl_shard_fn each, void *context)
 
     error_clear();
     status = read_check_each(each != NULL);
+    if (status == TL_OK && config_file == NULL)
+        status = error_set(TL_INVALID, "tl_shards: config_file is NULL");
     if (status == TL_OK)
         status = config_load(&config, config_file);
     for (unsigned i = 0; status == TL_OK && i < config.shards.count; i++)

@@ -42,7 +42,7 @@ static char config[512], swapped[512], twice[512];
 /* ------------------------------------------------------------------- set-up -- */
 
 /* a and b: which database each name leads to. */
-static void write_settings(char *path, const char *name, int a, int b)
+static void write_settings_of(char *path, const char *name, int a, int b, const char *user)
 {
     const int of[] = {a, b};
     mode_t mask = umask(077);
@@ -56,10 +56,16 @@ static void write_settings(char *path, const char *name, int a, int b)
     fprintf(file, "[tradelock]\nsite = test\nfleet = payouts\nshards = a, b\n"
                   "connect_timeout_s = 2\nretention_ms = 1d\n[tradelock-client]\n");
     for (int i = 0; i < SHARDS; i++)
-        fprintf(file, "[tradelock-client-%c]\nuser = %s\nsocket = %s\ndatabase = %s\n", 'a' + i,
-                server_user(shards[of[i]].where), server_socket(shards[of[i]].where),
+        fprintf(file, "[tradelock-client-%c]\nuser = %s\n%ssocket = %s\ndatabase = %s\n", 'a' + i,
+                user != NULL ? user : server_user(shards[of[i]].where),
+                user != NULL ? "password = secret\n" : "", server_socket(shards[of[i]].where),
                 database_name(shards[of[i]].db));
     fclose(file);
+}
+
+static void write_settings(char *path, const char *name, int a, int b)
+{
+    write_settings_of(path, name, a, b, NULL);
 }
 
 static tl_client *open_client(const struct shard *shard, unsigned flags)
@@ -770,6 +776,49 @@ static void test_rules_differ(void **state)
     expect_doctor(0, "fleet rule", "ok");
 }
 
+/* ----------------------------------------------------------------- accounts -- */
+
+/* A reader reads everything, and changes nothing at any shard. */
+static void test_reader(void **state)
+{
+    char path[512];
+    json_t *document;
+    output *o;
+
+    (void)state;
+    make_parked(A, "A1", cust(A, 0));
+    make_paid(B, "B1", cust(B, 0));
+    for (int i = 0; i < SHARDS; i++) {
+        o = FLEET("migrate", "--grants", "--shard", i == A ? "a" : "b");
+        EXPECT_CODE(o, 0);
+        output_free(o);
+        database_run(shards[i].sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'; "
+                                    "GRANT tradelock_reader TO reader@localhost; "
+                                    "SET DEFAULT ROLE tradelock_reader FOR reader@localhost");
+    }
+    write_settings_of(path, "reader", A, B, "reader");
+    document = document_of(RUN("ls", "--json", "--lane", "sync", "--config", path), 0);
+    assert_string_equal(rows_in(json_object_get(document, "rows")), "A1/a B1/b");
+    json_decref(document);
+    document = document_of(RUN("show", "B1", cust(B, 0), OP, "--json", "--config", path), 0);
+    assert_string_equal(json_string_value(json_object_get(document, "shard")), "b");
+    json_decref(document);
+    o = RUN("audit", "--config", path);
+    EXPECT_CODE(o, 0);
+    assert_non_null(strstr(o->err, "shard b: this audit is not on record"));
+    output_free(o);
+    o = RUN("retry", "A1", cust(A, 0), OP, "--fence", fence_of(A, "A1"), "--reason", "r",
+            "--config", path);
+    EXPECT_CODE(o, 1);
+    output_free(o);
+    assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                    "serial_no = 'A1' AND parked IS NOT NULL"),
+                     1);
+    unlink(path);
+    for (int i = 0; i < SHARDS; i++)
+        database_run(shards[i].sql, "DROP USER reader@localhost");
+}
+
 /* ---------------------------------------------------------------- bad input -- */
 
 static void test_bad_input(void **state)
@@ -947,6 +996,7 @@ int main(void)
         cmocka_unit_test_setup(test_slot_of_nobody, clear),
         cmocka_unit_test_setup(test_moved_slot, clear),
         cmocka_unit_test_setup(test_rules_differ, clear),
+        cmocka_unit_test_setup(test_reader, clear),
         cmocka_unit_test_setup(test_bad_input, clear),
         cmocka_unit_test_setup(test_settings_that_lead_elsewhere, clear),
         cmocka_unit_test_setup(test_shard_is_down, clear),

@@ -150,6 +150,7 @@ static int is_copy(const struct request *request, const tl_violation *v)
     char state;
 
     if (!fleet_is() || strcmp(v->rule, "unpaid-success") != 0 ||
+        !fleet_map_has_copies(&request->map, fleet_at()) ||
         fleet_slots_of(&v->key.cust_no, 1, &slot) != TL_OK || slot >= TL_FLEET_SLOTS)
         return 0;
     state = request->map.shard[fleet_at()].slot[slot].state;
@@ -529,6 +530,8 @@ const struct command command_audit = {
             "With --archive it also reads what `tradelock purge --archive` has written: that no\n"
             "set is missing or was changed, the history of each trade in it, which rows stand\n"
             "twice, and which key succeeded again after it was purged.\n"
+            "Of a fleet it audits each shard, and names trades that are on two of them, and slots\n"
+            "that several own, or none.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
     .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"

@@ -190,6 +190,7 @@ int fleet_is_incomplete(void)
 
 void fleet_forget(void)
 {
+    fleet.headed = 0;
     for (size_t i = 0; i < fleet.count; i++)
         fleet.shard[i].missed = 0;
 }

@@ -32,6 +32,8 @@ void fleet_map_free(struct fleet_map *map);
 /* Where the rows of this slot are: at the owner under the highest version.  While it is moved there
  * is none: then where it leaves from, and after that where it arrives. */
 size_t fleet_map_owner(const struct fleet_map *map, unsigned slot);
+/* Whether the shard may have rows that count elsewhere: of slots that went, or that arrive. */
+int fleet_map_has_copies(const struct fleet_map *map, size_t shard);
 /* How many shards say that they own it. */
 unsigned fleet_map_owners(const struct fleet_map *map, unsigned slot);
 

@@ -158,7 +158,8 @@ const struct command command_ls = {
             "what else is in process, then what is finished, the latest first.  Below\n"
             "stands how many, and how much money by currency.  A TIME is a duration: 90s,\n"
             "10m, 2h, 7d.  A MOMENT is 2026-03-01, 2026-03-01T09:30 or 2026-03-01T09:30:00Z,\n"
-            "in UTC, or a TIME, for so long ago.\n",
+            "in UTC, or a TIME, for so long ago.  Of a fleet the shards come one after the\n"
+            "other, each up to the limit.\n",
     .options = "  --status P|F|Y  only rows in process, failed or succeeded\n"
                "  --lane LANE     only the trade-sync (sync) or retry-compensation rows\n"
                "                  (retry)\n" FILTER_HELP
