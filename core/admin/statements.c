@@ -147,6 +147,29 @@ db_answer store_overview_inbox(db *connection, db_result *result)
     return db_run(connection, &sql_overview_inbox, NULL, 0, result);
 }
 
+db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t first, size_t count,
+                         db_result *result)
+{
+    struct sql_slots_of_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = SQL_ROW(slots_of, .number = db_uint(first + i),
+                            .cust_no = db_ascii(cust_nos[first + i]));
+    answer = store_run_rows(connection, &sql_slots_of, &rows, result);
+    memory_free(values);
+    return answer;
+}
+
+db_answer store_slot_customers(db *connection, const char *after, unsigned most, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_customers, .cust_no = db_ascii(after),
+                   .most = db_uint(most));
+}
+
 db_answer store_open_transactions(db *connection, db_result *result)
 {
     return db_run(connection, &sql_open_transactions, NULL, 0, result);

@@ -104,6 +104,11 @@ db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 db_answer store_overview_sessions(db *connection, db_result *result);
 /* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */
 db_answer store_overview_inbox(db *connection, db_result *result);
+/* (number, slot), numbered from `first` on */
+db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t first, size_t count,
+                         db_result *result);
+/* (customer, slot, state) of customers behind this one */
+db_answer store_slot_customers(db *connection, const char *after, unsigned most, db_result *result);
 /* (connection, user, host, microseconds); no row when none holds row locks */
 db_answer store_open_transactions(db *connection, db_result *result);
 

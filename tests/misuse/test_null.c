@@ -1351,6 +1351,23 @@ static int each_paid(void *context, const tl_paid *paid)
     return 0;
 }
 
+LOOK(each_shard, char)
+LOOK(each_customer, tl_slot_customer)
+CALL(tl_shards)
+{
+    return (int)tl_shards(N(1, database_option_file(db)), N(2, each_shard), MAY(3, &have));
+}
+CALL(tl_slots_of)
+{
+    static const char *const customers[] = {"C"};
+    unsigned slots[1];
+
+    return (int)tl_slots_of(N(1, have.client), N(2, customers), 1, N(3, slots));
+}
+CALL(tl_slot_customers)
+{
+    return (int)tl_slot_customers(N(1, have.client), N(2, each_customer), MAY(3, &have));
+}
 CALL(tl_paid_list)
 {
     static const tl_payment payment = {.serial_no = "S", .cust_no = "C", .op_code = "WITHDRAW"};
@@ -2059,6 +2076,9 @@ static const struct entry {
     FUNCTION(tl_overview_read, 4),
     FUNCTION(tl_channel_list, 4),
     FUNCTION(tl_session_list, 3),
+    FUNCTION(tl_shards, 3),
+    FUNCTION(tl_slots_of, 3),
+    FUNCTION(tl_slot_customers, 3),
     FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),
     FUNCTION(tl_business_op_size, 1),

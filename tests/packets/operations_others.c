@@ -627,6 +627,40 @@ static tl_status call_retry_now(scene *s)
     return tl_retry_now(s->far, &key, fence_of(s), "anna", "test");
 }
 
+/* The rule of a shard, and nothing else of it. */
+static void prepare_slots(scene *s)
+{
+    database_run(s->sql,
+                 "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET ascii "
+                 "COLLATE ascii_nopad_bin) RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL "
+                 "SQL SECURITY INVOKER RETURN CRC32(cust) %% 1024");
+}
+
+static int each_shard(void *context, const char *shard)
+{
+    (void)context;
+    (void)shard;
+    return 0;
+}
+
+static int each_customer(void *context, const tl_slot_customer *customer)
+{
+    (void)context;
+    (void)customer;
+    return 0;
+}
+
+static tl_status call_slots(scene *s)
+{
+    static const char *const customers[] = {"C1", "C2"};
+    unsigned slots[2];
+    tl_status status = tl_shards(s->patient_file, each_shard, NULL);
+
+    if (status == TL_OK)
+        status = tl_slots_of(s->far, customers, 2, slots);
+    return status == TL_OK ? tl_slot_customers(s->far, each_customer, NULL) : status;
+}
+
 static int each_paid(void *context, const tl_paid *paid)
 {
     (void)context;
@@ -1025,6 +1059,7 @@ static const operation operations[] = {
     {"pause", OPERATION_SPEAKS, prepare_nothing, call_pause, TL_OK, "-", "-", 0, 0, NULL},
     {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources, TL_OK, "-",
      "-", 0, 0, NULL},
+    {"customers' slots", 0, prepare_slots, call_slots, TL_OK, "-", "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
     {"closing", OPERATION_SPEAKS, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0, 0, NULL},
     {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},

@@ -24,6 +24,7 @@
 #include <tradelock/admin/overview.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>
+#include <tradelock/admin/shards.h>
 #include <tradelock/admin/trades.h>
 
 #endif
