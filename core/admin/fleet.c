@@ -10,6 +10,7 @@
 #include "admin/migrate.h"
 #include "admin/statements.h"
 
+#include "base/config.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "client/client.h"
@@ -323,6 +324,20 @@ tl_status tl_fleet_join(tl_client *const *shards, size_t count, size_t own,
             pool_close_extra(shards[i]->connections, j.shards[i]);
     if (status == TL_OK && joined != NULL)
         *joined = j.joined;
+    return status;
+}
+
+tl_status tl_fleet_named(const char *config_file, char *fleet)
+{
+    struct config config;
+    tl_status status;
+
+    error_clear();
+    if (config_file == NULL || fleet == NULL)
+        return error_set(TL_INVALID, "config_file or fleet is NULL");
+    status = config_load(&config, config_file);
+    if (status == TL_OK)
+        text_copy(fleet, TL_FLEET_NAME_MAX + 1, config.fleet);
     return status;
 }
 

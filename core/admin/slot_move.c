@@ -777,3 +777,45 @@ tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *mov
         *moved = m.moved;
     return status;
 }
+
+/* ------------------------------------------------------------------------ taking back -- */
+
+static tl_status take_back(struct move *m)
+{
+    store_slot to = {.state = "owned"};
+    struct slot source;
+    tl_status status = begin(&m->from);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, &source);
+    if (status == TL_OK && !is(&source, "leaving"))
+        status = error_set(TL_REFUSED, "slot %u is not leaving shard %s: it is '%s' there",
+                           m->said->slot, m->from.shard, source.state);
+    if (status == TL_OK) {
+        to.version = source.version;
+        text_copy(m->to.shard, sizeof m->to.shard, source.other);
+        status = turn(m, &m->from, &source, &to);
+    }
+    if (status == TL_OK)
+        status = note(m, &m->from, "fleet move given up");
+    return end_step(&m->from, status);
+}
+
+tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
+{
+    struct move m = {.said = moving, .from = {.client = from}};
+    char fleet[TL_FLEET_NAME_MAX + 1];
+    tl_status status;
+
+    error_clear();
+    status = check_said(&m);
+    if (status == TL_OK)
+        status = open_end(&m.from);
+    if (status == TL_OK)
+        status = read_names(&m, &m.from, fleet);
+    if (status == TL_OK)
+        status = take_back(&m);
+    undo(&m.from);
+    close_end(&m.from);
+    return status;
+}

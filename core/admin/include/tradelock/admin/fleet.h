@@ -37,6 +37,10 @@ typedef struct tl_fleet_joining {
 #define TL_FLEET_JOINING_VERSION 1u
 #define TL_FLEET_JOINING_INIT TL_INITIAL(tl_fleet_joining, TL_FLEET_JOINING_VERSION)
 
+/* The name of the fleet whose shards a settings file names; fleet: of TL_FLEET_NAME_MAX + 1 bytes,
+ * "": the file is of one database.  TL_OK or TL_BAD_CONFIG. */
+TL_EXPORT tl_status tl_fleet_named(const char *config_file, char *fleet);
+
 typedef struct tl_fleet_joined {
     unsigned taken, owned; /* slots: by this call; in all */
     unsigned made;         /* triggers and functions that were missing or changed */
@@ -127,6 +131,11 @@ typedef struct tl_slot_moving {
  */
 TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *moving,
                                  tl_slot_moved *moved);
+
+/* Ends a move that was cut off before the source let the slot go: it is owned there again.  Of
+ * `moving` only slot, actor and reason are used.  TL_OK; TL_REFUSED: it is not leaving; or the
+ * database could not be asked. */
+TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving);
 
 #ifdef __cplusplus
 }
