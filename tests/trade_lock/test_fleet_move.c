@@ -44,7 +44,7 @@ static struct together {
     atomic_int next;            /* key */
     atomic_uchar granted[KEYS]; /* how often */
     atomic_uchar known[KEYS];   /* its asker heard that it was done, after its grant */
-    atomic_int grants, misdirected, overloaded;
+    atomic_int grants, misdirected, overloaded, filed;
 } * t;
 
 static tl_client *client_at(int shard, unsigned flags)
@@ -279,6 +279,40 @@ static void ask_on(void *context, int number)
     tl_client_close(clients[1]);
 }
 
+/* What somebody learns of payments meanwhile: each piece is filed once, wherever the trade is. */
+static void file_on(void *context, int number)
+{
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    int at = 0;
+
+    (void)context;
+    (void)number;
+    while (!atomic_load(&t->stop)) {
+        const int key = atomic_load(&t->next) - 1 - (int)(crew_now_ms() % 20);
+        tl_evidence evidence = TL_EVIDENCE_INIT;
+        char serial[16];
+        tl_status status;
+
+        crew_sleep_ms(3);
+        if (key < 0 || !atomic_load(&t->known[key]))
+            continue;
+        snprintf(serial, sizeof serial, "k%d", key);
+        evidence.key = (tl_key){serial, f.cust[key % CUSTOMERS], "WITHDRAW"};
+        evidence.outcome = "ACCEPTED";
+        evidence.source = "statement";
+        while ((status = tl_evidence_add(clients[at], &evidence)) == TL_MISDIRECTED ||
+               tl_status_class(status) == TL_CLASS_RETRY) {
+            if (status == TL_MISDIRECTED)
+                at = 1 - at;
+            crew_sleep_ms(3);
+        }
+        CREW_STATUS(status, TL_OK);
+        atomic_fetch_add(&t->filed, 1);
+    }
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+}
+
 /* ------------------------------------------------------------------------ what is there -- */
 
 static long long rows_at(int shard, const char *table)
@@ -488,7 +522,7 @@ static void test_killed(void **state)
     static const char *const steps[] = {"leaving",  "sealed", "arriving", "copied",
                                         "compared", "gone",   "owned"};
     const int askers = (int)crew_number("askers", 3);
-    pid_t children[16];
+    pid_t children[16], files;
     int owner = 0;
     unsigned version = 3;
     char expected[32];
@@ -496,6 +530,7 @@ static void test_killed(void **state)
     (void)state;
     for (int i = 0; i < askers; i++)
         children[i] = crew_fork(ask_on, NULL, i);
+    files = crew_fork(file_on, NULL, 0);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         crew_sleep_ms(300);
         kill_then_finish(steps[i], owner);
@@ -510,6 +545,12 @@ static void test_killed(void **state)
     atomic_store(&t->stop, 1);
     for (int i = 0; i < askers; i++)
         assert_int_equal(crew_wait(children[i]), 0);
+    assert_int_equal(crew_wait(files), 0);
+    print_message("%d pieces of evidence\n", atomic_load(&t->filed));
+    assert_true(atomic_load(&t->filed) > 0);
+    assert_int_equal(database_number(f.sql[owner], "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                                   "source = 'statement'"),
+                     atomic_load(&t->filed));
     print_message("%d grants, %d sent away, %d told to come again\n", atomic_load(&t->grants),
                   atomic_load(&t->misdirected), atomic_load(&t->overloaded));
     assert_true(atomic_load(&t->misdirected) > 0);
