@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 #define CUSTOMERS 40
@@ -553,6 +554,56 @@ static void test_locks(void **state)
     mysql_close(asks);
 }
 
+/* -------------------------------------------------------------- the rights of a service -- */
+
+/* The triggers read the slot with their definer's rights, in statements of one row and of both. */
+static void test_service(void **state)
+{
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_client_options as = TL_CLIENT_OPTIONS_INIT;
+    tl_evidence e = TL_EVIDENCE_INIT;
+    char account[32];
+    tl_client *service = NULL;
+    tl_status status;
+    tl_lock *lock;
+
+    (void)state;
+    snprintf(account, sizeof account, "f%ld", (long)getpid());
+    assert_status(tl_grant_roles(f.other), TL_OK);
+    database_run(f.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'", account);
+    database_run(f.sql, "GRANT tradelock_application TO %s@localhost", account);
+    database_run(f.sql, "SET DEFAULT ROLE tradelock_application FOR %s@localhost", account);
+    as.config_file = database_option_file(f.db);
+    as.flags = TL_CLIENT_NO_JANITOR;
+    as.user = account;
+    as.password = "secret";
+    assert_status(tl_client_open(&service, &as), TL_OK);
+    for (int i = 0; i < 3; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "r%d", i);
+        lock = granted(service, serial, ours[8], &options);
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        lock = granted(service, serial, ours[8], &retry);
+        assert_status(tl_lock_arm(lock, 1000), TL_OK);
+        assert_status(finish(lock, i == 0 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS,
+                             i == 0 ? TL_PROOF_DECLARED : TL_PROOF_NONE),
+                      i == 0 ? TL_FAILED : TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    tl_lock_free(ask(service, "r9", theirs[0], &options, &status));
+    assert_status(status, TL_MISDIRECTED);
+    e.key = (tl_key){"r0", ours[8], "WITHDRAW"};
+    e.outcome = "SUCCEEDED";
+    e.source = "test";
+    assert_status(tl_evidence_add(service, &e), TL_IN_CONFLICT);
+    e.key.cust_no = theirs[0];
+    assert_status(tl_evidence_add(service, &e), TL_MISDIRECTED);
+    tl_client_close(service);
+    database_run(f.sql, "DROP USER %s@localhost", account);
+}
+
 /* ----------------------------------------------------------------------------- joining -- */
 
 static tl_client *admin_of(database *db)
@@ -726,7 +777,8 @@ int main(void)
         cmocka_unit_test(test_evidence),    cmocka_unit_test(test_sealed),
         cmocka_unit_test(test_gone),        cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_mover_alone), cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_joining),     cmocka_unit_test(test_mended),
+        cmocka_unit_test(test_service),     cmocka_unit_test(test_joining),
+        cmocka_unit_test(test_mended),
     };
 
     return server_run_tests(tests, setup, teardown);
