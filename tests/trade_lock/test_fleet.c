@@ -554,6 +554,35 @@ static void test_locks(void **state)
     mysql_close(asks);
 }
 
+/* A purge steps over what is being copied, and takes what is left of a slot that is gone. */
+static void purge(const char *serial, long long left)
+{
+    database_run(f.sql, "CALL tl_purge_trades(0, 172800000, 10000, '', '', '', @purged)");
+    assert_int_equal(has_row(f.sql, serial), left);
+}
+
+static void test_purge(void **state)
+{
+    const char *cust = ours[9];
+
+    (void)state;
+    database_run(f.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, created_at, updated_at) SELECT '%s', x.serial, "
+                 "'WITHDRAW', 'S', 'Y', 'ask', UUID(), 'x', 1, 1, UTC_TIMESTAMP(6) - INTERVAL 9 "
+                 "DAY, UTC_TIMESTAMP(6) - INTERVAL 9 DAY FROM (SELECT 'p1' AS serial UNION SELECT "
+                 "'p2') x",
+                 cust);
+    set_slot(cust, "leaving", 1);
+    purge("p1", 1);
+    set_slot(cust, "arriving", 0);
+    purge("p1", 1);
+    set_slot(cust, "gone", 0);
+    purge("p1", 0);
+    assert_int_equal(has_row(f.sql, "p2"), 0);
+    put_back(cust);
+}
+
 /* -------------------------------------------------------------- the rights of a service -- */
 
 /* The triggers read the slot with their definer's rights, in statements of one row and of both. */
@@ -777,8 +806,8 @@ int main(void)
         cmocka_unit_test(test_evidence),    cmocka_unit_test(test_sealed),
         cmocka_unit_test(test_gone),        cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_mover_alone), cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_service),     cmocka_unit_test(test_joining),
-        cmocka_unit_test(test_mended),
+        cmocka_unit_test(test_purge),       cmocka_unit_test(test_service),
+        cmocka_unit_test(test_joining),     cmocka_unit_test(test_mended),
     };
 
     return server_run_tests(tests, setup, teardown);
