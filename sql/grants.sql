@@ -56,6 +56,10 @@ GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
+-- Which slots this shard of a fleet has; the token is for whoever moves one.
+GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot
+    TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_slot_asked TO tradelock_application;
 -- Everybody sees a restore, and a program that finds one may say so.  Only accepting ends it.
 GRANT SELECT ON tl_restore TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_application;
@@ -129,6 +133,9 @@ REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operato
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
 GRANT SELECT ON tl_attestation TO tradelock_operator;
 GRANT SELECT ON tl_attestation_missing TO tradelock_operator;
+GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot
+    TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_slot_asked TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_operator;
@@ -184,6 +191,8 @@ GRANT SELECT ON tl_schema TO tradelock_reader;
 GRANT SELECT ON tl_restore TO tradelock_reader;
 GRANT SELECT ON tl_attestation TO tradelock_reader;
 GRANT SELECT ON tl_attestation_missing TO tradelock_reader;
+GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot
+    TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_reader;
 GRANT SELECT ON resource_lock TO tradelock_reader;

@@ -170,8 +170,8 @@ static void check_endings(audit_steps *h, const audit_step *e)
     if (is_step(e, "reask"))
         h->successes = 0;
     if (last->status == 'Y' && !is_step(e, "reask") &&
-        !(e->status == 'Y' &&
-          (is_step(e, "evidence") || is_step(e, "resolve clear") || is_step(e, "deleted"))))
+        !(e->status == 'Y' && (is_step(e, "evidence") || is_step(e, "resolve clear") ||
+                               is_step(e, "moved") || is_step(e, "deleted"))))
         audit_report(h->audit, "after-success", &e->at,
                      "the trade had succeeded, and '%s' followed", e->step);
     if (e->status == 'Y' && last->status != 'Y') {

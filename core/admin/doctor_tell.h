@@ -15,6 +15,7 @@ typedef struct doctor {
     int serves;       /* the server's version serves; else not every statement can be tried */
     tl_status schema; /* TL_OK, or what is wrong with the schema */
     int is_newest;    /* the schema is of this library's version, and not of a later one */
+    int of_fleet;     /* a shard of one */
     int incomplete;   /* a schema object is missing: what needs it is not tried */
     char account[130], role[130];
 } doctor;

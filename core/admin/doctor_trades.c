@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define PROBE_CUST "tl-doctor"
+#define PROBE_CUST_MAX 32
 #define PROBE_OP "TL_DOCTOR"
 /* If due work waits longer than this, no worker serves it. */
 #define OVERDUE_MS INT64_C(60000)
@@ -46,12 +47,12 @@ static int lost_is_lost(doctor *d, const step *end)
  * the ask, tries to end a row that is not there, and rolls all of it back.  The ask has a remark,
  * since the row itself would keep a first step without one.
  */
-static db_answer probe(doctor *d, int *seen, tl_status *refused)
+static db_answer probe(doctor *d, const char *cust, int *seen, tl_status *refused)
 {
     char serial[RANDOM_UUID];
     db_result result = DB_RESULT_INIT;
     step s = {.kind = STEP_ASK,
-              .cust_no = PROBE_CUST,
+              .cust_no = cust,
               .serial_no = serial,
               .op_code = PROBE_OP,
               .thread_no = tl_thread_uuid(),
@@ -60,7 +61,7 @@ static db_answer probe(doctor *d, int *seen, tl_status *refused)
               .max_hold_ms = 1000,
               .deadline_ms = -1};
     step end = {.kind = STEP_FINISH_SYNC,
-                .cust_no = PROBE_CUST,
+                .cust_no = cust,
                 .serial_no = serial,
                 .op_code = PROBE_OP,
                 .thread_no = tl_thread_uuid(),
@@ -97,10 +98,11 @@ static db_answer probe(doctor *d, int *seen, tl_status *refused)
 static void judge_schema_objects(doctor *d, const char *there)
 {
     char found[64], missing[256];
-    unsigned count = schema_objects_missing(there, missing, sizeof missing);
+    const size_t all = schema_objects_count(d->of_fleet);
+    unsigned count = schema_objects_missing(there, d->of_fleet, missing, sizeof missing);
 
     d->incomplete = count > 0;
-    snprintf(found, sizeof found, "%zu of %zu", sql_objects_count - count, sql_objects_count);
+    snprintf(found, sizeof found, "%zu of %zu", all - count, all);
     if (count == 0)
         doctor_tell(d, TL_FINDING_OK, "parts", found,
                     "every trigger, function, procedure and view of the schema is there");
@@ -111,13 +113,28 @@ static void judge_schema_objects(doctor *d, const char *there)
                     missing);
 }
 
+/* A shard of a fleet has triggers of its own. */
+static tl_status look_for_fleet(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = d->is_newest ? store_fleet_of(d->connection, &r) : DB_DONE;
+
+    d->of_fleet = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
+    db_result_free(&r);
+    return read_status(d->connection, answer, "looking of which fleet this is a shard");
+}
+
 tl_status doctor_schema_objects(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    db_answer answer = store_doctor_parts(d->connection, &r);
-    db_error_kind kind =
-        answer == DB_ERROR ? db_error_kind_of(db_errno(d->connection)) : DB_KIND_OTHER;
-    tl_status status = TL_OK;
+    tl_status status = look_for_fleet(d);
+    db_answer answer;
+    db_error_kind kind;
+
+    if (status != TL_OK)
+        return status;
+    answer = store_doctor_parts(d->connection, &r);
+    kind = answer == DB_ERROR ? db_error_kind_of(db_errno(d->connection)) : DB_KIND_OTHER;
 
     if (answer == DB_DONE && r.rows == 1) {
         judge_schema_objects(d, db_get_text(&r, 0, 0));
@@ -156,7 +173,7 @@ tl_status doctor_schema_made(doctor *d)
     else
         status = read_status(d->connection, answer, "looking how the schema's objects are made");
     if (answer == DB_DONE && r.rows == 1) {
-        count = schema_objects_changed(db_get_text(&r, 0, 0), changed, sizeof changed);
+        count = schema_objects_changed(db_get_text(&r, 0, 0), d->of_fleet, changed, sizeof changed);
         snprintf(found, sizeof found, "%d changed", count);
         if (count < 0)
             status = error_set(TL_NO_MEMORY, "out of memory for comparing the schema's objects");
@@ -173,9 +190,25 @@ tl_status doctor_schema_made(doctor *d)
     return status;
 }
 
+/* A shard takes a probe of its own customers alone; "" where it has no slot. */
+static db_answer choose_customer(doctor *d, char cust[PROBE_CUST_MAX + 1])
+{
+    db_result r = DB_RESULT_INIT;
+    db_answer answer = DB_DONE;
+
+    snprintf(cust, PROBE_CUST_MAX + 1, "%s", d->of_fleet ? "" : PROBE_CUST);
+    if (d->of_fleet)
+        answer = store_fleet_probe(d->connection, &r);
+    if (answer == DB_DONE && r.rows == 1)
+        text_copy(cust, PROBE_CUST_MAX + 1, db_get_text(&r, 0, 0));
+    db_result_free(&r);
+    return answer;
+}
+
 tl_status doctor_history(doctor *d)
 {
-    int seen;
+    char cust[PROBE_CUST_MAX + 1] = "";
+    int seen = 0;
     tl_status refused = TL_OK;
     db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
 
@@ -186,7 +219,16 @@ tl_status doctor_history(doctor *d)
         return TL_OK;
     }
     if (answer == DB_DONE)
-        answer = probe(d, &seen, &refused);
+        answer = choose_customer(d, cust);
+    if (answer == DB_DONE && cust[0] == '\0') {
+        doctor_tell(d, TL_FINDING_OK, "log", "not tried",
+                    "this shard owns no slot now, so nothing is written here");
+        return TL_OK;
+    }
+    if (answer == DB_DONE)
+        answer = probe(d, cust, &seen, &refused);
+    if (answer == DB_ERROR && refused == TL_OK)
+        refused = db_error_status(d->connection, answer, "choosing a customer for a probe");
     if (answer == DB_ERROR && refused == TL_TRY_AGAIN)
         doctor_tell(d, TL_FINDING_WARNING, "log", "a probe had to wait",
                     "an open transaction keeps new locks from being written (%s): look "

@@ -11,8 +11,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/client.h"
+#include "client/read.h"
 #include "client/schema.h"
 #include "client/server.h"
+#include "admin/migrate.h"
 #include "admin/schema_objects.h"
 #include "admin/statements.h"
 
@@ -56,7 +58,7 @@ static tl_status wait_for_turn(db *connection)
 
 /* Takes the turn on a connection of its own, whose closing ends it.  Makes nothing on a server that
  * no client would trust: otherwise whoever migrates would hear of it last. */
-static tl_status take_turn(tl_client *client, db **out)
+tl_status migrate_take_turn(tl_client *client, db **out)
 {
     db *connection = NULL;
     tl_status status;
@@ -179,23 +181,42 @@ static db_answer make(db *connection, const struct sql_object *object, const db_
     return run_text(connection, object->name, object->text);
 }
 
-/* Makes all objects.  Triggers come last: they call functions, and services use their tables
+/* Makes these objects.  Triggers come last: they call functions, and services use their tables
  * meanwhile. */
-static tl_status make_objects(db *connection, unsigned *made)
+static tl_status make_objects(db *connection, const struct sql_object *objects, size_t count,
+                              unsigned *made)
 {
     static const char *const kinds[] = {"function", "procedure", "view", "trigger"};
     db_result there = DB_RESULT_INIT;
     db_answer answer = store_migrate_objects(connection, &there);
 
-    *made = 0;
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++)
-        for (size_t i = 0; i < sql_objects_count && answer == DB_DONE; i++)
-            if (strcmp(sql_objects[i].kind, kinds[kind]) == 0)
-                answer = make(connection, &sql_objects[i], &there, made);
+        for (size_t i = 0; i < count && answer == DB_DONE; i++)
+            if (strcmp(objects[i].kind, kinds[kind]) == 0 &&
+                !(schema_objects_is_rule(&objects[i]) && is_there(&there, &objects[i])))
+                answer = make(connection, &objects[i], &there, made);
     db_result_free(&there);
     return answer == DB_DONE
                ? TL_OK
                : db_error_status(connection, answer, "making the schema's triggers and procedures");
+}
+
+tl_status migrate_fleet_objects(db *connection, unsigned *made)
+{
+    return make_objects(connection, sql_fleet_objects, sql_fleet_objects_count, made);
+}
+
+/* A database of no fleet has nothing of it. */
+static tl_status mend_fleet(db *connection, unsigned *made)
+{
+    db_result of = DB_RESULT_INIT;
+    const db_answer answer = store_fleet_of(connection, &of);
+    tl_status status = read_status(connection, answer, "reading which fleet this is of");
+
+    if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
+        status = migrate_fleet_objects(connection, made);
+    db_result_free(&of);
+    return status;
 }
 
 /* Once the triggers are there, which record the holds of all later steps. */
@@ -231,7 +252,9 @@ static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
         if (sql_migrations[i].number > version)
             status = apply(connection, &sql_migrations[i]);
     if (status == TL_OK)
-        status = make_objects(connection, made);
+        status = make_objects(connection, sql_objects, sql_objects_count, made);
+    if (status == TL_OK)
+        status = mend_fleet(connection, made);
     if (status == TL_OK && version < SCHEMA_OF_HOLDS)
         status = record_holds(connection);
     if (status == TL_OK)
@@ -268,7 +291,7 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
 {
     tl_migrated done = {0, 0, 0};
     db *connection = NULL;
-    tl_status status = take_turn(client, &connection);
+    tl_status status = migrate_take_turn(client, &connection);
 
     if (status != TL_OK)
         return status;
@@ -279,17 +302,36 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
     return status;
 }
 
+/* The rule of slots is a fleet's alone, so grants.sql cannot name it. */
+static tl_status grant_rule(db *connection)
+{
+    static const char grants[] =
+        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO tradelock_application;"
+        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO tradelock_operator;"
+        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO tradelock_reader;";
+    db_result of = DB_RESULT_INIT;
+    db_answer answer = store_fleet_of(connection, &of);
+
+    if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
+        answer = db_run_script(connection, "grants of a fleet", grants);
+    db_result_free(&of);
+    return answer == DB_DONE ? TL_OK
+                             : db_error_status(connection, answer, "granting the fleet's rule");
+}
+
 tl_status tl_grant_roles(tl_client *client)
 {
     db *connection = NULL;
     db_answer answer;
-    tl_status status = take_turn(client, &connection);
+    tl_status status = migrate_take_turn(client, &connection);
 
     if (status != TL_OK)
         return status;
     answer = db_run_script(connection, "grants", sql_grants);
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "granting the roles");
+    else
+        status = grant_rule(connection);
     pool_close_extra(client->connections, connection);
     return status;
 }

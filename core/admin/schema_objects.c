@@ -11,6 +11,21 @@
 #include <stdio.h>
 #include <string.h>
 
+size_t schema_objects_count(int of_fleet)
+{
+    return sql_objects_count + (of_fleet ? sql_fleet_objects_count : 0);
+}
+
+static const struct sql_object *object_at(size_t i)
+{
+    return i < sql_objects_count ? &sql_objects[i] : &sql_fleet_objects[i - sql_objects_count];
+}
+
+int schema_objects_is_rule(const struct sql_object *object)
+{
+    return strcmp(object->name, "tl_customer_slot") == 0;
+}
+
 int schema_objects_have(const char *there, const char *kind, const char *name)
 {
     char line[128];
@@ -31,15 +46,15 @@ static void add_name(char *names, size_t space, const struct sql_object *object)
     (void)text_add(names, space, name);
 }
 
-unsigned schema_objects_missing(const char *there, char *names, size_t space)
+unsigned schema_objects_missing(const char *there, int of_fleet, char *names, size_t space)
 {
     unsigned count = 0;
 
     names[0] = '\0';
-    for (size_t i = 0; i < sql_objects_count; i++) {
-        if (schema_objects_have(there, sql_objects[i].kind, sql_objects[i].name))
+    for (size_t i = 0; i < schema_objects_count(of_fleet); i++) {
+        if (schema_objects_have(there, object_at(i)->kind, object_at(i)->name))
             continue;
-        add_name(names, space, &sql_objects[i]);
+        add_name(names, space, object_at(i));
         count++;
     }
     return count;
@@ -89,18 +104,19 @@ static int is_changed(const struct sql_object *object, const char *made)
     return strncmp(at + strlen(line), hash, strlen(hash)) != 0;
 }
 
-int schema_objects_changed(const char *made, char *names, size_t space)
+int schema_objects_changed(const char *made, int of_fleet, char *names, size_t space)
 {
     int count = 0;
 
     names[0] = '\0';
-    for (size_t i = 0; i < sql_objects_count; i++) {
-        const int changed = is_changed(&sql_objects[i], made);
+    for (size_t i = 0; i < schema_objects_count(of_fleet); i++) {
+        const struct sql_object *object = object_at(i);
+        const int changed = schema_objects_is_rule(object) ? 0 : is_changed(object, made);
 
         if (changed < 0)
             return -1;
         if (changed)
-            add_name(names, space, &sql_objects[i]);
+            add_name(names, space, object);
         count += changed;
     }
     return count;

@@ -147,6 +147,29 @@ db_answer store_overview_inbox(db *connection, db_result *result)
     return db_run(connection, &sql_overview_inbox, NULL, 0, result);
 }
 
+db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t first, size_t count,
+                         db_result *result)
+{
+    struct sql_slots_of_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = SQL_ROW(slots_of, .number = db_uint(first + i),
+                            .cust_no = db_ascii(cust_nos[first + i]));
+    answer = store_run_rows(connection, &sql_slots_of, &rows, result);
+    memory_free(values);
+    return answer;
+}
+
+db_answer store_slot_customers(db *connection, const char *after, unsigned most, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_customers, .cust_no = db_ascii(after),
+                   .most = db_uint(most));
+}
+
 db_answer store_open_transactions(db *connection, db_result *result)
 {
     return db_run(connection, &sql_open_transactions, NULL, 0, result);
@@ -455,4 +478,104 @@ db_answer store_channel_decide(db *connection, const store_channel_decision *d)
                    .op_code = db_text(d->op_code), .paused = db_int(d->pauses),
                    .log_no = db_text(d->log_no), .actor = db_text(d->actor),
                    .reason = db_text(d->reason));
+}
+
+db_answer store_fleet_of(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_fleet_of, NULL, 0, result);
+}
+
+db_answer store_fleet_name(db *connection, const char *fleet, const char *shard)
+{
+    return SQL_RUN(connection, NULL, fleet_name, .fleet = db_text(fleet), .shard = db_text(shard));
+}
+
+db_answer store_fleet_probe(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_fleet_probe, NULL, 0, result);
+}
+
+db_answer store_slot_list(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_slot_list, NULL, 0, result);
+}
+
+db_answer store_slot_take(db *connection, const char *slots, const char *reason)
+{
+    return SQL_RUN(connection, NULL, slot_take, .slots = db_text(slots), .reason = db_text(reason));
+}
+
+db_answer store_slot_untake(db *connection)
+{
+    return db_run(connection, &sql_slot_untake, NULL, 0, NULL);
+}
+
+db_answer store_slot_strangers(db *connection, const char *slots, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_strangers, .slots = db_text(slots));
+}
+
+db_answer store_slot_row(db *connection, unsigned slot, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_row, .slot = db_uint(slot));
+}
+
+static db_value token_of(const store_slot *s)
+{
+    return s->token != NULL ? db_bytes(s->token, STORE_SLOT_TOKEN) : db_null();
+}
+
+db_answer store_slot_turn(db *connection, unsigned slot, const store_slot *was,
+                          const store_slot *is, const char *reason, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_turn, .slot = db_uint(slot),
+                   .state = db_text(is->state), .sealed = db_int(is->sealed),
+                   .version = db_uint(is->version), .other = db_text(is->other),
+                   .token = token_of(is), .reason = db_text(reason), .was = db_text(was->state),
+                   .was_sealed = db_int(was->sealed), .was_version = db_uint(was->version),
+                   .was_token = token_of(was));
+}
+
+db_answer store_slot_make(db *connection, unsigned slot, const store_slot *is, const char *reason)
+{
+    return SQL_RUN(connection, NULL, slot_make, .slot = db_uint(slot),
+                   .version = db_uint(is->version), .other = db_text(is->other),
+                   .token = token_of(is), .reason = db_text(reason));
+}
+
+db_answer store_slot_alone(db *connection, unsigned slot, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_alone, .slot = db_uint(slot));
+}
+
+db_answer store_slot_rule(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_slot_rule, NULL, 0, result);
+}
+
+db_answer store_slot_mover(db *connection, const unsigned char *token)
+{
+    return SQL_RUN(connection, NULL, slot_mover, .token = db_bytes(token, STORE_SLOT_TOKEN));
+}
+
+db_answer store_slot_blockers(db *connection, const char *customers, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_blockers, .customers = db_text(customers));
+}
+
+db_answer store_slot_fence_out(db *connection, const char *cust_no, const char *actor)
+{
+    return SQL_RUN(connection, NULL, slot_fence_out, .cust_no = db_text(cust_no),
+                   .thread_no = db_text(tl_thread_uuid()), .actor = db_text(actor));
+}
+
+db_answer store_slot_raise(db *connection, const char *cust_no, const char *actor)
+{
+    return SQL_RUN(connection, NULL, slot_raise, .cust_no = db_text(cust_no),
+                   .thread_no = db_text(tl_thread_uuid()), .actor = db_text(actor));
+}
+
+db_answer store_slot_table(db *connection, const char *table_name, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_table, .table_name = db_text(table_name));
 }

@@ -104,6 +104,11 @@ db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 db_answer store_overview_sessions(db *connection, db_result *result);
 /* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */
 db_answer store_overview_inbox(db *connection, db_result *result);
+/* (number, slot), numbered from `first` on */
+db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t first, size_t count,
+                         db_result *result);
+/* (customer, slot, state) of customers behind this one */
+db_answer store_slot_customers(db *connection, const char *after, unsigned most, db_result *result);
 /* (connection, user, host, microseconds); no row when none holds row locks */
 db_answer store_open_transactions(db *connection, db_result *result);
 
@@ -345,5 +350,46 @@ enum store_known_column {
 /* Of the payments, of which the first has that number. */
 db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
                                size_t count, db_result *result);
+
+/* The columns of fleet_of.sql. */
+enum store_fleet_column { FLEET_OF_NAME, FLEET_OF_SHARD };
+db_answer store_fleet_of(db *connection, db_result *result);
+db_answer store_fleet_name(db *connection, const char *fleet, const char *shard);
+db_answer store_fleet_probe(db *connection, db_result *result);
+db_answer store_slot_list(db *connection, db_result *result);
+/* slots: a JSON array; or a digit for each slot. */
+db_answer store_slot_take(db *connection, const char *slots, const char *reason);
+db_answer store_slot_untake(db *connection);
+db_answer store_slot_strangers(db *connection, const char *slots, db_result *result);
+
+/* The columns of slot_row.sql. */
+enum store_slot_column {
+    SLOT_ROW_STATE,
+    SLOT_ROW_VERSION,
+    SLOT_ROW_OTHER,
+    SLOT_ROW_SEALED,
+    SLOT_ROW_TOKEN
+};
+db_answer store_slot_row(db *connection, unsigned slot, db_result *result);
+
+/* What a slot is, or is to become.  token NULL: none. */
+#define STORE_SLOT_TOKEN 16
+typedef struct store_slot {
+    const char *state, *other;
+    uint64_t version;
+    int sealed;
+    const unsigned char *token;
+} store_slot;
+db_answer store_slot_turn(db *connection, unsigned slot, const store_slot *was,
+                          const store_slot *is, const char *reason, db_result *result);
+db_answer store_slot_make(db *connection, unsigned slot, const store_slot *is, const char *reason);
+db_answer store_slot_alone(db *connection, unsigned slot, db_result *result);
+db_answer store_slot_rule(db *connection, db_result *result);
+db_answer store_slot_mover(db *connection, const unsigned char *token);
+/* customers: a JSON array. */
+db_answer store_slot_blockers(db *connection, const char *customers, db_result *result);
+db_answer store_slot_fence_out(db *connection, const char *cust_no, const char *actor);
+db_answer store_slot_raise(db *connection, const char *cust_no, const char *actor);
+db_answer store_slot_table(db *connection, const char *table_name, db_result *result);
 
 #endif

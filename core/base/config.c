@@ -32,6 +32,7 @@ struct reader {
     section section;
     const char *suffix; /* of the section [tradelock-client<suffix>] that must be there; "": none */
     int suffix_found;
+    struct text_buffer sections; /* "\n-a\n-b\n": all suffixes of [tradelock-client...] */
     struct config config;
     unsigned lines[CONFIG_SETTINGS]; /* on which line each setting stands; 0: on none */
     tl_status status;
@@ -77,6 +78,7 @@ static void enter_section(struct reader *reader, char *line)
     } else if (starts_with(line, OWN_GROUP)) {
         reader->section = SECTION_OWN;
         reader->suffix_found |= strcmp(line + strlen(OWN_GROUP), reader->suffix) == 0;
+        text_buffer_append_format(&reader->sections, "%s\n", line + strlen(OWN_GROUP));
     } else if (starts_with(line, "client") || starts_with(line, "mysql") ||
                starts_with(line, "mariadb") || starts_with(line, "service-")) {
         reader->section = SECTION_FOREIGN;
@@ -255,6 +257,35 @@ static void check_together(struct reader *reader)
     }
 }
 
+static int has_section(const struct reader *reader, const char *shard)
+{
+    char wanted[CONFIG_SHARD_MAX + 4];
+
+    snprintf(wanted, sizeof wanted, "\n-%s\n", shard);
+    return strstr(text_buffer_text(&reader->sections), wanted) != NULL;
+}
+
+/* Without its section a shard would be the same database as another one. */
+static void check_shards(struct reader *reader)
+{
+    const struct config *config = &reader->config;
+    const size_t fleet = offsetof(struct config, fleet), shards = offsetof(struct config, shards);
+
+    if ((config->fleet[0] != '\0') != (config->shards.count > 0)) {
+        error_set(TL_BAD_CONFIG, config->shards.count > 0
+                                     ? "shards: the fleet has no name; set fleet besides"
+                                     : "fleet: no shards are named; set shards besides");
+        place_at(reader, fleet, shards);
+        return;
+    }
+    for (unsigned i = 0; i < config->shards.count && reader->status == TL_OK; i++)
+        if (!has_section(reader, config->shards.name[i])) {
+            error_set(TL_BAD_CONFIG, "shards: section [" OWN_GROUP "-%s] is missing",
+                      config->shards.name[i]);
+            place_at(reader, shards, shards);
+        }
+}
+
 static tl_status open_file(struct reader *reader, const char *file)
 {
     struct stat about;
@@ -296,9 +327,11 @@ tl_status config_load_for(struct config *config, const char *file, const char *s
     if (file == NULL || file[0] == '\0')
         return error_set(TL_BAD_CONFIG, "no settings file was named");
     config_defaults(&reader.config);
+    text_buffer_init(&reader.sections);
     tl_status status = open_file(&reader, file);
     if (status != TL_OK)
         return status;
+    text_buffer_append_text(&reader.sections, "\n");
     int first_bad = ini_parse_stream(next_line, &reader, take_setting, &reader);
     fclose(reader.stream);
     explicit_bzero(reader.text, sizeof(reader.text)); /* it may have held a password */
@@ -312,6 +345,11 @@ tl_status config_load_for(struct config *config, const char *file, const char *s
             error_set(TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing", file, suffix);
     if (reader.status == TL_OK)
         check_together(&reader);
+    if (reader.status == TL_OK && reader.sections.failed)
+        reader.status = error_set(TL_NO_MEMORY, "%s: out of memory", file);
+    if (reader.status == TL_OK)
+        check_shards(&reader);
+    text_buffer_free(&reader.sections);
     if (reader.status == TL_OK)
         *config = reader.config;
     return reader.status;
@@ -322,6 +360,38 @@ void config_defaults(struct config *config)
     memset(config, 0, sizeof(*config));
     for (size_t i = 0; i < CONFIG_SETTINGS; i++)
         config_set(config, &config_settings[i], config_settings[i].initial);
+}
+
+static void list_shards(char *to, size_t space, const struct config_shards *shards)
+{
+    text_copy(to, space, "");
+    for (unsigned i = 0; i < shards->count; i++) {
+        text_add(to, space, i > 0 ? ", " : "");
+        text_add(to, space, shards->name[i]);
+    }
+}
+
+tl_status config_find_shard(const struct config *config, const char *file, const char *shard,
+                            size_t *at)
+{
+    char list[256];
+
+    list_shards(list, sizeof list, &config->shards);
+    if (shard == NULL)
+        return error_set(TL_BAD_CONFIG,
+                         "%s: this is the file of fleet %s: one of its shards has to "
+                         "be named: %s",
+                         file, config->fleet, list);
+    for (size_t i = 0; i < config->shards.count; i++)
+        if (strcmp(config->shards.name[i], shard) == 0) {
+            *at = i;
+            return TL_OK;
+        }
+    if (config->shards.count == 0)
+        return error_set(TL_BAD_CONFIG, "%s: there is no shard '%.40s': this file names none", file,
+                         shard);
+    return error_set(TL_BAD_CONFIG, "%s: there is no shard '%.40s': fleet %s has %s", file, shard,
+                     config->fleet, list);
 }
 
 void config_policy(tl_policy *policy, const struct config *config)

@@ -21,6 +21,8 @@
 #define CONFIG_HOUR (60 * CONFIG_MINUTE)
 #define CONFIG_DAY (24 * CONFIG_HOUR)
 #define CONFIG_LISTEN_MAX 21 /* 127.255.255.255:65535 */
+#define CONFIG_SHARD_MAX 32  /* bytes of the name of a fleet or a shard */
+#define CONFIG_SHARDS_MAX 32
 
 /* clang-format off */
 #define CONFIG_MAP(X)                                                                    \
@@ -98,12 +100,24 @@
     X(MS, retention_ms, "90d", CONFIG_DAY, 36525 * CONFIG_DAY,                           \
       "How long finished trades are kept at least. It must be longer than any "          \
       "client repeats a request, and than any channel's window: a purged key can "       \
-      "be paid again.")
+      "be paid again.")                                                                  \
+    X(FLEET, fleet, "none", 1, CONFIG_SHARD_MAX,                                         \
+      "The name of the fleet whose shards this file names; none: there is one "          \
+      "database.")                                                                       \
+    X(SHARDS, shards, "none", 1, CONFIG_SHARDS_MAX,                                      \
+      "The shards of the fleet, as a, b: each is a primary or a cluster of its own, "    \
+      "with customers of its own. Each has a section [tradelock-client-NAME], whose "    \
+      "lines count above those of [tradelock-client].")
 /* clang-format on */
 
 struct config_schedule {
     int64_t step_ms[TL_SCHEDULE_MAX];
     unsigned count; /* at least 1 */
+};
+
+struct config_shards {
+    char name[CONFIG_SHARDS_MAX][CONFIG_SHARD_MAX + 1];
+    unsigned count; /* 0: this is no file of a fleet */
 };
 
 typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
@@ -117,6 +131,8 @@ typedef enum config_cust { CONFIG_CUST_PLAIN, CONFIG_CUST_HASHED } config_cust;
 #define CONFIG_FIELD_LEVEL(name) tl_level name;
 #define CONFIG_FIELD_SWITCH(name) int name;
 #define CONFIG_FIELD_LISTEN(name) char name[CONFIG_LISTEN_MAX + 1]; /* "": off */
+#define CONFIG_FIELD_FLEET(name) char name[CONFIG_SHARD_MAX + 1];   /* "": none */
+#define CONFIG_FIELD_SHARDS(name) struct config_shards name;
 #define CONFIG_FIELD(type, name, initial, least, most, meaning) CONFIG_FIELD_##type(name)
 
 /* One field for each setting, with the setting's name. */
@@ -132,6 +148,13 @@ tl_status config_load(struct config *config, const char *file);
 /* The same, and the file must have a section [tradelock-client<suffix>]: without it libmariadb
  * would silently connect as somebody else.  With NULL or "" no section is required. */
 tl_status config_load_for(struct config *config, const char *file, const char *suffix);
+
+/* Where in config->shards this one stands.  TL_BAD_CONFIG, with a sentence: not there; or NULL, and
+ * the file names shards of which one has to be named. */
+tl_status config_find_shard(const struct config *config, const char *file, const char *shard,
+                            size_t *at);
+/* TL_BAD_CONFIG, with a sentence: it is no name of a fleet or a shard. */
+tl_status config_check_shard(const char *what, const char *name);
 
 void config_policy(tl_policy *policy, const struct config *config);
 tl_status config_load_policy(tl_policy *policy, const char *file);
@@ -150,7 +173,9 @@ typedef enum config_type {
     CONFIG_CUST,
     CONFIG_LEVEL,
     CONFIG_SWITCH,
-    CONFIG_LISTEN
+    CONFIG_LISTEN,
+    CONFIG_FLEET,
+    CONFIG_SHARDS
 } config_type;
 
 struct config_setting {

@@ -207,6 +207,82 @@ static tl_status set_listen(const struct config_setting *setting, const char *te
     return TL_OK;
 }
 
+/* A name stands in that of a section, in SQL and in JSON, and two of them are words of commands. */
+tl_status config_check_shard(const char *what, const char *name)
+{
+    const size_t size = strlen(name);
+
+    if (size == 0)
+        return error_set(TL_BAD_CONFIG, "%s: a name is empty", what);
+    if (size > CONFIG_SHARD_MAX)
+        return error_set(TL_BAD_CONFIG, "%s: '%.*s...' is longer than %d bytes", what,
+                         CONFIG_SHARD_MAX, name, CONFIG_SHARD_MAX);
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != size ||
+        name[0] == '-' || strcmp(name, "none") == 0 || strcmp(name, "all") == 0)
+        return error_set(TL_BAD_CONFIG,
+                         "%s: '%s' is no name of letters, digits, - and _ (nor may it be none, all "
+                         "or begin with -)",
+                         what, name);
+    return TL_OK;
+}
+
+static tl_status set_fleet(const struct config_setting *setting, const char *text, char *to)
+{
+    const int is_none = strcmp(text, "none") == 0;
+    tl_status status = is_none ? TL_OK : config_check_shard(setting->name, text);
+
+    if (status == TL_OK)
+        text_copy(to, CONFIG_SHARD_MAX + 1, is_none ? "" : text);
+    return status;
+}
+
+/* Copies the item that begins here, and returns what follows it; NULL: it is the last. */
+static const char *next_item(char *to, size_t space, const char *from)
+{
+    const size_t size = strcspn(from, ",");
+    const char *start = from + strspn(from, " \t"), *end = from + size;
+
+    while (end > start && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    snprintf(to, space, "%.*s", end > start ? (int)(end - start) : 0, start);
+    return from[size] == '\0' ? NULL : from + size + 1;
+}
+
+static tl_status add_shard(const struct config_setting *setting, const char *name,
+                           struct config_shards *to)
+{
+    tl_status status = config_check_shard(setting->name, name);
+
+    if (status != TL_OK)
+        return status;
+    if (to->count == CONFIG_SHARDS_MAX)
+        return error_set(TL_BAD_CONFIG, "%s: has more than %d names", setting->name,
+                         CONFIG_SHARDS_MAX);
+    for (unsigned i = 0; i < to->count; i++)
+        if (strcmp(to->name[i], name) == 0)
+            return error_set(TL_BAD_CONFIG, "%s: '%s' stands there twice", setting->name, name);
+    text_copy(to->name[to->count++], sizeof to->name[0], name);
+    return TL_OK;
+}
+
+static tl_status set_shards(const struct config_setting *setting, const char *text,
+                            struct config_shards *to)
+{
+    char name[256];
+    struct config_shards shards;
+    tl_status status = TL_OK;
+
+    memset(&shards, 0, sizeof shards);
+    for (const char *next = strcmp(text, "none") == 0 ? NULL : text;
+         next != NULL && status == TL_OK;) {
+        next = next_item(name, sizeof name, next);
+        status = add_shard(setting, name, &shards);
+    }
+    if (status == TL_OK)
+        *to = shards;
+    return status;
+}
+
 tl_status config_set(struct config *config, const struct config_setting *setting, const char *text)
 {
     void *field = (char *)config + setting->offset;
@@ -222,6 +298,10 @@ tl_status config_set(struct config *config, const struct config_setting *setting
         return set_cust(setting, text, field);
     case CONFIG_LISTEN:
         return set_listen(setting, text, field);
+    case CONFIG_FLEET:
+        return set_fleet(setting, text, field);
+    case CONFIG_SHARDS:
+        return set_shards(setting, text, field);
     case CONFIG_LEVEL:
         return set_level(setting, text, field);
     case CONFIG_MS:

@@ -15,6 +15,7 @@
 #include "client/restored.h"
 #include "client/schema.h"
 #include "client/server.h"
+#include "client/shard.h"
 #include "janitor/janitor.h"
 #include "store/server.h"
 
@@ -34,6 +35,8 @@
 #define SEARCH_ROUNDS 8
 /* A host that has come back is looked at in the round after a beat, by all who run. */
 #define BEATS_TO_TELL 3
+/* The version of tl_client_options that had no shard. */
+#define WITHOUT_SHARD 2u
 
 tl_status client_check(const tl_client *client)
 {
@@ -187,8 +190,10 @@ static tl_status check_host(db *connection)
 
 static tl_status look_at_new(void *context, db *connection, pool_opening what)
 {
-    tl_status status;
+    tl_status status = shard_check(context, connection);
 
+    if (status != TL_OK)
+        return status;
     if (what == POOL_KEPT)
         return restored_look(context, connection);
     status = restored_compare(context, connection);
@@ -292,10 +297,11 @@ static void await_word(tl_client *client, int64_t since_ms)
 
 static tl_status open_pool(tl_client *client, const tl_client_options *options)
 {
-    char group[64];
+    char group[64], over[sizeof CLIENT_GROUP + 1 + CONFIG_SHARD_MAX];
     pool_options wanted = {
         .connect = {.option_file = options->config_file,
                     .group = group,
+                    .over_group = client->shard != NULL ? over : NULL,
                     .database = options->database,
                     .user = options->user,
                     .password = options->password,
@@ -318,6 +324,7 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
 
     snprintf(group, sizeof group, "%s%s", CLIENT_GROUP,
              options->group_suffix != NULL ? options->group_suffix : "");
+    snprintf(over, sizeof over, "%s-%s", CLIENT_GROUP, client->shard != NULL ? client->shard : "");
     status = pool_new(&client->connections, &wanted);
     client->servers.has_list = status == TL_OK && pool_has_list(client->connections);
     if (status == TL_OK)
@@ -362,12 +369,28 @@ static void name_actor(tl_client *client, const char *program)
              program != NULL ? program : "tradelock", (long)getpid(), host);
 }
 
+static tl_status find_shard(tl_client *client, const tl_client_options *options)
+{
+    const char *shard = options->version != WITHOUT_SHARD ? options->shard : NULL;
+    size_t i;
+    tl_status status;
+
+    if (shard == NULL && client->config.shards.count == 0)
+        return TL_OK;
+    status = config_find_shard(&client->config, options->config_file, shard, &i);
+    if (status == TL_OK)
+        client->shard = client->config.shards.name[i];
+    return status;
+}
+
 static tl_status open_parts(tl_client *client, const tl_client_options *options)
 {
     const int64_t since_ms = clock_boottime_ms();
     tl_status status =
         config_load_for(&client->config, options->config_file, options->group_suffix);
 
+    if (status == TL_OK)
+        status = find_shard(client, options);
     if (status != TL_OK)
         return status;
     config_policy(&client->policy, &client->config);
@@ -490,7 +513,8 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     tl_status status;
 
     error_clear();
-    if (out == NULL || options == NULL || options->version != TL_CLIENT_OPTIONS_VERSION)
+    if (out == NULL || options == NULL ||
+        (options->version != TL_CLIENT_OPTIONS_VERSION && options->version != WITHOUT_SHARD))
         return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
                                      "was not made with TL_CLIENT_OPTIONS_INIT");
     if (options->flags & ~KNOWN_FLAGS)

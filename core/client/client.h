@@ -44,6 +44,7 @@ struct tl_client {
     /* Fixed after start. */
     unsigned generation, flags;
     struct config config;
+    const char *shard; /* in the config, or NULL */
     tl_policy policy;
     struct logger logger;
     char actor[64]; /* "program pid@host", for what the janitor does */

@@ -70,7 +70,7 @@ static void write_locks(metrics_text *m, const client_counters *c)
     metrics_begin(m, "tradelock_refusals_total", "counter", "Asks that were refused, by reason.");
     BY_STATUS(m, "tradelock_refusals_total", "reason", c->refused_as, TL_FAILED, TL_ALREADY_DONE,
               TL_BUSY, TL_CUSTOMER_BUSY, TL_MISMATCH, TL_IN_DOUBT, TL_QUEUED, TL_PARKED,
-              TL_IN_CONFLICT, TL_ASK_CHANNEL);
+              TL_IN_CONFLICT, TL_ASK_CHANNEL, TL_MISDIRECTED);
     metrics_begin(m, "tradelock_endings_total", "counter",
                   "Holds of trades that were ended, by what the trade became.");
     BY_STATUS(m, "tradelock_endings_total", "outcome", c->ended_as, TL_SUCCEEDED, TL_FAILED,

@@ -45,13 +45,10 @@ static void start_library(void)
 
 /* -------------------------------------------------------------- settings -- */
 
-static tl_status read_settings(MYSQL *mysql, const db_options *options)
+static tl_status read_file(MYSQL *mysql, const char *file, const db_options *options)
 {
-    if (options->option_file && access(options->option_file, R_OK))
-        return error_set(TL_BAD_CONFIG, "the settings file %s cannot be read",
-                         options->option_file);
-    if (options->option_file)
-        mysql_options(mysql, MYSQL_READ_DEFAULT_FILE, options->option_file);
+    if (file != NULL)
+        mysql_options(mysql, MYSQL_READ_DEFAULT_FILE, file);
     mysql_options(mysql, MYSQL_READ_DEFAULT_GROUP, options->group);
     if (mysql_real_connect(mysql, "localhost", NULL, NULL, NULL, 0, NO_SOCKET,
                            CLIENT_REMEMBER_OPTIONS))
@@ -59,6 +56,23 @@ static tl_status read_settings(MYSQL *mysql, const db_options *options)
     if (mysql_errno(mysql) != CR_CONNECTION_ERROR)
         return db_connect_status(mysql);
     return TL_OK;
+}
+
+static tl_status read_settings(MYSQL *mysql, const db_options *options)
+{
+    db_layers layers;
+    tl_status status;
+
+    if (options->option_file && access(options->option_file, R_OK))
+        return error_set(TL_BAD_CONFIG, "the settings file %s cannot be read",
+                         options->option_file);
+    if (options->option_file == NULL || options->over_group == NULL)
+        return read_file(mysql, options->option_file, options);
+    status = db_layers_open(&layers, options);
+    if (status == TL_OK)
+        status = read_file(mysql, layers.path, options);
+    db_layers_close(&layers);
+    return status;
 }
 
 static tl_status new_handle(MYSQL **out)

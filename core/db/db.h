@@ -124,6 +124,7 @@ typedef struct db_hosts {
 typedef struct db_options {
     const char *option_file; /* read by libmariadb itself */
     const char *group;       /* "tradelock-client", or with a suffix */
+    const char *over_group;  /* a section whose lines count above those of the group; or NULL */
     const char *database;    /* or NULL */
     /* Instead of those in the file; both, or NULL. */
     const char *user, *password;
@@ -331,6 +332,7 @@ typedef enum db_error_kind {
     DB_KIND_OVERLOADED, /* 1040, 1203, 1226 */
     DB_KIND_ACCESS,     /* 1044, 1045, 1142, 1143, 1370, 1698 */
     DB_KIND_SCHEMA,     /* 1049, 1054, 1146, 1305 */
+    DB_KIND_MOVES,      /* 31004: a trigger refused, while the customer's slot is being moved */
     DB_KIND_GONE,       /* 1053, 1927, 1317 ... the server is ending the connection */
     DB_KIND_OTHER
 } db_error_kind;

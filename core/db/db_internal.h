@@ -9,6 +9,7 @@
 #include "base/fault.h"
 
 #include <mysql.h>
+#include <stdio.h>
 
 #define DB_NAME_SIZE 37
 #define DB_ERROR_SIZE 512
@@ -49,6 +50,10 @@ struct db_column {
  * table's triggers leaves a copy of the table whose trigger "has an error in its body" (10.11).
  * The server keeps it among the copies that it gives to statements. */
 #define ERROR_BROKEN_TRIGGER 31002
+/* What the triggers of a fleet's database say (sql/fleet): the customer's slot is not of this shard,
+ * and: it is being moved to another one. */
+#define ERROR_MISDIRECTED 31003
+#define ERROR_SLOT_MOVES 31004
 
 /* The state of the callback transaction (callback_tx.c).  What the server says of its own state is
  * not believed then: a callback that has the connection can change it. */
@@ -128,6 +133,18 @@ int db_error_is_client(unsigned number);
 /* A handle with the settings of the option file, which leads nowhere yet; mysql_close() it, also
  * after an error, unless it is NULL. */
 tl_status db_settings_read(MYSQL **out, const db_options *options);
+
+/* -- layers.c -- */
+
+/* The settings file with the lines of options->over_group above those of options->group; to be
+ * closed, also after an error. */
+typedef struct db_layers {
+    FILE *file; /* NULL: there is none */
+    char path[32];
+} db_layers;
+
+tl_status db_layers_open(db_layers *layers, const db_options *options);
+void db_layers_close(db_layers *layers);
 
 /* -- db.c -- */
 

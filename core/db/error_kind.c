@@ -60,6 +60,10 @@ static const struct error_line {
     {1184, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {ERROR_RESTORED, DB_KIND_OTHER, TL_ASK_CHANNEL,
      "the server was restored or replaced: nothing fails before it is accepted"},
+    {ERROR_MISDIRECTED, DB_KIND_OTHER, TL_MISDIRECTED,
+     "this customer's slot is not of this shard; nothing was written"},
+    {ERROR_SLOT_MOVES, DB_KIND_MOVES, TL_OVERLOADED,
+     "this customer's slot is being moved to another shard; nothing was written"},
     {ERROR_INTERRUPTED, DB_KIND_GONE, TL_UNREACHABLE, "the statement was interrupted"},
     {1927, DB_KIND_GONE, TL_UNREACHABLE, "the connection was killed"},
     {1969, DB_KIND_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},
@@ -135,11 +139,13 @@ static int block_is_doubtful(const db *connection)
     case DB_KIND_DUPLICATE:
     case DB_KIND_ACCESS:
     case DB_KIND_SCHEMA:
+    case DB_KIND_MOVES: /* a trigger's refusal comes before the block's COMMIT */
         return 0;
     case DB_KIND_READ_ONLY:
         return connection->error_number == 1047 || !says_read_only(connection);
     default:
-        return connection->error_number != ERROR_NOT_PREPARED;
+        return connection->error_number != ERROR_NOT_PREPARED &&
+               connection->error_number != ERROR_MISDIRECTED;
     }
 }
 
@@ -158,7 +164,7 @@ unsigned db_failed_with(const db *connection)
     unsigned number = connection->error_number;
 
     if (db_error_kind_of(number) == DB_KIND_OVERLOADED ||
-        db_error_kind_of(number) == DB_KIND_REPEAT)
+        db_error_kind_of(number) == DB_KIND_MOVES || db_error_kind_of(number) == DB_KIND_REPEAT)
         return 0;
     return db_error_is_client(number) || statement_is_doubtful(connection) ? 0 : number;
 }

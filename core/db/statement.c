@@ -403,7 +403,8 @@ static int may_come_again(const db *connection)
 {
     const db_error_kind kind = db_error_kind_of(connection->error_number);
 
-    return kind == DB_KIND_REPEAT || kind == DB_KIND_DUPLICATE ||
+    return kind == DB_KIND_REPEAT || kind == DB_KIND_DUPLICATE || kind == DB_KIND_MOVES ||
+           connection->error_number == ERROR_MISDIRECTED ||
            connection->error_number == ERROR_NOT_PREPARED;
 }
 

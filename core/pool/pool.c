@@ -57,7 +57,7 @@ struct extra {
 struct pool {
     /* fixed after pool_new() */
     db_options connect[POOL_KINDS];
-    char *option_file, *group, *database, *user, *password;
+    char *option_file, *group, *over_group, *database, *user, *password;
     unsigned generation;
     tl_status (*opened)(void *context, db *connection, pool_opening what);
     void *opened_context;
@@ -300,6 +300,7 @@ static int keep_options(pool *p, const pool_options *options)
 
     if (keep_text(&p->option_file, options->connect.option_file) ||
         keep_text(&p->group, options->connect.group) ||
+        keep_text(&p->over_group, options->connect.over_group) ||
         keep_text(&p->database, options->connect.database) ||
         keep_text(&p->user, options->connect.user) ||
         keep_text(&p->password, options->connect.password))
@@ -308,6 +309,7 @@ static int keep_options(pool *p, const pool_options *options)
         p->connect[kind] = options->connect;
         p->connect[kind].option_file = p->option_file;
         p->connect[kind].group = p->group;
+        p->connect[kind].over_group = p->over_group;
         p->connect[kind].database = p->database;
         p->connect[kind].user = p->user;
         p->connect[kind].password = p->password;
@@ -343,6 +345,7 @@ static void free_texts(pool *p)
     memory_free(p->user);
     memory_free(p->option_file);
     memory_free(p->group);
+    memory_free(p->over_group);
     memory_free(p->database);
 }
 

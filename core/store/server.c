@@ -9,6 +9,16 @@ db_answer store_schema_version(db *connection, db_result *result)
     return db_run(connection, &sql_schema_version, NULL, 0, result);
 }
 
+db_answer store_schema_shard(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_schema_shard, NULL, 0, result);
+}
+
+db_answer store_slots(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_slots, NULL, 0, result);
+}
+
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result)
 {

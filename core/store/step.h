@@ -91,6 +91,7 @@ typedef struct step {
 
     /* What the server said. */
     int changed; /* the compare-and-set, or the insert, took effect */
+    int moves;   /* refused, since the customer's slot is being moved to another shard */
     /* Set after ASK, ASK_REPEATABLE (RETURNING) and ARM, and if the step knew it before or has a
      * row. 0: it has to be read. */
     uint64_t fence;

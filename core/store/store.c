@@ -172,6 +172,11 @@ db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *resu
                    .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code));
 }
 
+db_answer store_slot_asked(db *connection, const char *cust_no)
+{
+    return SQL_RUN(connection, NULL, slot_asked, .cust_no = db_text(cust_no));
+}
+
 db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no)
 {
     return SQL_RUN(connection, NULL, file_paid, .cust_no = db_text(evidence->key.cust_no),

@@ -75,6 +75,47 @@ static tl_status refuse_deciding(tl_lock *lock, const step_task *t, int64_t befo
     return error_set(TL_BUSY, "an open transaction is deciding this trade");
 }
 
+/* Whether this ask would make the row that was read a payment under way. */
+static int would_be_granted(const tl_lock *lock)
+{
+    const tl_view *v = &lock->view;
+
+    if (v->state == TL_STATE_ABSENT)
+        return 1;
+    if (ask_kind_differs(lock))
+        return 0;
+    if (lock_repeats(lock))
+        return !(v->status == 'P' && lock->inside.alive) &&
+               !(v->status == 'Y' && lock_is_standalone(lock));
+    return v->status == 'F' && (lock->options.flags & TL_ASK_RECLAIM) && v->retryable &&
+           !v->conflict && v->epoch == lock->options.reclaim_epoch &&
+           !ask_fingerprint_differs(lock);
+}
+
+/* What was paid, failed or is in process already, or may be in what a restore lost, is no payment
+ * that may be made later. */
+static tl_status refuse_for_now(tl_lock *lock, const char *sentence)
+{
+    tl_status status = lock_read(lock);
+
+    if (status == TL_OK)
+        status = lock_check_row(lock);
+    if (status != TL_OK)
+        return status;
+    if (would_be_granted(lock))
+        return error_set(TL_OVERLOADED, "%s", sentence);
+    return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
+}
+
+/* While a slot is leaving its rows are here still, and what is there answers as ever. */
+static tl_status refuse_moving(tl_lock *lock)
+{
+    char sentence[ERROR_MAX];
+
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    return refuse_for_now(lock, sentence);
+}
+
 tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again)
 {
     tl_status status;
@@ -88,7 +129,7 @@ tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int 
         return lock_unknown(lock, LOCK_ASK_UNKNOWN, t);
     case VERDICT_FAILED:
         lock_not_done(lock, LOCK_NEW, t);
-        return lock_failed(t);
+        return t->step.moves ? refuse_moving(lock) : lock_failed(t);
     case VERDICT_CUSTOMER_BUSY:
         return ask_refuse_customer_busy(lock);
     case VERDICT_DECIDING:
@@ -130,38 +171,6 @@ void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 
 /* ------------------------------------------------------------- a channel that is paused -- */
 
-/* Whether this ask would make the row that was read a payment under way. */
-static int would_be_granted(const tl_lock *lock)
-{
-    const tl_view *v = &lock->view;
-
-    if (v->state == TL_STATE_ABSENT)
-        return 1;
-    if (ask_kind_differs(lock))
-        return 0;
-    if (lock_repeats(lock))
-        return !(v->status == 'P' && lock->inside.alive) &&
-               !(v->status == 'Y' && lock_is_standalone(lock));
-    return v->status == 'F' && (lock->options.flags & TL_ASK_RECLAIM) && v->retryable &&
-           !v->conflict && v->epoch == lock->options.reclaim_epoch &&
-           !ask_fingerprint_differs(lock);
-}
-
-/* What was paid, failed or is in process already, or may be in what a restore lost, is no payment
- * that may be made later. */
-static tl_status refuse_paused(tl_lock *lock, const char *sentence)
-{
-    tl_status status = lock_read(lock);
-
-    if (status == TL_OK)
-        status = lock_check_row(lock);
-    if (status != TL_OK)
-        return status;
-    if (would_be_granted(lock))
-        return error_set(TL_OVERLOADED, "%s", sentence);
-    return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
-}
-
 /* While a breaker of its channel is open, an ask is refused.  Only at a turn of asks, or where
  * nothing in the retry lane has probed for long, since nothing is due there, an ask is let through
  * as the probe. */
@@ -197,7 +206,7 @@ tl_status ask_check_paused(tl_lock *lock)
     if (status != TL_OVERLOADED)
         return status;
     text_copy(sentence, sizeof sentence, tl_error_message());
-    return refuse_paused(lock, sentence);
+    return refuse_for_now(lock, sentence);
 }
 
 int ask_is_paused(const tl_lock *lock)

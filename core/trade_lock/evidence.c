@@ -132,6 +132,17 @@ static db_answer note(const struct filing *f, uint64_t fence)
     return store_act_note(f->connection, &act, &row);
 }
 
+/* The trade may be at another shard: nobody shall hear that there is none.  An account whose rights
+ * are of before there were fleets is in none. */
+static db_answer look_elsewhere(struct filing *f)
+{
+    const db_answer answer = store_slot_asked(f->connection, f->evidence.key.cust_no);
+
+    return answer == DB_ERROR && db_error_kind_of(db_errno(f->connection)) == DB_KIND_ACCESS
+               ? DB_DONE
+               : answer;
+}
+
 static db_answer file_statements(struct filing *f)
 {
     db_result row = DB_RESULT_INIT;
@@ -140,6 +151,8 @@ static db_answer file_statements(struct filing *f)
     if (answer == DB_DONE)
         answer = find_row(f, &row);
     f->found = answer == DB_DONE && row.rows == 1 && !f->moved;
+    if (answer == DB_DONE && row.rows == 0 && !f->moved)
+        answer = look_elsewhere(f);
     if (f->found) {
         text_copy(f->traceparent, sizeof f->traceparent, db_get_text(&row, 0, 4));
         if (f->evidence.epoch == 0)

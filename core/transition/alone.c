@@ -69,7 +69,7 @@ int task_judge_passing(task *t, const db *connection)
 {
     const db_error_kind kind = db_error_kind_of(db_errno(connection));
 
-    if (kind != DB_KIND_GONE && kind != DB_KIND_OVERLOADED)
+    if (kind != DB_KIND_GONE && kind != DB_KIND_OVERLOADED && kind != DB_KIND_MOVES)
         return 0;
     task_fail(t, db_error_status(connection, DB_ERROR, t->name));
     t->stage = TASK_AGAIN;

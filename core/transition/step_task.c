@@ -84,6 +84,7 @@ int step_task_judge(task *t, const db *connection)
 {
     const step_kind kind = step_of(t)->kind;
 
+    step_of(t)->moves = db_error_kind_of(db_errno(connection)) == DB_KIND_MOVES;
     if (db_error_kind_of(db_errno(connection)) != DB_KIND_DUPLICATE ||
         (kind != STEP_ASK && kind != STEP_RECLAIM))
         return 0;

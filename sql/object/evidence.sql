@@ -1,8 +1,13 @@
--- The server itself says who filed evidence, and when.
+-- The server itself says who filed evidence, and when.  A copy of a row that moves keeps what it
+-- says.
 CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidence
 FOR EACH ROW
-SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
-        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+BEGIN
+    IF NOT tl_slot_copies() THEN
+        SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
+                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+    END IF;
+END;
 
 -- What a piece of evidence does to the trade, in the same statement, also for SQL typed by hand.
 -- Success of this epoch is noted on the row.  The conflict is set by success that contradicts the
@@ -11,11 +16,15 @@ SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
 -- it is opened, since the revision tells of whatever was filed meanwhile (open_lane.sql).
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
+whole:
 BEGIN
     DECLARE now_status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin;
     DECLARE own, success, contradicts, doubted TINYINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET now_status = NULL;
 
+    IF tl_slot_copies() THEN
+        LEAVE whole;
+    END IF;
     SELECT status, epoch = NEW.epoch AND (NEW.channel_key IS NULL OR channel_key IS NULL
         OR channel_key = NEW.channel_key)
     INTO now_status, own

@@ -7,11 +7,16 @@ DETERMINISTIC NO SQL SQL SECURITY INVOKER
 RETURN NULLIF(LEFT(account, CHAR_LENGTH(account) - LOCATE('@', REVERSE(account))), '');
 
 -- Checks each half, also one that is typed by hand.  A confirmation needs a proposal of somebody
--- else about the row as it is now; a refusal needs a confirmation.
+-- else about the row as it is now; a refusal needs a confirmation.  A copy of a row that moves keeps
+-- what it says, and decides nothing anew.
 CREATE OR REPLACE TRIGGER trade_resolution_inserted BEFORE INSERT ON trade_resolution
 FOR EACH ROW
+whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    IF tl_slot_copies() THEN
+        LEAVE whole;
+    END IF;
     SET NEW.decided_at = SYSDATE(6)
         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
     IF tl_account_name(NEW.account) IS NULL THEN
@@ -60,11 +65,15 @@ END;
 -- customer is shown.
 CREATE OR REPLACE TRIGGER trade_resolution_confirmed AFTER INSERT ON trade_resolution
 FOR EACH ROW
+whole:
 BEGIN
     DECLARE step_token BINARY(16) DEFAULT RANDOM_BYTES(16);
     DECLARE retry_op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT CONCAT(NEW.op_code, _ascii '_RETRY');
     DECLARE changed INT DEFAULT 1;
+    IF tl_slot_copies() THEN
+        LEAVE whole;
+    END IF;
     IF NEW.part = 2 AND NEW.verdict = 'C' THEN
         UPDATE trade_lock FORCE INDEX (PRIMARY)
         SET step = 'resolve clear', thread_no = NEW.thread_no, log_no = NEW.log_no,
@@ -274,8 +283,12 @@ END;
 
 CREATE OR REPLACE TRIGGER audit_closing_inserted BEFORE INSERT ON audit_closing
 FOR EACH ROW
+whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    IF tl_slot_copies() THEN
+        LEAVE whole;
+    END IF;
     SET NEW.closed_at = SYSDATE(6)
         + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
     IF tl_account_name(NEW.account) IS NULL THEN

@@ -105,14 +105,18 @@ BEGIN
         LEAVE whole;
     END IF;
     IF does > 0 THEN
-        DELETE FROM trade_lock
-        WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-        DELETE FROM trade_lock_past
-        WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
-        DELETE FROM trade_evidence
-        WHERE cust_no = cust AND serial_no = serial AND op_code = op;
-        DELETE FROM trade_resolution
-        WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+        BEGIN
+            -- Of a fleet: its slot is being moved, and the copy is compared with this.
+            DECLARE EXIT HANDLER FOR 31003, 31004 SET state = NULL;
+            DELETE FROM trade_lock
+            WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+            DELETE FROM trade_lock_past
+            WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+            DELETE FROM trade_evidence
+            WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+            DELETE FROM trade_resolution
+            WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+        END;
     END IF;
 END;
 

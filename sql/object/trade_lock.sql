@@ -1,9 +1,9 @@
 -- An ending changes the row that was granted; if the row is gone, the lock is lost, and no row is
--- made.
+-- made.  Only whoever moves a slot copies a row that has ended (sql/fleet checks who).
 CREATE OR REPLACE TRIGGER trade_lock_inserted AFTER INSERT ON trade_lock
 FOR EACH ROW
 BEGIN
-    IF NEW.step = _ascii 'end' THEN
+    IF NEW.step = _ascii 'end' AND @tl_mover IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to end';
     END IF;
 END;

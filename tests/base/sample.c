@@ -88,6 +88,13 @@ static void write_range(struct text_buffer *to, const struct config_setting *set
     case CONFIG_SWITCH:
     case CONFIG_LISTEN:
         break;
+    case CONFIG_FLEET:
+        text_buffer_append_format(to, "# At most %lld letters, digits, - and _.\n",
+                                  (long long)setting->most);
+        break;
+    case CONFIG_SHARDS:
+        text_buffer_append_format(to, "# At most %lld.\n", (long long)setting->most);
+        break;
     }
 }
 

@@ -45,6 +45,8 @@ static void test_defaults(void **state)
     assert_int_equal(config.allow_insecure, 0);
     assert_int_equal(config.janitor, 1);
     assert_true(config.retention_ms == INT64_C(7776000000));
+    assert_string_equal(config.fleet, "");
+    assert_int_equal(config.shards.count, 0);
 }
 
 /* Every default is a value that the list itself allows, and fits its own limits. */
@@ -239,6 +241,65 @@ static void test_bad_together(void **state)
                    ":2: ask_wait_max_ms: 200ms is less than ask_wait_min_ms, 300ms");
 }
 
+#define SECTIONS                                                                                   \
+    "[tradelock-client]\nuser=x\n[tradelock-client-a]\nhost=a\n[tradelock-client-b_2]\n"
+
+static void test_shards(void **state)
+{
+    struct config config;
+    size_t at = 9;
+
+    (void)state;
+    assert_loads(SECTIONS "[tradelock]\nfleet = payouts\nshards = a ,b_2\n", &config);
+    assert_string_equal(config.fleet, "payouts");
+    assert_int_equal(config.shards.count, 2);
+    assert_string_equal(config.shards.name[0], "a");
+    assert_string_equal(config.shards.name[1], "b_2");
+    assert_int_equal(config_find_shard(&config, "f", "b_2", &at), TL_OK);
+    assert_int_equal(at, 1);
+    assert_problem(config_find_shard(&config, "f", "c", &at), TL_BAD_CONFIG,
+                   "f: there is no shard 'c': fleet payouts has a, b_2");
+    assert_problem(config_find_shard(&config, "f", NULL, &at), TL_BAD_CONFIG,
+                   "f: this is the file of fleet payouts: one of its shards has to be named: a, "
+                   "b_2");
+    assert_int_equal(at, 1);
+    /* The order of the sections does not matter. */
+    assert_loads("[tradelock]\nshards = a\nfleet = p\n" SECTIONS, &config);
+    assert_int_equal(config.shards.count, 1);
+    assert_loads("[tradelock]\nsite = x\n", &config);
+    assert_problem(config_find_shard(&config, "f", "a", &at), TL_BAD_CONFIG,
+                   "f: there is no shard 'a': this file names none");
+}
+
+static void test_bad_shards(void **state)
+{
+    (void)state;
+    assert_refused(SECTIONS "[tradelock]\nfleet = p\nshards = a, b_2, a\n",
+                   ":8: shards: 'a' stands there twice");
+    assert_refused(SECTIONS "[tradelock]\nfleet = p\nshards = a, c\n",
+                   ":8: shards: section [tradelock-client-c] is missing");
+    /* The end of another name is no section. */
+    assert_refused(SECTIONS "[tradelock]\nfleet = p\nshards = 2\n",
+                   ":8: shards: section [tradelock-client-2] is missing");
+    assert_refused(SECTIONS "[tradelock]\nshards = a\n",
+                   ":7: shards: the fleet has no name; set fleet besides");
+    assert_refused(SECTIONS "[tradelock]\nfleet = p\n",
+                   ":7: fleet: no shards are named; set shards besides");
+    assert_refused("[tradelock]\nshards = a,,b\n", ":2: shards: a name is empty");
+    assert_refused("[tradelock]\nshards =\n", ":2: shards: a name is empty");
+    assert_refused("[tradelock]\nshards = a b\n",
+                   ":2: shards: 'a b' is no name of letters, digits, - and _ (nor may it be none, "
+                   "all or begin with -)");
+    assert_refused("[tradelock]\nshards = a, all\n",
+                   ":2: shards: 'all' is no name of letters, digits, - and _ (nor may it be none, "
+                   "all or begin with -)");
+    assert_refused("[tradelock]\nfleet = 123456789012345678901234567890123\n",
+                   ":2: fleet: '12345678901234567890123456789012...' is longer than 32 bytes");
+    assert_refused("[tradelock]\nshards = 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,"
+                   "23,24,25,26,27,28,29,30,31,32,33\n",
+                   ":2: shards: has more than 32 names");
+}
+
 static void test_policy(void **state)
 {
     tl_policy policy, before;
@@ -342,6 +403,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_bad_durations),
         cmocka_unit_test(test_bad_sites),
         cmocka_unit_test(test_bad_together),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_bad_shards),
         cmocka_unit_test(test_policy),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_sample_is_the_list),

@@ -88,3 +88,15 @@ void fields_expect(json_t *set, const char *name)
     assert_int_equal(wrong, 0);
     assert_true(json_object_size(set) > 0);
 }
+
+void fields_expect_more(json_t *set, const char *name, const char *more)
+{
+    json_t *listed = listed_fields(name), *added = listed_fields(more);
+    unsigned wrong = missing(added, set, more, "listed and not printed");
+
+    json_object_update(listed, added);
+    wrong += missing(set, listed, more, "printed and not listed");
+    json_decref(added);
+    json_decref(listed);
+    assert_int_equal(wrong, 0);
+}

@@ -9,5 +9,7 @@
 void fields_add(json_t *set, json_t *document);
 /* Fails the test when the set and the list differ, in either direction. */
 void fields_expect(json_t *set, const char *name);
+/* Fails the test when the set has what neither list has, or lacks what `more` adds. */
+void fields_expect_more(json_t *set, const char *name, const char *more);
 
 #endif

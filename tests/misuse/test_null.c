@@ -1351,6 +1351,61 @@ static int each_paid(void *context, const tl_paid *paid)
     return 0;
 }
 
+LOOK(each_shard, char)
+LOOK(each_customer, tl_slot_customer)
+CALL(tl_shards)
+{
+    return (int)tl_shards(N(1, database_option_file(db)), N(2, each_shard), MAY(3, &have));
+}
+LOOK(each_slot, tl_slot_row)
+/* Nothing is joined or moved: the names are missing, and the database is of no fleet. */
+CALL(tl_fleet_join)
+{
+    static const tl_fleet_joining joining = {.version = TL_FLEET_JOINING_VERSION, .fleet = "f"};
+    tl_client *shards[] = {have.client};
+    tl_fleet_joined joined;
+
+    return (int)tl_fleet_join(N(1, shards), 1, 0, N(2, &joining), MAY(3, &joined));
+}
+CALL(tl_fleet_named)
+{
+    char fleet[TL_FLEET_NAME_MAX + 1];
+
+    return (int)tl_fleet_named(N(1, database_option_file(db)), N(2, fleet));
+}
+CALL(tl_slot_list)
+{
+    char fleet[TL_FLEET_NAME_MAX + 1], shard[TL_FLEET_NAME_MAX + 1];
+
+    return (int)tl_slot_list(N(1, have.client), MAY(2, fleet), MAY(3, shard), N(4, each_slot),
+                             MAY(5, &have));
+}
+CALL(tl_slot_move)
+{
+    static const tl_slot_moving moving = {
+        .version = TL_SLOT_MOVING_VERSION, .actor = "ann", .reason = "why"};
+    tl_slot_moved moved;
+
+    return (int)tl_slot_move(N(1, have.client), N(2, have.client), N(3, &moving), MAY(4, &moved));
+}
+CALL(tl_slot_take_back)
+{
+    static const tl_slot_moving moving = {
+        .version = TL_SLOT_MOVING_VERSION, .actor = "ann", .reason = "why"};
+
+    return (int)tl_slot_take_back(N(1, have.client), N(2, &moving));
+}
+CALL(tl_slots_of)
+{
+    static const char *const customers[] = {"C"};
+    unsigned slots[1];
+
+    return (int)tl_slots_of(N(1, have.client), N(2, customers), 1, N(3, slots));
+}
+CALL(tl_slot_customers)
+{
+    return (int)tl_slot_customers(N(1, have.client), N(2, each_customer), MAY(3, &have));
+}
 CALL(tl_paid_list)
 {
     static const tl_payment payment = {.serial_no = "S", .cust_no = "C", .op_code = "WITHDRAW"};
@@ -2059,6 +2114,14 @@ static const struct entry {
     FUNCTION(tl_overview_read, 4),
     FUNCTION(tl_channel_list, 4),
     FUNCTION(tl_session_list, 3),
+    FUNCTION(tl_shards, 3),
+    FUNCTION(tl_slots_of, 3),
+    FUNCTION(tl_fleet_join, 3),
+    FUNCTION(tl_fleet_named, 2),
+    FUNCTION(tl_slot_list, 5),
+    FUNCTION(tl_slot_move, 4),
+    FUNCTION(tl_slot_take_back, 2),
+    FUNCTION(tl_slot_customers, 3),
     FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),
     FUNCTION(tl_business_op_size, 1),

@@ -627,6 +627,86 @@ static tl_status call_retry_now(scene *s)
     return tl_retry_now(s->far, &key, fence_of(s), "anna", "test");
 }
 
+/* The rule of a shard, and nothing else of it. */
+static void prepare_slots(scene *s)
+{
+    database_run(s->sql,
+                 "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET ascii "
+                 "COLLATE ascii_nopad_bin) RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL "
+                 "SQL SECURITY INVOKER RETURN CRC32(cust) %% 1024");
+}
+
+static int each_shard(void *context, const char *shard)
+{
+    (void)context;
+    (void)shard;
+    return 0;
+}
+
+static int each_customer(void *context, const tl_slot_customer *customer)
+{
+    (void)context;
+    (void)customer;
+    return 0;
+}
+
+static tl_status call_slots(scene *s)
+{
+    static const char *const customers[] = {"C1", "C2"};
+    unsigned slots[2];
+    tl_status status = tl_shards(s->patient_file, each_shard, NULL);
+
+    if (status == TL_OK)
+        status = tl_slots_of(s->far, customers, 2, slots);
+    return status == TL_OK ? tl_slot_customers(s->far, each_customer, NULL) : status;
+}
+
+/* A customer who is in none of the slots that would be taken: the database stays as it is. */
+static void prepare_fleet(scene *s)
+{
+    prepare_slots(s);
+    database_run(s->sql,
+                 "INSERT IGNORE INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                 "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+                 "('stranger', 's', 'FLEET', 'S', 'Y', 'ask', UUID(), 'x', 1, 1, "
+                 "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+}
+
+static int each_slot(void *context, const tl_slot_row *row)
+{
+    (void)context;
+    (void)row;
+    return 0;
+}
+
+static tl_status refused(tl_status status)
+{
+    return status == TL_REFUSED ? TL_OK : status == TL_OK ? TL_INTERNAL : status;
+}
+
+static tl_status call_fleet(scene *s)
+{
+    static const unsigned char none[TL_FLEET_SLOTS] = {0};
+    static const char *const tables[] = {"nothing"};
+    char fleet[TL_FLEET_NAME_MAX + 1], shard[TL_FLEET_NAME_MAX + 1];
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    tl_status status = tl_fleet_named(s->patient_file, fleet);
+
+    joining.fleet = "fleet";
+    joining.shard = "shard";
+    joining.slots = none;
+    moving.actor = moving.reason = "test";
+    moving.tables = tables;
+    if (status == TL_OK)
+        status = refused(tl_fleet_join(&s->far, 1, 0, &joining, NULL));
+    if (status == TL_OK)
+        status = tl_slot_list(s->far, fleet, shard, each_slot, NULL);
+    if (status == TL_OK)
+        status = refused(tl_slot_move(s->far, s->far, &moving, NULL));
+    return status == TL_OK ? refused(tl_slot_take_back(s->far, &moving)) : status;
+}
+
 static int each_paid(void *context, const tl_paid *paid)
 {
     (void)context;
@@ -1025,6 +1105,9 @@ static const operation operations[] = {
     {"pause", OPERATION_SPEAKS, prepare_nothing, call_pause, TL_OK, "-", "-", 0, 0, NULL},
     {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources, TL_OK, "-",
      "-", 0, 0, NULL},
+    {"a fleet", OPERATION_PARTS, prepare_fleet, call_fleet, TL_OK, "-", "-", SWEEP_ANY_STEPS, 0,
+     NULL},
+    {"customers' slots", 0, prepare_slots, call_slots, TL_OK, "-", "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
     {"closing", OPERATION_SPEAKS, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0, 0, NULL},
     {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},

@@ -2,7 +2,11 @@
 -- @rows is set by the test.  One transaction for all, so that it costs one commit.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00',
     tx_isolation = 'READ-COMMITTED';
+CREATE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET ascii)
+RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL RETURN CRC32(cust) % 1024;
 START TRANSACTION;
+-- As of a shard that is joining.
+INSERT INTO tl_slot (slot, state) SELECT seq, 'owned' FROM seq_0_to_511;
 SET @now = UTC_TIMESTAMP(6);
 SET @alive = 'a0000000-0000-4000-8000-000000000001';
 SET @dead = 'd0000000-0000-4000-8000-000000000001';

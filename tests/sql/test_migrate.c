@@ -267,7 +267,9 @@ static char *created_at(MYSQL *connection)
                          "FROM information_schema.triggers WHERE trigger_schema = DATABASE() "
                          "AND trigger_name NOT IN ('trade_lock_updated', 'trade_lock_kept', "
                          "'trade_lock_deleted', 'trade_evidence_filed', 'tl_restore_inserted', "
-                         "'tl_restore_opened')");
+                         "'tl_restore_opened', 'trade_lock_inserted', "
+                         "'trade_evidence_inserted', 'trade_resolution_inserted', "
+                         "'trade_resolution_confirmed', 'audit_closing_inserted')");
 }
 
 /* ------------------------------------------------------ what the doctor says -- */

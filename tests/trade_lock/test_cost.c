@@ -8,6 +8,7 @@
 
 #include "support/crew.h"
 
+#include <tradelock/admin.h>
 #include <tradelock/lane.h>
 
 #include <setjmp.h>
@@ -470,6 +471,58 @@ static void test_one_statement_a_beat(void **state)
     free(file);
 }
 
+/* ----------------------------------------------------------------------- of a fleet -- */
+
+static long long rows_read(void)
+{
+    return status_of("'Handler_read_key','Handler_read_next','Handler_read_first','Handler_read_"
+                     "prev','Handler_read_rnd','Handler_read_last'");
+}
+
+/* Rows that the server reads for ROUNDS asks, and for their endings. */
+static void count_reads(const char *prefix, long long *asks, long long *endings)
+{
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    long long before = rows_read(), after;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    make(prefix, 0, &options);
+    for (int i = 0; i < ROUNDS; i++)
+        assert_status(tl_lock_ask(locks[i], 0), TL_GRANTED);
+    after = rows_read();
+    *asks = after - before;
+    for (int i = 0; i < ROUNDS; i++)
+        assert_status(tl_lock_finish(locks[i], &ending), TL_SUCCEEDED);
+    *endings = rows_read() - after;
+    free_locks();
+}
+
+/* Requests, statements that write and commits are as many as without.  An ask reads its slot, one
+ * row by its key; an ending reads none.  A database of no fleet reads none either. */
+static void test_in_a_fleet(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+    long long asks, endings, asks_in_fleet, endings_in_fleet;
+    struct counters ask = ONE_INSERT;
+
+    (void)state;
+    count_reads("plain", &asks, &endings);
+    count_reads("plain-again", &asks, &endings);
+    joining.fleet = "fleet";
+    joining.shard = "one";
+    assert_status(tl_fleet_join(&client, 1, 0, &joining, NULL), TL_OK);
+    count_reads("warm-fleet", &asks_in_fleet, &endings_in_fleet);
+    count_reads("fleet", &asks_in_fleet, &endings_in_fleet);
+    assert_int_equal(asks_in_fleet - asks, ROUNDS);
+    assert_int_equal(endings_in_fleet - endings, 0);
+    ask.is[SELECTS] = 1; /* the trigger's */
+    make("in-fleet", 0, &options);
+    ask_all("an ask in a fleet", ask);
+    finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +533,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_retry_lane),
         cmocka_unit_test(test_arming_and_refusals),
         cmocka_unit_test(test_one_statement_a_beat),
+        cmocka_unit_test(test_in_a_fleet),
     };
 
     crew_arguments(count, arguments);

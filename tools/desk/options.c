@@ -1,6 +1,8 @@
 /* Reads the command line.  Prints help and complaints, and touches nothing else. */
 #include "options.h"
 
+#include <tradelock/admin.h>
+
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -22,6 +24,7 @@ static const char help[] =
     "\n"
     "Options:\n"
     "  --config FILE   settings; else $TRADELOCK_CONFIG\n"
+    "  --shard NAME    of a fleet: this shard\n"
     "  --listen ADDRESS:PORT\n"
     "                  where to listen (127.0.0.1:8460); port 0: any that is free\n"
     "  --port-file FILE  write the port there, once it listens\n"
@@ -90,13 +93,16 @@ static int read_idle(int64_t *idle_ms, const char *text)
     return OPTIONS_RUN;
 }
 
-enum { CONFIG = 256, LISTEN, PORT_FILE, CERTIFICATE, KEY, PROXY, IDLE, HELP };
+enum { CONFIG = 256, SHARD, LISTEN, PORT_FILE, CERTIFICATE, KEY, PROXY, IDLE, HELP };
 
 static int take(struct options *options, int option)
 {
     switch (option) {
     case CONFIG:
         options->config_file = optarg;
+        break;
+    case SHARD:
+        options->shard = optarg;
         break;
     case LISTEN:
         return read_address(&options->address, optarg);
@@ -125,6 +131,34 @@ static int take(struct options *options, int option)
     return OPTIONS_RUN;
 }
 
+struct shards {
+    const char *wanted;
+    int count, found;
+};
+
+static int take_shard(void *context, const char *shard)
+{
+    struct shards *shards = context;
+
+    shards->count++;
+    shards->found |= shards->wanted != NULL && strcmp(shards->wanted, shard) == 0;
+    return 0;
+}
+
+/* The pages are of one database.  Other settings are judged when somebody logs in. */
+static int check_shard(const struct options *options)
+{
+    struct shards shards = {.wanted = options->shard};
+
+    if (tl_shards(options->config_file, take_shard, &shards) != TL_OK)
+        return OPTIONS_RUN;
+    if (shards.count > 0 && options->shard == NULL)
+        return complain("these settings are of a fleet: name one of its shards, by --shard");
+    if (options->shard != NULL && !shards.found)
+        return complain("these settings name no shard %s", options->shard);
+    return OPTIONS_RUN;
+}
+
 static int check(const struct options *options)
 {
     const int is_loopback = ntohl(options->address.sin_addr.s_addr) >> 24 == 127;
@@ -141,12 +175,13 @@ static int check(const struct options *options)
         return complain("beyond loopback passwords would travel for all to read: name a "
                         "certificate with --tls-cert and --tls-key, or say --behind-proxy if a "
                         "proxy of yours speaks TLS to the browsers");
-    return OPTIONS_RUN;
+    return check_shard(options);
 }
 
 int options_read(struct options *options, int argc, char **argv)
 {
     static const struct option known[] = {{"config", required_argument, NULL, CONFIG},
+                                          {"shard", required_argument, NULL, SHARD},
                                           {"listen", required_argument, NULL, LISTEN},
                                           {"port-file", required_argument, NULL, PORT_FILE},
                                           {"tls-cert", required_argument, NULL, CERTIFICATE},

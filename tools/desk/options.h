@@ -7,6 +7,7 @@
 
 struct options {
     const char *config_file;
+    const char *shard; /* of a fleet; or NULL */
     struct sockaddr_in address;
     const char *port_file;                   /* or NULL */
     const char *certificate_file, *key_file; /* both or NULL */

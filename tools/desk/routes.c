@@ -105,6 +105,7 @@ static tl_status open_client(struct desk *desk, const char *user, const char *pa
 
     options.flags = TL_CLIENT_NO_SESSION;
     options.config_file = desk->options->config_file;
+    options.shard = desk->options->shard;
     options.program = "tradelock desk";
     options.user = user;
     options.password = password;

@@ -3,6 +3,8 @@
 #include "command.h"
 
 #include "audit_note.h"
+#include "fleet.h"
+#include "fleet_check.h"
 #include "print.h"
 #include "progress.h"
 #include "statement.h"
@@ -11,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -27,6 +30,7 @@ enum {
 #define FINDING_LEAST 8
 
 struct request {
+    const struct common *common;
     const char *path; /* of the statement */
     struct statement statement;
     const char *archive; /* NULL: the database alone */
@@ -35,6 +39,12 @@ struct request {
     /* Closing one; finding NULL: no. */
     const char *finding, *reason, *actor;
     int confirms;
+    /* Of a fleet: whose slots are whose, where each shard's payments begin, and what no shard can
+     * tell alone. */
+    struct fleet_map map;
+    size_t *first;
+    struct table *fleet_table;
+    json_t *fleet_findings;
 };
 
 /* What was found by one rule. */
@@ -52,6 +62,7 @@ struct output {
     size_t rule_count;
     struct table *table;
     json_t *violations;
+    uint64_t copies; /* violations that are none, since the trade is another shard's by now */
 };
 
 /* ------------------------------------------------------------------ auditing -- */
@@ -131,18 +142,37 @@ static void tell(void *context, const tl_progress *now)
     progress_tell(&output->progress, now);
 }
 
+/* A row that was copied to another shard, or is being copied here: what was paid for it is compared
+ * where it counts. */
+static int is_copy(const struct request *request, const tl_violation *v)
+{
+    unsigned slot = TL_FLEET_SLOTS;
+    char state;
+
+    if (!fleet_is() || strcmp(v->rule, "unpaid-success") != 0 ||
+        !fleet_map_has_copies(&request->map, fleet_at()) ||
+        fleet_slots_of(&v->key.cust_no, 1, &slot) != TL_OK || slot >= TL_FLEET_SLOTS)
+        return 0;
+    state = request->map.shard[fleet_at()].slot[slot].state;
+    return state == 'g' || state == 'a';
+}
+
 static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
     char rev[24] = "", name[SHORT + 1], when[TIME_TEXT], became[2048];
 
+    if (is_copy(output->request, v)) {
+        output->copies++;
+        return 0;
+    }
     count_by_rule(output, v);
     if (v->closed && !output->request->closed)
         return 0;
     if (v->rev != 0)
         snprintf(rev, sizeof rev, "%" PRIu64, v->rev);
     snprintf(name, sizeof name, "%.*s", SHORT, v->finding);
-    json_array_append_new(output->violations, json_violation(v));
+    json_array_append_new(output->violations, fleet_row(json_violation(v)));
     table_add(output->table, v->rule, v->key.serial_no, v->key.cust_no, v->key.op_code, rev,
               v->account, time_text(when, v->logged_us), v->sentence, name,
               fate(became, sizeof became, v));
@@ -176,7 +206,7 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     char when[TIME_TEXT];
 
     if (common->json)
-        return print_json(
+        return fleet_page(
             json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "account",
                       counts->account, "server", counts->server, "audited_at",
                       json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
@@ -185,6 +215,7 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
                       json_rules(output), "archived", json_archived(output, archived), "violations",
                       output->violations),
             code);
+    fleet_heading();
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
            time_text(when, counts->at_us));
     fflush(stdout);
@@ -201,8 +232,11 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     return finish_output(code);
 }
 
-static int work_audit(tl_client *client, const struct common *common, const struct request *request)
+static int audit_one(tl_client *client, void *context)
 {
+    const struct request *request = context;
+    const struct common *common = request->common;
+    const size_t *first = &request->first[fleet_at()];
     struct output output = {.request = request,
                             .table = table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN",
                                                "WHAT", "FINDING", "CLOSING", NULL),
@@ -213,19 +247,101 @@ static int work_audit(tl_client *client, const struct common *common, const stru
     int code = EXIT_DONE;
 
     progress_begin(&output.progress, common->json, request->every_ms, "violations");
-    status = tl_audit_archive(client, request->archive, request->statement.payments,
-                              request->statement.count, add_violation, tell, &output, &counts,
-                              &archived);
+    status = tl_audit_archive(
+        client, request->archive,
+        request->statement.payments != NULL ? request->statement.payments + first[0] : NULL,
+        first[1] - first[0], add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
+    counts.violations -= output.copies;
     if (status == TL_OK)
         audit_note(client, &counts, output.violations, request->path);
     if (status != TL_OK)
-        code = report(status);
+        code = fleet_missed(status);
     else
         code = print_counts(&counts, &archived, &output, common,
                             counts.violations > 0 ? EXIT_REFUSED : EXIT_DONE);
     table_free(output.table);
     json_decref(output.violations);
+    return code;
+}
+
+/* -------------------------------------------------------------------- a fleet -- */
+
+static void add_fleet_finding(void *context, const struct fleet_finding *f)
+{
+    struct request *request = context;
+    const tl_key *key = f->key;
+    char slots[32];
+
+    /* It is no broken promise; the doctor tells it. */
+    if (strcmp(f->rule, "slot-moves") == 0)
+        return;
+    snprintf(slots, sizeof slots, f->first == f->last ? "%u" : "%u-%u", f->first, f->last);
+    table_add(request->fleet_table, f->rule, f->shards, slots, key != NULL ? key->serial_no : "",
+              key != NULL ? key->cust_no : "", key != NULL ? key->op_code : "", f->sentence);
+    json_array_append_new(
+        request->fleet_findings,
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "rule", f->rule, "shard", f->shards,
+                  "slots", slots, "serial_no", json_text(key != NULL ? key->serial_no : NULL),
+                  "cust_no", json_text(key != NULL ? key->cust_no : NULL), "op_code",
+                  json_text(key != NULL ? key->op_code : NULL), "sentence", f->sentence));
+}
+
+/* What no shard can tell alone, after their own pages. */
+static int audit_fleet(struct request *request, int code)
+{
+    const size_t rest = request->first[fleet_size() + 1] - request->first[fleet_size()];
+
+    fleet_check_slots(&request->map, add_fleet_finding, request);
+    code = fleet_code(code, fleet_check_trades(&request->map, add_fleet_finding, request));
+    if (json_array_size(request->fleet_findings) > 0)
+        code = fleet_code(code, EXIT_REFUSED);
+    if (rest > 0)
+        fprintf(stderr,
+                "tradelock: %zu payments of the statement are of no shard that could be asked\n",
+                rest);
+    if (request->common->json)
+        return fleet_print_pages(json_pack("{s:O}", "fleet", request->fleet_findings), code);
+    printf("\nThe fleet\n\n");
+    fflush(stdout);
+    table_print(request->fleet_table);
+    printf("%zu violations: keys on two shards, slots owned twice or by nobody\n",
+           json_array_size(request->fleet_findings));
+    return finish_output(code);
+}
+
+static tl_status split_payments(struct request *request)
+{
+    struct statement *statement = &request->statement;
+
+    request->first = calloc(fleet_size() + 2, sizeof *request->first);
+    if (request->first == NULL)
+        return tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
+    if (fleet_is())
+        return fleet_payments(&request->map, statement->payments, statement->count, request->first);
+    request->first[1] = statement->count;
+    return TL_OK;
+}
+
+static int work_audit(struct request *request)
+{
+    int code = fleet_is() ? fleet_map_read(&request->map) : EXIT_DONE;
+    const tl_status status = split_payments(request);
+
+    request->fleet_findings = json_array();
+    if (status != TL_OK) {
+        code = fleet_code(report(status), EXIT_DONE);
+    } else {
+        request->fleet_table =
+            table_new("RULE", "SHARDS", "SLOTS", "SERIAL", "CUST", "OP", "WHAT", NULL);
+        code = fleet_code(code, fleet_each(0, audit_one, request));
+        if (fleet_is())
+            code = audit_fleet(request, code);
+    }
+    table_free(request->fleet_table);
+    json_decref(request->fleet_findings);
+    fleet_map_free(&request->map);
+    free(request->first);
     return code;
 }
 
@@ -272,8 +388,9 @@ static int print_closed(const struct found *found, const struct common *common, 
     return finish_output(EXIT_DONE);
 }
 
-static int work_close(tl_client *client, const struct common *common, const struct request *request)
+static int close_one(tl_client *client, void *context)
 {
+    const struct request *request = context;
     struct found found = {.wanted = request->finding};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_status status =
@@ -296,7 +413,13 @@ static int work_close(tl_client *client, const struct common *common, const stru
                                      : "several findings begin so: give more of the name");
     if (status == TL_OK)
         status = tl_audit_close(client, &closing);
-    return status == TL_OK ? print_closed(&found, common, request->confirms) : report(status);
+    return status == TL_OK ? print_closed(&found, request->common, request->confirms)
+                           : report(status);
+}
+
+static int work_close(struct request *request)
+{
+    return fleet_each(0, close_one, request);
 }
 
 /* ------------------------------------------------------------------- command -- */
@@ -362,9 +485,8 @@ static int read_options(const struct command *self, struct common *common, struc
 static int run(const struct command *self, int argc, char **argv)
 {
     struct common common = {0};
-    struct request request = {.actor = person(), .every_ms = PROGRESS_EVERY_MS};
+    struct request request = {.common = &common, .actor = person(), .every_ms = PROGRESS_EVERY_MS};
     char problem[512];
-    tl_client *client = NULL;
     int code = EXIT_DONE;
 
     if (!read_options(self, &common, &request, argc, argv, &code))
@@ -375,11 +497,15 @@ static int run(const struct command *self, int argc, char **argv)
     if (request.path != NULL &&
         statement_read(&request.statement, request.path, problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
-    code = open_client(&client, &common, 0);
+    code = fleet_begin(&common);
+    fleet_by_pages();
+    if (code == EXIT_DONE && fleet_is() && request.archive != NULL)
+        code = usage_error(self, "an archive is of one database: --archive wants --shard");
+    if (code == EXIT_DONE && fleet_is() && request.finding != NULL)
+        code = usage_error(self, "a finding is of one database: close wants --shard");
     if (code == EXIT_DONE)
-        code = request.finding != NULL ? work_close(client, &common, &request)
-                                       : work_audit(client, &common, &request);
-    tl_client_close(client);
+        code = request.finding != NULL ? work_close(&request) : work_audit(&request);
+    fleet_end();
     statement_free(&request.statement);
     return code;
 }
@@ -404,6 +530,8 @@ const struct command command_audit = {
             "With --archive it also reads what `tradelock purge --archive` has written: that no\n"
             "set is missing or was changed, the history of each trade in it, which rows stand\n"
             "twice, and which key succeeded again after it was purged.\n"
+            "Of a fleet it audits each shard, and names trades that are on two of them, and slots\n"
+            "that several own, or none.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
     .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"

@@ -1,6 +1,8 @@
 /* Notes that an audit was made, and what it found by rule. */
 #include "audit_note.h"
 
+#include "fleet.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,9 +50,9 @@ void audit_note(tl_client *client, const tl_audit_counts *counts, const json_t *
     }
     status = tl_act_note(client, &act, text);
     if (status == TL_ACCESS_DENIED)
-        fputs("tradelock: this audit is not on record: an operator's account may write one\n",
-              stderr);
+        fprintf(stderr, "%sthis audit is not on record: an operator's account may write one\n",
+                fleet_said_by());
     else if (status != TL_OK)
-        fprintf(stderr, "tradelock: this audit is not on record: %s\n", tl_error_message());
+        fprintf(stderr, "%sthis audit is not on record: %s\n", fleet_said_by(), tl_error_message());
     json_decref(rules);
 }

@@ -9,9 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int take_part(void *context, const tl_batch_part *part)
+#define SUM_TEXT sizeof((tl_money *)NULL)->sum_minor
+
+/* Adds digits to digits, from the last on, as by hand. */
+static void add_digits(char to[SUM_TEXT], const char *number)
 {
-    struct batch_totals *totals = context;
+    char sum[SUM_TEXT];
+    size_t left = strlen(to), right = strlen(number), at = sizeof sum - 1;
+    unsigned carry = 0;
+
+    sum[at] = '\0';
+    while (at > 0 && (left > 0 || right > 0 || carry > 0)) {
+        const unsigned digit = (left > 0 ? (unsigned)(to[--left] - '0') : 0) +
+                               (right > 0 ? (unsigned)(number[--right] - '0') : 0) + carry;
+
+        sum[--at] = (char)('0' + digit % 10);
+        carry = digit / 10;
+    }
+    memmove(to, sum + at, sizeof sum - at);
+}
+
+static tl_batch_part *same_part(struct batch_totals *totals, const tl_batch_part *part)
+{
+    for (size_t i = 0; i < totals->count; i++)
+        if (totals->part[i].state == part->state && totals->part[i].conflict == part->conflict &&
+            strcmp(totals->part[i].money.currency, part->money.currency) == 0)
+            return &totals->part[i];
+    return NULL;
+}
+
+/* As tl_batch() orders them: what told no amount comes last of its state. */
+static int compare_parts(const void *left, const void *right)
+{
+    const tl_batch_part *a = left, *b = right;
+
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    if (a->conflict != b->conflict)
+        return a->conflict < b->conflict ? -1 : 1;
+    if ((a->money.currency[0] == '\0') != (b->money.currency[0] == '\0'))
+        return a->money.currency[0] == '\0' ? 1 : -1;
+    return strcmp(a->money.currency, b->money.currency);
+}
+
+static void append_part(struct batch_totals *totals, const tl_batch_part *part)
+{
     tl_batch_part *larger = realloc(totals->part, (totals->count + 1) * sizeof *larger);
 
     if (larger == NULL) {
@@ -20,18 +62,33 @@ static int take_part(void *context, const tl_batch_part *part)
     }
     totals->part = larger;
     totals->part[totals->count++] = *part;
+}
+
+/* Of a fleet the parts of several shards are one. */
+static int take_part(void *context, const tl_batch_part *part)
+{
+    struct batch_totals *totals = context;
+    tl_batch_part *same = same_part(totals, part);
+
+    if (same != NULL) {
+        same->money.trades += part->money.trades;
+        add_digits(same->money.sum_minor, part->money.sum_minor);
+    } else {
+        append_part(totals, part);
+    }
     totals->trades += part->money.trades;
     if (tl_batch_part_is_open(part))
         totals->open += part->money.trades;
     return 0;
 }
 
-tl_status batch_totals_read(struct batch_totals *totals, tl_client *client, const tl_filter *filter)
+tl_status batch_totals_add(struct batch_totals *totals, tl_client *client, const tl_filter *filter)
 {
-    tl_status status;
+    const tl_status status =
+        tl_batch(client, filter->batch, filter->as_of_us, 0, take_part, totals);
 
-    memset(totals, 0, sizeof *totals);
-    status = tl_batch(client, filter->batch, filter->as_of_us, 0, take_part, totals);
+    if (totals->count > 0)
+        qsort(totals->part, totals->count, sizeof totals->part[0], compare_parts);
     return status == TL_NOT_FOUND ? TL_OK : status;
 }
 

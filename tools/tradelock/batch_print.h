@@ -12,10 +12,10 @@ struct batch_totals {
     uint64_t trades, open;
 };
 
-/* Counts the whole batch that the filter names, at its moment.  TL_OK also when there is none, with
- * a count of 0.  batch_totals_free() frees it, whatever the status. */
-tl_status batch_totals_read(struct batch_totals *totals, tl_client *client,
-                            const tl_filter *filter);
+/* Counts what this database has of the batch that the filter names, at its moment, and adds it to
+ * what others had.  TL_OK also when there is none, with a count of 0.  batch_totals_free() frees
+ * it, whatever the status. */
+tl_status batch_totals_add(struct batch_totals *totals, tl_client *client, const tl_filter *filter);
 void batch_totals_free(struct batch_totals *totals);
 
 void batch_totals_print(const struct batch_totals *totals, const char *batch);

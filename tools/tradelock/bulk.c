@@ -4,6 +4,7 @@
  */
 #include "bulk.h"
 
+#include "fleet.h"
 #include "list_print.h"
 #include "print.h"
 
@@ -124,9 +125,17 @@ static void tell_progress(struct progress *p, uint64_t row, uint64_t count)
 /* ------------------------------------------------------------------- doing -- */
 
 struct outcome {
-    uint64_t act_no, done, skipped;
+    uint64_t done, skipped;
+    int code;     /* not 0: a database could not be asked, or broke off */
+    json_t *acts; /* of each database */
+    size_t act_count;
+    uint64_t act_no; /* of the last one */
+};
+
+/* The rows of one database. */
+struct part {
+    uint64_t first, count, act_no, done, skipped;
     tl_status status; /* why it broke off */
-    char sentence[1024];
 };
 
 static uint64_t left_of(const struct bulk *self, const struct outcome *o)
@@ -134,61 +143,122 @@ static uint64_t left_of(const struct bulk *self, const struct outcome *o)
     return self->count - o->done - o->skipped;
 }
 
-static void do_rows(const struct bulk *self, tl_client *client, struct outcome *o)
+/* Says why it broke off. */
+static void do_rows(const struct bulk *self, tl_client *client, struct part *p)
 {
     struct progress progress = {.terminal = isatty(STDERR_FILENO)};
+    const uint64_t end = p->first + p->count;
+    char sentence[1024];
 
-    for (uint64_t row = 0; row < self->count && !stopped && o->status == TL_OK; row++) {
-        const tl_status status = self->each(self->context, client, o->act_no, row);
+    for (uint64_t row = p->first; row < end && !stopped && p->status == TL_OK; row++) {
+        const tl_status status = self->each(self->context, client, p->act_no, row);
 
         if (status == TL_OK || status == TL_IN_CONFLICT)
-            o->done++;
+            p->done++;
         else if (self->is_of_row(status))
-            o->skipped++;
+            p->skipped++;
         else
-            o->status = status;
+            p->status = status;
         tell_progress(&progress, row + 1, self->count);
     }
-    if (o->status != TL_OK)
-        snprintf(o->sentence, sizeof o->sentence, "%s", tl_error_message());
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
     if (progress.terminal)
         fputs("\r\033[K", stderr);
+    if (p->status != TL_OK)
+        fprintf(stderr, "%s%s\n", fleet_said_by(), sentence);
 }
 
 /* The record is true without its end, which tells that nothing more follows. */
-static void end_act(const struct bulk *self, tl_client *client, struct outcome *o)
+static void end_act(tl_client *client, const struct part *p)
 {
     char counts[64];
 
-    snprintf(counts, sizeof counts, "left=%" PRIu64, left_of(self, o));
-    if (tl_act_end(client, o->act_no, counts) != TL_OK)
-        fprintf(stderr, "tradelock: the record of act %" PRIu64 " has no end: %s\n", o->act_no,
-                tl_error_message());
+    snprintf(counts, sizeof counts, "left=%" PRIu64, p->count - p->done - p->skipped);
+    if (tl_act_end(client, p->act_no, counts) != TL_OK)
+        fprintf(stderr, "%sthe record of act %" PRIu64 " has no end: %s\n", fleet_said_by(),
+                p->act_no, tl_error_message());
+}
+
+/* ------------------------------------------------------------- each database -- */
+
+struct doing {
+    struct bulk *bulk;
+    struct outcome *outcome;
+};
+
+static void add_outcome(struct outcome *o, const struct part *p)
+{
+    o->done += p->done;
+    o->skipped += p->skipped;
+    o->act_no = p->act_no;
+    o->act_count++;
+    json_array_append_new(
+        o->acts, fleet_row(json_pack("{s:I, s:I, s:I, s:I}", "act", (json_int_t)p->act_no,
+                                     "planned", (json_int_t)p->count, "done", (json_int_t)p->done,
+                                     "skipped", (json_int_t)p->skipped)));
+}
+
+static int do_one(tl_client *client, void *context)
+{
+    const struct doing *doing = context;
+    struct bulk *bulk = doing->bulk;
+    struct part p = {.count = bulk->count, .status = TL_OK};
+
+    for (size_t i = 0; bulk->of_shard != NULL && i < fleet_at(); i++)
+        p.first += bulk->of_shard[i];
+    if (bulk->of_shard != NULL)
+        p.count = bulk->of_shard[fleet_at()];
+    if (p.count == 0 || stopped)
+        return EXIT_DONE;
+    bulk->act.version = TL_ACT_VERSION;
+    bulk->act.planned = p.count;
+    p.status = tl_act_begin(client, &bulk->act, &p.act_no);
+    if (p.status != TL_OK)
+        return fleet_missed(p.status);
+    do_rows(bulk, client, &p);
+    end_act(client, &p);
+    add_outcome(doing->outcome, &p);
+    return exit_code_of(p.status);
 }
 
 static int print_document(const struct bulk *self, const struct outcome *o, int code)
 {
     json_t *document =
         json_pack("{s:o, s:I, s:o, s:O, s:I, s:I, s:I}", "act",
-                  o->act_no != 0 ? json_integer((json_int_t)o->act_no) : json_null(), "planned",
-                  (json_int_t)self->count, "money", list_json_money(&self->money), "examples",
-                  self->examples_json, "done", (json_int_t)o->done, "skipped",
+                  o->act_no != 0 && !fleet_is() ? json_integer((json_int_t)o->act_no) : json_null(),
+                  "planned", (json_int_t)self->count, "money", list_json_money(&self->money),
+                  "examples", self->examples_json, "done", (json_int_t)o->done, "skipped",
                   (json_int_t)o->skipped, "left", (json_int_t)left_of(self, o));
 
     json_object_update(document, self->apart_json);
-    return print_json(document, code);
+    if (fleet_is())
+        json_object_set(document, "acts", o->acts);
+    return print_json(fleet_document(document), code);
+}
+
+/* "; on record as act 7", or "... as act 7 of shard a, act 3 of shard b". */
+static void print_acts(const struct outcome *o)
+{
+    const json_t *act;
+    size_t i;
+
+    json_array_foreach(o->acts, i, act)
+    {
+        const char *shard = json_string_value(json_object_get(act, "shard"));
+
+        printf("%s act %lld%s%s", i == 0 ? "; on record as" : ",",
+               (long long)json_integer_value(json_object_get(act, "act")),
+               shard != NULL ? " of shard " : "", shard != NULL ? shard : "");
+    }
+    putchar('\n');
 }
 
 static int print_outcome(const struct bulk *self, const struct common *common,
                          const struct outcome *o)
 {
     const uint64_t left = left_of(self, o);
-    int code = o->skipped > 0 || left > 0 ? EXIT_REFUSED : EXIT_DONE;
+    const int code = fleet_code(o->code, o->skipped > 0 || left > 0 ? EXIT_REFUSED : EXIT_DONE);
 
-    if (o->status != TL_OK) {
-        fprintf(stderr, "tradelock: %s\n", o->sentence);
-        code = exit_code_of(o->status);
-    }
     if (common->json)
         return print_document(self, o, code);
     printf("%s%" PRIu64 " of %" PRIu64 " done", self->has_yes ? "" : "\n", o->done, self->count);
@@ -196,21 +266,25 @@ static int print_outcome(const struct bulk *self, const struct common *common,
         printf(", %" PRIu64 " left alone since they moved on", o->skipped);
     if (left > 0)
         printf(", %" PRIu64 " not reached: the same again goes on", left);
-    printf("; on record as act %" PRIu64 "\n", o->act_no);
+    print_acts(o);
     return finish_output(code);
 }
 
 static int print_undone(const struct bulk *self, const struct common *common, int code)
 {
-    const struct outcome nothing = {.act_no = 0};
+    struct outcome nothing = {.acts = json_array()};
 
-    return common->json ? print_document(self, &nothing, code) : finish_output(code);
+    code = fleet_code(code, EXIT_DONE);
+    code = common->json ? print_document(self, &nothing, code) : finish_output(code);
+    json_decref(nothing.acts);
+    return code;
 }
 
-int bulk_run(struct bulk *self, tl_client *client, const struct common *common)
+int bulk_run(struct bulk *self, const struct common *common)
 {
-    struct outcome o = {.status = TL_OK};
-    tl_status status;
+    struct outcome o = {.code = EXIT_DONE};
+    struct doing doing = {self, &o};
+    int code;
 
     self->money.rows = self->money.trades;
     if (!common->json)
@@ -220,12 +294,10 @@ int bulk_run(struct bulk *self, tl_client *client, const struct common *common)
     if (self->count == 0 || !agree(self))
         return print_undone(self, common, self->count == 0 ? self->code_of_none : EXIT_REFUSED);
     stop_between_rows();
-    self->act.version = TL_ACT_VERSION;
-    self->act.planned = self->count;
-    status = tl_act_begin(client, &self->act, &o.act_no);
-    if (status != TL_OK)
-        return report(status);
-    do_rows(self, client, &o);
-    end_act(self, client, &o);
-    return print_outcome(self, common, &o);
+    o.acts = json_array();
+    o.code = fleet_each(0, do_one, &doing);
+    /* One database that could not begin has nothing to tell. */
+    code = o.act_count > 0 || fleet_is() ? print_outcome(self, common, &o) : o.code;
+    json_decref(o.acts);
+    return code;
 }

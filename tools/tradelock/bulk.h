@@ -1,4 +1,5 @@
-/* One change of many rows: shown first, agreed by its number, done row by row, on record. */
+/* One change of many rows: shown first, agreed by its number, done row by row, on record.  Of a
+ * fleet the rows of each shard stand together, and each shard has an act of its own. */
 #ifndef TRADELOCK_BULK_H
 #define TRADELOCK_BULK_H
 
@@ -11,9 +12,12 @@
 #define BULK_EXAMPLES 10
 
 struct bulk {
-    tl_act act;        /* what, said, actor, reason; bulk_run() fills in the rest */
-    const char *verb;  /* "retry", "file success of" */
-    uint64_t count;    /* how many rows it would change */
+    tl_act act;       /* what, said, actor, reason; bulk_run() fills in the rest */
+    const char *verb; /* "retry", "file success of" */
+    uint64_t count;   /* how many rows it would change */
+    /* How many of them are in each of fleet_size() shards, in their order; NULL: all are in the one
+     * database. */
+    const uint64_t *of_shard;
     tl_list_end money; /* of them */
     /* What else was seen, of rows that it would leave alone: for people, "" where there is nothing,
      * and for programs. */
@@ -32,7 +36,7 @@ struct bulk {
     uint64_t yes;
 };
 
-/* Shows, asks, does, and tells what was done; returns the exit code. */
-int bulk_run(struct bulk *self, tl_client *client, const struct common *common);
+/* Shows, asks, does, and tells what was done, after fleet_begin(); returns the exit code. */
+int bulk_run(struct bulk *self, const struct common *common);
 
 #endif

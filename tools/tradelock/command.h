@@ -36,20 +36,23 @@ struct command {
 extern const struct command command_migrate, command_ls, command_show, command_explain,
     command_status, command_ps, command_inbox, command_retry, command_resolve, command_restore,
     command_promote, command_evidence, command_acts, command_channel, command_drain, command_reap,
-    command_purge, command_audit, command_resource, command_run, command_doctor, command_exporter,
-    command_desk, command_version;
+    command_fleet, command_purge, command_audit, command_resource, command_run, command_doctor,
+    command_exporter, command_desk, command_version;
 
 /* ------------------------------------------------------------- options.c -- */
 
 struct common {
     const char *config_file; /* NULL: look for it */
+    const char *shard;       /* of a fleet: this one alone; or NULL */
     int json;
 };
 
 /* The long options that every command has; the values are above those of characters. */
-enum { OPTION_CONFIG = 256, OPTION_JSON, OPTION_HELP, OPTION_OWN };
+enum { OPTION_CONFIG = 256, OPTION_SHARD, OPTION_JSON, OPTION_HELP, OPTION_OWN };
 #define COMMON_OPTIONS                                                                             \
-    {"config", required_argument, NULL, OPTION_CONFIG}, {"json", no_argument, NULL, OPTION_JSON},  \
+    {"config", required_argument, NULL, OPTION_CONFIG},                                            \
+        {"shard", required_argument, NULL, OPTION_SHARD},                                          \
+        {"json", no_argument, NULL, OPTION_JSON},                                                  \
     {                                                                                              \
         "help", no_argument, NULL, OPTION_HELP                                                     \
     }
@@ -79,7 +82,8 @@ const char *person(void);
 
 /* The settings file; NULL: there is none, and that was said. */
 const char *command_config(const struct common *common);
-/* Opens a client that only looks; flags are added.  0, or the exit code. */
+/* Opens a client that only looks; flags are added.  0, or the exit code.  Of a fleet --shard has to
+ * name one; fleet.h is for commands that go over all. */
 int open_client(tl_client **client, const struct common *common, unsigned flags);
 /* One that may lock: it has a session. */
 int open_working_client(tl_client **client, const struct common *common, const char *program);

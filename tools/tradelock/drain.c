@@ -14,6 +14,8 @@
  */
 #include "command.h"
 
+#include "fleet.h"
+
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -86,7 +88,7 @@ void drain_warn(tl_client *client)
     char since[TIME_TEXT];
 
     if (read_decision(&d) == TL_OK && d.is_on)
-        fprintf(stderr, "tradelock: operators drain the installation since %s (%s: %s)\n",
+        fprintf(stderr, "%soperators drain the installation since %s (%s: %s)\n", fleet_said_by(),
                 time_text(since, d.since_us), d.account, d.reason);
 }
 

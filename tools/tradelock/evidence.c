@@ -3,6 +3,8 @@
 #include "command.h"
 
 #include "evidence_statement.h"
+#include "fleet.h"
+#include "fleet_map.h"
 #include "print.h"
 
 #include <stdio.h>
@@ -184,7 +186,6 @@ static int run_statement(const struct command *self, const struct common *common
     struct statement statement = {0};
     struct filing filing = request->filing;
     char problem[512];
-    tl_client *client = NULL;
     int code;
 
     filing.statement = &statement;
@@ -197,10 +198,10 @@ static int run_statement(const struct command *self, const struct common *common
         return usage_error(self, "%s", problem);
     code = check_statement(self, &filing);
     if (code == EXIT_DONE)
-        code = open_client(&client, common, 0);
+        code = fleet_begin(common);
     if (code == EXIT_DONE)
-        code = evidence_statement(client, common, &filing);
-    tl_client_close(client);
+        code = evidence_statement(common, &filing);
+    fleet_end();
     statement_free(&statement);
     return code;
 }
@@ -221,11 +222,13 @@ static int run_key(const struct command *self, const struct common *common, stru
                                  "payment");
     if (adds && (evidence->outcome == NULL || evidence->source == NULL))
         return run_add(self, NULL, common, request);
-    code = open_client(&client, common, 0);
+    code = fleet_begin(common);
+    if (code == EXIT_DONE)
+        code = fleet_owner(&client, evidence->key.cust_no);
     if (code == EXIT_DONE)
         code =
             adds ? run_add(self, client, common, request) : work_ls(client, common, &evidence->key);
-    tl_client_close(client);
+    fleet_end();
     return code;
 }
 

@@ -2,6 +2,8 @@
 #include "evidence_statement.h"
 
 #include "bulk.h"
+#include "fleet.h"
+#include "fleet_map.h"
 #include "print.h"
 
 #include <inttypes.h>
@@ -19,7 +21,10 @@ struct preview {
     const struct filing *filing;
     struct bulk *bulk;
     struct seen *rows;
-    int restored; /* a trade that is not there is made */
+    int restored;       /* a trade that is not there is made */
+    int is_ready;       /* it is known which payment is whose */
+    size_t *first;      /* payment of each shard */
+    uint64_t *of_shard; /* rows that would be filed */
     uint64_t known, unknown, contradicting, made;
 };
 
@@ -80,18 +85,19 @@ static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_p
         snprintf(amount, sizeof amount, "%" PRId64 " %s", paid->amount_minor, paid->currency);
     table_add(bulk->examples, payment->serial_no, payment->cust_no, payment->op_code, amount,
               payment->channel_ref != NULL ? payment->channel_ref : "", effect(paid));
-    json_array_append_new(bulk->examples_json,
-                          json_pack("{s:s, s:s, s:s, s:o, s:I, s:s}", "serial_no",
-                                    payment->serial_no, "cust_no", payment->cust_no, "op_code",
-                                    payment->op_code, "channel_ref",
-                                    json_text(payment->channel_ref), "fence",
-                                    (json_int_t)paid->fence, "effect", effect(paid)));
+    json_array_append_new(
+        bulk->examples_json,
+        fleet_row(json_pack("{s:s, s:s, s:s, s:o, s:I, s:s}", "serial_no", payment->serial_no,
+                            "cust_no", payment->cust_no, "op_code", payment->op_code, "channel_ref",
+                            json_text(payment->channel_ref), "fence", (json_int_t)paid->fence,
+                            "effect", effect(paid))));
 }
 
 static int take(void *context, const tl_paid *paid)
 {
     struct preview *p = context;
-    const tl_payment *payment = &p->filing->statement->payments[paid->number];
+    const size_t number = p->first[fleet_at()] + paid->number;
+    const tl_payment *payment = &p->filing->statement->payments[number];
 
     if (paid->known) {
         p->known++;
@@ -103,7 +109,8 @@ static int take(void *context, const tl_paid *paid)
     }
     p->made += paid->fence == 0;
     p->contradicting += paid->fence != 0 && paid->contradicts;
-    p->rows[p->bulk->count++] = (struct seen){paid->number, paid->fence};
+    p->rows[p->bulk->count++] = (struct seen){number, paid->fence};
+    p->of_shard[fleet_at()]++;
     tl_list_end_add(&p->bulk->money, paid->currency, paid->amount_minor);
     if (p->bulk->count <= BULK_EXAMPLES)
         add_example(p->bulk, payment, paid);
@@ -143,21 +150,62 @@ static void say_apart(char *to, size_t space, const struct preview *p, uint64_t 
 }
 
 /* The rows of trades that are not there are made while a restore is open. */
-static tl_status look(tl_client *client, struct preview *p)
+static int look(tl_client *client, void *context)
 {
-    const struct statement *statement = p->filing->statement;
+    struct preview *p = context;
+    const size_t *first = &p->first[fleet_at()];
     tl_restore restore = TL_RESTORE_INIT;
     tl_status status = tl_restore_status(client, &restore, NULL, NULL);
 
     p->restored = restore.open;
-    p->rows = calloc(statement->count + 1, sizeof *p->rows);
-    if (status == TL_OK && p->rows == NULL)
-        status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
-    return status == TL_OK ? tl_paid_list(client, statement->payments, statement->count, take, p)
-                           : status;
+    if (status == TL_OK)
+        status = tl_paid_list(client, p->filing->statement->payments + first[0],
+                              first[1] - first[0], take, p);
+    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
 }
 
-int evidence_statement(tl_client *client, const struct common *common, const struct filing *filing)
+static tl_status make_room(struct preview *p)
+{
+    p->rows = calloc(p->filing->statement->count + 1, sizeof *p->rows);
+    p->first = calloc(fleet_size() + 2, sizeof *p->first);
+    p->of_shard = calloc(fleet_size() + 1, sizeof *p->of_shard);
+    if (p->rows == NULL || p->first == NULL || p->of_shard == NULL)
+        return tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
+    return TL_OK;
+}
+
+/* Which payment is whose.  What is of no shard that can be asked has no trade that could be seen. */
+static tl_status split(struct preview *p, int *code)
+{
+    struct statement *statement = p->filing->statement;
+    struct fleet_map map = {.count = 0};
+    tl_status status;
+
+    p->first[1] = statement->count;
+    if (!fleet_is())
+        return TL_OK;
+    *code = fleet_map_read(&map);
+    status = fleet_payments(&map, statement->payments, statement->count, p->first);
+    p->unknown += p->first[fleet_size() + 1] - p->first[fleet_size()];
+    fleet_map_free(&map);
+    return status;
+}
+
+/* The exit code. */
+static int look_at_all(struct preview *p)
+{
+    int code = EXIT_DONE;
+    tl_status status = make_room(p);
+
+    if (status == TL_OK)
+        status = split(p, &code);
+    if (status != TL_OK)
+        return fleet_code(report(status), EXIT_DONE);
+    p->is_ready = 1;
+    return fleet_code(code, fleet_each(0, look, p));
+}
+
+int evidence_statement(const struct common *common, const struct filing *filing)
 {
     char said[1024], apart[256];
     struct bulk bulk = {.act = {.what = "evidence add",
@@ -175,7 +223,6 @@ int evidence_statement(tl_client *client, const struct common *common, const str
                         .yes = filing->yes};
     struct preview preview = {.filing = filing, .bulk = &bulk};
     uint64_t repeated;
-    tl_status status;
     int code;
 
     bulk.context = &preview;
@@ -184,14 +231,19 @@ int evidence_statement(tl_client *client, const struct common *common, const str
             filing->statement->payments[i].op_code = filing->op_code;
     repeated = drop_repeated(filing->statement);
     snprintf(said, sizeof said, "--statement %.500s --source %s", filing->path, filing->source);
-    status = look(client, &preview);
+    code = look_at_all(&preview);
     say_apart(apart, sizeof apart, &preview, repeated);
-    code = status == TL_OK ? bulk_run(&bulk, client, common) : report(status);
+    bulk.of_shard = preview.of_shard;
+    /* What the shards that answered have is filed: the same again files the rest. */
+    if (code == EXIT_DONE || (fleet_is() && preview.is_ready))
+        code = bulk_run(&bulk, common);
     if (code == EXIT_DONE && preview.contradicting + preview.unknown > 0)
         code = EXIT_REFUSED;
     table_free(bulk.examples);
     json_decref(bulk.examples_json);
     json_decref(bulk.apart_json);
     free(preview.rows);
+    free(preview.first);
+    free(preview.of_shard);
     return code;
 }

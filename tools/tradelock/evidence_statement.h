@@ -13,7 +13,8 @@ struct filing {
     uint64_t yes;
 };
 
-/* Shows what it would file, and files it once that is agreed; returns the exit code. */
-int evidence_statement(tl_client *client, const struct common *common, const struct filing *filing);
+/* After fleet_begin() it shows what it would file, and files it once that is agreed, each payment at
+ * the shard that has its customer; returns the exit code. */
+int evidence_statement(const struct common *common, const struct filing *filing);
 
 #endif

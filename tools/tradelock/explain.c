@@ -2,6 +2,8 @@
  * with the same. */
 #include "explain.h"
 
+#include "fleet.h"
+#include "fleet_map.h"
 #include "nearest.h"
 #include "print.h"
 #include "wrap.h"
@@ -139,11 +141,11 @@ static int print_explained_json(const struct explained *explained, int code)
     const tl_view *view = &explained->view;
     const char status[2] = {view->status, '\0'};
 
-    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:O}", "serial_no",
-                                view->serial_no, "cust_no", view->cust_no, "op_code", view->op_code,
-                                "status", status, "state", tl_state_name(view->state), "fence",
-                                (json_int_t)view->fence, "read_at", json_time(view->now_us),
-                                "sentences", explained->sentences),
+    return print_json(fleet_row(json_pack(
+                          "{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:O}", "serial_no", view->serial_no,
+                          "cust_no", view->cust_no, "op_code", view->op_code, "status", status,
+                          "state", tl_state_name(view->state), "fence", (json_int_t)view->fence,
+                          "read_at", json_time(view->now_us), "sentences", explained->sentences)),
                       code);
 }
 
@@ -181,10 +183,12 @@ static int run(const struct command *self, int argc, char **argv)
         return code;
     if (!read_key(self, &key, argc, argv, &code))
         return code;
-    code = open_client(&client, &common, 0);
+    code = fleet_begin(&common);
+    if (code == EXIT_DONE)
+        code = fleet_owner(&client, key.cust_no);
     if (code == EXIT_DONE)
         code = work(client, &common, &key);
-    tl_client_close(client);
+    fleet_end();
     return code;
 }
 

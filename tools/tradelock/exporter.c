@@ -24,7 +24,7 @@ static const struct option options[] = {
 };
 
 struct exporter {
-    const char *config_file, *listen;
+    const char *config_file, *shard, *listen;
     int once;
     char problem[512]; /* what kept the last scrape from the database; "": nothing */
 };
@@ -77,6 +77,7 @@ static tl_status open_database(tl_client **client, const struct exporter *e)
 
     wanted.flags = TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA;
     wanted.config_file = e->config_file;
+    wanted.shard = e->shard;
     wanted.program = "tradelock exporter";
     return tl_client_open(client, &wanted);
 }
@@ -150,7 +151,7 @@ static int serve(struct exporter *e)
 
 static int read_arguments(const struct command *self, struct exporter *e, int argc, char **argv)
 {
-    struct common common = {NULL, 0};
+    struct common common = {.json = 0};
     int option, code = EXIT_DONE;
 
     while ((option = common_next(self, &common, argc, argv, options, &code)) != -1) {
@@ -170,6 +171,7 @@ static int read_arguments(const struct command *self, struct exporter *e, int ar
     if (e->listen != NULL && tl_metrics_check_listen("--listen", e->listen) != TL_OK)
         return usage_error(self, "%s", tl_error_message());
     e->config_file = command_config(&common);
+    e->shard = common.shard;
     return e->config_file != NULL ? -1 : EXIT_USAGE;
 }
 
@@ -195,7 +197,8 @@ const struct command command_exporter = {
     .arguments = "[--listen 127.0.0.1:PORT | --once]",
     .text = "Tells, as text for Prometheus at /metrics, how many trades and how much money are in\n"
             "doubt, queued, parked and in conflict, for how long, and who is alive.  One exporter\n"
-            "is enough for a database.  It needs a reader's account, and reads by index, however\n"
+            "is enough for a database; of a fleet each shard has its own, by --shard.  It needs a "
+            "reader's account, and reads by index, however\n"
             "many trades have ended.  While the server is away it says tradelock_up 0.\n",
     .options = "  --listen ADDRESS  an address of the loopback, with a port (" DEFAULT_LISTEN ");\n"
                "                    port 0 is any free one\n"

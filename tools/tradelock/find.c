@@ -1,6 +1,7 @@
 /* Finds a trade by its serial number, or by how that begins.  Only reads. */
 #include "find.h"
 
+#include "fleet.h"
 #include "list_print.h"
 
 #include <stdio.h>
@@ -24,31 +25,45 @@ static int take(void *context, const tl_view *view)
     return found->count > 1;
 }
 
-static int say_which(tl_client *client, const struct common *common, const tl_filter *filter)
+struct search {
+    const tl_filter *filter;
+    struct found_trade *found;
+};
+
+static int look(tl_client *client, void *context)
+{
+    const struct search *search = context;
+    const tl_status status = tl_list(client, search->filter, take, search->found);
+
+    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+}
+
+static int say_which(const struct common *common, const tl_filter *filter)
 {
     const struct list_form_options form = {.form = common->json ? LIST_JSON : LIST_NARROW};
-    const int code = list_print(client, filter, &form);
+    const int code = list_print(filter, &form);
 
     fprintf(stderr, "tradelock: several trades match %s: name one, by SERIAL CUST OP\n",
             filter->serial != NULL ? filter->serial : filter->serial_prefix);
     return code == EXIT_DONE ? EXIT_REFUSED : code;
 }
 
-int find_trade(tl_client *client, const struct common *common, tl_filter *filter,
-               struct found_trade *found)
+/* A trade that one shard has is the one that was meant only if every shard was asked. */
+int find_trade(const struct common *common, tl_filter *filter, struct found_trade *found)
 {
     const char *serial = filter->serial;
-    tl_status status = tl_list(client, filter, take, found);
+    struct search search = {filter, found};
+    int code = fleet_each(0, look, &search);
 
-    if (status == TL_OK && found->count == 0) {
+    if (code == EXIT_DONE && found->count == 0) {
         filter->serial_prefix = serial;
         filter->serial = NULL;
-        status = tl_list(client, filter, take, found);
+        code = fleet_each(0, look, &search);
     }
-    if (status != TL_OK)
-        return report(status);
+    if (code != EXIT_DONE)
+        return code;
     if (found->count > 1)
-        return say_which(client, common, filter);
+        return say_which(common, filter);
     if (found->count == 0) {
         fprintf(stderr, "tradelock: there is no trade %s, and none whose serial number begins so\n",
                 serial);

@@ -14,11 +14,10 @@ struct found_trade {
 };
 
 /*
- * Looks for trades of this serial number, else of those that begin so; the filter's customer and
- * operation narrow it.  If several match, they are printed.  EXIT_DONE and found->count 1: there is
- * one; else the exit code with which the command ends.
+ * After fleet_begin() it looks for trades of this serial number, else of those that begin so; the
+ * filter's customer and operation narrow it.  If several match, they are printed.  EXIT_DONE and
+ * found->count 1: there is one; else the exit code with which the command ends.
  */
-int find_trade(tl_client *client, const struct common *common, tl_filter *filter,
-               struct found_trade *found);
+int find_trade(const struct common *common, tl_filter *filter, struct found_trade *found);
 
 #endif

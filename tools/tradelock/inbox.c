@@ -1,6 +1,7 @@
 /* tradelock inbox: what one operator proposed, and a second one has to confirm. */
 #include "command.h"
 
+#include "fleet.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -20,12 +21,13 @@ static void add(struct listing *listing, const tl_proposal *one)
               one->account, one->own ? "no, a second person" : "yes", one->reason);
     json_array_append_new(
         listing->rows,
-        json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}", "proposed_at",
-                  json_time(one->proposed_us), "what", one->what, "said", one->said, "serial_no",
-                  json_text(one->key.serial_no), "cust_no", json_text(one->key.cust_no), "op_code",
-                  json_text(one->key.op_code), "fence",
-                  one->fence != 0 ? json_integer((json_int_t)one->fence) : json_null(), "account",
-                  one->account, "actor", one->actor, "reason", one->reason, "own", one->own));
+        fleet_row(json_pack(
+            "{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}", "proposed_at",
+            json_time(one->proposed_us), "what", one->what, "said", one->said, "serial_no",
+            json_text(one->key.serial_no), "cust_no", json_text(one->key.cust_no), "op_code",
+            json_text(one->key.op_code), "fence",
+            one->fence != 0 ? json_integer((json_int_t)one->fence) : json_null(), "account",
+            one->account, "actor", one->actor, "reason", one->reason, "own", one->own)));
 }
 
 static int take_proposal(void *context, const tl_proposal *one)
@@ -53,30 +55,36 @@ static tl_status add_restore(tl_client *client, struct listing *listing)
     return status;
 }
 
+static int list_one(tl_client *client, void *context)
+{
+    tl_status status = tl_inbox(client, take_proposal, context);
+
+    if (status == TL_OK)
+        status = add_restore(client, context);
+    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     struct common common = {0};
-    tl_client *client = NULL;
     int code = EXIT_DONE;
 
     if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
         return code;
     if (optind < argc)
         return usage_error(self, "inbox takes no operand: %s", argv[optind]);
-    code = open_client(&client, &common, 0);
+    code = fleet_begin(&common);
     if (code == EXIT_DONE) {
         struct listing listing = {
             table_new("PROPOSED", "WHAT", "AS", "TRADE", "FENCE", "BY", "YOU MAY", "REASON", NULL),
             json_array()};
-        tl_status status = tl_inbox(client, take_proposal, &listing);
 
-        if (status == TL_OK)
-            status = add_restore(client, &listing);
-        code = listing_end(&listing, status, common.json, "proposals",
-                           "nothing waits for a second person");
+        code = fleet_each(0, list_one, &listing);
+        code = listing_end_fleet(&listing, code, common.json, "proposals",
+                                 "nothing waits for a second person");
     }
-    tl_client_close(client);
+    fleet_end();
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "list_print.h"
 
 #include "batch_print.h"
+#include "fleet.h"
 #include "moment.h"
 #include "print.h"
 
@@ -40,6 +41,7 @@ typedef void (*cell_fn)(char to[CELL], const tl_view *view, int raw);
         time_text(to, value);                                                                      \
     }
 
+TEXT_CELL(shard, view != NULL && fleet_now() != NULL ? fleet_now() : "")
 TEXT_CELL(serial, view->serial_no)
 TEXT_CELL(customer, view->cust_no)
 TEXT_CELL(operation, view->op_code)
@@ -160,6 +162,7 @@ static const struct column columns[] = {
     {"session", "SESSION", cell_session, 0},
     {"batch", "BATCH", cell_batch, 0},
     {"traceparent", "TRACE CONTEXT", cell_traceparent, 0},
+    {"shard", "SHARD", cell_shard, 0},
 };
 
 #define COLUMNS (sizeof columns / sizeof columns[0])
@@ -230,6 +233,11 @@ struct output {
     size_t kept, rows;
     const struct list_form_options *options;
     int begun;
+    const tl_filter *filter;
+    unsigned told;     /* by so many databases without an error */
+    tl_list_end total; /* of all of them */
+    struct batch_totals batch;
+    json_t *ends; /* how each shard's list ended */
 };
 
 static void out_of_memory(void)
@@ -376,7 +384,7 @@ static void add_csv(const struct output *output, const tl_view *view)
 
 static void add_json(const struct output *output, const tl_view *view)
 {
-    json_t *row = json_view(view);
+    json_t *row = fleet_row(json_view(view));
 
     fputs(output->rows > 1 ? ",\n    " : "\n    ", stdout);
     if (row == NULL || json_dumpf(row, stdout, 0) != 0)
@@ -395,16 +403,20 @@ json_t *list_json_money(const tl_list_end *end)
     return money;
 }
 
-static void end_json(const tl_filter *filter, const tl_list_end *end,
-                     const struct batch_totals *totals)
+static void end_json(const struct output *output)
 {
-    json_t *rest =
-        json_pack("{s:I, s:I, s:o, s:o, s:o, s:b, s:o}", "count", (json_int_t)end->rows, "trades",
-                  (json_int_t)end->trades, "money", list_json_money(end), "batch",
-                  batch_totals_json(totals, filter->batch), "as_of", json_time(filter->as_of_us),
-                  "more", end->more, "next", json_text(end->next));
-    char *text = rest != NULL ? json_dumps(rest, 0) : NULL;
+    const tl_filter *filter = output->filter;
+    const tl_list_end *end = &output->total;
+    json_t *rest = json_pack("{s:I, s:I, s:o, s:o, s:o, s:b, s:o}", "count", (json_int_t)end->rows,
+                             "trades", (json_int_t)end->trades, "money", list_json_money(end),
+                             "batch", batch_totals_json(&output->batch, filter->batch), "as_of",
+                             json_time(filter->as_of_us), "more", end->more, "next",
+                             json_text(fleet_is() ? NULL : end->next));
+    char *text;
 
+    if (fleet_is())
+        json_object_set(fleet_document(rest), "ends", output->ends);
+    text = rest != NULL ? json_dumps(rest, 0) : NULL;
     if (text == NULL)
         out_of_memory();
     /* Without its first brace it goes on with the document. */
@@ -437,24 +449,45 @@ void list_print_totals(const tl_list_end *end)
     fputs(end->money_count > 0 ? " (minor units)\n" : "\n", stdout);
 }
 
-static void say_the_rest(const tl_filter *filter, const tl_list_end *end)
+static void say_the_rest(const struct output *output)
 {
-    if (filter->as_of_us != 0)
+    const json_t *end;
+    size_t i;
+
+    if (output->filter->as_of_us != 0)
         fputs("tradelock: by the history that is there: what a purge has removed since is not in "
               "this list\n",
               stderr);
-    if (end->more)
-        fprintf(stderr,
-                "tradelock: these are the first %" PRIu64 " rows, there are more: the same with "
-                "--after %s\n",
-                end->rows, end->next);
+    json_array_foreach(output->ends, i, end)
+    {
+        const char *shard = json_string_value(json_object_get(end, "shard"));
+
+        if (json_is_true(json_object_get(end, "more")))
+            fprintf(stderr,
+                    "tradelock: these are the first %lld rows%s%s, there are more: the same with "
+                    "%s%s%s--after %s\n",
+                    (long long)json_integer_value(json_object_get(end, "count")),
+                    shard != NULL ? " of shard " : "", shard != NULL ? shard : "",
+                    shard != NULL ? "--shard " : "", shard != NULL ? shard : "",
+                    shard != NULL ? " " : "", json_string_value(json_object_get(end, "next")));
+    }
+}
+
+/* Which shard a row is of stands before the others, unless columns were asked for. */
+static size_t choose_of_fleet(const struct column **to, const char *names, int with_shard)
+{
+    const char *wrong;
+    int size;
+
+    if (with_shard)
+        *to = find_column("shard", strlen("shard"));
+    return choose(to + (with_shard != 0), names, &wrong, &size) + (with_shard != 0);
 }
 
 /* Nothing is printed before the first row, so that an error is alone. */
 static void begin(struct output *output)
 {
-    const char *names = output->options->columns, *wrong;
-    int size;
+    const char *names = output->options->columns;
 
     if (output->begun)
         return;
@@ -463,7 +496,8 @@ static void begin(struct output *output)
         fputs("{\n  \"rows\": [", stdout);
     else
         output->count =
-            choose(output->chosen, names != NULL ? names : of_form[output->form], &wrong, &size);
+            choose_of_fleet(output->chosen, names != NULL ? names : of_form[output->form],
+                            names == NULL && fleet_is());
     if (output->form == LIST_CSV)
         begin_csv(output);
 }
@@ -474,6 +508,9 @@ static int add_row(void *context, const tl_view *view)
 
     begin(output);
     output->rows++;
+    output->total.rows++;
+    if (view->lane == 'S')
+        tl_list_end_add(&output->total, view->currency, view->amount_minor);
     if (output->form == LIST_JSON)
         add_json(output, view);
     else if (output->form == LIST_CSV)
@@ -483,43 +520,68 @@ static int add_row(void *context, const tl_view *view)
     return ferror(stdout);
 }
 
-static void print_end(struct output *output, const tl_filter *filter, const tl_list_end *end,
-                      const struct batch_totals *totals)
+static void print_end(struct output *output)
 {
     begin(output);
     if (output->form == LIST_JSON)
-        end_json(filter, end, totals);
+        end_json(output);
     print_first(output);
     if (output->form == LIST_NARROW || output->form == LIST_WIDE) {
         if (output->rows > 0) {
             putchar('\n');
-            list_print_totals(end);
+            list_print_totals(&output->total);
         } else {
             fputs("tradelock: no lock passes these filters\n", stderr);
         }
-        batch_totals_print(totals, filter->batch);
+        batch_totals_print(&output->batch, output->filter->batch);
     }
     fflush(stdout);
-    say_the_rest(filter, end);
+    say_the_rest(output);
 }
 
-int list_print(tl_client *client, const tl_filter *filter, const struct list_form_options *options)
+static void keep_end(struct output *output, const tl_list_end *end)
 {
-    struct output output = {.form = options->form, .options = options};
-    struct batch_totals totals = {0};
+    output->total.more |= end->more;
+    snprintf(output->total.next, sizeof output->total.next, "%s", end->next);
+    json_array_append_new(output->ends,
+                          fleet_row(json_pack("{s:I, s:b, s:o}", "count", (json_int_t)end->rows,
+                                              "more", end->more, "next", json_text(end->next))));
+}
+
+static int list_one(tl_client *client, void *context)
+{
+    struct output *output = context;
     tl_list_end *end = calloc(1, sizeof *end);
     tl_status status;
-    int code;
 
     if (end == NULL)
         out_of_memory();
-    status = tl_list_page(client, filter, add_row, &output, end);
-    if (status == TL_OK && filter->batch != NULL)
-        status = batch_totals_read(&totals, client, filter);
-    code = status == TL_OK ? EXIT_DONE : report(status);
-    if (status == TL_OK || output.rows > 0)
-        print_end(&output, filter, end, &totals);
-    batch_totals_free(&totals);
+    status = tl_list_page(client, output->filter, add_row, output, end);
+    if (status == TL_OK && output->filter->batch != NULL)
+        status = batch_totals_add(&output->batch, client, output->filter);
+    keep_end(output, end);
     free(end);
+    output->told += status == TL_OK;
+    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+}
+
+int list_print(const tl_filter *filter, const struct list_form_options *options)
+{
+    struct output *output = calloc(1, sizeof *output);
+    int code;
+
+    if (output == NULL)
+        out_of_memory();
+    output->form = options->form;
+    output->options = options;
+    output->filter = filter;
+    output->total.version = TL_LIST_END_VERSION;
+    output->ends = json_array();
+    code = fleet_each(0, list_one, output);
+    if (output->told > 0 || output->rows > 0 || fleet_is())
+        print_end(output);
+    batch_totals_free(&output->batch);
+    json_decref(output->ends);
+    free(output);
     return finish_output(code);
 }

@@ -22,8 +22,10 @@ int list_columns_check(const char *columns, const char **wrong, int *size);
 /* All names, with commas between. */
 const char *list_column_names(void);
 
-/* Lists, prints, and says on stderr that there are more; returns the exit code. */
-int list_print(tl_client *client, const tl_filter *filter, const struct list_form_options *options);
+/* Lists, prints, and says on stderr that there are more; returns the exit code.  A fleet's shards,
+ * after fleet_begin(), come one after the other, each in its own order and up to the filter's limit:
+ * to merge them, all would have to be read up to their ends before anything is printed. */
+int list_print(const tl_filter *filter, const struct list_form_options *options);
 
 /* "3 trades: 216 EUR in 2, 108 USD in 1 (minor units)" and a new line. */
 void list_print_totals(const tl_list_end *end);

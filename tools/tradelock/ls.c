@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "filter.h"
+#include "fleet.h"
 #include "list_print.h"
 #include "moment.h"
 
@@ -103,6 +104,13 @@ static int set_option(const struct command *self, struct wanted *wanted, int opt
     }
 }
 
+static int warn(tl_client *client, void *context)
+{
+    (void)context;
+    drain_warn(client);
+    return EXIT_DONE;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     static const struct option options[] = {{"status", required_argument, NULL, OPTION_STATUS},
@@ -118,7 +126,6 @@ static int run(const struct command *self, int argc, char **argv)
         .filter = {.version = TL_FILTER_VERSION, .limit = LIMIT_DEFAULT},
     };
     struct common common = {0};
-    tl_client *client = NULL;
     int code = EXIT_DONE, option;
 
     while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
@@ -132,12 +139,14 @@ static int run(const struct command *self, int argc, char **argv)
         wanted.form.form = LIST_JSON;
     if (wanted.form.form == LIST_JSON && wanted.form.columns != NULL)
         return usage_error(self, "--columns is for tables and CSV; JSON has every field");
-    code = open_client(&client, &common, 0);
+    code = fleet_begin(&common);
+    if (code == EXIT_DONE && fleet_is() && wanted.filter.after != NULL)
+        code = usage_error(self, "a place is of one shard's list: --after wants --shard");
     if (code == EXIT_DONE)
-        code = list_print(client, &wanted.filter, &wanted.form);
+        code = list_print(&wanted.filter, &wanted.form);
     if (code == EXIT_DONE && wanted.form.form != LIST_JSON)
-        drain_warn(client);
-    tl_client_close(client);
+        code = fleet_each(0, warn, NULL);
+    fleet_end();
     return code;
 }
 
@@ -149,7 +158,8 @@ const struct command command_ls = {
             "what else is in process, then what is finished, the latest first.  Below\n"
             "stands how many, and how much money by currency.  A TIME is a duration: 90s,\n"
             "10m, 2h, 7d.  A MOMENT is 2026-03-01, 2026-03-01T09:30 or 2026-03-01T09:30:00Z,\n"
-            "in UTC, or a TIME, for so long ago.\n",
+            "in UTC, or a TIME, for so long ago.  Of a fleet the shards come one after the\n"
+            "other, each up to the limit.\n",
     .options = "  --status P|F|Y  only rows in process, failed or succeeded\n"
                "  --lane LANE     only the trade-sync (sync) or retry-compensation rows\n"
                "                  (retry)\n" FILTER_HELP

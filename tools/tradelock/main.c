@@ -12,7 +12,7 @@ static const struct command *const commands[] = {
     &command_ps,      &command_inbox,    &command_retry, &command_resolve,  &command_restore,
     &command_promote, &command_evidence, &command_acts,  &command_channel,  &command_drain,
     &command_reap,    &command_purge,    &command_audit, &command_resource, &command_run,
-    &command_doctor,  &command_exporter, &command_desk,  &command_version,
+    &command_doctor,  &command_exporter, &command_desk,  &command_fleet,    &command_version,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

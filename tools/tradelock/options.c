@@ -1,6 +1,7 @@
 /* The options that all commands share, their help, and opening the client that they name. */
 #include "command.h"
 
+#include "fleet.h"
 #include "nearest.h"
 
 #include <tradelock/admin.h>
@@ -17,6 +18,7 @@
 static const char common_options[] =
     "  --config FILE   settings; else $TRADELOCK_CONFIG, ./tradelock.cnf or\n"
     "                  /etc/tradelock.cnf\n"
+    "  --shard NAME    of a fleet: this shard alone\n"
     "  --json          print JSON, for programs\n"
     "  -h, --help      print this\n";
 
@@ -85,6 +87,9 @@ int common_next(const struct command *self, struct common *common, int argc, cha
         switch (option) {
         case OPTION_CONFIG:
             common->config_file = optarg;
+            break;
+        case OPTION_SHARD:
+            common->shard = optarg;
             break;
         case OPTION_JSON:
             common->json = 1;
@@ -179,7 +184,7 @@ static void log_to_stderr(void *context, const tl_log_line *line)
 
     (void)context;
     if (line->level >= TL_WARNING)
-        fprintf(stderr, "tradelock: %s%s%s%s%s%s\n", line->message, of_trade ? " (" : "",
+        fprintf(stderr, "%s%s%s%s%s%s%s\n", fleet_said_by(), line->message, of_trade ? " (" : "",
                 line->serial_no, of_trade ? " of " : "", line->cust_no, of_trade ? ")" : "");
 }
 
@@ -224,15 +229,64 @@ static int report_denied(const tl_client_options *options)
 
     snprintf(sentence, sizeof sentence, "%s", tl_error_message());
     if (!is_let_in(*options)) {
-        fprintf(stderr, "tradelock: %s\n", sentence);
+        fprintf(stderr, "%s%s\n", fleet_said_by(), sentence);
         return EXIT_UNREACHABLE;
     }
+    fprintf(stderr,
+            "%s%s; the account needs a role of tradelock's, and after a restore `tradelock "
+            "migrate --grants`\n",
+            fleet_said_by(), sentence);
+    return EXIT_REFUSED;
+}
+
+struct names {
+    char text[512];
+};
+
+static int add_name(void *context, const char *shard)
+{
+    struct names *names = context;
+    const size_t size = strlen(names->text);
+
+    snprintf(names->text + size, sizeof names->text - size, "%s%s", size > 0 ? ", " : "", shard);
+    return 0;
+}
+
+/* What is of one database has to be told which. */
+static int check_shard(const struct common *common, const char *file)
+{
+    struct names names = {.text = ""};
+
+    if (common->shard != NULL || tl_shards(file, add_name, &names) != TL_OK ||
+        names.text[0] == '\0')
+        return EXIT_DONE;
     fprintf(
         stderr,
-        "tradelock: %s; the account needs a role of tradelock's, and after a restore `tradelock "
-        "migrate --grants`\n",
-        sentence);
-    return EXIT_REFUSED;
+        "tradelock: %s: these settings are of a fleet: name one of its shards, by --shard: %s\n",
+        file, names.text);
+    return EXIT_USAGE;
+}
+
+static int pass_slot(void *context, const tl_slot_row *row)
+{
+    (void)context;
+    (void)row;
+    return 1;
+}
+
+/* Whoever looks at any schema is told all the same when the database is another shard.  One that
+ * says nothing of itself has to be looked at before it joins. */
+static int check_name(tl_client *client, const struct common *common)
+{
+    char fleet[TL_FLEET_NAME_MAX + 1] = "", shard[TL_FLEET_NAME_MAX + 1] = "";
+
+    if (common->shard == NULL || tl_slot_list(client, fleet, shard, pass_slot, NULL) != TL_OK ||
+        shard[0] == '\0' || strcmp(shard, common->shard) == 0)
+        return EXIT_DONE;
+    fprintf(stderr,
+            "%sthe settings lead to shard %s, but the database there is shard %s of fleet %s\n",
+            fleet_said_by(), common->shard, shard, fleet);
+    return EXIT_USAGE;
 }
 
 static int open_with(tl_client **client, const struct common *common, unsigned flags,
@@ -243,11 +297,18 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
 
     options.flags = flags;
     options.config_file = command_config(common);
+    options.shard = common->shard;
     options.program = program;
     options.log = log_to_stderr;
-    if (options.config_file == NULL)
+    if (options.config_file == NULL || check_shard(common, options.config_file) != EXIT_DONE)
         return EXIT_USAGE;
     status = tl_client_open(client, &options);
+    if (status == TL_OK && (flags & TL_CLIENT_NO_SCHEMA) &&
+        check_name(*client, common) != EXIT_DONE) {
+        tl_client_close(*client);
+        *client = NULL;
+        return EXIT_USAGE;
+    }
     if (status == TL_OK)
         return EXIT_DONE;
     return status == TL_ACCESS_DENIED ? report_denied(&options) : report(status);
@@ -303,7 +364,8 @@ int report(tl_status status)
 {
     const char *sentence = tl_error_message();
 
-    fprintf(stderr, "tradelock: %s\n", sentence[0] != '\0' ? sentence : tl_status_text(status));
+    fprintf(stderr, "%s%s\n", fleet_said_by(),
+            sentence[0] != '\0' ? sentence : tl_status_text(status));
     return exit_code_of(status);
 }
 

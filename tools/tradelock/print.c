@@ -2,6 +2,7 @@
 #include "print.h"
 
 #include "command.h"
+#include "fleet.h"
 
 #include <tradelock/lane.h>
 
@@ -99,6 +100,7 @@ const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row)
 struct table {
     struct libscols_table *lines;
     size_t columns;
+    int of_fleet; /* the first column is the shard */
 };
 
 struct table *table_new(const char *first, ...)
@@ -108,6 +110,9 @@ struct table *table_new(const char *first, ...)
     va_list names;
 
     if (table == NULL || (table->lines = scols_new_table()) == NULL)
+        out_of_memory();
+    table->of_fleet = fleet_has_column();
+    if (table->of_fleet && scols_table_new_column(table->lines, "SHARD", 0, 0) == NULL)
         out_of_memory();
     va_start(names, first);
     for (const char *name = first; name != NULL; name = va_arg(names, const char *)) {
@@ -128,8 +133,11 @@ void table_add_cells(struct table *table, const char *const *cells)
 
     if (line == NULL)
         out_of_memory();
+    if (table->of_fleet && fleet_now() != NULL && scols_line_set_data(line, 0, fleet_now()) != 0)
+        out_of_memory();
     for (size_t i = 0; i < table->columns; i++)
-        if (cells[i] != NULL && scols_line_set_data(line, i, cells[i]) != 0)
+        if (cells[i] != NULL &&
+            scols_line_set_data(line, i + (table->of_fleet != 0), cells[i]) != 0)
             out_of_memory();
 }
 
@@ -155,17 +163,35 @@ void table_free(struct table *table)
     free(table);
 }
 
+static int listing_print(struct listing *listing, int code, int json, const char *name,
+                         const char *nothing)
+{
+    if (json)
+        return print_json(fleet_document(json_pack("{s:O}", name, listing->rows)), code);
+    if (code == EXIT_DONE)
+        table_print_or_say(listing->table, nothing);
+    else
+        table_print(listing->table);
+    return finish_output(code);
+}
+
 int listing_end(struct listing *listing, tl_status status, int json, const char *name,
                 const char *nothing)
 {
-    int code = status == TL_OK ? EXIT_DONE : report(status);
+    const int code =
+        status == TL_OK ? listing_print(listing, EXIT_DONE, json, name, nothing) : report(status);
 
-    if (status == TL_OK && json) {
-        code = print_json(json_pack("{s:O}", name, listing->rows), code);
-    } else if (status == TL_OK) {
-        table_print_or_say(listing->table, nothing);
-        code = finish_output(code);
-    }
+    table_free(listing->table);
+    json_decref(listing->rows);
+    return code;
+}
+
+int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
+                      const char *nothing)
+{
+    /* What others told is shown; one database that told nothing has shown nothing. */
+    if (code == EXIT_DONE || fleet_is())
+        code = listing_print(listing, code, json, name, nothing);
     table_free(listing->table);
     json_decref(listing->rows);
     return code;

@@ -85,6 +85,10 @@ struct listing {
 /* Prints the table, or the rows under that name, or what went wrong; frees both. */
 int listing_end(struct listing *listing, tl_status status, int json, const char *name,
                 const char *nothing);
+/* The same of what fleet_each() listed with this exit code: what the shards told that could be
+ * asked. */
+int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
+                      const char *nothing);
 
 /* Prints the document, frees it; returns code, or EXIT_INTERNAL when it cannot. */
 int print_json(json_t *document, int code);

@@ -1,6 +1,7 @@
 /* tradelock ps: the processes that have a session, and when each was heard of last. */
 #include "command.h"
 
+#include "fleet.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -20,37 +21,43 @@ static int add_row(void *context, const tl_session_row *one)
               permits, one->operations);
     json_array_append_new(
         listing->rows,
-        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f, s:I}", "state", one->state,
-                  "program", one->program, "pid", (json_int_t)one->pid, "host", one->host,
-                  "session_id", one->session_id, "operations", json_text(one->operations),
-                  "started_at", json_time(one->started_us), "silent_s",
-                  (double)one->silent_us / 1e6, "timeout_s", (double)one->timeout_ms / 1e3,
-                  "permits", (json_int_t)one->permits));
+        fleet_row(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f, s:I}", "state",
+                            one->state, "program", one->program, "pid", (json_int_t)one->pid,
+                            "host", one->host, "session_id", one->session_id, "operations",
+                            json_text(one->operations), "started_at", json_time(one->started_us),
+                            "silent_s", (double)one->silent_us / 1e6, "timeout_s",
+                            (double)one->timeout_ms / 1e3, "permits", (json_int_t)one->permits)));
     return 0;
+}
+
+static int list_one(tl_client *client, void *context)
+{
+    const tl_status status = tl_session_list(client, add_row, context);
+
+    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
     static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     struct common common = {0};
-    tl_client *client = NULL;
     int code = EXIT_DONE;
 
     if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
         return code;
     if (optind < argc)
         return usage_error(self, "ps takes no operand: %s", argv[optind]);
-    code = open_client(&client, &common, 0);
+    code = fleet_begin(&common);
     if (code == EXIT_DONE) {
         struct listing listing = {table_new("STATE", "PROGRAM", "PID", "HOST", "STARTED",
                                             "LAST BEAT", "PERMITS", "OPERATIONS", NULL),
                                   json_array()};
-        const tl_status status = tl_session_list(client, add_row, &listing);
 
-        code = listing_end(&listing, status, common.json, "sessions",
-                           "no process has a session: no service and no worker is running");
+        code = fleet_each(0, list_one, &listing);
+        code = listing_end_fleet(&listing, code, common.json, "sessions",
+                                 "no process has a session: no service and no worker is running");
     }
-    tl_client_close(client);
+    fleet_end();
     return code;
 }
 

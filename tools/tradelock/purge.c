@@ -1,6 +1,7 @@
 /* tradelock purge: removes what has been finished for long enough. */
 #include "command.h"
 
+#include "fleet.h"
 #include "print.h"
 #include "progress.h"
 
@@ -14,6 +15,7 @@ enum { OPTION_OLDER = OPTION_OWN, OPTION_DRY_RUN, OPTION_EVERY, OPTION_ARCHIVE, 
 #define SET_MOST 10000000
 
 struct request {
+    const struct common *common;
     int64_t older_ms, every_ms;
     int only_counts;
     const char *archive; /* NULL: none is written */
@@ -67,8 +69,9 @@ static void print_archived(const tl_archived *a, const char *path)
                a->stayed);
 }
 
-static int work(tl_client *client, const struct common *common, const struct request *request)
+static int work(tl_client *client, void *context)
 {
+    const struct request *request = context;
     tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged = {.trades = 0};
     tl_archived archived = {.sets = 0};
@@ -76,7 +79,7 @@ static int work(tl_client *client, const struct common *common, const struct req
     struct progress progress;
     tl_status status;
 
-    progress_begin(&progress, common->json, request->every_ms,
+    progress_begin(&progress, request->common->json, request->every_ms,
                    request->only_counts ? "to be removed" : "removed");
     options.older_ms = request->older_ms;
     options.only_counts = request->only_counts;
@@ -88,11 +91,12 @@ static int work(tl_client *client, const struct common *common, const struct req
     status = tl_purge_with(client, &options, &purged);
     progress_end(&progress);
     if (status != TL_OK)
-        return report(status);
-    if (common->json)
-        return print_json(json_purged(&purged, request->only_counts,
+        return fleet_missed(status);
+    if (request->common->json)
+        return fleet_page(json_purged(&purged, request->only_counts,
                                       archives ? json_archived(&archived) : json_null()),
                           EXIT_DONE);
+    fleet_heading();
     print_purged(&purged, request->only_counts);
     if (archives)
         print_archived(&archived, request->archive);
@@ -128,9 +132,8 @@ static int run(const struct command *self, int argc, char **argv)
                                             {"set", required_argument, NULL, OPTION_SET},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
-    struct request request = {.older_ms = -1, .every_ms = PROGRESS_EVERY_MS};
     struct common common = {0};
-    tl_client *client = NULL;
+    struct request request = {.common = &common, .older_ms = -1, .every_ms = PROGRESS_EVERY_MS};
     int option, code = EXIT_DONE;
 
     while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
@@ -142,10 +145,15 @@ static int run(const struct command *self, int argc, char **argv)
         return usage_error(self, "purge takes no operand: %s", argv[optind]);
     if (request.older_ms < 0)
         return usage_error(self, "--older is missing: it says what is old enough to go");
-    code = open_client(&client, &common, 0);
-    if (code == EXIT_DONE)
-        code = work(client, &common, &request);
-    tl_client_close(client);
+    code = fleet_begin(&common);
+    if (code == EXIT_DONE && fleet_is() && request.archive != NULL)
+        code = usage_error(self, "an archive is of one database: --archive wants --shard");
+    fleet_by_pages();
+    if (code == EXIT_DONE) {
+        code = fleet_each(0, work, &request);
+        code = common.json ? fleet_print_pages(NULL, code) : code;
+    }
+    fleet_end();
     return code;
 }
 

@@ -1,6 +1,8 @@
 /* tradelock resolve: one operator proposes a decision, another confirms it. */
 #include "command.h"
 
+#include "fleet.h"
+#include "fleet_map.h"
 #include "print.h"
 #include "said.h"
 
@@ -179,11 +181,13 @@ static int run(const struct command *self, int argc, char **argv)
     if (!lists)
         code = check(self, &resolution, has_fence, confirms);
     if (code == EXIT_DONE)
-        code = open_client(&client, &common, 0);
+        code = fleet_begin(&common);
+    if (code == EXIT_DONE)
+        code = fleet_owner(&client, resolution.key.cust_no);
     if (code == EXIT_DONE)
         code = lists ? work_ls(client, &common, &resolution.key)
                      : work_decide(client, &common, &resolution, confirms);
-    tl_client_close(client);
+    fleet_end();
     return code;
 }
 

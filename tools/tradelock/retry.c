@@ -2,6 +2,8 @@
 #include "command.h"
 
 #include "explain.h"
+#include "fleet.h"
+#include "fleet_map.h"
 #include "print.h"
 #include "retry_all.h"
 
@@ -138,6 +140,18 @@ static int check_one(const struct command *self, const struct decision *decision
     return EXIT_DONE;
 }
 
+/* Many trades are changed in one database, under one act. */
+static int open_for(tl_client **client, const struct command *self, const struct decision *decision,
+                    const tl_key *key)
+{
+    if (!decision->is_all)
+        return fleet_owner(client, key->cust_no);
+    if (fleet_is())
+        return usage_error(self, "these settings are of a fleet: --all and --where want --shard");
+    *client = fleet_client(0, 0);
+    return fleet_code(EXIT_DONE, EXIT_DONE);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct decision decision = {
@@ -159,11 +173,13 @@ static int run(const struct command *self, int argc, char **argv)
         return code;
     if (decision.all.reason == NULL || decision.all.reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
-    code = open_client(&client, &common, 0);
+    code = fleet_begin(&common);
+    if (code == EXIT_DONE)
+        code = open_for(&client, self, &decision, &key);
     if (code == EXIT_DONE)
         code = decision.is_all ? retry_all(client, &common, &decision.all)
                                : work(client, &common, &key, &decision);
-    tl_client_close(client);
+    fleet_end();
     return code;
 }
 

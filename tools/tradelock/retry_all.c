@@ -130,7 +130,7 @@ int retry_all(tl_client *client, const struct common *common, struct retry_all *
     say_apart(apart, sizeof apart, &preview);
     if (preview.no_memory)
         status = tl_error_report(TL_NO_MEMORY, "out of memory for the trades");
-    code = status == TL_OK ? bulk_run(&bulk, client, common) : report(status);
+    code = status == TL_OK ? bulk_run(&bulk, common) : report(status);
     table_free(bulk.examples);
     json_decref(bulk.examples_json);
     json_decref(bulk.apart_json);

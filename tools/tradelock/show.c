@@ -3,6 +3,8 @@
 
 #include "explain.h"
 #include "find.h"
+#include "fleet.h"
+#include "fleet_map.h"
 #include "moment.h"
 #include "nearest.h"
 #include "print.h"
@@ -170,6 +172,7 @@ static void print_row(const tl_view *view, const char *by)
     char amount[AMOUNT_TEXT];
 
     print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
+    print_pair("shard", fleet_kept());
     print_pair("conflict", view->conflict ? "yes" : "");
     print_pair("parked", view->parked);
     if (view->proof != TL_PROOF_NONE)
@@ -247,7 +250,7 @@ static int print_shown_json(struct shown *shown, int code)
                                      .channel_said_us = shown->said.when_us,
                                      .as_of_us = shown->as_of_us};
 
-    return print_json(json_trade(&trade), code);
+    return print_json(fleet_row(json_trade(&trade)), code);
 }
 
 /* ----------------------------------------------------------------- reading -- */
@@ -331,17 +334,19 @@ static int read_operands(const struct command *self, tl_filter *filter, int argc
     return EXIT_DONE;
 }
 
-static int find_and_work(tl_client *client, const struct common *common, tl_filter *filter,
-                         int64_t as_of_us)
+static int find_and_work(const struct common *common, tl_filter *filter, int64_t as_of_us)
 {
     struct found_trade found = {.count = 0};
+    tl_client *client = NULL;
     int code = EXIT_DONE;
 
     if (filter->cust != NULL && filter->op != NULL)
         found.key =
             (tl_key){.serial_no = filter->serial, .cust_no = filter->cust, .op_code = filter->op};
     else
-        code = find_trade(client, common, filter, &found);
+        code = find_trade(common, filter, &found);
+    if (code == EXIT_DONE)
+        code = fleet_owner(&client, found.key.cust_no);
     return code == EXIT_DONE ? work(client, common, &found.key, as_of_us) : code;
 }
 
@@ -351,7 +356,6 @@ static int run(const struct command *self, int argc, char **argv)
         {"as-of", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     tl_filter filter = {.version = TL_FILTER_VERSION};
     struct common common = {0};
-    tl_client *client = NULL;
     int64_t as_of_us = 0;
     int code = EXIT_DONE, option;
 
@@ -365,10 +369,10 @@ static int run(const struct command *self, int argc, char **argv)
         return code;
     code = read_operands(self, &filter, argc, argv);
     if (code == EXIT_DONE)
-        code = open_client(&client, &common, 0);
+        code = fleet_begin(&common);
     if (code == EXIT_DONE)
-        code = find_and_work(client, &common, &filter, as_of_us);
-    tl_client_close(client);
+        code = find_and_work(&common, &filter, as_of_us);
+    fleet_end();
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "colour.h"
+#include "fleet.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -378,7 +379,7 @@ static int print_screen_json(const struct screen *s, int code)
 {
     const tl_overview *o = &s->overview;
 
-    return print_json(
+    return fleet_page(
         json_pack(
             "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O, s:O, s:O}",
             "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
@@ -390,17 +391,19 @@ static int print_screen_json(const struct screen *s, int code)
         code);
 }
 
-static int show_once(tl_client *client, const struct common *common)
+static int show_one(tl_client *client, void *context)
 {
+    const struct common *common = context;
     struct screen s;
     tl_status status = screen_read(&s, client);
     int code;
 
     if (status != TL_OK) {
-        code = report(status);
+        code = fleet_missed(status);
     } else if (common->json) {
         code = print_screen_json(&s, code_of(&s));
     } else {
+        fleet_heading();
         print_screen(&s);
         code = finish_output(code_of(&s));
     }
@@ -408,18 +411,29 @@ static int show_once(tl_client *client, const struct common *common)
     return code;
 }
 
+static int show_once(struct common *common)
+{
+    const int code = fleet_each(TL_CLIENT_NO_SCHEMA, show_one, common);
+
+    return common->json ? fleet_print_pages(NULL, code) : code;
+}
+
 /* Until it is interrupted, or nobody reads it any more.  A server that is away is said, and looked
  * for again. */
-static int watch(tl_client *client, const struct common *common, int64_t every_ms)
+static int watch(struct common *common, int64_t every_ms)
 {
     const struct timespec pause = {.tv_sec = every_ms / 1000, .tv_nsec = every_ms % 1000 * 1000000};
 
+    /* Whoever was never there is not waited for. */
+    if (!fleet_is() && fleet_client(0, TL_CLIENT_NO_SCHEMA) == NULL)
+        return fleet_code(EXIT_DONE, EXIT_DONE);
     for (;;) {
         int code;
 
+        fleet_forget();
         if (isatty(STDOUT_FILENO))
             fputs("\033[H\033[J", stdout);
-        code = show_once(client, common);
+        code = show_once(common);
         if (code == EXIT_INTERNAL)
             return code;
         if (!common->json && !isatty(STDOUT_FILENO))
@@ -435,7 +449,6 @@ static int run(const struct command *self, int argc, char **argv)
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     struct common common = {0};
-    tl_client *client = NULL;
     int64_t every_ms = EVERY_MS;
     int option, watches = 0, code = EXIT_DONE;
 
@@ -448,10 +461,11 @@ static int run(const struct command *self, int argc, char **argv)
         return code;
     if (optind < argc)
         return usage_error(self, "status takes no operand: %s", argv[optind]);
-    code = open_client(&client, &common, TL_CLIENT_NO_SCHEMA);
+    code = fleet_begin(&common);
+    fleet_by_pages();
     if (code == EXIT_DONE)
-        code = watches ? watch(client, &common, every_ms) : show_once(client, &common);
-    tl_client_close(client);
+        code = watches ? watch(&common, every_ms) : show_once(&common);
+    fleet_end();
     return code;
 }
 

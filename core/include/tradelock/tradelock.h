@@ -89,7 +89,8 @@
  *     TL_UNREACHABLE     The server cannot be reached.  Nothing was sent; call again later.
  *     TL_OVERLOADED      No connection became free within pool_wait, or the server has no room
  *                        (connections, disk, memory, prepared statements); or operators have paused
- *                        the channel (<tradelock/layer.h>).  Nothing was done.
+ *                        the channel (<tradelock/layer.h>); or the customer is being moved to
+ *                        another shard.  Nothing was done.
  *     TL_TRY_AGAIN       The server undid the work, as after a deadlock.  Call again.
  *     TL_READ_ONLY       The server takes no writes.  Nothing was written; call again later.
  *     TL_ACCESS_DENIED   The account lacks a right.  Grant it (sql/grants.sql).
@@ -186,6 +187,7 @@ typedef enum tl_class {
     X(33, RELEASED, CONFLICT, "the lock was already released by this handle")                      \
     X(34, WOULD_UPGRADE, CONFLICT, "a read lock is never upgraded to a write lock")                \
     X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")                 \
+    X(36, MISDIRECTED, CONFLICT, "this customer belongs to another shard: ask there")              \
     X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                                  \
     X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")                    \
     X(42, OVERLOADED, RETRY, "there is no room now, or the channel is paused")                     \
@@ -366,9 +368,13 @@ typedef struct tl_client_options {
     /* The account of a person who logs in with it, instead of the one in the file; both, or NULL.
      * With them no password of the file is used.  They are copied. */
     const char *user, *password;
+    /* Of a settings file that names the shards of a fleet (<tradelock/fleet.h>), which one: the
+     * lines of [tradelock-client-SHARD] count above those of [tradelock-client<suffix>].  A
+     * database that says otherwise of itself is refused (TL_BAD_CONFIG).  NULL in any other file. */
+    const char *shard;
 } tl_client_options;
 
-#define TL_CLIENT_OPTIONS_VERSION 2u
+#define TL_CLIENT_OPTIONS_VERSION 3u
 #define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /*
@@ -644,6 +650,8 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
  *     TL_NO_TRADE        Retry lane: there is no such trade in doubt.
  *     TL_ASK_CHANNEL     The server was restored or replaced, and no operators have accepted it.
  *                        Nothing is granted until they have.
+ *     TL_MISDIRECTED     This database is a shard of a fleet, and the customer belongs to another
+ *                        one, where the trade may be.  Do not pay; ask there.
  *     TL_SESSION_LOST    This process was taken for dead.  Nothing happened; ask again.
  *     TL_UNKNOWN         The answer was lost.  Ask again with the same handle: if the first ask was
  *                        carried out, that answers TL_GRANTED.

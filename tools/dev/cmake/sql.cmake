@@ -4,13 +4,14 @@ file(GLOB TL_QUERIES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/query/*.sql)
 file(GLOB TL_STEPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/step/*.sql)
 file(GLOB TL_MIGRATIONS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/schema/*.sql)
 file(GLOB TL_OBJECTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/object/*.sql)
+file(GLOB TL_FLEET CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/fleet/*.sql)
 file(GLOB TL_GRANTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/grants.sql)
 set(TL_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
 # The list is a file of its own, written when it changes: a removed statement makes the
 # sources anew as well.
 set(TL_SQL_FILES ${PROJECT_SOURCE_DIR}/core/store/step_map.h ${TL_STEPS} ${TL_QUERIES}
-  ${TL_MIGRATIONS} ${TL_OBJECTS} ${TL_GRANTS})
+  ${TL_MIGRATIONS} ${TL_OBJECTS} ${TL_FLEET} ${TL_GRANTS})
 list(JOIN TL_SQL_FILES "\n" TL_SQL_LINES)
 file(CONFIGURE OUTPUT ${TL_GENERATED}/sql_files.txt
   CONTENT "@TL_SQL_LINES@\n" @ONLY)

@@ -17,12 +17,14 @@
 #include <tradelock/admin/channels.h>
 #include <tradelock/admin/decisions.h>
 #include <tradelock/admin/explain.h>
+#include <tradelock/admin/fleet.h>
 #include <tradelock/admin/locks.h>
 #include <tradelock/admin/metrics.h>
 #include <tradelock/admin/now.h>
 #include <tradelock/admin/overview.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>
+#include <tradelock/admin/shards.h>
 #include <tradelock/admin/trades.h>
 
 #endif

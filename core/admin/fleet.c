@@ -1,0 +1,401 @@
+/*
+ * A database becomes a shard of a fleet.
+ *
+ * Whoever joins has the turn to migrate at every shard, so two that join at once do not take the
+ * same slot.  The slots come first, then the triggers, and last the name: a join that was cut off
+ * has refused nobody whose slot is here, and is run again.  A customer without a slot here may be
+ * asked for until the triggers are there, so strangers are looked for before and after; if one came
+ * meanwhile, the triggers go again.
+ */
+#include "admin/migrate.h"
+#include "admin/statements.h"
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "client/read.h"
+
+#include "sql_text.h"
+
+#include <tradelock/admin/fleet.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHARDS_MAX 64
+
+enum slot_column {
+    SLOT_NUMBER,
+    SLOT_STATE,
+    SLOT_VERSION,
+    SLOT_OTHER,
+    SLOT_SEALED,
+    SLOT_CHANGED,
+    SLOT_ACCOUNT,
+    SLOT_REASON
+};
+
+struct joining {
+    const tl_fleet_joining *said;
+    tl_client *const *clients;
+    size_t count, own;
+    db *shards[SHARDS_MAX];
+    char fleet[TL_FLEET_NAME_MAX + 1], shard[TL_FLEET_NAME_MAX + 1]; /* what the database is */
+    unsigned char here[TL_FLEET_SLOTS];                              /* has a row; 2: owned */
+    /* Which other shard has it, and what it is called. */
+    unsigned char elsewhere[TL_FLEET_SLOTS];
+    char digits[TL_FLEET_SLOTS + 1]; /* '1': it is to be here */
+    tl_fleet_joined joined;
+};
+
+/* ------------------------------------------------------------------------ the slots -- */
+
+static tl_status read_name(db *connection, char *fleet, char *shard)
+{
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = store_fleet_of(connection, &r);
+
+    fleet[0] = shard[0] = '\0';
+    if (answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
+        text_copy(fleet, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_NAME));
+        text_copy(shard, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_SHARD));
+    }
+    db_result_free(&r);
+    return read_status(connection, answer, "reading which fleet this is of");
+}
+
+static void take_row(struct joining *j, size_t shard, const db_result *r, size_t row)
+{
+    const size_t slot = (size_t)db_get_uint(r, row, SLOT_NUMBER);
+    const int is_owned = strcmp(db_get_text(r, row, SLOT_STATE), "owned") == 0;
+
+    if (slot >= TL_FLEET_SLOTS)
+        return;
+    if (shard == j->own)
+        j->here[slot] = is_owned ? 2 : 1;
+    else if (strcmp(db_get_text(r, row, SLOT_STATE), "gone") != 0)
+        j->elsewhere[slot] = (unsigned char)(shard + 1);
+}
+
+static tl_status read_slots(struct joining *j, size_t shard)
+{
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = store_slot_list(j->shards[shard], &r);
+
+    for (size_t row = 0; answer == DB_DONE && row < r.rows; row++)
+        take_row(j, shard, &r, row);
+    db_result_free(&r);
+    return read_status(j->shards[shard], answer, "reading the slots of a shard");
+}
+
+static tl_status wants(struct joining *j, size_t slot)
+{
+    const int asked = j->said->slots != NULL && j->said->slots[slot] != 0;
+
+    if (asked && j->here[slot] == 1)
+        return error_set(TL_REFUSED,
+                         "slot %zu was here and is not owned here now: `tradelock fleet move` "
+                         "brings it back",
+                         slot);
+    if (asked && j->elsewhere[slot] != 0)
+        return error_set(TL_REFUSED, "slot %zu is another shard's: `tradelock fleet move` moves it",
+                         slot);
+    if (j->here[slot] != 0 || (j->elsewhere[slot] == 0 && (asked || j->said->slots == NULL)))
+        j->digits[slot] = '1';
+    return TL_OK;
+}
+
+static tl_status choose(struct joining *j)
+{
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < j->count && status == TL_OK; i++)
+        status = read_slots(j, i);
+    memset(j->digits, '0', TL_FLEET_SLOTS);
+    for (size_t slot = 0; slot < TL_FLEET_SLOTS && status == TL_OK; slot++)
+        status = wants(j, slot);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- the database -- */
+
+static tl_status look_for_strangers(struct joining *j)
+{
+    db *own = j->shards[j->own];
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = store_slot_strangers(own, j->digits, &r);
+    tl_status status = read_status(own, answer, "looking for customers of other slots");
+
+    if (status == TL_OK && r.rows > 0)
+        status =
+            error_set(TL_REFUSED,
+                      "customer %s has trades in this database and belongs to slot %s, which "
+                      "is not among those that it would have",
+                      db_get_text(&r, 0, 0), db_is_null(&r, 0, 1) ? "NULL" : db_get_text(&r, 0, 1));
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status take_slots(struct joining *j)
+{
+    char json[TL_FLEET_SLOTS * 5 + 3] = "[";
+    db *own = j->shards[j->own];
+    size_t at = 1;
+    db_answer answer = DB_DONE;
+
+    for (size_t slot = 0; slot < TL_FLEET_SLOTS; slot++) {
+        if (j->digits[slot] != '1')
+            continue;
+        if (j->here[slot] == 0) {
+            at += (size_t)snprintf(json + at, sizeof json - at, "%s%zu", at > 1 ? "," : "", slot);
+            j->joined.taken++;
+        }
+        j->joined.owned += j->here[slot] != 1;
+    }
+    snprintf(json + at, sizeof json - at, "]");
+    if (j->joined.taken > 0)
+        answer = store_slot_take(own, json, j->said->reason != NULL ? j->said->reason : "");
+    return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "taking the slots");
+}
+
+static tl_status drop_triggers(db *own)
+{
+    for (size_t i = 0; i < sql_fleet_objects_count; i++) {
+        char text[128];
+        db_answer answer;
+
+        if (strcmp(sql_fleet_objects[i].kind, "trigger") != 0)
+            continue;
+        snprintf(text, sizeof text, "DROP TRIGGER IF EXISTS %s", sql_fleet_objects[i].name);
+        answer = db_run_script(own, "a trigger of a fleet", text);
+        if (answer != DB_DONE)
+            return db_error_status(own, answer, "dropping a trigger");
+    }
+    return TL_OK;
+}
+
+/* The rule alone: a database that nobody joined has it without harm. */
+static tl_status make_rule(db *own)
+{
+    db_result there = DB_RESULT_INIT;
+    db_answer answer = store_migrate_objects(own, &there);
+    int has = 0;
+
+    for (size_t row = 0; answer == DB_DONE && row < there.rows; row++)
+        has |= strcmp(db_get_text(&there, row, 0), "function tl_customer_slot") == 0;
+    for (size_t i = 0; i < sql_fleet_objects_count && answer == DB_DONE && !has; i++)
+        if (strcmp(sql_fleet_objects[i].kind, "function") == 0)
+            answer = db_run_script(own, "the rule of slots", sql_fleet_objects[i].text);
+    db_result_free(&there);
+    return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "making the rule of slots");
+}
+
+/* The sentence says why it was refused. */
+static tl_status take_back(db *own)
+{
+    char sentence[ERROR_MAX];
+    tl_status status;
+
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    status = drop_triggers(own);
+    if (status == TL_OK && store_slot_untake(own) != DB_DONE)
+        status = db_error_status(own, DB_ERROR, "giving the slots back");
+    return status == TL_OK ? error_set(TL_REFUSED, "%s", sentence) : status;
+}
+
+/* Customers of other slots may have come until the triggers were there. */
+static tl_status shut_out(struct joining *j)
+{
+    db *own = j->shards[j->own];
+    tl_status status = migrate_fleet_objects(own, &j->joined.made);
+
+    if (status != TL_OK || j->fleet[0] != '\0')
+        return status;
+    status = look_for_strangers(j);
+    return status == TL_REFUSED ? take_back(own) : status;
+}
+
+static tl_status name_it(struct joining *j)
+{
+    db *own = j->shards[j->own];
+    const db_answer answer = store_fleet_name(own, j->said->fleet, j->said->shard);
+
+    return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "naming the shard");
+}
+
+/* ---------------------------------------------------------------------------- names -- */
+
+static tl_status check_name(const char *what, const char *name)
+{
+    size_t size;
+
+    if (name == NULL || name[0] == '\0')
+        return error_set(TL_INVALID, "the name of the %s is missing", what);
+    size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    if (name[size] != '\0' || size > TL_FLEET_NAME_MAX)
+        return error_set(TL_INVALID,
+                         "the name of a %s has letters, digits, '-' and '_', %d at most, not '%s'",
+                         what, TL_FLEET_NAME_MAX, name);
+    return TL_OK;
+}
+
+static tl_status check(const struct joining *j)
+{
+    tl_status status;
+
+    if (j->said == NULL || j->said->version != TL_FLEET_JOINING_VERSION)
+        return error_set(TL_INVALID, "joining is NULL or its version is not set");
+    if (j->clients == NULL || j->own >= j->count || j->count > SHARDS_MAX)
+        return error_set(TL_INVALID, "a fleet has 1 to %d shards, of which one joins", SHARDS_MAX);
+    status = check_name("fleet", j->said->fleet);
+    if (status == TL_OK)
+        status = check_name("shard", j->said->shard);
+    if (status == TL_OK && j->said->reason != NULL)
+        status = strlen(j->said->reason) > TL_REMARK_MAX
+                     ? error_set(TL_INVALID, "the reason is longer than %d bytes", TL_REMARK_MAX)
+                     : text_check_utf8("reason", j->said->reason);
+    return status;
+}
+
+static tl_status check_is(const struct joining *j)
+{
+    if (j->fleet[0] == '\0')
+        return TL_OK;
+    if (strcmp(j->fleet, j->said->fleet) == 0 && strcmp(j->shard, j->said->shard) == 0)
+        return TL_OK;
+    return error_set(TL_REFUSED, "this database is shard %s of fleet %s already", j->shard,
+                     j->fleet);
+}
+
+/* No other shard has the name, and none is of another fleet. */
+static tl_status check_others(struct joining *j)
+{
+    char fleet[TL_FLEET_NAME_MAX + 1], shard[TL_FLEET_NAME_MAX + 1];
+    tl_status status = read_name(j->shards[j->own], j->fleet, j->shard);
+
+    if (status == TL_OK)
+        status = check_is(j);
+    for (size_t i = 0; i < j->count && status == TL_OK; i++) {
+        if (i == j->own)
+            continue;
+        status = read_name(j->shards[i], fleet, shard);
+        if (status != TL_OK || fleet[0] == '\0')
+            continue;
+        if (strcmp(fleet, j->said->fleet) != 0)
+            status = error_set(TL_REFUSED, "one of the other databases is of fleet %s", fleet);
+        else if (strcmp(shard, j->said->shard) == 0)
+            status = error_set(TL_REFUSED, "another database is shard %s already", shard);
+    }
+    return status;
+}
+
+static tl_status join(struct joining *j)
+{
+    tl_status status = check_others(j);
+
+    if (status == TL_OK)
+        status = choose(j);
+    if (status == TL_OK)
+        status = make_rule(j->shards[j->own]);
+    if (status == TL_OK && j->fleet[0] == '\0')
+        status = look_for_strangers(j);
+    if (status == TL_OK)
+        status = take_slots(j);
+    if (status == TL_OK)
+        status = shut_out(j);
+    return status == TL_OK ? name_it(j) : status;
+}
+
+tl_status tl_fleet_join(tl_client *const *shards, size_t count, size_t own,
+                        const tl_fleet_joining *joining, tl_fleet_joined *joined)
+{
+    struct joining j = {.said = joining, .clients = shards, .count = count, .own = own};
+    tl_status status;
+
+    error_clear();
+    status = check(&j);
+    for (size_t i = 0; i < count && status == TL_OK; i++)
+        status = migrate_take_turn(shards[i], &j.shards[i]);
+    if (status == TL_OK)
+        status = join(&j);
+    for (size_t i = 0; i < count && i < SHARDS_MAX; i++)
+        if (j.shards[i] != NULL)
+            pool_close_extra(shards[i]->connections, j.shards[i]);
+    if (status == TL_OK && joined != NULL)
+        *joined = j.joined;
+    return status;
+}
+
+tl_status tl_fleet_named(const char *config_file, char *fleet)
+{
+    struct config config;
+    tl_status status;
+
+    error_clear();
+    if (config_file == NULL || fleet == NULL)
+        return error_set(TL_INVALID, "config_file or fleet is NULL");
+    status = config_load(&config, config_file);
+    if (status == TL_OK)
+        text_copy(fleet, TL_FLEET_NAME_MAX + 1, config.fleet);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------- a list -- */
+
+static int tell(const db_result *r, size_t row, tl_slot_fn each, void *context)
+{
+    const tl_slot_row told = {
+        .slot = (unsigned)db_get_uint(r, row, SLOT_NUMBER),
+        .state = db_get_text(r, row, SLOT_STATE),
+        .version = db_get_uint(r, row, SLOT_VERSION),
+        .other = db_is_null(r, row, SLOT_OTHER) ? "" : db_get_text(r, row, SLOT_OTHER),
+        .sealed = db_get_int(r, row, SLOT_SEALED) != 0,
+        .changed_us = db_get_int(r, row, SLOT_CHANGED),
+        .account = db_get_text(r, row, SLOT_ACCOUNT),
+        .reason = db_get_text(r, row, SLOT_REASON)};
+
+    return each(context, &told);
+}
+
+struct listing {
+    db_result rows;
+    tl_slot_fn each;
+    void *context;
+};
+
+static int show(void *context)
+{
+    const struct listing *l = context;
+
+    for (size_t row = 0; row < l->rows.rows; row++)
+        if (tell(&l->rows, row, l->each, l->context) != 0)
+            break;
+    return TL_OK;
+}
+
+tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn each, void *context)
+{
+    char its_fleet[TL_FLEET_NAME_MAX + 1] = "", its_shard[TL_FLEET_NAME_MAX + 1] = "";
+    struct listing l = {.rows = DB_RESULT_INIT, .each = each, .context = context};
+    db *connection = NULL;
+    tl_status status = read_check_each(each != NULL);
+
+    if (status == TL_OK)
+        status = read_begin(client, &connection);
+    if (status != TL_OK)
+        return status;
+    READ_REPEATED(status, read_name(connection, its_fleet, its_shard));
+    if (status == TL_OK && its_fleet[0] != '\0')
+        READ_REPEATED(status, read_status(connection, store_slot_list(connection, &l.rows),
+                                          "reading the slots"));
+    if (status == TL_OK)
+        status = read_and_show(client, connection, show, &l);
+    db_result_free(&l.rows);
+    read_end(client, connection);
+    if (fleet != NULL)
+        text_copy(fleet, TL_FLEET_NAME_MAX + 1, its_fleet);
+    if (shard != NULL)
+        text_copy(shard, TL_FLEET_NAME_MAX + 1, its_shard);
+    return status;
+}

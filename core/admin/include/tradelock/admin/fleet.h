@@ -1,0 +1,143 @@
+/*
+ * admin/fleet.h - a database becomes a shard of a fleet; which customers it has; moving them.
+ *
+ * A fleet is several databases beside one another, its shards.  A customer belongs to a slot, by the
+ * function tl_customer_slot() of the databases, which is the same at all shards; a slot belongs to
+ * one shard, with all rows of its customers.  No transaction spans two shards.
+ *
+ * The databases themselves keep customers apart, by triggers that only a shard has: whatever begins
+ * something for a customer of another shard is refused there (TL_MISDIRECTED), also for SQL typed by
+ * hand.  A database of no fleet has none of it.
+ *
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
+ */
+#ifndef TRADELOCK_ADMIN_FLEET_H
+#define TRADELOCK_ADMIN_FLEET_H
+
+#include <tradelock/tradelock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TL_FLEET_SLOTS /* as in <tradelock/fleet.h> */
+#define TL_FLEET_SLOTS 1024
+#endif
+#define TL_FLEET_NAME_MAX 32
+
+typedef struct tl_fleet_joining {
+    unsigned version;          /* TL_FLEET_JOINING_VERSION */
+    const char *fleet, *shard; /* letters, digits, '-' and '_'; at most TL_FLEET_NAME_MAX */
+    const char *reason;        /* NULL: none */
+    /* One byte for each slot, TL_FLEET_SLOTS of them: not 0, the shard is to have it.  NULL: all
+     * that nobody has. */
+    const unsigned char *slots;
+} tl_fleet_joining;
+
+#define TL_FLEET_JOINING_VERSION 1u
+#define TL_FLEET_JOINING_INIT TL_INITIAL(tl_fleet_joining, TL_FLEET_JOINING_VERSION)
+
+/* The name of the fleet whose shards a settings file names; fleet: of TL_FLEET_NAME_MAX + 1 bytes,
+ * "": the file is of one database.  TL_OK or TL_BAD_CONFIG. */
+TL_EXPORT tl_status tl_fleet_named(const char *config_file, char *fleet);
+
+typedef struct tl_fleet_joined {
+    unsigned taken, owned; /* slots: by this call; in all */
+    unsigned made;         /* triggers and functions that were missing or changed */
+} tl_fleet_joined;
+
+/*
+ * Makes a database a shard: gives it slots that nobody has, and makes its triggers.  `shards` are
+ * clients of all shards of the fleet that there are, also of those that have not joined yet, in the
+ * same order in every call; shards[own] is the one that joins.  It may be called again, for more
+ * slots, or after it was cut off.  Needs administrators' accounts.
+ *
+ *     TL_OK            The database is a shard, and owns the slots; *joined says how many.
+ *     TL_REFUSED       A slot that was asked for is another shard's, or was moved away; or there are
+ *                      customers here whose slots are not asked for; or the database is of another
+ *                      fleet, or another shard.  Nothing was changed.
+ *     TL_INVALID       A name or the slots are not valid.
+ *     TL_TIMEOUT       Somebody migrates, or another shard joins.  Nothing was changed.
+ *     else             A shard could not be asked.  Call again.
+ */
+TL_EXPORT tl_status tl_fleet_join(tl_client *const *shards, size_t count, size_t own,
+                                  const tl_fleet_joining *joining, tl_fleet_joined *joined);
+
+typedef struct tl_slot_row {
+    unsigned slot;
+    const char *state;  /* owned, leaving, gone, arriving */
+    uint64_t version;   /* rises with each hand-over: the highest `owned` has the slot */
+    const char *other;  /* the shard where it goes to or comes from; "" */
+    int sealed;         /* leaving: nothing of it changes any more */
+    int64_t changed_us; /* since 1970 */
+    const char *account, *reason;
+} tl_slot_row;
+
+/* Returns 0 to go on. */
+typedef int (*tl_slot_fn)(void *context, const tl_slot_row *row);
+
+/* Tells the slots that the database has or had, in their order.  fleet, shard: of TL_FLEET_NAME_MAX
+ * + 1 bytes, get the names; "": of no fleet, and no slot is told.  TL_OK, or it could not be
+ * asked. */
+TL_EXPORT tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn each,
+                                 void *context);
+
+typedef struct tl_slot_moved {
+    uint64_t customers, rows; /* of the slot; copied and compared, of all tables together */
+    /* TL_BUSY, and while it waits: how many trades or decisions are in the way (100 stands for more),
+     * and one of them; why: "in process", "waiting", "parked" or "proposed". */
+    unsigned in_the_way;
+    char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1], why[16];
+} tl_slot_moved;
+
+/* Told after each step: "leaving", "waiting" (again and again), "sealed", "arriving", "copied",
+ * "compared", "gone", "owned".  Returns 0 to go on; else the move stops, and what was not gone yet
+ * stays. */
+typedef int (*tl_slot_step_fn)(void *context, const char *step, const tl_slot_moved *moved);
+
+typedef struct tl_slot_moving {
+    unsigned version; /* TL_SLOT_MOVING_VERSION */
+    unsigned slot;
+    const char *actor, *reason; /* mandatory; for the record */
+    int64_t wait_ms;            /* for what is in process to end */
+    /* Business tables whose rows go along, by their column cust_no; parents before children. */
+    const char *const *tables;
+    size_t tables_count;
+    tl_slot_step_fn progress; /* or NULL */
+    void *context;            /* of progress */
+} tl_slot_moving;
+
+#define TL_SLOT_MOVING_VERSION 1u
+#define TL_SLOT_MOVING_INIT TL_INITIAL(tl_slot_moving, TL_SLOT_MOVING_VERSION)
+
+/*
+ * Moves a slot from one shard to another: nothing begins for its customers, what was begun ends, the
+ * rows are copied and compared, and the slot is handed over under the next version, with every fence
+ * raised.  Until then they are told to come again (TL_OVERLOADED).  Whoever was killed calls again:
+ * it goes on from what both databases show.  The rows stay at the source, where nobody can use them,
+ * until a purge.  Needs administrators' accounts at both.
+ *
+ *     TL_OK            The slot is at `to`.
+ *     TL_ALREADY_DONE  It was there already.
+ *     TL_BUSY          Something is in process still, and wait_ms is over; *moved says what.  Or
+ *                      another process moves this slot.  It is at `from`, as it was.
+ *     TL_REFUSED       It cannot be moved so; the sentence says why.  A row of one of these
+ *                      customers differs at `to`, or the slot is not at `from`.  It stays.
+ *     TL_INVALID       A table is not there, or has no column cust_no.
+ *     TL_LOST          Another process has taken the move over.
+ *     TL_ASK_CHANNEL   A restore is open at one of them.  Nothing is moved.
+ *     else             Call again: where it had begun to leave it is `leaving` or `owned`, or `gone`
+ *                      and not owned by anybody yet.
+ */
+TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *moving,
+                                 tl_slot_moved *moved);
+
+/* Ends a move that was cut off before the source let the slot go: it is owned there again.  Of
+ * `moving` only slot, actor and reason are used.  TL_OK; TL_REFUSED: it is not leaving; or the
+ * database could not be asked. */
+TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

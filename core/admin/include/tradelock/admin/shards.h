@@ -1,0 +1,49 @@
+/*
+ * admin/shards.h - the shards that settings name, and the customers that a shard has.
+ *
+ * Reads only.  Each call is about one database; nothing tells of all of them at one moment.
+ * Threads, fork, memory and errors are as in <tradelock/tradelock.h>.
+ */
+#ifndef TRADELOCK_ADMIN_SHARDS_H
+#define TRADELOCK_ADMIN_SHARDS_H
+
+#include <tradelock/tradelock.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns 0 to go on. */
+typedef int (*tl_shard_fn)(void *context, const char *shard);
+
+/*
+ * Tells the shards that a settings file names, in its order; connects to none.
+ *
+ *     TL_OK           Also when there are none: the file is of one database.
+ *     TL_BAD_CONFIG   The settings are wrong.
+ */
+TL_EXPORT tl_status tl_shards(const char *config_file, tl_shard_fn each, void *context);
+
+/* To which slots these customers belong, by the database's rule; slots[count] is filled in. */
+TL_EXPORT tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t count,
+                                unsigned *slots);
+
+/* A customer that has trades in the database. */
+typedef struct tl_slot_customer {
+    const char *cust_no;
+    unsigned slot;
+    const char
+        *state; /* of the slot, as in tl_slot_row (admin/fleet.h); "": the database never had it */
+} tl_slot_customer;
+
+/* Returns 0 to go on. */
+typedef int (*tl_slot_customer_fn)(void *context, const tl_slot_customer *customer);
+
+/* Tells every customer that has trades in the database, in the order of their numbers.  It reads one
+ * key of each, in pages. */
+TL_EXPORT tl_status tl_slot_customers(tl_client *client, tl_slot_customer_fn each, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+/* What operators' commands read of a fleet: the shards of a file, and customers' slots. */
+#include "admin/statements.h"
+
+#include "base/config.h"
+#include "base/text.h"
+#include "client/read.h"
+
+#include <tradelock/admin/shards.h>
+
+#include <string.h>
+
+#define CUSTOMERS 500
+
+tl_status tl_shards(const char *config_file, tl_shard_fn each, void *context)
+{
+    struct config config;
+    tl_status status;
+
+    error_clear();
+    status = read_check_each(each != NULL);
+    if (status == TL_OK && config_file == NULL)
+        status = error_set(TL_INVALID, "tl_shards: config_file is NULL");
+    if (status == TL_OK)
+        status = config_load(&config, config_file);
+    for (unsigned i = 0; status == TL_OK && i < config.shards.count; i++)
+        if (each(context, config.shards.name[i]) != 0)
+            break;
+    return status;
+}
+
+/* ---------------------------------------------------------------- customers -- */
+
+static tl_status check_customers(const char *const *cust_nos, size_t count, const unsigned *slots)
+{
+    if (count > 0 && (cust_nos == NULL || slots == NULL))
+        return error_set(TL_INVALID, "tl_slots_of: cust_nos or slots is NULL");
+    for (size_t i = 0; i < count; i++)
+        if (cust_nos[i] == NULL || strlen(cust_nos[i]) > TL_CUST_MAX)
+            return error_set(TL_INVALID, "tl_slots_of: customer %zu is NULL or too long", i + 1);
+    return TL_OK;
+}
+
+static tl_status slots_of(db *connection, const char *const *cust_nos, size_t count,
+                          unsigned *slots)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+
+    for (size_t first = 0; status == TL_OK && first < count; first += CUSTOMERS) {
+        const size_t some = count - first < CUSTOMERS ? count - first : CUSTOMERS;
+
+        status = read_status(connection, store_slots_of(connection, cust_nos, first, some, &r),
+                             "looking for customers' slots");
+        if (status == TL_OK && r.rows != some)
+            status =
+                error_set(TL_INTERNAL, "the server told %zu slots of %zu customers", r.rows, some);
+        for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+            slots[db_get_uint(&r, row, 0)] = (unsigned)db_get_uint(&r, row, 1);
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t count, unsigned *slots)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = check_customers(cust_nos, count, slots);
+    if (status == TL_OK)
+        status = slots_of(connection, cust_nos, count, slots);
+    read_end(client, connection);
+    return status;
+}
+
+struct customers {
+    tl_slot_customer_fn each;
+    void *context;
+    db *connection;
+    char after[TL_CUST_MAX + 1];
+};
+
+/* Not 0: nobody wants more, or there are none. */
+static int show_customers(struct customers *list, const db_result *r)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const tl_slot_customer one = {.cust_no = db_get_text(r, row, 0),
+                                      .slot = (unsigned)db_get_uint(r, row, 1),
+                                      .state = db_get_text(r, row, 2)};
+
+        text_copy(list->after, sizeof list->after, one.cust_no);
+        if (list->each(list->context, &one) != 0)
+            return 1;
+    }
+    return r->rows < CUSTOMERS;
+}
+
+static int all_customers(void *context)
+{
+    struct customers *list = context;
+    db_result r = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+    int is_over = 0;
+
+    while (status == TL_OK && !is_over) {
+        status = read_status(list->connection,
+                             store_slot_customers(list->connection, list->after, CUSTOMERS, &r),
+                             "listing customers");
+        is_over = status != TL_OK || show_customers(list, &r);
+    }
+    db_result_free(&r);
+    return (int)status;
+}
+
+tl_status tl_slot_customers(tl_client *client, tl_slot_customer_fn each, void *context)
+{
+    struct customers list = {.each = each, .context = context, .after = ""};
+    tl_status status = read_begin(client, &list.connection);
+
+    if (status == TL_OK)
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_and_show(client, list.connection, all_customers, &list);
+    read_end(client, list.connection);
+    return status;
+}

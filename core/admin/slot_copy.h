@@ -1,0 +1,60 @@
+/*
+ * The rows of a slot's customers, in every table that goes with them: read as literals at one
+ * database, written at the other, compared, removed.
+ */
+#ifndef TL_ADMIN_SLOT_COPY_H
+#define TL_ADMIN_SLOT_COPY_H
+
+#include "base/text.h"
+#include "db/db.h"
+
+#include <tradelock/tradelock.h>
+
+/* A name, as it is, as an SQL literal and as a JSON string. */
+typedef struct slot_customer {
+    char *name, *quoted, *json;
+} slot_customer;
+
+/* In the order of their names. */
+typedef struct slot_customers {
+    slot_customer *of;
+    size_t count, space;
+} slot_customers;
+
+struct slot_table;
+
+typedef struct slot_copy {
+    struct slot_table *tables;
+    size_t count;
+    unsigned slot;
+    uint64_t rows; /* copied, or compared */
+} slot_copy;
+
+/* Our own tables, and those named: parents before their children.  TL_INVALID: a table is not there,
+ * has no column cust_no, or is not of InnoDB. */
+tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const char *const *names,
+                         size_t count);
+void slot_copy_close(slot_copy *copy);
+
+/* Everybody of the slot who has a row in one of the tables. */
+tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection);
+void slot_customers_free(slot_customers *all);
+
+/* How many customers go in one statement. */
+#define SLOT_CUSTOMERS 20
+
+/* The customers from `first` on, at most SLOT_CUSTOMERS: their names as a JSON array. */
+tl_status slot_customers_json(const slot_customers *all, size_t first, struct text_buffer *to);
+
+/* In a transaction of the caller's. */
+tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers *all,
+                         size_t first);
+tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first);
+
+/* TL_REFUSED, with a sentence: a row of the target is not at the source; or, with `all_there`, one
+ * of the source is not at the target.  locks: nobody changes the source's rows of other tables than
+ * ours before the transaction of `from` ends. */
+tl_status slot_copy_compare(slot_copy *copy, db *from, db *to, const slot_customers *all,
+                            size_t first, int all_there, int locks);
+
+#endif

@@ -1,0 +1,821 @@
+/*
+ * Moves a slot with all that its customers have from one shard to another.
+ *
+ *   leaving   at the source: nothing begins any more, and what was begun ends
+ *   sealed    at the source: nothing is in process, and nothing of it changes any more
+ *   arriving  at the target: only the mover writes there
+ *   copied    and compared, row by row
+ *   gone      at the source, under the next version.  From here on it is the target's
+ *   owned     at the target, under that version, every fence raised
+ *
+ * Each is a commit, so the same call goes on from what both databases show, whoever died in between:
+ * until "gone" it copies everything anew, from there on it only completes the target.  Between the
+ * last two nobody owns the slot, which is safe: both refuse.
+ *
+ * What could go wrong, and why it does not:
+ *   an ask commits after the slot was seen empty    each ask has the slot's row locked in share mode
+ *                                                   until it ends, and the seal locks it exclusively
+ *                                                   before it looks
+ *   two movers, or one that was stopped for an      each begins with a new token at both ends; each
+ *   hour and goes on                                step, and each row that is copied, wants its own
+ *   the target is taken over by another mover       the target's row is locked when the source
+ *   between the comparison and "gone"               becomes "gone", and until the target owns it
+ *   an answer to a commit is lost                   the next call reads what became of it
+ *   a table that the caller did not name            stays behind; it is the caller's
+ * Rows of business tables are nobody's but the service's: they are locked in share mode when they
+ * are compared for the last time, so no change is lost; a row that is new by then shows as a
+ * difference, one that comes later stays behind.  So a service writes a customer's rows only in the
+ * transactions of his trades, or stops for the time of a move.
+ */
+#include "admin/slot_copy.h"
+#include "admin/statements.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "client/read.h"
+#include "client/schema.h"
+#include "store/act.h"
+
+#include <tradelock/admin/fleet.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_MS 200
+
+_Static_assert(RANDOM_TOKEN == STORE_SLOT_TOKEN, "a token is one");
+
+struct slot {
+    char state[16], other[TL_FLEET_NAME_MAX + 1];
+    uint64_t version;
+    int sealed;
+    unsigned char token[STORE_SLOT_TOKEN];
+    int has_token;
+};
+
+struct end {
+    tl_client *client;
+    db *connection;
+    char shard[TL_FLEET_NAME_MAX + 1];
+    int open; /* a transaction */
+};
+
+struct move {
+    const tl_slot_moving *said;
+    struct end from, to;
+    unsigned char token[STORE_SLOT_TOKEN];
+    slot_copy copy;
+    slot_customers customers;
+    struct text_buffer json;
+    tl_slot_moved moved;
+};
+
+/* ------------------------------------------------------------------------- both ends -- */
+
+static tl_status status_of(const struct end *at, db_answer answer, const char *doing)
+{
+    tl_status status;
+
+    if (answer == DB_DONE)
+        return TL_OK;
+    status = db_error_status(at->connection, answer, doing);
+    return at->shard[0] != '\0' ? error_prefix(status, "shard %s", at->shard) : status;
+}
+
+static tl_status begin(struct end *at)
+{
+    const db_answer answer = db_begin(at->connection);
+
+    at->open = answer == DB_DONE;
+    return status_of(at, answer, "beginning a step of a move");
+}
+
+static tl_status commit(struct end *at)
+{
+    const db_answer answer = db_commit(at->connection);
+
+    at->open = 0;
+    return status_of(at, answer, "committing a step of a move");
+}
+
+static void undo(struct end *at)
+{
+    if (at->open)
+        (void)db_rollback(at->connection);
+    at->open = 0;
+}
+
+/* Ends the transaction: commits if all went well. */
+static tl_status end_step(struct end *at, tl_status status)
+{
+    if (status == TL_OK)
+        return commit(at);
+    undo(at);
+    return status;
+}
+
+static tl_status say(struct move *m, const char *done)
+{
+    if (m->said->progress == NULL)
+        return TL_OK;
+    return m->said->progress(m->said->context, done, &m->moved) == 0
+               ? TL_OK
+               : error_set(TL_REFUSED, "the move was stopped");
+}
+
+/* In a transaction.  A slot without a row is "none". */
+static tl_status read_slot(struct move *m, struct end *at, struct slot *to)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        status_of(at, store_slot_row(at->connection, m->said->slot, &r), "reading the slot");
+    size_t size = 0;
+    const void *token;
+
+    memset(to, 0, sizeof *to);
+    text_copy(to->state, sizeof to->state, "none");
+    if (status == TL_OK && r.rows == 1) {
+        text_copy(to->state, sizeof to->state, db_get_text(&r, 0, SLOT_ROW_STATE));
+        text_copy(to->other, sizeof to->other, db_get_text(&r, 0, SLOT_ROW_OTHER));
+        to->version = db_get_uint(&r, 0, SLOT_ROW_VERSION);
+        to->sealed = db_get_int(&r, 0, SLOT_ROW_SEALED) != 0;
+        token = db_get_bytes(&r, 0, SLOT_ROW_TOKEN, &size);
+        to->has_token = !db_is_null(&r, 0, SLOT_ROW_TOKEN) && size == STORE_SLOT_TOKEN;
+        if (to->has_token)
+            memcpy(to->token, token, STORE_SLOT_TOKEN);
+    }
+    db_result_free(&r);
+    return status;
+}
+
+static int is(const struct slot *s, const char *state)
+{
+    return strcmp(s->state, state) == 0;
+}
+
+static tl_status lost(const struct move *m)
+{
+    return error_set(TL_LOST, "somebody else moves slot %u now", m->said->slot);
+}
+
+/* In a transaction that has read the slot. */
+static tl_status turn(struct move *m, struct end *at, const struct slot *was, const store_slot *to)
+{
+    const store_slot before = {.state = was->state,
+                               .version = was->version,
+                               .sealed = was->sealed,
+                               .token = was->has_token ? was->token : NULL};
+    db_result r = DB_RESULT_INIT;
+    tl_status status = status_of(
+        at, store_slot_turn(at->connection, m->said->slot, &before, to, m->said->reason, &r),
+        "changing the slot");
+
+    if (status == TL_OK && r.affected != 1)
+        status = lost(m);
+    db_result_free(&r);
+    return status;
+}
+
+/* On record at the end that it is about, in the transaction that does it. */
+static tl_status note(struct move *m, struct end *at, const char *what)
+{
+    const char *log_no = tl_log_uuid();
+    char said[160];
+    const store_act act = {.what = what,
+                           .said = said,
+                           .reason = m->said->reason,
+                           .actor = m->said->actor,
+                           .log_no = log_no[0] != '\0' ? log_no : NULL};
+
+    snprintf(said, sizeof said, "slot %u from %s to %s", m->said->slot, m->from.shard, m->to.shard);
+    return status_of(at, store_act_note(at->connection, &act, NULL), "noting the move");
+}
+
+/* -------------------------------------------------------------------- what comes first -- */
+
+static tl_status check_said(const struct move *m)
+{
+    const tl_slot_moving *s = m->said;
+
+    if (s == NULL || s->version != TL_SLOT_MOVING_VERSION)
+        return error_set(TL_INVALID, "moving is NULL or its version is not set");
+    if (s->slot >= TL_FLEET_SLOTS)
+        return error_set(TL_INVALID, "slots are 0 to %d", TL_FLEET_SLOTS - 1);
+    if (s->tables == NULL && s->tables_count > 0)
+        return error_set(TL_INVALID, "tables is NULL");
+    return read_check_person(s->actor, s->reason);
+}
+
+static tl_status open_end(struct end *at)
+{
+    schema_found found;
+    tl_status status = client_check(at->client);
+
+    if (status == TL_OK)
+        status = pool_open_extra(at->client->connections, POOL_BUSINESS, &at->connection);
+    if (status == TL_OK)
+        status = schema_read(at->connection, &found);
+    return status == TL_OK ? schema_judge(&found) : status;
+}
+
+static tl_status read_names(struct move *m, struct end *at, char fleet[TL_FLEET_NAME_MAX + 1])
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = status_of(at, store_fleet_of(at->connection, &r), "reading its name");
+
+    (void)m;
+    fleet[0] = '\0';
+    if (status == TL_OK && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
+        text_copy(fleet, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_NAME));
+        text_copy(at->shard, sizeof at->shard, db_get_text(&r, 0, FLEET_OF_SHARD));
+    }
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status check_fleet(struct move *m)
+{
+    char from[TL_FLEET_NAME_MAX + 1], to[TL_FLEET_NAME_MAX + 1];
+    tl_status status = read_names(m, &m->from, from);
+
+    if (status == TL_OK)
+        status = read_names(m, &m->to, to);
+    if (status != TL_OK)
+        return status;
+    if (from[0] == '\0' || strcmp(from, to) != 0)
+        return error_set(TL_REFUSED, "these two databases are not of one fleet");
+    if (strcmp(m->from.shard, m->to.shard) == 0)
+        return error_set(TL_REFUSED, "both ends are shard %s", m->from.shard);
+    return TL_OK;
+}
+
+static tl_status read_rule(struct end *at, char rule[80])
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        status_of(at, store_slot_rule(at->connection, &r), "looking at the rule of slots");
+
+    if (status == TL_OK && (r.rows != 1 || db_get_int(&r, 0, 0) != 0))
+        status = error_set(TL_ASK_CHANNEL,
+                           "shard %s: a restore is open, or the rule of slots is missing: nothing "
+                           "is moved",
+                           at->shard);
+    if (status == TL_OK)
+        text_copy(rule, 80, db_get_text(&r, 0, 1));
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status check_rules(struct move *m)
+{
+    char from[80] = "", to[80] = "";
+    tl_status status = read_rule(&m->from, from);
+
+    if (status == TL_OK)
+        status = read_rule(&m->to, to);
+    if (status == TL_OK && strcmp(from, to) != 0)
+        status = error_set(TL_REFUSED,
+                           "tl_customer_slot() is another rule at shard %s than at "
+                           "shard %s",
+                           m->from.shard, m->to.shard);
+    return status;
+}
+
+static tl_status be_alone(struct move *m, struct end *at)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = status_of(at, store_slot_alone(at->connection, m->said->slot, &r),
+                                 "waiting for the turn to move");
+
+    if (status == TL_OK && (r.rows != 1 || db_get_int(&r, 0, 0) != 1))
+        status = error_set(TL_BUSY, "another process moves slot %u just now", m->said->slot);
+    db_result_free(&r);
+    return status;
+}
+
+/* ------------------------------------------------------------------ leaving, and sealed -- */
+
+static tl_status may_leave(struct move *m, const struct slot *source, const struct slot *target)
+{
+    const unsigned slot = m->said->slot;
+
+    if (is(target, "owned") || is(target, "leaving"))
+        return error_set(TL_REFUSED,
+                         "slot %u is owned by both shards: `tradelock audit` and "
+                         "operators first",
+                         slot);
+    if (is(target, "arriving") && strcmp(target->other, m->from.shard) != 0)
+        return error_set(TL_REFUSED, "slot %u arrives at shard %s from shard %s", slot, m->to.shard,
+                         target->other);
+    if (is(source, "leaving") && strcmp(source->other, m->to.shard) != 0)
+        return error_set(TL_REFUSED,
+                         "slot %u is on its way to shard %s: finish that move, or take the slot "
+                         "back",
+                         slot, source->other);
+    if (target->version > source->version)
+        return error_set(TL_REFUSED, "shard %s had slot %u under a later version than shard %s",
+                         m->to.shard, slot, m->from.shard);
+    if (!is(source, "owned") && !is(source, "leaving"))
+        return error_set(TL_REFUSED, "slot %u is not at shard %s: it is '%s' there", slot,
+                         m->from.shard, source->state);
+    return TL_OK;
+}
+
+static tl_status leave(struct move *m, struct slot *source)
+{
+    const store_slot to = {.state = "leaving",
+                           .other = m->to.shard,
+                           .version = source->version,
+                           .sealed = is(source, "leaving") && source->sealed,
+                           .token = m->token};
+    tl_status status = turn(m, &m->from, source, &to);
+
+    if (status == TL_OK && is(source, "owned"))
+        status = note(m, &m->from, "fleet move");
+    status = end_step(&m->from, status);
+    return status == TL_OK ? say(m, "leaving") : status;
+}
+
+/* The slot as this mover left it, locked; else TL_LOST. */
+static tl_status lock_own(struct move *m, struct end *at, const char *state, struct slot *found)
+{
+    tl_status status = begin(at);
+
+    if (status == TL_OK)
+        status = read_slot(m, at, found);
+    if (status == TL_OK && (!is(found, state) || !found->has_token ||
+                            memcmp(found->token, m->token, sizeof m->token) != 0))
+        status = lost(m);
+    if (status != TL_OK)
+        undo(at);
+    return status;
+}
+
+/* Back to owned, if it is leaving by this mover still.  Keeps the sentence. */
+static void put_back(struct move *m)
+{
+    struct slot source;
+    char sentence[ERROR_MAX];
+
+    undo(&m->from);
+    undo(&m->to);
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    if (lock_own(m, &m->from, "leaving", &source) == TL_OK) {
+        const store_slot to = {.state = "owned", .version = source.version};
+        tl_status status = turn(m, &m->from, &source, &to);
+
+        if (status == TL_OK)
+            status = note(m, &m->from, "fleet move given up");
+        (void)end_step(&m->from, status);
+    }
+    (void)error_set(TL_BUSY, "%s", sentence);
+}
+
+static void take_blocker(struct move *m, const db_result *r)
+{
+    m->moved.in_the_way = (unsigned)r->rows;
+    text_copy(m->moved.cust_no, sizeof m->moved.cust_no, db_get_text(r, 0, 0));
+    text_copy(m->moved.serial_no, sizeof m->moved.serial_no, db_get_text(r, 0, 1));
+    text_copy(m->moved.op_code, sizeof m->moved.op_code, db_get_text(r, 0, 2));
+    text_copy(m->moved.why, sizeof m->moved.why, db_get_text(r, 0, 3));
+}
+
+static tl_status look(struct move *m, int *blocked)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = TL_OK;
+
+    *blocked = 0;
+    m->moved.in_the_way = 0;
+    for (size_t i = 0; i < m->customers.count && status == TL_OK && !*blocked;
+         i += SLOT_CUSTOMERS) {
+        status = slot_customers_json(&m->customers, i, &m->json);
+        if (status == TL_OK)
+            status = status_of(&m->from, store_slot_blockers(m->from.connection, m->json.data, &r),
+                               "looking for what is in process");
+        *blocked = status == TL_OK && r.rows > 0;
+        if (*blocked)
+            take_blocker(m, &r);
+    }
+    db_result_free(&r);
+    return status;
+}
+
+static tl_status read_customers(struct move *m, struct end *at)
+{
+    slot_customers_free(&m->customers);
+    return slot_customers_read(&m->customers, &m->copy, at->connection);
+}
+
+static tl_status fence_out(struct move *m)
+{
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i++)
+        status = status_of(
+            &m->from,
+            store_slot_fence_out(m->from.connection, m->customers.of[i].name, m->said->actor),
+            "taking repeatable trades from the dead");
+    return status;
+}
+
+/* Under the exclusive lock nobody begins, and whoever was let through has ended. */
+static tl_status try_to_seal(struct move *m, int *blocked)
+{
+    struct slot source;
+    tl_status status = lock_own(m, &m->from, "leaving", &source);
+
+    *blocked = 0;
+    if (status != TL_OK)
+        return status;
+    if (!source.sealed) {
+        const store_slot to = {.state = "leaving",
+                               .other = m->to.shard,
+                               .version = source.version,
+                               .sealed = 1,
+                               .token = m->token};
+
+        status = look(m, blocked);
+        if (status == TL_OK && *blocked) {
+            undo(&m->from);
+            return TL_OK;
+        }
+        if (status == TL_OK)
+            status = fence_out(m);
+        if (status == TL_OK)
+            status = turn(m, &m->from, &source, &to);
+    }
+    return end_step(&m->from, status);
+}
+
+static tl_status in_the_way(const struct move *m)
+{
+    const tl_slot_moved *d = &m->moved;
+
+    return error_set(TL_BUSY,
+                     "slot %u is not empty: %u%s trades or decisions are in the way, as trade %s "
+                     "of customer %s (%s): %s; it stays at shard %s",
+                     m->said->slot, d->in_the_way, d->in_the_way >= 100 ? " or more" : "",
+                     d->serial_no, d->cust_no, d->op_code, d->why, m->from.shard);
+}
+
+static tl_status seal(struct move *m)
+{
+    const int64_t deadline_ms = clock_deadline(m->said->wait_ms);
+    int blocked = 0;
+    tl_status status = read_customers(m, &m->from);
+
+    while (status == TL_OK) {
+        status = look(m, &blocked);
+        if (status == TL_OK && !blocked)
+            status = try_to_seal(m, &blocked);
+        if (status != TL_OK || !blocked)
+            break;
+        if (clock_left_ms(deadline_ms) == 0)
+            return in_the_way(m);
+        status = say(m, "waiting");
+        clock_sleep_until_ms(clock_deadline(LOOK_MS));
+    }
+    /* Nobody can come any more, but some may have since they were read. */
+    if (status == TL_OK)
+        status = read_customers(m, &m->from);
+    m->moved.customers = m->customers.count;
+    return status == TL_OK ? say(m, "sealed") : status;
+}
+
+/* --------------------------------------------------------------------- the target's copy -- */
+
+/* Each page in a transaction of its own, with the slot's row locked. */
+typedef tl_status (*page_fn)(struct move *m, size_t first);
+
+static tl_status by_pages(struct move *m, const char *state, page_fn fn)
+{
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS) {
+        struct slot target;
+
+        status = lock_own(m, &m->to, state, &target);
+        if (status == TL_OK)
+            status = end_step(&m->to, fn(m, i));
+    }
+    return status;
+}
+
+static tl_status wipe_page(struct move *m, size_t first)
+{
+    return slot_copy_wipe(&m->copy, m->to.connection, &m->customers, first);
+}
+
+static tl_status copy_page(struct move *m, size_t first)
+{
+    return slot_copy_page(&m->copy, m->from.connection, m->to.connection, &m->customers, first);
+}
+
+/* What is there of a slot that never was there must be the source's own rows. */
+static tl_status check_leftovers(struct move *m)
+{
+    tl_status status = read_customers(m, &m->to);
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                                   0, 0);
+    return status;
+}
+
+static tl_status arrive(struct move *m, const struct slot *source)
+{
+    const store_slot to = {
+        .state = "arriving", .other = m->from.shard, .version = source->version, .token = m->token};
+    struct slot target;
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->to, &target);
+    if (status == TL_OK && is(&target, "none"))
+        status = check_leftovers(m);
+    if (status == TL_OK && is(&target, "none"))
+        status = status_of(&m->to,
+                           store_slot_make(m->to.connection, m->said->slot, &to, m->said->reason),
+                           "making the slot");
+    else if (status == TL_OK && (is(&target, "gone") || is(&target, "arriving")))
+        status = turn(m, &m->to, &target, &to);
+    else if (status == TL_OK)
+        status = lost(m);
+    status = end_step(&m->to, status);
+    if (status == TL_OK)
+        status = status_of(&m->to, store_slot_mover(m->to.connection, m->token), "copying");
+    return status == TL_OK ? say(m, "arriving") : status;
+}
+
+/* Who has rows at the target only is among those whose rows go, too. */
+static tl_status copy_all(struct move *m)
+{
+    tl_status status = read_customers(m, &m->to);
+
+    if (status == TL_OK)
+        status = by_pages(m, "arriving", wipe_page);
+    if (status == TL_OK)
+        status = read_customers(m, &m->from);
+    m->copy.rows = 0;
+    if (status == TL_OK)
+        status = by_pages(m, "arriving", copy_page);
+    m->moved.customers = m->customers.count;
+    m->moved.rows = m->copy.rows;
+    return status == TL_OK ? say(m, "copied") : status;
+}
+
+/* In transactions at both ends.  Everybody is read anew: a customer may have come to a business
+ * table. */
+static tl_status compare_all(struct move *m)
+{
+    const uint64_t copied = m->moved.rows;
+    tl_status status = read_customers(m, &m->from);
+
+    m->copy.rows = 0;
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                                   1, 1);
+    if (status == TL_OK && m->copy.rows != copied)
+        status = error_set(TL_REFUSED,
+                           "%llu rows were copied and %llu are there; nothing was handed over",
+                           (unsigned long long)copied, (unsigned long long)m->copy.rows);
+    return status == TL_OK ? say(m, "compared") : status;
+}
+
+/* -------------------------------------------------------------------- the hand-over -- */
+
+static tl_status raise(struct move *m)
+{
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i++)
+        status = status_of(
+            &m->to, store_slot_raise(m->to.connection, m->customers.of[i].name, m->said->actor),
+            "raising the fences");
+    return status;
+}
+
+static tl_status let_go(struct move *m)
+{
+    struct slot source;
+    tl_status status = lock_own(m, &m->from, "leaving", &source);
+
+    if (status == TL_OK && !source.sealed)
+        status = lost(m);
+    if (status == TL_OK)
+        status = compare_all(m);
+    if (status == TL_OK) {
+        const store_slot gone = {
+            .state = "gone", .other = m->to.shard, .version = source.version + 1};
+
+        status = turn(m, &m->from, &source, &gone);
+    }
+    if (status == TL_OK)
+        status = note(m, &m->from, "fleet moved away");
+    return end_step(&m->from, status);
+}
+
+/* In a transaction that has the target's slot locked. */
+static tl_status own(struct move *m, const struct slot *target, uint64_t version)
+{
+    const store_slot owned = {.state = "owned", .version = version};
+    tl_status status = read_customers(m, &m->to);
+
+    if (status == TL_OK)
+        status = raise(m);
+    if (status == TL_OK)
+        status = turn(m, &m->to, target, &owned);
+    if (status == TL_OK)
+        status = note(m, &m->to, "fleet moved here");
+    status = end_step(&m->to, status);
+    return status == TL_OK ? say(m, "owned") : status;
+}
+
+static tl_status hand_over(struct move *m)
+{
+    struct slot target;
+    tl_status status = lock_own(m, &m->to, "arriving", &target);
+
+    if (status != TL_OK)
+        return status;
+    status = let_go(m);
+    if (status == TL_OK)
+        status = say(m, "gone");
+    if (status == TL_OK)
+        status = own(m, &target, target.version + 1);
+    undo(&m->to);
+    return status;
+}
+
+/* The source let it go already. */
+static tl_status complete(struct move *m, const struct slot *source, struct slot *target)
+{
+    const store_slot mine = {
+        .state = "arriving", .other = m->from.shard, .version = target->version, .token = m->token};
+    struct slot now;
+    tl_status status = turn(m, &m->to, target, &mine);
+
+    status = end_step(&m->to, status);
+    if (status == TL_OK)
+        status = status_of(&m->to, store_slot_mover(m->to.connection, m->token), "completing");
+    if (status == TL_OK)
+        status = lock_own(m, &m->to, "arriving", &now);
+    if (status == TL_OK)
+        status = own(m, &now, source->version);
+    undo(&m->to);
+    return status;
+}
+
+/* ------------------------------------------------------------------------ all of it -- */
+
+static tl_status go_on(struct move *m, struct slot *source)
+{
+    tl_status status = leave(m, source);
+
+    if (status == TL_OK)
+        status = seal(m);
+    if (status == TL_OK)
+        status = arrive(m, source);
+    if (status == TL_OK)
+        status = copy_all(m);
+    if (status == TL_OK)
+        status = hand_over(m);
+    if (status != TL_OK)
+        put_back(m);
+    return status;
+}
+
+static int was_let_go(const struct move *m, const struct slot *source, const struct slot *target)
+{
+    return is(source, "gone") && strcmp(source->other, m->to.shard) == 0 &&
+           ((is(target, "arriving") && strcmp(target->other, m->from.shard) == 0) ||
+            is(target, "owned") || is(target, "leaving"));
+}
+
+static tl_status decide(struct move *m)
+{
+    struct slot source, target;
+    tl_status status = begin(&m->from);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, &source);
+    if (status == TL_OK)
+        status = begin(&m->to);
+    if (status == TL_OK)
+        status = read_slot(m, &m->to, &target);
+    if (status != TL_OK)
+        return status;
+    if (was_let_go(m, &source, &target)) {
+        undo(&m->from);
+        if (is(&target, "arriving") && target.version + 1 == source.version)
+            return complete(m, &source, &target);
+        if (!is(&target, "arriving") && target.version >= source.version)
+            return error_set(TL_ALREADY_DONE, "slot %u is at shard %s already", m->said->slot,
+                             m->to.shard);
+        return error_set(TL_REFUSED,
+                         "slot %u is gone from shard %s under another version than it "
+                         "arrives under at shard %s",
+                         m->said->slot, m->from.shard, m->to.shard);
+    }
+    undo(&m->to);
+    status = may_leave(m, &source, &target);
+    return status == TL_OK ? go_on(m, &source) : status;
+}
+
+static tl_status move(struct move *m)
+{
+    tl_status status = check_fleet(m);
+
+    if (status == TL_OK)
+        status = check_rules(m);
+    if (status == TL_OK)
+        status = be_alone(m, &m->from);
+    if (status == TL_OK)
+        status = be_alone(m, &m->to);
+    if (status == TL_OK)
+        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, m->said->tables,
+                                m->said->tables_count);
+    if (status == TL_OK)
+        status = decide(m);
+    undo(&m->from);
+    undo(&m->to);
+    return status;
+}
+
+static void close_end(struct end *at)
+{
+    if (at->connection != NULL)
+        pool_close_extra(at->client->connections, at->connection);
+}
+
+tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *moving,
+                       tl_slot_moved *moved)
+{
+    struct move m = {.said = moving, .from = {.client = from}, .to = {.client = to}};
+    tl_status status;
+
+    error_clear();
+    text_buffer_init(&m.json);
+    random_token(m.token);
+    status = check_said(&m);
+    if (status == TL_OK)
+        status = open_end(&m.from);
+    if (status == TL_OK)
+        status = open_end(&m.to);
+    if (status == TL_OK)
+        status = move(&m);
+    close_end(&m.from);
+    close_end(&m.to);
+    slot_customers_free(&m.customers);
+    slot_copy_close(&m.copy);
+    text_buffer_free(&m.json);
+    if (moved != NULL)
+        *moved = m.moved;
+    return status;
+}
+
+/* ------------------------------------------------------------------------ taking back -- */
+
+static tl_status take_back(struct move *m)
+{
+    store_slot to = {.state = "owned"};
+    struct slot source;
+    tl_status status = begin(&m->from);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, &source);
+    if (status == TL_OK && !is(&source, "leaving"))
+        status = error_set(TL_REFUSED, "slot %u is not leaving shard %s: it is '%s' there",
+                           m->said->slot, m->from.shard, source.state);
+    if (status == TL_OK) {
+        to.version = source.version;
+        text_copy(m->to.shard, sizeof m->to.shard, source.other);
+        status = turn(m, &m->from, &source, &to);
+    }
+    if (status == TL_OK)
+        status = note(m, &m->from, "fleet move given up");
+    return end_step(&m->from, status);
+}
+
+tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
+{
+    struct move m = {.said = moving, .from = {.client = from}};
+    char fleet[TL_FLEET_NAME_MAX + 1];
+    tl_status status;
+
+    error_clear();
+    status = check_said(&m);
+    if (status == TL_OK)
+        status = open_end(&m.from);
+    if (status == TL_OK)
+        status = read_names(&m, &m.from, fleet);
+    if (status == TL_OK)
+        status = take_back(&m);
+    undo(&m.from);
+    close_end(&m.from);
+    return status;
+}

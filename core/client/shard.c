@@ -1,0 +1,59 @@
+/* Reads which shard a database is, and compares it with the client's.  Changes nothing. */
+#include "client/shard.h"
+
+#include "base/error.h"
+#include "client/client.h"
+#include "client/schema.h"
+#include "store/server.h"
+
+#include <string.h>
+
+static tl_status judge(const struct tl_client *client, const db_result *said)
+{
+    const char *fleet = said->rows > 0 ? db_get_text(said, 0, 0) : NULL;
+    const char *shard = said->rows > 0 ? db_get_text(said, 0, 1) : NULL;
+
+    if (fleet == NULL || fleet[0] == '\0' || shard == NULL || shard[0] == '\0')
+        return error_set(TL_BAD_CONFIG,
+                         "the settings lead to shard %s of fleet %s, but the database there is of "
+                         "no fleet: run `tradelock fleet join`",
+                         client->shard, client->config.fleet);
+    if (strcmp(fleet, client->config.fleet) != 0 || strcmp(shard, client->shard) != 0)
+        return error_set(TL_BAD_CONFIG,
+                         "the settings lead to shard %s of fleet %s, but the database there is "
+                         "shard %s of fleet %s",
+                         client->shard, client->config.fleet, shard, fleet);
+    return TL_OK;
+}
+
+/* A schema that is older than shards says nothing of them; its version tells what to run. */
+static tl_status tell_schema(db *connection)
+{
+    schema_found found;
+    tl_status status = schema_read(connection, &found);
+
+    if (status == TL_OK)
+        status = schema_judge(&found);
+    return status != TL_OK ? status
+                           : error_set(TL_WRONG_SCHEMA, "the schema knows of no shards: run "
+                                                        "`tradelock migrate`");
+}
+
+tl_status shard_check(const struct tl_client *client, db *connection)
+{
+    db_result said = DB_RESULT_INIT;
+    db_answer answer;
+    tl_status status;
+
+    if (client->shard == NULL)
+        return TL_OK;
+    answer = store_schema_shard(connection, &said);
+    if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_SCHEMA)
+        status = tell_schema(connection);
+    else if (answer != DB_DONE)
+        status = db_read_status(connection, answer, "reading which shard this is");
+    else
+        status = judge(client, &said);
+    db_result_free(&said);
+    return status;
+}

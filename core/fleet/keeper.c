@@ -1,0 +1,222 @@
+/*
+ * The thread of one shard: opens its client, reads its map with each beat, and tells those who watch
+ * that it can be used.  Touches the shard's client, and what it leaves under the fleet's mutex.
+ *
+ * A client stays open once it is: whether its database answers is for each call to find out, and for
+ * its heartbeat.  So what a shard that is down costs is one connect at a time on this thread.
+ */
+#include "fleet/fleet.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "client/read.h"
+#include "store/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int fleet_may_pass(tl_status status)
+{
+    return tl_status_class(status) == TL_CLASS_RETRY || tl_status_class(status) == TL_CLASS_UNKNOWN;
+}
+
+int keeper_is_silent(const shard *s)
+{
+    const struct config *config = &s->fleet->config;
+    const int64_t left_ms = tl_client_alive_ms(s->client);
+    const int64_t may_ms = config->session_ms / 3;
+
+    /* alive_ms runs down from session_ms: what is gone of it is how long nothing was confirmed. */
+    if (left_ms > config->session_ms - may_ms)
+        return 0;
+    return clock_boottime_ms() - s->answered_ms > may_ms;
+}
+
+/* ------------------------------------------------------------------ what it found -- */
+
+/* Needs: fleet->mutex held. */
+static int is_news(const shard *s, tl_status status)
+{
+    return !s->is_tried || s->status != status;
+}
+
+/* The sentence of this thread says why. */
+static void leave_status(shard *s, tl_status status)
+{
+    tl_fleet *fleet = s->fleet;
+    char sentence[ERROR_MAX];
+    int news;
+
+    text_copy(sentence, sizeof sentence, status != TL_OK ? tl_error_message() : "");
+    pthread_mutex_lock(&fleet->mutex);
+    news = is_news(s, status) && !fleet->is_closing;
+    s->status = status;
+    s->is_tried = 1;
+    text_copy(s->sentence, sizeof s->sentence, sentence);
+    pthread_cond_broadcast(&fleet->changed);
+    pthread_mutex_unlock(&fleet->mutex);
+    if (!news)
+        return;
+    if (status == TL_OK)
+        log_line(&fleet->logger, TL_INFO, NULL, 0, "shard %s: it can be used", s->name);
+    else
+        log_line(&fleet->logger, fleet_may_pass(status) ? TL_WARNING : TL_ALARM, NULL, 0,
+                 "shard %s: it cannot be used: %s", s->name, sentence);
+}
+
+static tl_status open_client(shard *s, tl_client **client)
+{
+    tl_client_options options;
+
+    fleet_client_options(s, &options);
+    return tl_client_open(client, &options);
+}
+
+static tl_status read_slots(tl_client *client, db_result *rows)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_status(connection, store_slots(connection, rows), "reading the slots");
+    read_end(client, connection);
+    return status;
+}
+
+/* `look` began before the statement, so whoever wanted it before that has it. */
+static tl_status read_map(shard *s, uint64_t look)
+{
+    tl_fleet *fleet = s->fleet;
+    db_result rows = DB_RESULT_INIT;
+    tl_status status;
+
+    READ_REPEATED(status, read_slots(s->client, &rows));
+    if (status == TL_OK) {
+        pthread_mutex_lock(&fleet->mutex);
+        if (map_take(&s->map, &rows, fleet->names, fleet->count)) {
+            s->answered_ms = clock_boottime_ms();
+            s->looked = look;
+        } else {
+            status = error_set(TL_SERVER_ERROR, "tl_slot has a row that is no slot");
+        }
+        pthread_mutex_unlock(&fleet->mutex);
+    }
+    db_result_free(&rows);
+    return status;
+}
+
+/* ------------------------------------------------------------------- those who watch -- */
+
+/* One that is not content yet, and was not told in this round. */
+static tl_fleet_watch *next_watch(shard *s, uint64_t round)
+{
+    tl_fleet *fleet = s->fleet;
+    tl_fleet_watch *watch;
+
+    pthread_mutex_lock(&fleet->mutex);
+    for (watch = fleet->watches; watch != NULL; watch = watch->next)
+        if (!watch->is_leaving && watch->told[s->number] != round &&
+            !(watch->called[s->number] && watch->status[s->number] == TL_OK))
+            break;
+    if (watch != NULL) {
+        watch->told[s->number] = round;
+        watch->running++;
+    }
+    pthread_mutex_unlock(&fleet->mutex);
+    return watch;
+}
+
+static void tell_watch(shard *s, tl_fleet_watch *watch)
+{
+    tl_fleet *fleet = s->fleet;
+    char sentence[ERROR_MAX] = "";
+    tl_status status, before;
+    int is_new;
+
+    error_clear();
+    status = watch->up(watch->context, s->number, s->client);
+    if (status != TL_OK)
+        text_copy(sentence, sizeof sentence, tl_error_message());
+    pthread_mutex_lock(&fleet->mutex);
+    before = watch->called[s->number] ? watch->status[s->number] : TL_OK;
+    is_new = status != before && !watch->is_leaving;
+    watch->called[s->number] = 1;
+    watch->status[s->number] = status;
+    if (status != TL_OK)
+        snprintf(watch->sentence, sizeof watch->sentence, "shard %s: %.900s", s->name, sentence);
+    watch->running--;
+    pthread_cond_broadcast(&fleet->changed);
+    pthread_mutex_unlock(&fleet->mutex);
+    if (is_new && status != TL_OK)
+        log_line(&fleet->logger, fleet_may_pass(status) ? TL_WARNING : TL_ALARM, NULL, 0,
+                 "shard %s: nothing works there: %s", s->name, sentence);
+}
+
+static void tell_watches(shard *s, uint64_t round)
+{
+    tl_fleet_watch *watch;
+
+    while ((watch = next_watch(s, round)) != NULL)
+        tell_watch(s, watch);
+}
+
+/* ------------------------------------------------------------------------ the thread -- */
+
+/* The number of the newest look; 0: the fleet is being closed. */
+static uint64_t begin_round(shard *s)
+{
+    tl_fleet *fleet = s->fleet;
+    uint64_t look;
+
+    pthread_mutex_lock(&fleet->mutex);
+    look = fleet->is_closing ? 0 : fleet->looks;
+    pthread_mutex_unlock(&fleet->mutex);
+    return look;
+}
+
+/* Until the next beat, or somebody wants a look, or the fleet is closed. */
+static void wait_for_round(shard *s, uint64_t look)
+{
+    tl_fleet *fleet = s->fleet;
+    const int64_t until_ms = clock_deadline(fleet->config.beat_ms);
+
+    pthread_mutex_lock(&fleet->mutex);
+    while (!fleet->is_closing && fleet->looks == look &&
+           clock_wait(&fleet->changed, &fleet->mutex, until_ms) == 0)
+        ;
+    pthread_mutex_unlock(&fleet->mutex);
+}
+
+static tl_status open_if_new(shard *s)
+{
+    tl_client *client = NULL;
+    tl_status status;
+
+    if (s->client != NULL)
+        return TL_OK;
+    status = open_client(s, &client);
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&s->fleet->mutex);
+    s->client = client;
+    pthread_mutex_unlock(&s->fleet->mutex);
+    return TL_OK;
+}
+
+void *keeper_main(void *argument)
+{
+    shard *s = argument;
+    uint64_t look, round = 0;
+
+    while ((look = begin_round(s)) != 0) {
+        tl_status status = open_if_new(s);
+
+        if (status == TL_OK)
+            status = read_map(s, look);
+        leave_status(s, status);
+        if (status == TL_OK)
+            tell_watches(s, ++round);
+        wait_for_round(s, look);
+    }
+    return NULL;
+}

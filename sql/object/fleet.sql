@@ -1,0 +1,56 @@
+-- A database that is a shard of a fleet.  The triggers that call these are made by `tradelock fleet
+-- join` alone (sql/fleet), so a database of no fleet reads no slot.
+
+-- Refuses what is not for this shard: 31003 where the customer's slot is not owned here, 31004 while
+-- it is leaving.  what: 0 a row that is over is changed, or evidence or a decision filed; 1 a trade
+-- or a hold begins; 2 a row is removed.
+--
+-- The slot's row is locked in share mode until the transaction ends.  So whoever moves the slot
+-- waits for all who were let through, and reads what they committed; an ask that would have to wait
+-- for the mover is answered 1205 at once.  A consistent read would let an ask commit after the slot
+-- was seen empty.
+--
+-- An arriving slot answers as one that is not here: its rows may not be here yet, and whoever is
+-- told to come again may pay by other means.  Only the mover writes there, who knows the token.
+CREATE OR REPLACE PROCEDURE tl_slot_check(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin, IN what TINYINT)
+READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE its_slot INT UNSIGNED DEFAULT tl_customer_slot(cust);
+    DECLARE its_state VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin;
+    DECLARE is_sealed TINYINT;
+    DECLARE movers BINARY(16);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_state = 'none';
+
+    SELECT state, sealed, token INTO its_state, is_sealed, movers
+    FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE;
+    IF its_state = 'leaving' AND (is_sealed = 1 OR what = 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31004,
+            MESSAGE_TEXT = 'the slot of this customer is being moved to another shard';
+    END IF;
+    -- NULL is what a statement that was killed tells.
+    IF (its_state IN ('owned', 'leaving') OR (its_state = 'gone' AND what = 2)
+        OR (its_state = 'arriving' AND movers = @tl_mover)) IS NOT TRUE THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31003,
+            MESSAGE_TEXT = 'the slot of this customer is not of this shard';
+    END IF;
+END;
+
+-- The same for a step that found no row, in any database.
+CREATE OR REPLACE PROCEDURE tl_slot_asked(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin)
+READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE its_fleet VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
+
+    SELECT fleet INTO its_fleet FROM tl_schema WHERE one = 1;
+    IF its_fleet IS NOT NULL THEN
+        CALL tl_slot_check(cust, 0);
+    END IF;
+END;
+
+-- Whether this connection copies the rows of an arriving slot: then evidence and decisions keep
+-- what they say, and change no trade.  The trigger of sql/fleet compares the slot.
+CREATE OR REPLACE FUNCTION tl_slot_copies() RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN @tl_mover IS NOT NULL AND COALESCE(EXISTS (SELECT 1 FROM tl_slot
+    WHERE state = 'arriving' AND token = @tl_mover), 0);

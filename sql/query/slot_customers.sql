@@ -1,0 +1,7 @@
+-- A page of the customers that have rows here, each with its slot and what that is here ('': this
+-- shard never had it).  One key of each customer is read, not all of its rows.
+SELECT c.cust_no, tl_customer_slot(c.cust_no) AS slot, COALESCE(s.state, '')
+FROM (SELECT cust_no FROM trade_lock FORCE INDEX (PRIMARY) WHERE cust_no > :cust_no
+    GROUP BY cust_no ORDER BY cust_no LIMIT :most) c
+LEFT JOIN tl_slot s ON s.slot = tl_customer_slot(c.cust_no)
+ORDER BY c.cust_no

@@ -1,0 +1,4 @@
+-- A slot as it is, for whoever moves it; nobody changes it before this transaction ends.
+SELECT state, version, COALESCE(other, ''), sealed, token
+FROM tl_slot WHERE slot = :slot
+FOR UPDATE

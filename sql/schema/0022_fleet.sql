@@ -1,0 +1,33 @@
+-- A fleet: several databases beside one another, its shards, each with whole customers.  Customers
+-- belong to slots (tl_customer_slot), slots to shards.
+--
+-- Which shard of which fleet this database is; NULL: of none.  `tradelock fleet join` writes it
+-- last, when the triggers are there that keep customers apart (sql/fleet).
+ALTER TABLE tl_schema
+    ADD COLUMN IF NOT EXISTS fleet VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    ADD COLUMN IF NOT EXISTS shard VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL;
+
+-- The slots that this database has or had; no row: it never had that slot, or a move to here was
+-- given up.
+--   state      owned; leaving, to `other`: nothing begins, and what was begun ends; gone, to
+--              `other`; arriving, from `other`
+--   version    rises when the slot is handed over, and is the same at both ends then: whoever owns a
+--              slot under the highest version has it
+--   sealed     of a leaving slot: nothing is in process, and nothing of it changes any more, so that
+--              it can be copied
+--   token      of whoever moves it now: another move begins with another one, and the former does
+--              nothing more.  No role may read it (sql/object/fleet.sql)
+CREATE TABLE IF NOT EXISTS tl_slot (
+    slot SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
+    state VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    version BIGINT UNSIGNED NOT NULL DEFAULT 1,
+    other VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    sealed TINYINT NOT NULL DEFAULT 0,
+    token BINARY(16) NULL,
+    changed_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    account VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT (USER()),
+    reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+    CONSTRAINT slot_is_known CHECK (slot < 1024),
+    CONSTRAINT state_of_a_slot CHECK (state IN ('owned', 'leaving', 'gone', 'arriving')),
+    CONSTRAINT only_leaving_is_sealed CHECK (sealed = 0 OR state = 'leaving')
+) ENGINE = InnoDB;

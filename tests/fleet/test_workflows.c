@@ -1,0 +1,555 @@
+/*
+ * Payments over two real servers and one real channel: several processes, a shard that stands still
+ * or dies under load, one whose customer was handed over; and what registering at a shard may say.
+ */
+#include "bank.h"
+
+#include "support/crew.h"
+#include "workflows/cmocka_all.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 120000
+#define CUSTOMERS 6 /* of each shard */
+#define BALANCE 100000000
+#define PROCESSES 3
+#define THREADS 8
+#define CALLS 3
+
+static bank town;
+
+#define assert_status(got, expected)                                                               \
+    assert_string_equal(tl_status_name(got), tl_status_name(expected))
+
+static int set_up(void **state)
+{
+    char cust[TL_CUST_MAX + 1];
+
+    (void)state;
+    bank_open(&town, 2);
+    for (size_t i = 0; i < 2; i++)
+        for (unsigned n = 0; n < CUSTOMERS; n++)
+            shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    bank_close(&town);
+    return 0;
+}
+
+static tl_fleet_worker *start_worker(branch *self, unsigned threads)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_fleet_worker *worker = NULL;
+
+    options.threads = threads;
+    options.idle_max_ms = 50;
+    assert_status(tl_fleet_worker_start(&worker, self->workflows, &options), TL_OK);
+    return worker;
+}
+
+static void finish(tl_fleet_worker *worker)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (bank_open_trades(&town) > 0) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("%lld trades are open", bank_open_trades(&town));
+        crew_sleep_ms(50);
+    }
+    tl_fleet_worker_stop(worker);
+    assert_status(tl_fleet_worker_wait(worker, PATIENCE_MS), TL_OK);
+    assert_status(tl_fleet_worker_check(worker), TL_WRONG_STATE);
+    tl_fleet_worker_free(worker);
+}
+
+/* ---------------------------------------------------------------- several processes -- */
+
+#define SERIALS 60
+
+static void pay_all(void *context, int number)
+{
+    branch *self = context;
+    char cust[TL_CUST_MAX + 1], serial[32];
+
+    for (unsigned i = 0; i < SERIALS; i++) {
+        const unsigned k = (i + 17 * (unsigned)number) % SERIALS;
+
+        snprintf(serial, sizeof serial, "all-%u", k);
+        shards_cust(&town.shards, k % 2, k / 2 % CUSTOMERS, cust);
+        (void)branch_pay(self, serial, cust, 100 + k);
+    }
+}
+
+static void one_process(void *context, int number)
+{
+    branch self;
+
+    (void)context;
+    branch_open(&self, &town, 0);
+    crew_threads(4, pay_all, &self);
+    branch_close(&self);
+    (void)number;
+}
+
+/* Each serial is asked for by all threads of all processes. */
+static void test_several_processes(void **state)
+{
+    branch self;
+    char cust[TL_CUST_MAX + 1];
+    tl_trade trade = TL_TRADE_INIT;
+    tl_key key = {"all-3", cust, WITHDRAW_OP};
+
+    (void)state;
+    bank_rule(&town, "{\"kind\":\"drop_after\",\"count\":8}");
+    assert_int_equal(crew_run(PROCESSES, one_process, NULL), 0);
+    branch_open(&self, &town, 0);
+    finish(start_worker(&self, 4));
+    shards_cust(&town.shards, 1, 1, cust);
+    assert_status(tl_fleet_workflow_look(self.workflows, &key, &trade), TL_SUCCEEDED);
+    assert_int_equal(trade.amount_minor, 103);
+    assert_status(tl_fleet_workflow_await(self.workflows, &key, 1000, &trade), TL_SUCCEEDED);
+    key.serial_no = "nobody";
+    assert_status(tl_fleet_workflow_look(self.workflows, &key, &trade), TL_NOT_FOUND);
+    assert_status(tl_fleet_workflow_look(self.workflows, NULL, &trade), TL_INVALID);
+    branch_close(&self);
+    bank_books(&town, SERIALS);
+}
+
+/* ------------------------------------------------------------------ one shard is gone -- */
+
+typedef struct crowd {
+    branch branch;
+    const char *name;
+    atomic_int over;
+    atomic_uint serial, paid[2], unreachable, full;
+} crowd;
+
+/* Customers of both shards in turn, each with a serial of its own until that is paid. */
+static void crowd_pay(void *context, int number)
+{
+    crowd *self = context;
+    char cust[TL_CUST_MAX + 1], serial[64];
+
+    while (!atomic_load(&self->over)) {
+        const unsigned n = atomic_fetch_add(&self->serial, 1);
+        const size_t shard = n % 2;
+        tl_status status;
+
+        snprintf(serial, sizeof serial, "%s-%u-%d", self->name, n, number);
+        status = branch_pay(&self->branch, serial,
+                            shards_cust(&town.shards, shard, n / 2 % CUSTOMERS, cust), 10 + n % 7);
+        if (status == TL_SUCCEEDED)
+            atomic_fetch_add(&self->paid[shard], 1);
+        if (shard == 1 && status == TL_UNREACHABLE)
+            atomic_fetch_add(&self->unreachable, 1);
+        if (shard == 1 && status == TL_OVERLOADED)
+            atomic_fetch_add(&self->full, 1);
+        /* The shard that answers has no reason to say so. */
+        CREW_CHECK(shard == 1 || (status != TL_UNREACHABLE && status != TL_MISDIRECTED));
+        crew_sleep_ms(status == TL_SUCCEEDED ? 5 : 1);
+    }
+}
+
+static void *crowd_main(void *context)
+{
+    crew_threads(THREADS, crowd_pay, context);
+    return NULL;
+}
+
+static void await_more(atomic_uint *number, unsigned more)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    const unsigned from = atomic_load(number);
+
+    while (atomic_load(number) - from < more) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("%u of %u came", atomic_load(number) - from, more);
+        crew_sleep_ms(10);
+    }
+}
+
+static uint64_t ended_at(tl_fleet_worker *worker, size_t shard)
+{
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+
+    assert_status(tl_fleet_worker_count_at(worker, shard, &counts), TL_OK);
+    return counts.succeeded;
+}
+
+/* The lanes of the shard that answers are worked off while the other one does not. */
+static void await_lane(tl_fleet_worker *worker, uint64_t from, uint64_t more)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (ended_at(worker, 0) - from < more) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("%u of %u lanes ended", (unsigned)(ended_at(worker, 0) - from),
+                     (unsigned)more);
+        crew_sleep_ms(10);
+    }
+}
+
+static void lose_a_shard(const char *name, int kills)
+{
+    crowd self = {.name = name};
+    tl_fleet_worker *worker;
+    pthread_t thread;
+    unsigned before;
+    uint64_t lanes;
+
+    branch_open(&self.branch, &town, CALLS);
+    worker = start_worker(&self.branch, 4);
+    assert_int_equal(pthread_create(&thread, NULL, crowd_main, &self), 0);
+    await_more(&self.paid[0], 20);
+    await_more(&self.paid[1], 20);
+    assert_status(tl_fleet_worker_check(worker), TL_OK);
+    if (kills)
+        shards_kill(&town.shards, 1);
+    else
+        shards_stop(&town.shards, 1);
+    before = atomic_load(&self.paid[1]);
+    lanes = ended_at(worker, 0);
+    bank_rule(&town, "{\"kind\":\"drop_after\",\"count\":10}");
+    await_more(&self.paid[0], 50);
+    await_lane(worker, lanes, 5);
+    await_more(&self.unreachable, 200);
+    await_more(&self.paid[0], 50);
+    assert_true(atomic_load(&self.paid[1]) - before <= CALLS);
+    /* Ending the process would help nobody. */
+    assert_status(tl_fleet_worker_check(worker), TL_OK);
+    if (kills)
+        shards_restart(&town.shards, 1);
+    else
+        shards_go_on(&town.shards, 1);
+    await_more(&self.paid[1], 30);
+    atomic_store(&self.over, 1);
+    pthread_join(thread, NULL);
+    finish(worker);
+    branch_close(&self.branch);
+    print_message("%s: paid %u at a and %u at b; b was unreachable for %u, and full for %u\n", name,
+                  atomic_load(&self.paid[0]), atomic_load(&self.paid[1]),
+                  atomic_load(&self.unreachable), atomic_load(&self.full));
+    bank_books(&town, sim_stat(&town.sim, "payments"));
+}
+
+static void test_a_shard_that_stands_still(void **state)
+{
+    (void)state;
+    lose_a_shard("stop", 0);
+}
+
+static void test_a_shard_that_is_killed(void **state)
+{
+    (void)state;
+    lose_a_shard("kill", 1);
+}
+
+/* A worker that began while a shard was down serves it once it is up. */
+static void test_a_shard_that_comes_up_later(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char cust[TL_CUST_MAX + 1], own[TL_CUST_MAX + 1];
+    tl_workflows *registry = NULL;
+    tl_fleet_worker *worker;
+    branch self;
+    tl_status status;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 0, own);
+    shards_cust(&town.shards, 1, 0, cust);
+    shards_kill(&town.shards, 1);
+    branch_open(&self, &town, 0);
+    worker = start_worker(&self, 1);
+    assert_status(branch_pay(&self, "late-1", own, 5), TL_SUCCEEDED);
+    assert_status(branch_pay(&self, "late-2", cust, 5), TL_UNREACHABLE);
+    assert_status(tl_fleet_workflows_at(self.workflows, 1, &registry), TL_UNREACHABLE);
+    shards_restart(&town.shards, 1);
+    bank_rule(&town, "{\"kind\":\"drop_after\",\"count\":1}");
+    while ((status = branch_pay(&self, "late-2", cust, 5)) == TL_UNREACHABLE)
+        assert_true(crew_now_ms() < end_ms);
+    assert_status(status, TL_IN_DOUBT);
+    finish(worker);
+    assert_status(branch_pay(&self, "late-2", cust, 5), TL_ALREADY_DONE);
+    branch_close(&self);
+    bank_books(&town, sim_stat(&town.sim, "payments"));
+}
+
+/* ------------------------------------------------------------------------- moved away -- */
+
+static void test_a_customer_that_was_moved(void **state)
+{
+    char cust[TL_CUST_MAX + 1];
+    branch self;
+    tl_workflows *before = NULL, *after = NULL;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 100, cust);
+    shards_account(&town.shards, 1, cust, BALANCE);
+    branch_open(&self, &town, 0);
+    assert_status(tl_fleet_workflows_of(self.workflows, cust, &before), TL_OK);
+    shards_hand_over(&town.shards, 0, 1, tl_fleet_slot(self.fleet, cust));
+    assert_status(branch_pay(&self, "moved", cust, 77), TL_SUCCEEDED);
+    assert_status(tl_fleet_workflows_of(self.workflows, cust, &after), TL_OK);
+    assert_ptr_not_equal(before, after);
+    assert_int_equal(database_number(town.shards.sql[1], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                         "serial_no = 'moved' AND status = 'Y'"),
+                     1);
+    assert_int_equal(database_number(town.shards.sql[0], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                         "serial_no = 'moved'"),
+                     0);
+    /* To a shard that the settings do not name. */
+    database_run(town.shards.sql[1],
+                 "UPDATE tl_slot SET state = 'gone', other = 'z', version = "
+                 "version + 1 WHERE slot = %u",
+                 tl_fleet_slot(self.fleet, cust));
+    assert_status(branch_pay(&self, "moved-2", cust, 77), TL_MISDIRECTED);
+    database_run(town.shards.sql[1],
+                 "UPDATE tl_slot SET state = 'owned', other = NULL, version = "
+                 "version + 1 WHERE slot = %u",
+                 tl_fleet_slot(self.fleet, cust));
+    assert_status(branch_pay(&self, "moved-2", cust, 77), TL_SUCCEEDED);
+    branch_close(&self);
+}
+
+/* --------------------------------------------------------------------------- registering -- */
+
+typedef struct script {
+    tl_status say[2]; /* by shard: while left is above 0 */
+    atomic_int left, opens, closes;
+    int registers, sends;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int inside, may_go; /* under the mutex */
+} script;
+
+static tl_execute execute_slowly(void *context, const tl_attempt *attempt, tl_reply *reply)
+{
+    script *self = context;
+
+    (void)attempt;
+    (void)reply;
+    pthread_mutex_lock(&self->mutex);
+    self->inside++;
+    pthread_cond_broadcast(&self->changed);
+    while (!self->may_go)
+        pthread_cond_wait(&self->changed, &self->mutex);
+    self->inside--;
+    pthread_mutex_unlock(&self->mutex);
+    return TL_EXECUTE_SUCCEEDED;
+}
+
+static tl_status open_script(void *context, const char *shard, tl_client *client,
+                             tl_workflows *registry, void **state)
+{
+    script *self = context;
+    tl_workflow workflow = TL_WORKFLOW_INIT;
+    tl_status say = self->say[strcmp(shard, "b") == 0];
+
+    (void)client;
+    *state = self;
+    if (say != TL_OK && atomic_fetch_sub(&self->left, 1) > 0)
+        return tl_error_report(say, "the script says so");
+    atomic_fetch_add(&self->opens, 1);
+    if (!self->registers)
+        return TL_OK;
+    workflow.op_code = "SLOW";
+    workflow.channel.name = "slow";
+    workflow.channel.idempotent = 1;
+    workflow.context = self;
+    workflow.execute = execute_slowly;
+    workflow.policy.max_hold_ms = 60000;
+    workflow.policy.execute_ms = 50000;
+    workflow.policy.deadline_ms = 300000;
+    return tl_workflow_register(registry, &workflow);
+}
+
+static void close_script(void *context, void *state)
+{
+    script *self = context;
+
+    if (state == self)
+        atomic_fetch_add(&self->closes, 1);
+}
+
+static tl_status try_script(script *self, tl_fleet *fleet, tl_fleet_workflows **workflows,
+                            unsigned calls)
+{
+    tl_fleet_workflows_options options = TL_FLEET_WORKFLOWS_INIT;
+
+    options.fleet = fleet;
+    options.open = open_script;
+    options.close = close_script;
+    options.context = self;
+    options.calls = calls;
+    return tl_fleet_workflows_new(workflows, &options);
+}
+
+static void test_what_registering_says(void **state)
+{
+    script self = {.registers = 1, .say = {TL_OK, TL_UNSAFE}, .left = 1000};
+    tl_fleet_workflows_options none = TL_FLEET_WORKFLOWS_INIT;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_fleet_workflows *workflows = NULL;
+    tl_workflows *registry = NULL;
+    tl_fleet *fleet = NULL;
+
+    (void)state;
+    assert_status(shards_fleet(&town.shards, &fleet), TL_OK);
+    assert_status(try_script(&self, fleet, &workflows, 0), TL_UNSAFE);
+    assert_string_equal(tl_error_message(), "shard b: the script says so");
+    assert_null(workflows);
+    assert_int_equal(atomic_load(&self.opens), atomic_load(&self.closes));
+    self.registers = 0;
+    self.say[1] = TL_OK;
+    assert_status(try_script(&self, fleet, &workflows, 0), TL_INVALID);
+    assert_non_null(strstr(tl_error_message(), "no workflow was registered"));
+    assert_int_equal(atomic_load(&self.opens), atomic_load(&self.closes));
+    /* What may pass is tried again by itself. */
+    self.registers = 1;
+    self.say[1] = TL_UNREACHABLE;
+    self.left = 3;
+    assert_status(try_script(&self, fleet, &workflows, 0), TL_OK);
+    assert_status(tl_fleet_workflows_at(workflows, 0, &registry), TL_OK);
+    while (tl_fleet_workflows_at(workflows, 1, &registry) == TL_UNREACHABLE)
+        assert_true(crew_now_ms() < end_ms);
+    assert_status(tl_fleet_workflows_at(workflows, 1, &registry), TL_OK);
+    assert_status(tl_fleet_workflows_at(workflows, 2, &registry), TL_INVALID);
+    assert_status(tl_fleet_workflows_of(workflows, "a b", &registry), TL_INVALID);
+    /* Nothing is closed under those who stand on it. */
+    tl_fleet_close(fleet);
+    assert_non_null(strstr(tl_error_message(), "the fleet is not closed"));
+    tl_fleet_workflows_free(workflows);
+    assert_int_equal(atomic_load(&self.opens), atomic_load(&self.closes));
+    tl_fleet_close(fleet);
+    assert_status(tl_fleet_workflows_new(&workflows, &none), TL_INVALID);
+    assert_status(tl_fleet_workflows_new(&workflows, NULL), TL_INVALID);
+}
+
+typedef struct asker {
+    tl_fleet_workflows *workflows;
+    const char *serial, *cust;
+    tl_status status;
+} asker;
+
+static void *ask(void *context)
+{
+    asker *self = context;
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    request.key = (tl_key){self->serial, self->cust, "SLOW"};
+    request.payload = "x";
+    request.payload_size = 1;
+    self->status = tl_fleet_workflow_run(self->workflows, &request, &answer);
+    tl_answer_clear(&answer);
+    return NULL;
+}
+
+static void test_a_shard_that_is_full(void **state)
+{
+    script self = {
+        .registers = 1, .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    char full[TL_CUST_MAX + 1], other[TL_CUST_MAX + 1];
+    asker first = {.serial = "full-1", .cust = full}, second = {.serial = "full-2", .cust = full},
+          third = {.serial = "full-3", .cust = other};
+    tl_fleet_workflows *workflows = NULL;
+    tl_fleet *fleet = NULL;
+    pthread_t thread, another;
+
+    (void)state;
+    shards_cust(&town.shards, 1, 60, full);
+    shards_cust(&town.shards, 0, 60, other);
+    assert_status(shards_fleet(&town.shards, &fleet), TL_OK);
+    assert_status(try_script(&self, fleet, &workflows, 1), TL_OK);
+    first.workflows = second.workflows = third.workflows = workflows;
+    assert_int_equal(pthread_create(&thread, NULL, ask, &first), 0);
+    pthread_mutex_lock(&self.mutex);
+    while (self.inside < 1)
+        pthread_cond_wait(&self.changed, &self.mutex);
+    pthread_mutex_unlock(&self.mutex);
+    (void)ask(&second);
+    assert_status(second.status, TL_OVERLOADED);
+    assert_string_equal(tl_error_message(),
+                        "shard b: 1 calls are under way there, and no more are let in");
+    assert_int_equal(database_number(town.shards.sql[1], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                         "serial_no = 'full-2'"),
+                     0);
+    tl_fleet_workflows_free(workflows);
+    assert_non_null(strstr(tl_error_message(), "1 calls are under way"));
+    assert_int_equal(pthread_create(&another, NULL, ask, &third), 0);
+    pthread_mutex_lock(&self.mutex);
+    while (self.inside < 2)
+        pthread_cond_wait(&self.changed, &self.mutex);
+    self.may_go = 1;
+    pthread_cond_broadcast(&self.changed);
+    pthread_mutex_unlock(&self.mutex);
+    pthread_join(thread, NULL);
+    pthread_join(another, NULL);
+    assert_status(first.status, TL_SUCCEEDED);
+    assert_status(third.status, TL_SUCCEEDED);
+    (void)ask(&second);
+    assert_status(second.status, TL_SUCCEEDED);
+    tl_fleet_workflows_free(workflows);
+    tl_fleet_close(fleet);
+}
+
+static void test_bad_arguments(void **state)
+{
+    tl_request request = TL_REQUEST_INIT;
+    tl_answer answer = TL_ANSWER_INIT;
+    tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_fleet_worker *worker = NULL;
+    branch self;
+
+    (void)state;
+    branch_open(&self, &town, 0);
+    assert_status(tl_fleet_workflow_run(self.workflows, NULL, &answer), TL_INVALID);
+    assert_status(tl_fleet_workflow_run(self.workflows, &request, NULL), TL_INVALID);
+    assert_status(tl_fleet_workflow_run(NULL, &request, &answer), TL_INVALID);
+    assert_status(tl_fleet_workflow_run(self.workflows, &request, &answer), TL_INVALID);
+    assert_status(tl_fleet_workflow_settle(self.workflows, &answer), TL_WRONG_STATE);
+    assert_status(tl_fleet_worker_start(&worker, NULL, &options), TL_INVALID);
+    options.threads = 10000;
+    assert_status(tl_fleet_worker_start(&worker, self.workflows, &options), TL_INVALID);
+    assert_null(worker);
+    assert_status(tl_fleet_worker_count(NULL, &counts), TL_INVALID);
+    assert_status(tl_fleet_worker_wait(NULL, 0), TL_INVALID);
+    assert_status(tl_fleet_worker_check(NULL), TL_INVALID);
+    tl_fleet_worker_free(NULL);
+    tl_fleet_worker_stop(NULL);
+    worker = start_worker(&self, 2);
+    assert_status(tl_fleet_worker_count_at(worker, 2, &counts), TL_INVALID);
+    assert_status(tl_fleet_worker_count(worker, &counts), TL_OK);
+    assert_status(tl_fleet_worker_wait(worker, 10), TL_TIMEOUT);
+    tl_fleet_workflows_free(self.workflows);
+    assert_non_null(strstr(tl_error_message(), "1 workers stand on them"));
+    tl_fleet_worker_free(worker);
+    branch_close(&self);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_several_processes),
+        cmocka_unit_test(test_a_shard_that_stands_still),
+        cmocka_unit_test(test_a_shard_that_is_killed),
+        cmocka_unit_test(test_a_shard_that_comes_up_later),
+        cmocka_unit_test(test_a_customer_that_was_moved),
+        cmocka_unit_test(test_what_registering_says),
+        cmocka_unit_test(test_a_shard_that_is_full),
+        cmocka_unit_test(test_bad_arguments),
+    };
+
+    crew_arguments(count, arguments);
+    return server_run_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,573 @@
+/*
+ * A slot moves from one server to another while processes ask at both: every key is granted once,
+ * wherever it is asked for, and everything that its customers had is there afterwards.
+ *
+ *     --askers=3 --rounds=6
+ */
+#include "fixture.h"
+
+#include "support/crew.h"
+
+#include <tradelock/admin.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SETTINGS "session_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n"
+#define PATIENCE_MS 60000
+#define CUSTOMERS 6
+#define KEYS 100000
+
+static struct {
+    server *servers[2];
+    database *at[2];
+    MYSQL *sql[2];
+    char cust[CUSTOMERS][16];
+    unsigned slot;
+} f;
+
+/* Shared with the processes. */
+static struct together {
+    atomic_int stop;
+    atomic_int next;            /* key */
+    atomic_uchar granted[KEYS]; /* how often */
+    atomic_uchar known[KEYS];   /* its asker heard that it was done, after its grant */
+    atomic_int grants, misdirected, overloaded, filed;
+} * t;
+
+static tl_client *client_at(int shard, unsigned flags)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    tl_status status;
+
+    options.config_file = database_option_file(f.at[shard]);
+    options.flags = flags;
+    status = tl_client_open(&client, &options);
+    if (status != TL_OK)
+        server_panic("no client: %s", tl_error_message());
+    return client;
+}
+
+static void join(tl_client *const *shards, int own, const unsigned char *slots)
+{
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+
+    joining.fleet = "payouts";
+    joining.shard = own == 0 ? "a" : "b";
+    joining.slots = slots;
+    CREW_STATUS(tl_fleet_join(shards, 2, (size_t)own, &joining, NULL), TL_OK);
+}
+
+static void choose_customers(void)
+{
+    f.slot = (unsigned)database_number(f.sql[0], "SELECT tl_customer_slot('c0')");
+    for (int found = 0, i = 0; found < CUSTOMERS; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "c%d", i);
+        if (database_number(f.sql[0], "SELECT tl_customer_slot('%s')", name) == (long long)f.slot)
+            strcpy(f.cust[found++], name);
+    }
+}
+
+static void make_tables(MYSQL *sql)
+{
+    database_run(sql, "CREATE TABLE account (cust_no VARCHAR(64) PRIMARY KEY, balance BIGINT, "
+                      "rate DOUBLE, note BLOB, flag BIT(3), seen TIMESTAMP NULL) ENGINE = InnoDB;"
+                      "CREATE TABLE posting (id BIGINT PRIMARY KEY, cust_no VARCHAR(64) NOT NULL, "
+                      "amount DECIMAL(30, 10), text VARCHAR(50) CHARACTER SET latin1, "
+                      "twice BIGINT AS (id * 2) STORED, KEY (cust_no), "
+                      "FOREIGN KEY (cust_no) REFERENCES account (cust_no)) ENGINE = InnoDB;"
+                      "CREATE TABLE letter (cust_no VARCHAR(64), text VARCHAR(9), KEY (cust_no)) "
+                      "ENGINE = InnoDB;"
+                      "CREATE TABLE no_cust (id INT PRIMARY KEY) ENGINE = InnoDB");
+}
+
+static int setup(void **state)
+{
+    unsigned char slots[TL_FLEET_SLOTS];
+    tl_client *shards[2];
+
+    (void)state;
+    t = crew_share(sizeof *t);
+    for (int i = 0; i < 2; i++) {
+        f.servers[i] = server_start(NULL);
+        f.at[i] = database_new(f.servers[i], SETTINGS);
+        f.sql[i] = database_connect(f.at[i]);
+        make_tables(f.sql[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        shards[i] = client_at(i, TL_CLIENT_NO_SESSION);
+    /* All of the first shard's; the other one has none. */
+    memset(slots, 1, sizeof slots);
+    join(shards, 0, slots);
+    memset(slots, 0, sizeof slots);
+    join(shards, 1, slots);
+    tl_client_close(shards[0]);
+    tl_client_close(shards[1]);
+    choose_customers();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        mysql_close(f.sql[i]);
+        database_free(f.at[i]);
+    }
+    crew_unshare(t, sizeof *t);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------- moving -- */
+
+struct mover {
+    const char *die_at; /* after this step; NULL: never */
+    int from;
+    int64_t wait_ms;
+    tl_status expected;
+};
+
+static int die(void *context, const char *step, const tl_slot_moved *moved)
+{
+    const struct mover *m = context;
+
+    (void)moved;
+    if (m->die_at != NULL && strcmp(step, m->die_at) == 0)
+        raise(SIGKILL);
+    return 0;
+}
+
+static const char *const tables[] = {"account", "posting", "letter"};
+
+static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved)
+{
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    tl_status status;
+
+    moving.slot = f.slot;
+    moving.actor = "ann";
+    moving.reason = "test";
+    moving.wait_ms = wait_ms;
+    moving.tables = tables;
+    moving.tables_count = 3;
+    moving.progress = m != NULL ? die : NULL;
+    moving.context = m;
+    status = tl_slot_move(clients[from], clients[1 - from], &moving, moved);
+    if (status != TL_OK && status != TL_ALREADY_DONE)
+        print_message("%s: %s\n", tl_status_name(status), tl_error_message());
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+    return status;
+}
+
+static void move_in_child(void *context, int number)
+{
+    struct mover *m = context;
+
+    (void)number;
+    CREW_STATUS(move_from(m->from, m->wait_ms, m, NULL), m->expected);
+}
+
+/* Killed after that step; then once more, to the end. */
+static void kill_then_finish(const char *step, int from)
+{
+    struct mover m = {.die_at = step, .from = from, .wait_ms = PATIENCE_MS};
+    pid_t child = crew_fork(move_in_child, &m, 0);
+    int code = 0;
+
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
+    m = (struct mover){.from = from,
+                       .wait_ms = PATIENCE_MS,
+                       .expected = strcmp(step, "owned") == 0 ? TL_ALREADY_DONE : TL_OK};
+    assert_int_equal(crew_wait(crew_fork(move_in_child, &m, 0)), 0);
+}
+
+static char *state_at(int shard)
+{
+    return database_text(f.sql[shard],
+                         "SELECT COALESCE((SELECT CONCAT(state, ' ', version) FROM tl_slot WHERE "
+                         "slot = %u), 'none')",
+                         f.slot);
+}
+
+static void assert_state(int shard, const char *expected)
+{
+    char *state = state_at(shard);
+
+    assert_string_equal(state, expected);
+    free(state);
+}
+
+/* ---------------------------------------------------------------------------- asking -- */
+
+/* Asks at one shard and, when sent away, at the other; a grant is counted, and ended. */
+static void pay_key(tl_client *const *clients, int key, int *at)
+{
+    tl_lock_options options = sync_options("x");
+    char serial[16];
+    int done = 0;
+
+    snprintf(serial, sizeof serial, "k%d", key);
+    while (!done) {
+        tl_status status;
+        tl_lock *lock = ask(clients[*at], serial, f.cust[key % CUSTOMERS], &options, &status);
+
+        switch (status) {
+        case TL_GRANTED:
+            atomic_fetch_add(&t->granted[key], 1);
+            atomic_fetch_add(&t->grants, 1);
+            CREW_STATUS(finish(lock, key % 7 == 0 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS,
+                               key % 7 == 0 ? TL_PROOF_DECLARED : TL_PROOF_NONE),
+                        key % 7 == 0 ? TL_FAILED : TL_SUCCEEDED);
+            break;
+        case TL_ALREADY_DONE:
+        case TL_FAILED:
+            atomic_store(&t->known[key], 1);
+            done = 1;
+            break;
+        case TL_MISDIRECTED:
+            atomic_fetch_add(&t->misdirected, 1);
+            *at = 1 - *at;
+            crew_sleep_ms(2);
+            break;
+        case TL_OVERLOADED:
+            atomic_fetch_add(&t->overloaded, 1);
+            crew_sleep_ms(5);
+            break;
+        default:
+            if (status != TL_BUSY && tl_status_class(status) != TL_CLASS_RETRY)
+                crew_fail(__FILE__, __LINE__, "%s: %s", tl_status_name(status), tl_error_message());
+            crew_sleep_ms(5);
+        }
+        tl_lock_free(lock);
+    }
+}
+
+static void ask_on(void *context, int number)
+{
+    tl_client *clients[] = {client_at(0, 0), client_at(1, 0)};
+    int at = number % 2;
+
+    (void)context;
+    while (!atomic_load(&t->stop)) {
+        const int key = atomic_fetch_add(&t->next, 1);
+
+        CREW_CHECK(key < KEYS);
+        pay_key(clients, key, &at);
+        /* And once more what somebody paid before. */
+        if (key > 20)
+            pay_key(clients, key - 20, &at);
+    }
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+}
+
+/* What somebody learns of payments meanwhile: each piece is filed once, wherever the trade is. */
+static void file_on(void *context, int number)
+{
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    int at = 0;
+
+    (void)context;
+    (void)number;
+    while (!atomic_load(&t->stop)) {
+        const int key = atomic_load(&t->next) - 1 - (int)(crew_now_ms() % 20);
+        tl_evidence evidence = TL_EVIDENCE_INIT;
+        char serial[16];
+        tl_status status;
+
+        crew_sleep_ms(3);
+        if (key < 0 || !atomic_load(&t->known[key]))
+            continue;
+        snprintf(serial, sizeof serial, "k%d", key);
+        evidence.key = (tl_key){serial, f.cust[key % CUSTOMERS], "WITHDRAW"};
+        evidence.outcome = "ACCEPTED";
+        evidence.source = "statement";
+        while ((status = tl_evidence_add(clients[at], &evidence)) == TL_MISDIRECTED ||
+               tl_status_class(status) == TL_CLASS_RETRY) {
+            if (status == TL_MISDIRECTED)
+                at = 1 - at;
+            crew_sleep_ms(3);
+        }
+        CREW_STATUS(status, TL_OK);
+        atomic_fetch_add(&t->filed, 1);
+    }
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+}
+
+/* ------------------------------------------------------------------------ what is there -- */
+
+static long long rows_at(int shard, const char *table)
+{
+    return database_number(f.sql[shard], "SELECT COUNT(*) FROM %s", table);
+}
+
+static int no_finding(void *context, const tl_violation *found)
+{
+    print_message("%s: %s: %s\n", found->rule, found->key.serial_no, found->sentence);
+    ++*(int *)context;
+    return 0;
+}
+
+static void assert_audit_clean(int shard)
+{
+    tl_client *client = client_at(shard, TL_CLIENT_NO_SESSION);
+    tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
+    int found = 0;
+
+    assert_status(tl_audit(client, NULL, 0, no_finding, &found, &counts), TL_OK);
+    assert_int_equal(found, 0);
+    assert_true(counts.steps > 0);
+    tl_client_close(client);
+}
+
+static void assert_paid_once(int owner)
+{
+    const int keys = atomic_load(&t->next);
+
+    for (int key = 0; key < keys; key++)
+        if (atomic_load(&t->known[key]) && atomic_load(&t->granted[key]) != 1)
+            fail_msg("k%d was granted %d times", key, atomic_load(&t->granted[key]));
+    /* Everything is at the owner. */
+    assert_int_equal(database_number(f.sql[owner], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                   "serial_no LIKE 'k%%' AND status <> 'P'"),
+                     atomic_load(&t->grants));
+    assert_int_equal(database_number(f.sql[owner], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                   "status = 'P'"),
+                     0);
+    assert_audit_clean(owner);
+}
+
+/* ---------------------------------------------------------------------------- the tests -- */
+
+static void fill(void)
+{
+    for (int i = 0; i < CUSTOMERS; i++)
+        database_run(f.sql[0],
+                     "INSERT INTO account VALUES ('%s', %d, 0.1 + %d / 3, X'00275c0aff', b'101', "
+                     "'2024-02-29 01:02:03');"
+                     "INSERT INTO posting (id, cust_no, amount, text) VALUES (%d, '%s', "
+                     "-12345678901234567890.0123456789, 'it''s \\\\ %c%c'), (%d, '%s', NULL, NULL)",
+                     f.cust[i], 100 + i, i, 2 * i, f.cust[i], 0xc3, 0xbc, 2 * i + 1, f.cust[i]);
+    /* C0 is another customer than c0, whatever the collation of the column, and of another slot. */
+    database_run(f.sql[0], "INSERT INTO letter VALUES ('%s', 'one'), ('C%s', 'other')", f.cust[0],
+                 f.cust[0] + 1);
+    assert_int_not_equal(database_number(f.sql[0], "SELECT tl_customer_slot('C%s')", f.cust[0] + 1),
+                         f.slot);
+}
+
+static void test_empty_and_refused(void **state)
+{
+    static const char *const without[] = {"no_cust"}, *const none[] = {"nothing"},
+                             *const ours[] = {"trade_lock"};
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+
+    (void)state;
+    moving.slot = f.slot;
+    moving.tables_count = 1;
+    assert_status(tl_slot_move(clients[0], clients[1], NULL, NULL), TL_INVALID);
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_INVALID);
+    moving.actor = "ann";
+    moving.reason = "test";
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_INVALID);
+    moving.tables = without;
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_INVALID);
+    moving.tables = none;
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_INVALID);
+    moving.tables = ours;
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_INVALID);
+    moving.tables_count = 0;
+    moving.slot = TL_FLEET_SLOTS;
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_INVALID);
+    moving.slot = f.slot;
+    assert_status(tl_slot_move(clients[0], clients[0], &moving, NULL), TL_REFUSED);
+    assert_status(tl_slot_move(clients[1], clients[0], &moving, NULL), TL_REFUSED);
+    /* Another rule, or a restore that is open, at one of them. */
+    database_run(f.sql[1], "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32)) RETURNS "
+                           "SMALLINT UNSIGNED DETERMINISTIC NO SQL RETURN 7");
+    assert_status(tl_slot_move(clients[0], clients[1], &moving, NULL), TL_REFUSED);
+    assert_non_null(strstr(tl_error_message(), "another rule"));
+    database_run(f.sql[1],
+                 "CREATE OR REPLACE FUNCTION tl_customer_slot(\n    cust VARCHAR(32) CHARACTER SET "
+                 "ascii COLLATE ascii_nopad_bin)\nRETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL "
+                 "SQL SECURITY INVOKER\nRETURN CRC32(cust) %% 1024");
+    assert_state(0, "owned 1");
+    assert_state(1, "none");
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+}
+
+/* A trade in doubt blocks, and the slot stays; so does a proposal.  Evidence that comes meanwhile is
+ * taken. */
+static void test_in_the_way(void **state)
+{
+    tl_client *client = client_at(0, TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = sync_options("x"), retry = retry_options();
+    tl_lock *lock = granted(client, "doubt", f.cust[0], &options);
+    tl_slot_moved moved = {0};
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+
+    (void)state;
+    assert_status(move_from(0, 100, NULL, &moved), TL_BUSY);
+    assert_string_equal(moved.why, "in process");
+    assert_string_equal(moved.serial_no, "doubt");
+    assert_state(0, "owned 1");
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_status(move_from(0, 100, NULL, &moved), TL_BUSY);
+    assert_state(0, "owned 1");
+    assert_state(1, "none");
+    evidence.key = (tl_key){"doubt", f.cust[0], "WITHDRAW"};
+    evidence.outcome = "SUCCEEDED";
+    evidence.source = "test";
+    assert_status(tl_evidence_add(client, &evidence), TL_OK);
+    lock = granted(client, "doubt", f.cust[0], &retry);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    tl_client_close(client);
+}
+
+/* The target has a row of these customers that the source has not, or has otherwise. */
+static void test_differing_target(void **state)
+{
+    (void)state;
+    fill();
+    database_run(f.sql[1], "INSERT INTO account (cust_no, balance) VALUES ('%s', 777777)",
+                 f.cust[1]);
+    assert_status(move_from(0, PATIENCE_MS, NULL, NULL), TL_REFUSED);
+    assert_state(0, "owned 1");
+    assert_state(1, "none");
+    assert_int_equal(database_number(f.sql[1], "SELECT balance FROM account"), 777777);
+    database_run(f.sql[1], "DELETE FROM account");
+}
+
+static void assert_moved_rows(int from, int to)
+{
+    static const char *const texts[] = {
+        "SELECT GROUP_CONCAT(CONCAT_WS('|', cust_no, balance, rate + 0, HEX(note), flag + 0, seen) "
+        "ORDER BY cust_no) FROM account",
+        "SELECT GROUP_CONCAT(CONCAT_WS('|', id, cust_no, amount, HEX(text), twice) ORDER BY id) "
+        "FROM posting",
+        "SELECT GROUP_CONCAT(CONCAT_WS('|', HEX(cust_no), HEX(serial_no), HEX(outcome), "
+        "HEX(account), filed_at) ORDER BY evidence_id) FROM trade_evidence",
+        "SELECT GROUP_CONCAT(CONCAT_WS('|', HEX(cust_no), HEX(serial_no), HEX(op_code), rev, "
+        "logged_at, HEX(step), HEX(status), HEX(token), fence, epoch, HEX(account)) "
+        "ORDER BY serial_no, op_code, rev) FROM trade_lock_log WHERE step <> 'moved'",
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char *left = database_text(f.sql[from], "%s", texts[i]);
+        char *right = database_text(f.sql[to], "%s", texts[i]);
+
+        assert_non_null(left);
+        assert_string_equal(left, right);
+        free(left);
+        free(right);
+    }
+    assert_int_equal(database_number(f.sql[to], "SELECT COUNT(*) FROM trade_lock WHERE step <> "
+                                                "'moved'"),
+                     0);
+}
+
+/* Nobody asks: every row is there as it was, each with one step more. */
+static void test_quiet(void **state)
+{
+    tl_slot_moved moved = {0};
+
+    (void)state;
+    assert_status(move_from(0, PATIENCE_MS, NULL, &moved), TL_OK);
+    assert_int_equal(moved.customers, CUSTOMERS);
+    assert_true(moved.rows > 3 * CUSTOMERS);
+    assert_state(0, "gone 2");
+    assert_state(1, "owned 2");
+    assert_moved_rows(0, 1);
+    assert_int_equal(database_number(f.sql[0], "SELECT COUNT(*) FROM tl_act WHERE what LIKE "
+                                               "'fleet move%%'"),
+                     rows_at(0, "tl_act"));
+    assert_int_equal(database_number(f.sql[1], "SELECT COUNT(*) = 1 AND MAX(text) = 'one' FROM "
+                                               "letter"),
+                     1);
+    assert_audit_clean(1);
+    assert_status(move_from(0, PATIENCE_MS, NULL, NULL), TL_ALREADY_DONE);
+    /* And back: what was left there is stale, and goes. */
+    assert_status(move_from(1, PATIENCE_MS, NULL, NULL), TL_OK);
+    assert_state(0, "owned 3");
+    assert_state(1, "gone 3");
+    assert_int_equal(rows_at(0, "letter"), 2);
+    assert_audit_clean(0);
+}
+
+/* Askers all the while; the mover is killed after each step, forth and back. */
+static void test_killed(void **state)
+{
+    static const char *const steps[] = {"leaving",  "sealed", "arriving", "copied",
+                                        "compared", "gone",   "owned"};
+    const int askers = (int)crew_number("askers", 3);
+    pid_t children[16], files;
+    int owner = 0;
+    unsigned version = 3;
+    char expected[32];
+
+    (void)state;
+    for (int i = 0; i < askers; i++)
+        children[i] = crew_fork(ask_on, NULL, i);
+    files = crew_fork(file_on, NULL, 0);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        crew_sleep_ms(300);
+        kill_then_finish(steps[i], owner);
+        version++;
+        owner = 1 - owner;
+        snprintf(expected, sizeof expected, "owned %u", version);
+        assert_state(owner, expected);
+        snprintf(expected, sizeof expected, "gone %u", version);
+        assert_state(1 - owner, expected);
+    }
+    crew_sleep_ms(500);
+    atomic_store(&t->stop, 1);
+    for (int i = 0; i < askers; i++)
+        assert_int_equal(crew_wait(children[i]), 0);
+    assert_int_equal(crew_wait(files), 0);
+    print_message("%d pieces of evidence\n", atomic_load(&t->filed));
+    assert_true(atomic_load(&t->filed) > 0);
+    assert_int_equal(database_number(f.sql[owner], "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                                   "source = 'statement'"),
+                     atomic_load(&t->filed));
+    print_message("%d grants, %d sent away, %d told to come again\n", atomic_load(&t->grants),
+                  atomic_load(&t->misdirected), atomic_load(&t->overloaded));
+    assert_true(atomic_load(&t->misdirected) > 0);
+    assert_true(atomic_load(&t->overloaded) > 0);
+    assert_paid_once(owner);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty_and_refused),
+        cmocka_unit_test(test_in_the_way),
+        cmocka_unit_test(test_differing_target),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_killed),
+    };
+
+    crew_arguments(argc, argv);
+    return server_run_tests(tests, setup, teardown);
+}

@@ -1,0 +1,509 @@
+/*
+ * tradelock fleet: a database becomes a shard, the slots of all shards, and moving one.
+ *
+ * It goes by the settings file, which names the shards, and by what each database says; which shard
+ * a slot is moved from is read from all of them.
+ */
+#include "command.h"
+
+#include "fleet.h"
+#include "fleet_map.h"
+#include "print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPTION_SLOTS = OPTION_OWN,
+    OPTION_CUST,
+    OPTION_TO,
+    OPTION_REASON,
+    OPTION_ACTOR,
+    OPTION_TABLE,
+    OPTION_FOR,
+    OPTION_BACK
+};
+
+#define TABLES_MAX 64
+#define WAIT_MS (INT64_C(5) * 60 * 1000)
+
+struct said {
+    const char *slots, *cust, *to, *reason, *actor;
+    const char *tables[TABLES_MAX];
+    size_t tables_count;
+    int64_t wait_ms;
+    int back;
+};
+
+static int refuse(const char *sentence, const char *name)
+{
+    fprintf(stderr, "tradelock: %s%s\n", sentence, name);
+    return EXIT_REFUSED;
+}
+
+static size_t shard_of(const char *name)
+{
+    for (size_t i = 0; i < fleet_size(); i++)
+        if (strcmp(fleet_name(i), name) == 0)
+            return i;
+    return FLEET_NOBODY;
+}
+
+/* ------------------------------------------------------------------------- joining -- */
+
+static int read_slot(const char **at, unsigned long *slot)
+{
+    char *end;
+
+    if (**at < '0' || **at > '9')
+        return 0;
+    *slot = strtoul(*at, &end, 10);
+    *at = end;
+    return *slot < TL_FLEET_SLOTS;
+}
+
+/* 0-511,600 */
+static int read_slots(const char *text, unsigned char *slots)
+{
+    for (;;) {
+        unsigned long first, last;
+
+        if (!read_slot(&text, &first))
+            return 0;
+        last = first;
+        if (*text == '-' && (text++, !read_slot(&text, &last)))
+            return 0;
+        if (last < first)
+            return 0;
+        memset(slots + first, 1, last - first + 1);
+        if (*text == '\0')
+            return 1;
+        if (*text++ != ',')
+            return 0;
+    }
+}
+
+static int open_all(tl_client **clients, unsigned flags)
+{
+    for (size_t i = 0; i < fleet_size(); i++) {
+        clients[i] = fleet_client(i, flags);
+        if (clients[i] == NULL)
+            return fleet_code(EXIT_DONE, EXIT_DONE);
+    }
+    return EXIT_DONE;
+}
+
+static int join(const struct common *common, const struct said *said, char **operands)
+{
+    unsigned char slots[TL_FLEET_SLOTS] = {0};
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+    tl_fleet_joined joined = {0};
+    tl_client **clients = calloc(fleet_size(), sizeof *clients);
+    const size_t own = shard_of(operands[1]);
+    tl_status status;
+    int code;
+
+    joining.fleet = operands[0];
+    joining.shard = operands[1];
+    joining.reason = said->reason;
+    if (said->slots != NULL) {
+        (void)read_slots(said->slots, slots);
+        joining.slots = slots;
+    }
+    code = clients != NULL ? open_all(clients, TL_CLIENT_NO_SCHEMA) : EXIT_INTERNAL;
+    if (code == EXIT_DONE) {
+        status = tl_fleet_join(clients, fleet_size(), own, &joining, &joined);
+        code = status == TL_OK ? EXIT_DONE : report(status);
+    }
+    free(clients);
+    if (code != EXIT_DONE)
+        return code;
+    if (common->json)
+        return print_json(json_pack("{s:s, s:s, s:i, s:i, s:i}", "fleet", joining.fleet, "shard",
+                                    joining.shard, "taken", (int)joined.taken, "owned",
+                                    (int)joined.owned, "made", (int)joined.made),
+                          EXIT_DONE);
+    printf("The database is shard %s of fleet %s: it owns %u slots, %u of them since now.\n"
+           "Accounts read the slots after `tradelock migrate --grants --shard %s`.\n",
+           joining.shard, joining.fleet, joined.owned, joined.taken, joining.shard);
+    return finish_output(EXIT_DONE);
+}
+
+/* The fleet's name in the settings, since clients will compare it with what is written now. */
+static int check_join(const struct command *self, const struct common *common,
+                      const struct said *said, int operands, char **names)
+{
+    unsigned char slots[TL_FLEET_SLOTS];
+    char fleet[TL_FLEET_NAME_MAX + 1];
+    tl_status status;
+
+    if (operands != 2)
+        return usage_error(self, "join takes two operands: FLEET SHARD");
+    if (said->to != NULL || said->cust != NULL || said->tables_count > 0 || said->back)
+        return usage_error(self, "join takes --slots and --reason alone");
+    if (said->slots != NULL && !read_slots(said->slots, slots))
+        return usage_error(self, "--slots is a list of slots from 0 to %d, as 0-511,600, not %s",
+                           TL_FLEET_SLOTS - 1, said->slots);
+    status = tl_fleet_named(command_config(common), fleet);
+    if (status != TL_OK)
+        return report(status);
+    if (strcmp(fleet, names[0]) != 0)
+        return usage_error(self, "the settings are of fleet %s, not of %s", fleet, names[0]);
+    if (shard_of(names[1]) == FLEET_NOBODY)
+        return usage_error(self, "the settings name no shard %s", names[1]);
+    return EXIT_DONE;
+}
+
+/* ---------------------------------------------------------------------------- a list -- */
+
+static const char *state_word(char state)
+{
+    switch (state) {
+    case 'o':
+        return "owned";
+    case 'l':
+        return "leaving";
+    case 'g':
+        return "gone";
+    case 'a':
+        return "arriving";
+    default:
+        return "none";
+    }
+}
+
+static int is_same(const struct fleet_slot *a, const struct fleet_slot *b)
+{
+    return a->state == b->state && a->version == b->version && strcmp(a->other, b->other) == 0;
+}
+
+static void add_range(struct table *table, json_t *rows, size_t shard, unsigned first,
+                      unsigned last, const struct fleet_slot *slot)
+{
+    char range[24], version[24];
+
+    snprintf(range, sizeof range, first == last ? "%u" : "%u-%u", first, last);
+    snprintf(version, sizeof version, "%llu", (unsigned long long)slot->version);
+    table_add(table, fleet_name(shard), range, state_word(slot->state), version, slot->other);
+    json_array_append_new(
+        rows, json_pack("{s:s, s:i, s:i, s:s, s:I, s:o}", "shard", fleet_name(shard), "first",
+                        (int)first, "last", (int)last, "state", state_word(slot->state), "version",
+                        (json_int_t)slot->version, "other", json_text(slot->other)));
+}
+
+static void add_shard(struct table *table, json_t *rows, size_t shard,
+                      const struct fleet_slot *slots)
+{
+    for (unsigned first = 0, last; first < TL_FLEET_SLOTS; first = last + 1) {
+        last = first;
+        while (last + 1 < TL_FLEET_SLOTS && is_same(&slots[first], &slots[last + 1]))
+            last++;
+        if (slots[first].state != 0)
+            add_range(table, rows, shard, first, last, &slots[first]);
+    }
+}
+
+static int list(const struct common *common)
+{
+    struct fleet_map map = {.count = 0};
+    struct table *table = table_new("SHARD", "SLOTS", "STATE", "VERSION", "OTHER", NULL);
+    json_t *rows = json_array();
+    int code = fleet_map_read(&map);
+
+    for (size_t i = 0; i < map.count; i++)
+        if (map.shard[i].told)
+            add_shard(table, rows, i, map.shard[i].slot);
+    fleet_map_free(&map);
+    if (common->json) {
+        code = print_json(fleet_document(json_pack("{s:o}", "slots", rows)), code);
+    } else {
+        table_print_or_say(table, "no shard has a slot");
+        json_decref(rows);
+        code = finish_output(code);
+    }
+    table_free(table);
+    return code;
+}
+
+/* ---------------------------------------------------------------------------- moving -- */
+
+static int tell(void *context, const char *step, const tl_slot_moved *moved)
+{
+    const struct common *common = context;
+
+    if (common->json)
+        return 0;
+    if (strcmp(step, "waiting") == 0)
+        return 0;
+    if (strcmp(step, "copied") == 0)
+        fprintf(stderr, "copied: %llu rows of %llu customers\n", (unsigned long long)moved->rows,
+                (unsigned long long)moved->customers);
+    else
+        fprintf(stderr, "%s\n", step);
+    return 0;
+}
+
+/* From where the slot goes: its owner, or where it is leaving, or whoever let it go to `to`. */
+static size_t source_of(const struct fleet_map *map, unsigned slot, size_t to)
+{
+    size_t owner = fleet_map_owner(map, slot);
+
+    if (owner != FLEET_NOBODY && owner != to && map->shard[owner].slot[slot].state != 'a')
+        return owner;
+    if (map->shard[to].slot[slot].state != 'a')
+        return FLEET_NOBODY;
+    return shard_of(map->shard[to].slot[slot].other);
+}
+
+static int find_slot(const struct said *said, const char *operand, unsigned *slot)
+{
+    tl_status status;
+
+    if (operand != NULL) {
+        *slot = (unsigned)atoi(operand);
+        return EXIT_DONE;
+    }
+    status = fleet_slots_of(&said->cust, 1, slot);
+    return status == TL_OK ? EXIT_DONE : report(status);
+}
+
+static int print_moved(const struct common *common, unsigned slot, size_t from, size_t to,
+                       const tl_slot_moved *moved)
+{
+    if (common->json)
+        return print_json(json_pack("{s:i, s:s, s:s, s:I, s:I}", "slot", (int)slot, "from",
+                                    fleet_name(from), "to", fleet_name(to), "customers",
+                                    (json_int_t)moved->customers, "rows", (json_int_t)moved->rows),
+                          EXIT_DONE);
+    printf("Slot %u is at shard %s now.  What is left of it at shard %s counts for nothing, and "
+           "goes with a purge.\n",
+           slot, fleet_name(to), fleet_name(from));
+    return finish_output(EXIT_DONE);
+}
+
+static int move_from(const struct common *common, tl_slot_moving *moving, size_t from, size_t to)
+{
+    tl_client *source = fleet_client(from, 0),
+              *target = source != NULL ? fleet_client(to, 0) : NULL;
+    tl_slot_moved moved = {0};
+    tl_status status;
+
+    if (target == NULL)
+        return fleet_code(EXIT_DONE, EXIT_DONE);
+    status = tl_slot_move(source, target, moving, &moved);
+    if (status == TL_OK || status == TL_ALREADY_DONE)
+        return print_moved(common, moving->slot, from, to, &moved);
+    return report(status);
+}
+
+static int take_back(const struct common *common, const struct fleet_map *map,
+                     const tl_slot_moving *moving)
+{
+    const size_t from = fleet_map_owner(map, moving->slot);
+    tl_client *client = from != FLEET_NOBODY ? fleet_client(from, 0) : NULL;
+    tl_status status;
+
+    if (client == NULL)
+        return from == FLEET_NOBODY ? refuse("no shard is known to have the slot", "")
+                                    : fleet_code(EXIT_DONE, EXIT_DONE);
+    status = tl_slot_take_back(client, moving);
+    if (status != TL_OK)
+        return report(status);
+    if (common->json)
+        return print_json(
+            json_pack("{s:i, s:s}", "slot", (int)moving->slot, "owned_by", fleet_name(from)),
+            EXIT_DONE);
+    printf("Slot %u is owned by shard %s again.\n", moving->slot, fleet_name(from));
+    return finish_output(EXIT_DONE);
+}
+
+static int move_in(const struct common *common, const struct said *said,
+                   const struct fleet_map *map, tl_slot_moving *moving)
+{
+    const size_t to = said->to != NULL ? shard_of(said->to) : FLEET_NOBODY;
+    size_t from;
+
+    if (said->back)
+        return take_back(common, map, moving);
+    from = source_of(map, moving->slot, to);
+    if (from == FLEET_NOBODY && map->shard[to].slot[moving->slot].state == 'o')
+        return refuse("the slot is already at shard ", said->to);
+    if (from == FLEET_NOBODY)
+        return refuse("no shard is known to have the slot that goes to ", said->to);
+    return move_from(common, moving, from, to);
+}
+
+static int move(const struct common *common, const struct said *said, const char *operand)
+{
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    struct fleet_map map = {.count = 0};
+    int code = find_slot(said, operand, &moving.slot);
+
+    if (code == EXIT_DONE)
+        code = fleet_map_read(&map);
+    if (code == EXIT_DONE) {
+        moving.actor = said->actor;
+        moving.reason = said->reason;
+        moving.wait_ms = said->wait_ms >= 0 ? said->wait_ms : WAIT_MS;
+        moving.tables = said->tables;
+        moving.tables_count = said->tables_count;
+        moving.progress = tell;
+        moving.context = (void *)common;
+        code = move_in(common, said, &map, &moving);
+    }
+    fleet_map_free(&map);
+    return code;
+}
+
+static int check_move(const struct command *self, const struct said *said, int operands,
+                      char **names)
+{
+    uint64_t slot;
+
+    if (operands > 1 || (operands == 1) == (said->cust != NULL))
+        return usage_error(self, "move takes a slot, or --cust");
+    if (operands == 1 && !read_number(names[0], TL_FLEET_SLOTS - 1, &slot))
+        return usage_error(self, "a slot is a number from 0 to %d, not %s", TL_FLEET_SLOTS - 1,
+                           names[0]);
+    if (said->slots != NULL)
+        return usage_error(self, "--slots is for join");
+    if (said->back && (said->to != NULL || said->tables_count > 0 || said->wait_ms >= 0))
+        return usage_error(self, "--back takes no --to, --table and --for");
+    if (!said->back && said->to == NULL)
+        return usage_error(self, "--to is missing: the shard where the slot goes");
+    if (said->to != NULL && shard_of(said->to) == FLEET_NOBODY)
+        return usage_error(self, "the settings name no shard %s", said->to);
+    if (said->reason == NULL || said->reason[0] == '\0')
+        return usage_error(self, "--reason is missing: it goes on record");
+    return EXIT_DONE;
+}
+
+/* ---------------------------------------------------------------------- the command -- */
+
+static int read_option(const struct command *self, struct said *said, int option)
+{
+    switch (option) {
+    case OPTION_SLOTS:
+        said->slots = optarg;
+        break;
+    case OPTION_CUST:
+        said->cust = optarg;
+        break;
+    case OPTION_TO:
+        said->to = optarg;
+        break;
+    case OPTION_REASON:
+        said->reason = optarg;
+        break;
+    case OPTION_ACTOR:
+        said->actor = optarg;
+        break;
+    case OPTION_TABLE:
+        if (said->tables_count == TABLES_MAX)
+            return usage_error(self, "more than %d tables", TABLES_MAX);
+        said->tables[said->tables_count++] = optarg;
+        break;
+    case OPTION_BACK:
+        said->back = 1;
+        break;
+    default:
+        if (!read_duration_ms(optarg, &said->wait_ms))
+            return usage_error(self, "--for is a duration as 90s, 10m or 2h, not %s", optarg);
+    }
+    return EXIT_DONE;
+}
+
+static int read_options(const struct command *self, struct common *common, struct said *said,
+                        int argc, char **argv, int *code)
+{
+    static const struct option options[] = {{"slots", required_argument, NULL, OPTION_SLOTS},
+                                            {"cust", required_argument, NULL, OPTION_CUST},
+                                            {"to", required_argument, NULL, OPTION_TO},
+                                            {"reason", required_argument, NULL, OPTION_REASON},
+                                            {"actor", required_argument, NULL, OPTION_ACTOR},
+                                            {"table", required_argument, NULL, OPTION_TABLE},
+                                            {"for", required_argument, NULL, OPTION_FOR},
+                                            {"back", no_argument, NULL, OPTION_BACK},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
+        *code = read_option(self, said, option);
+        if (*code != EXIT_DONE)
+            return 0;
+    }
+    return option != COMMON_STOP;
+}
+
+static int work(const struct command *self, const struct common *common, const struct said *said,
+                int operands, char **names)
+{
+    const char *what = operands > 0 ? names[0] : "";
+    int code = EXIT_DONE;
+
+    if (!fleet_is())
+        return usage_error(self, "the settings name no shards: set fleet and shards in them");
+    if (strcmp(what, "ls") == 0)
+        return operands == 1 ? list(common) : usage_error(self, "ls takes no operand");
+    if (strcmp(what, "join") == 0) {
+        code = check_join(self, common, said, operands - 1, names + 1);
+        return code == EXIT_DONE ? join(common, said, names + 1) : code;
+    }
+    if (strcmp(what, "move") != 0)
+        return usage_error(self, "say what: join, ls or move");
+    code = check_move(self, said, operands - 1, names + 1);
+    return code == EXIT_DONE ? move(common, said, operands > 1 ? names[1] : NULL) : code;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct said said = {.wait_ms = -1};
+    struct common common = {0};
+    int code = EXIT_DONE;
+
+    said.actor = person();
+    if (!read_options(self, &common, &said, argc, argv, &code))
+        return code;
+    if (common.shard != NULL)
+        return usage_error(self, "fleet is about all shards, so it takes no --shard");
+    code = fleet_begin(&common);
+    if (code == EXIT_DONE)
+        code = work(self, &common, &said, argc - optind, argv + optind);
+    fleet_end();
+    return code;
+}
+
+const struct command command_fleet = {
+    .name = "fleet",
+    .summary = "make a database a shard, list slots, move one to another shard",
+    .arguments = "join FLEET SHARD [--slots LIST] [--reason TEXT]\n"
+                 "       tradelock fleet ls [--json]\n"
+                 "       tradelock fleet move SLOT|--cust CUST --to SHARD --reason TEXT\n"
+                 "                 [--table NAME]... [--for TIME] [--actor NAME]\n"
+                 "       tradelock fleet move SLOT|--cust CUST --back --reason TEXT",
+    .text = "A customer belongs to one of 1024 slots, a slot to one shard.  `join` makes the\n"
+            "database a shard, once: it owns the slots of --slots from then on, or all that no\n"
+            "other shard of the settings owns, and refuses customers of all others.  All shards\n"
+            "must answer; the databases have to be migrated.\n"
+            "\n"
+            "`move` has nothing begin for the customers of a slot, waits until what was begun has\n"
+            "ended, copies their rows to the other shard, compares them, and hands over.  Until\n"
+            "then services are told to try again later.  If the time is over before it is empty,\n"
+            "it says what is in the way, and the slot stays.  Rows of business tables go along by\n"
+            "their column cust_no, if --table names them, parents before children; services write\n"
+            "no rows of these customers meanwhile.  When it is killed, the same command goes on;\n"
+            "--back takes a slot back that has not been handed over.\n"
+            "\n"
+            "It needs administrators' accounts at all shards.\n",
+    .options = "  --slots LIST    which slots, as 0-511,600 (all that nobody owns)\n"
+               "  --cust CUST     the slot of this customer\n"
+               "  --to SHARD      where it goes\n"
+               "  --table NAME    a business table that goes along; may be repeated\n"
+               "  --for TIME      wait for so long until the slot is empty (5m)\n"
+               "  --back          take it back instead\n"
+               "  --reason TEXT   why, for the record\n"
+               "  --actor NAME    who moves it (the login name)\n",
+    .run = run,
+};

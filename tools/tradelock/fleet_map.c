@@ -1,0 +1,237 @@
+/* Reads from every shard which slots it has, and tells whose a customer is. */
+#include "fleet_map.h"
+
+#include "fleet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ reading -- */
+
+static int take_slot(void *context, const tl_slot_row *row)
+{
+    struct fleet_shard_slots *shard = context;
+
+    if (row->slot < TL_FLEET_SLOTS) {
+        struct fleet_slot *slot = &shard->slot[row->slot];
+
+        slot->state = row->state[0];
+        slot->version = row->version;
+        snprintf(slot->other, sizeof slot->other, "%s", row->other);
+    }
+    return 0;
+}
+
+static int read_one(tl_client *client, void *context)
+{
+    struct fleet_map *map = context;
+    struct fleet_shard_slots *shard = &map->shard[fleet_at()];
+    char fleet[TL_FLEET_NAME_MAX + 1], name[TL_FLEET_NAME_MAX + 1];
+    const tl_status status = tl_slot_list(client, fleet, name, take_slot, shard);
+
+    shard->told = status == TL_OK;
+    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+}
+
+int fleet_map_read(struct fleet_map *map)
+{
+    map->count = fleet_size();
+    map->shard = calloc(map->count, sizeof *map->shard);
+    if (map->shard == NULL) {
+        fputs("tradelock: out of memory\n", stderr);
+        exit(EXIT_INTERNAL);
+    }
+    return fleet_each(0, read_one, map);
+}
+
+void fleet_map_free(struct fleet_map *map)
+{
+    free(map->shard);
+    *map = (struct fleet_map){.count = 0};
+}
+
+/* ------------------------------------------------------------------- asking -- */
+
+static size_t newest(const struct fleet_map *map, unsigned slot, char state)
+{
+    size_t best = FLEET_NOBODY;
+
+    for (size_t i = 0; i < map->count; i++) {
+        const struct fleet_slot *one = &map->shard[i].slot[slot];
+
+        if (one->state == state &&
+            (best == FLEET_NOBODY || one->version > map->shard[best].slot[slot].version))
+            best = i;
+    }
+    return best;
+}
+
+size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
+{
+    static const char states[] = "ola";
+    size_t owner = FLEET_NOBODY;
+
+    for (size_t i = 0; states[i] != '\0' && owner == FLEET_NOBODY && slot < TL_FLEET_SLOTS; i++)
+        owner = newest(map, slot, states[i]);
+    return owner;
+}
+
+int fleet_map_has_copies(const struct fleet_map *map, size_t shard)
+{
+    for (unsigned slot = 0; slot < TL_FLEET_SLOTS; slot++)
+        if (map->shard[shard].slot[slot].state == 'g' || map->shard[shard].slot[slot].state == 'a')
+            return 1;
+    return 0;
+}
+
+unsigned fleet_map_owners(const struct fleet_map *map, unsigned slot)
+{
+    unsigned owners = 0;
+
+    for (size_t i = 0; i < map->count; i++)
+        owners += map->shard[i].slot[slot].state == 'o';
+    return owners;
+}
+
+tl_status fleet_slots_of(const char *const *cust_nos, size_t count, unsigned *slots)
+{
+    for (size_t i = 0; i < fleet_size(); i++) {
+        tl_client *client = fleet_client(i, 0);
+
+        if (client != NULL)
+            return tl_slots_of(client, cust_nos, count, slots);
+    }
+    return tl_error_report(TL_UNREACHABLE, "no shard can be asked");
+}
+
+/* ---------------------------------------------------------- one customer's -- */
+
+static int say_nobody(const struct fleet_map *map, unsigned slot, const char *cust_no)
+{
+    const int incomplete = fleet_is_incomplete();
+
+    fprintf(stderr, "tradelock: %s has slot %u of customer %s",
+            incomplete ? "no shard that answers" : "no shard", slot, cust_no);
+    for (size_t i = 0; i < map->count; i++)
+        if (map->shard[i].slot[slot].state == 'g')
+            fprintf(stderr, "; it went from %s to %s", fleet_name(i),
+                    map->shard[i].slot[slot].other);
+    fputc('\n', stderr);
+    return incomplete ? fleet_code(EXIT_DONE, EXIT_DONE) : EXIT_REFUSED;
+}
+
+static int find_owner(size_t *owner, const char *cust_no)
+{
+    struct fleet_map map = {.count = 0};
+    unsigned slot = 0;
+    int code = EXIT_DONE;
+    tl_status status;
+
+    (void)fleet_map_read(&map);
+    status = fleet_slots_of(&cust_no, 1, &slot);
+    *owner = status == TL_OK ? fleet_map_owner(&map, slot) : FLEET_NOBODY;
+    if (status != TL_OK)
+        code = fleet_is_incomplete() ? fleet_code(EXIT_DONE, EXIT_DONE) : report(status);
+    else if (*owner == FLEET_NOBODY)
+        code = say_nobody(&map, slot, cust_no);
+    fleet_map_free(&map);
+    return code;
+}
+
+int fleet_owner(tl_client **client, const char *cust_no)
+{
+    size_t owner = 0;
+    int code = fleet_is() ? find_owner(&owner, cust_no) : EXIT_DONE;
+
+    if (code != EXIT_DONE)
+        return code;
+    *client = fleet_client(owner, 0);
+    if (*client == NULL)
+        return fleet_code(EXIT_DONE, EXIT_DONE);
+    if (fleet_is())
+        fleet_keep(owner);
+    return EXIT_DONE;
+}
+
+/* --------------------------------------------------------------- statements -- */
+
+/* Of no slot is what no customer can be called. */
+static int is_customer(const char *cust_no)
+{
+    const size_t size = cust_no != NULL ? strlen(cust_no) : 0;
+
+    for (size_t i = 0; i < size; i++)
+        if (cust_no[i] <= ' ' || cust_no[i] > '~')
+            return 0;
+    return size > 0 && size <= TL_CUST_MAX;
+}
+
+static tl_status slots_of_payments(const tl_payment *payments, size_t count, unsigned *slots)
+{
+    const char **cust_nos = calloc(count + 1, sizeof *cust_nos);
+    tl_status status = TL_OK;
+
+    if (cust_nos == NULL)
+        return tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
+    for (size_t i = 0; i < count; i++)
+        cust_nos[i] = is_customer(payments[i].cust_no) ? payments[i].cust_no : "";
+    status = fleet_slots_of(cust_nos, count, slots);
+    for (size_t i = 0; status == TL_OK && i < count; i++)
+        if (cust_nos[i][0] == '\0')
+            slots[i] = TL_FLEET_SLOTS;
+    free(cust_nos);
+    return status;
+}
+
+/* What is of no shard at all is told by the first one, once. */
+static size_t shard_of(const struct fleet_map *map, unsigned slot)
+{
+    const size_t owner = fleet_map_owner(map, slot);
+
+    if (owner != FLEET_NOBODY)
+        return owner;
+    if (slot < TL_FLEET_SLOTS && fleet_is_incomplete())
+        return map->count;
+    for (size_t i = 0; i < map->count; i++)
+        if (map->shard[i].told)
+            return i;
+    return map->count;
+}
+
+/* In the order of the shards; of one shard they stay in their order. */
+static void order(const struct fleet_map *map, tl_payment *payments, const tl_payment *was,
+                  const unsigned *slots, size_t *first)
+{
+    const size_t count = first[map->count + 1];
+    size_t at = 0;
+
+    for (size_t shard = 0; shard <= map->count; shard++) {
+        first[shard] = at;
+        for (size_t i = 0; i < count; i++)
+            if (shard_of(map, slots[i]) == shard)
+                payments[at++] = was[i];
+    }
+}
+
+tl_status fleet_payments(const struct fleet_map *map, tl_payment *payments, size_t count,
+                         size_t *first)
+{
+    unsigned *slots = calloc(count + 1, sizeof *slots);
+    tl_payment *was = calloc(count + 1, sizeof *was);
+    tl_status status = TL_OK;
+
+    first[0] = 0;
+    first[map->count + 1] = count;
+    if (slots == NULL || was == NULL)
+        status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
+    if (status == TL_OK)
+        status = slots_of_payments(payments, count, slots);
+    if (status == TL_OK && count > 0)
+        memcpy(was, payments, count * sizeof *was);
+    if (status == TL_OK)
+        order(map, payments, was, slots, first);
+    free(slots);
+    free(was);
+    return status;
+}
