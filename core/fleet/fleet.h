@@ -61,7 +61,7 @@ struct tl_fleet {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* all wait here for all: it is seldom signalled */
     /* Under the mutex. */
-    int is_closing;
+    int is_open, is_closing;
     uint64_t looks; /* from 1 on: how often somebody wanted the map to be read anew */
     tl_fleet_watch *watches;
 };

@@ -614,6 +614,7 @@ const plan_case plan_cases[] = {
     {&sql_fleet_name, "", 1, FEW, PLAN_KEYS,
      VALUES(fleet_name, .fleet = S("payouts"), .shard = S("a"))},
     {&sql_fleet_probe, "", 1, 400, PLAN_NONE, .values = NULL},
+    {&sql_slots, "", 512, 520, PLAN_WALK, .values = NULL},
     {&sql_slot_list, "", 512, 520, PLAN_WALK, .values = NULL},
     {&sql_slot_take, "", 2, FEW, PLAN_NONE,
      VALUES(slot_take, .slots = S("[600,601]"), .reason = S("why"))},

@@ -88,6 +88,10 @@ typedef struct tl_fleet_options {
  */
 TL_EXPORT tl_status tl_fleet_open(tl_fleet **out, const tl_fleet_options *options);
 
+/* How many shards a settings file names; 0: it is of no fleet, and tl_client_open() is for it.
+ * TL_OK, or TL_BAD_CONFIG: it cannot be used. */
+TL_EXPORT tl_status tl_fleet_count(const char *config_file, size_t *shards);
+
 /* Closes all clients.  While a registry of workflows, a mutex or a read-write lock stands on one of
  * them, nothing is closed, and tl_error_message() says so. */
 TL_EXPORT void tl_fleet_close(tl_fleet *fleet);
