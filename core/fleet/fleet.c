@@ -254,8 +254,8 @@ tl_status tl_fleet_count(const char *config_file, size_t *shards)
     tl_status status;
 
     error_clear();
-    if (shards == NULL)
-        return error_set(TL_INVALID, "shards is NULL");
+    if (config_file == NULL || shards == NULL)
+        return error_set(TL_INVALID, "config_file or shards is NULL");
     status = config_load(&config, config_file);
     if (status == TL_OK)
         *shards = config.shards.count;
@@ -470,8 +470,8 @@ static tl_status said_no(const tl_fleet_watch *watch)
     return TL_OK;
 }
 
-tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_fleet_up_fn up,
-                             void *context, int64_t wait_ms)
+tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_shard_fn up, void *context,
+                             int64_t wait_ms)
 {
     const int64_t until_ms = clock_deadline(wait_ms);
     char sentence[ERROR_MAX];

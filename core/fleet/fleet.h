@@ -34,7 +34,7 @@ typedef struct shard {
 
 struct tl_fleet_watch {
     tl_fleet *fleet;
-    tl_fleet_up_fn up;
+    tl_shard_fn up;
     void *context;
     /* Under the fleet's mutex. */
     tl_fleet_watch *next;

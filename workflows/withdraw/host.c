@@ -112,7 +112,7 @@ static tl_status open_fleet(host *self, const host_options *options,
                             const tl_client_options *client)
 {
     tl_fleet_options fleet = TL_FLEET_OPTIONS_INIT;
-    tl_fleet_workflows_options all = TL_FLEET_WORKFLOWS_INIT;
+    tl_fleet_workflows_options all = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
     tl_status status;
 
     fleet.client = client;
