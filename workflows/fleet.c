@@ -115,10 +115,11 @@ tl_status tl_fleet_workflows_new(tl_fleet_workflows **out,
     tl_status status;
 
     workflow_call_begins();
-    if (out == NULL || options == NULL || options->version != TL_FLEET_WORKFLOWS_VERSION ||
+    if (out == NULL || options == NULL || options->version != TL_FLEET_WORKFLOWS_OPTIONS_VERSION ||
         options->fleet == NULL || options->open == NULL)
-        return tl_error_report(TL_INVALID, "workflows over a fleet need a place, and options made "
-                                           "with TL_FLEET_WORKFLOWS_INIT: a fleet, and open()");
+        return tl_error_report(TL_INVALID,
+                               "workflows over a fleet need a place, and options made "
+                               "with TL_FLEET_WORKFLOWS_OPTIONS_INIT: a fleet, and open()");
     count = tl_fleet_size(options->fleet);
     all = workflow_memory(sizeof *all + count * sizeof all->sites[0]);
     if (all == NULL || pthread_mutex_init(&all->mutex, NULL) != 0) {
@@ -300,7 +301,9 @@ tl_status tl_fleet_workflow_settle(tl_fleet_workflows *all, tl_answer *answer)
 
     if (status != TL_OK)
         return status;
-    if (answer == NULL || answer->run == NULL)
+    if (answer == NULL)
+        return tl_error_report(TL_INVALID, "answer is NULL");
+    if (answer->run == NULL)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     return tl_workflow_settle(answer->run->workflows, answer);
 }

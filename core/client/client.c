@@ -186,7 +186,7 @@ static tl_status check_host(db *connection)
 
 static tl_status look_at_new(void *context, db *connection, pool_opening what)
 {
-    tl_status status = shard_check(context, connection);
+    tl_status status = shard_check(context, connection, 0);
 
     if (status != TL_OK)
         return status;
@@ -201,14 +201,23 @@ static tl_status look_at_new(void *context, db *connection, pool_opening what)
 static tl_status look_without_schema(void *context, db *connection, pool_opening what)
 {
     static const db_server writer = {DB_SERVER_MAY_LACK, 0}, reader = {DB_SERVER_REPLICA, 1};
-    tl_status status = what == POOL_KEPT ? TL_OK : restored_compare(context, connection);
+    tl_status status = shard_check(context, connection, 1);
 
+    if (status != TL_OK)
+        return status;
+    status = what == POOL_KEPT ? TL_OK : restored_compare(context, connection);
     if (status != TL_NO_SCHEMA && status != TL_WRONG_SCHEMA)
         return status;
     status = server_check_settings(connection);
     if (status == TL_OK || status == TL_READ_ONLY)
         db_set_server(connection, status == TL_OK ? &writer : &reader);
     return status == TL_READ_ONLY ? TL_OK : status;
+}
+
+static tl_status look_at_shard(void *context, db *connection, pool_opening what)
+{
+    (void)what;
+    return shard_check(context, connection, 1);
 }
 
 /* A process that begins, or was stopped for long, asks for nothing before it knows what was decided
@@ -294,7 +303,9 @@ static tl_status open_pool(tl_client *client, const tl_client_options *options)
                  [POOL_BOOKS] = client->config.business_pool_size},
         .business_lock_wait_s = client->config.business_lock_wait_s,
         .beat_read_timeout_s = beat_read_timeout_s(client),
-        .opened = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_at_new,
+        .opened = !(client->flags & TL_CLIENT_NO_SCHEMA) ? look_at_new
+                  : client->shard != NULL                ? look_at_shard
+                                                         : NULL,
         .opened_in_list = client->flags & TL_CLIENT_NO_SCHEMA ? look_without_schema : look_at_new,
         .opened_context = client,
         .look_every_ms = client->flags & TL_CLIENT_NO_SESSION ? client->config.beat_ms : 0,

@@ -8,11 +8,13 @@
 
 #include <string.h>
 
-static tl_status judge(const struct tl_client *client, const db_result *said)
+static tl_status judge(const struct tl_client *client, const db_result *said, int may_be_none)
 {
     const char *fleet = said->rows > 0 ? db_get_text(said, 0, 0) : NULL;
     const char *shard = said->rows > 0 ? db_get_text(said, 0, 1) : NULL;
 
+    if ((fleet == NULL || shard == NULL) && may_be_none)
+        return TL_OK;
     if (fleet == NULL || fleet[0] == '\0' || shard == NULL || shard[0] == '\0')
         return error_set(TL_BAD_CONFIG,
                          "the settings lead to shard %s of fleet %s, but the database there is of "
@@ -39,7 +41,7 @@ static tl_status tell_schema(db *connection)
                                                         "`tradelock migrate`");
 }
 
-tl_status shard_check(const struct tl_client *client, db *connection)
+tl_status shard_check(const struct tl_client *client, db *connection, int may_be_none)
 {
     db_result said = DB_RESULT_INIT;
     db_answer answer;
@@ -49,11 +51,11 @@ tl_status shard_check(const struct tl_client *client, db *connection)
         return TL_OK;
     answer = store_schema_shard(connection, &said);
     if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_SCHEMA)
-        status = tell_schema(connection);
+        status = may_be_none ? TL_OK : tell_schema(connection);
     else if (answer != DB_DONE)
         status = db_read_status(connection, answer, "reading which shard this is");
     else
-        status = judge(client, &said);
+        status = judge(client, &said, may_be_none);
     db_result_free(&said);
     return status;
 }

@@ -13,7 +13,8 @@
 
 struct tl_client;
 
-/* TL_OK; TL_BAD_CONFIG with a sentence; or why it could not be read. */
-tl_status shard_check(const struct tl_client *client, db *connection);
+/* TL_OK; TL_BAD_CONFIG with a sentence; or why it could not be read.  may_be_none: a database that
+ * says nothing yet will do, for whoever makes the schema or has it join. */
+tl_status shard_check(const struct tl_client *client, db *connection, int may_be_none);
 
 #endif

@@ -211,6 +211,7 @@ static tl_status await_first(tl_fleet *fleet)
     while (!all_tried(fleet) && clock_wait(&fleet->changed, &fleet->mutex, until_ms) == 0)
         ;
     status = refused(fleet);
+    fleet->is_open = status == TL_OK;
     pthread_mutex_unlock(&fleet->mutex);
     return status;
 }
@@ -245,6 +246,20 @@ tl_status tl_fleet_open(tl_fleet **out, const tl_fleet_options *options)
     stop(fleet);
     close_all(fleet);
     return error_set(status, "%s", sentence);
+}
+
+tl_status tl_fleet_count(const char *config_file, size_t *shards)
+{
+    struct config config;
+    tl_status status;
+
+    error_clear();
+    if (config_file == NULL || shards == NULL)
+        return error_set(TL_INVALID, "config_file or shards is NULL");
+    status = config_load(&config, config_file);
+    if (status == TL_OK)
+        *shards = config.shards.count;
+    return status;
 }
 
 /* What keeps the fleet from being closed, or NULL. */
@@ -455,8 +470,8 @@ static tl_status said_no(const tl_fleet_watch *watch)
     return TL_OK;
 }
 
-tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_fleet_up_fn up,
-                             void *context, int64_t wait_ms)
+tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_shard_fn up, void *context,
+                             int64_t wait_ms)
 {
     const int64_t until_ms = clock_deadline(wait_ms);
     char sentence[ERROR_MAX];

@@ -34,7 +34,7 @@ typedef struct shard {
 
 struct tl_fleet_watch {
     tl_fleet *fleet;
-    tl_fleet_up_fn up;
+    tl_shard_fn up;
     void *context;
     /* Under the fleet's mutex. */
     tl_fleet_watch *next;
@@ -61,7 +61,7 @@ struct tl_fleet {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* all wait here for all: it is seldom signalled */
     /* Under the mutex. */
-    int is_closing;
+    int is_open, is_closing;
     uint64_t looks; /* from 1 on: how often somebody wanted the map to be read anew */
     tl_fleet_watch *watches;
 };

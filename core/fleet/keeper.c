@@ -34,9 +34,11 @@ int keeper_is_silent(const shard *s)
 
 /* ------------------------------------------------------------------ what it found -- */
 
-/* Needs: fleet->mutex held. */
+/* What tl_fleet_open() answers is not told besides.  Needs: fleet->mutex held. */
 static int is_news(const shard *s, tl_status status)
 {
+    if (!s->fleet->is_open && !fleet_may_pass(status))
+        return 0;
     return !s->is_tried || s->status != status;
 }
 

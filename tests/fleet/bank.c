@@ -46,7 +46,7 @@ static void close_sample(void *context, void *state)
 
 void branch_open(branch *self, bank *of, unsigned calls)
 {
-    tl_fleet_workflows_options options = TL_FLEET_WORKFLOWS_INIT;
+    tl_fleet_workflows_options options = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
 
     self->of = of;
     CREW_STATUS(shards_fleet(&of->shards, &self->fleet), TL_OK);

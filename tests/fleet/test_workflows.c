@@ -383,7 +383,7 @@ static void close_script(void *context, void *state)
 static tl_status try_script(script *self, tl_fleet *fleet, tl_fleet_workflows **workflows,
                             unsigned calls)
 {
-    tl_fleet_workflows_options options = TL_FLEET_WORKFLOWS_INIT;
+    tl_fleet_workflows_options options = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
 
     options.fleet = fleet;
     options.open = open_script;
@@ -396,7 +396,7 @@ static tl_status try_script(script *self, tl_fleet *fleet, tl_fleet_workflows **
 static void test_what_registering_says(void **state)
 {
     script self = {.registers = 1, .say = {TL_OK, TL_UNSAFE}, .left = 1000};
-    tl_fleet_workflows_options none = TL_FLEET_WORKFLOWS_INIT;
+    tl_fleet_workflows_options none = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_fleet_workflows *workflows = NULL;
     tl_workflows *registry = NULL;

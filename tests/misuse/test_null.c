@@ -58,9 +58,13 @@ static struct {
     tl_worker *worker;
     tl_books *books;
     tl_book *book;
+    tl_fleet *fleet; /* of one shard, the same database */
+    tl_fleet_workflows *all;
+    tl_fleet_worker *all_worker;
 } have;
 
 static database *db;
+static char fleet_file[640];
 
 static const tl_key key = {"S-1", "C-1", "WITHDRAW"};
 /* Of this child: one that was ended before it holds its own for a while. */
@@ -1691,6 +1695,233 @@ CALL(tl_workflows_new)
     return (int)tl_workflows_new(N(1, &workflows), N(2, have.client));
 }
 
+/* ---------------------------------------------------------------------- a fleet -- */
+
+static tl_fleet_options fleet_options(tl_client_options *client)
+{
+    tl_fleet_options options = TL_FLEET_OPTIONS_INIT;
+
+    *client = client_options();
+    client->config_file = fleet_file;
+    options.client = client;
+    return options;
+}
+
+static tl_status register_at_shard(void *context, const char *shard, tl_client *client,
+                                   tl_workflows *workflows, void **state)
+{
+    tl_workflow it = workflow();
+
+    (void)context;
+    (void)shard;
+    (void)client;
+    (void)state;
+    return tl_workflow_register(workflows, &it);
+}
+
+static tl_fleet_workflows_options all_options(void)
+{
+    tl_fleet_workflows_options options = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
+
+    options.fleet = have.fleet;
+    options.open = register_at_shard;
+    return options;
+}
+
+static tl_status on_shard(void *context, size_t shard, tl_client *client)
+{
+    (void)context;
+    (void)shard;
+    (void)client;
+    return TL_OK;
+}
+
+CALL(tl_fleet_client)
+{
+    tl_client *client = NULL;
+
+    return (int)tl_fleet_client(N(1, have.fleet), N(2, "C-1"), N(3, &client));
+}
+
+CALL(tl_fleet_close)
+{
+    tl_fleet_close(N(1, have.fleet));
+    return NEUTRAL;
+}
+
+CALL(tl_fleet_count)
+{
+    size_t shards = 0;
+
+    return (int)tl_fleet_count(N(1, fleet_file), N(2, &shards));
+}
+
+CALL(tl_fleet_look_again)
+{
+    return (int)tl_fleet_look_again(N(1, have.fleet));
+}
+
+CALL(tl_fleet_name)
+{
+    return NO_TEXT(tl_fleet_name(N(1, have.fleet)));
+}
+
+CALL(tl_fleet_open)
+{
+    tl_client_options client;
+    tl_fleet_options options = fleet_options(&client);
+    tl_fleet *fleet = NULL;
+
+    return (int)tl_fleet_open(N(1, &fleet), N(2, &options));
+}
+
+CALL(tl_fleet_owner)
+{
+    size_t shard = 0;
+
+    return (int)tl_fleet_owner(N(1, have.fleet), N(2, "C-1"), N(3, &shard));
+}
+
+CALL(tl_fleet_shard)
+{
+    return EMPTY(tl_fleet_shard(N(1, have.fleet), 0));
+}
+
+CALL(tl_fleet_shard_client)
+{
+    tl_client *client = NULL;
+
+    return (int)tl_fleet_shard_client(N(1, have.fleet), 0, N(2, &client));
+}
+
+CALL(tl_fleet_size)
+{
+    return EMPTY(tl_fleet_size(N(1, have.fleet)));
+}
+
+CALL(tl_fleet_slot)
+{
+    return EMPTY(tl_fleet_slot(N(1, have.fleet), N(2, "C-1")) - TL_FLEET_SLOTS);
+}
+
+CALL(tl_fleet_watch_free)
+{
+    tl_fleet_watch_free(N(1, NULL));
+    return NEUTRAL;
+}
+
+CALL(tl_fleet_watch_new)
+{
+    tl_fleet_watch *watch = NULL;
+    tl_status status =
+        tl_fleet_watch_new(N(1, &watch), N(2, have.fleet), N(3, on_shard), MAY(4, &have), 1000);
+
+    if (status == TL_OK)
+        tl_fleet_watch_free(watch);
+    return (int)status;
+}
+
+CALL(tl_fleet_worker_check)
+{
+    return (int)tl_fleet_worker_check(N(1, have.all_worker));
+}
+
+CALL(tl_fleet_worker_count)
+{
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+
+    return (int)tl_fleet_worker_count(N(1, have.all_worker), N(2, &counts));
+}
+
+CALL(tl_fleet_worker_count_at)
+{
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+
+    return (int)tl_fleet_worker_count_at(N(1, have.all_worker), 0, N(2, &counts));
+}
+
+CALL(tl_fleet_worker_free)
+{
+    tl_fleet_worker_free(N(1, have.all_worker));
+    return NEUTRAL;
+}
+
+CALL(tl_fleet_worker_start)
+{
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_fleet_worker *worker = NULL;
+
+    return (int)tl_fleet_worker_start(N(1, &worker), N(2, have.all), N(3, &options));
+}
+
+CALL(tl_fleet_worker_stop)
+{
+    tl_fleet_worker_stop(N(1, have.all_worker));
+    return NEUTRAL;
+}
+
+CALL(tl_fleet_worker_wait)
+{
+    return (int)tl_fleet_worker_wait(N(1, have.all_worker), 0);
+}
+
+CALL(tl_fleet_workflow_await)
+{
+    tl_trade trade = TL_TRADE_INIT;
+
+    return (int)tl_fleet_workflow_await(N(1, have.all), N(2, &key), 1, N(3, &trade));
+}
+
+CALL(tl_fleet_workflow_look)
+{
+    tl_trade trade = TL_TRADE_INIT;
+
+    return (int)tl_fleet_workflow_look(N(1, have.all), N(2, &key), N(3, &trade));
+}
+
+CALL(tl_fleet_workflow_run)
+{
+    tl_request it = request();
+    tl_answer answer = TL_ANSWER_INIT;
+
+    return (int)tl_fleet_workflow_run(N(1, have.all), N(2, &it), N(3, &answer));
+}
+
+CALL(tl_fleet_workflow_settle)
+{
+    tl_answer answer = TL_ANSWER_INIT;
+
+    return (int)tl_fleet_workflow_settle(N(1, have.all), N(2, &answer));
+}
+
+CALL(tl_fleet_workflows_at)
+{
+    tl_workflows *registry = NULL;
+
+    return (int)tl_fleet_workflows_at(N(1, have.all), 0, N(2, &registry));
+}
+
+CALL(tl_fleet_workflows_free)
+{
+    tl_fleet_workflows_free(N(1, have.all));
+    return NEUTRAL;
+}
+
+CALL(tl_fleet_workflows_new)
+{
+    tl_fleet_workflows_options options = all_options();
+    tl_fleet_workflows *all = NULL;
+
+    return (int)tl_fleet_workflows_new(N(1, &all), N(2, &options));
+}
+
+CALL(tl_fleet_workflows_of)
+{
+    tl_workflows *registry = NULL;
+
+    return (int)tl_fleet_workflows_of(N(1, have.all), N(2, "C-1"), N(3, &registry));
+}
+
 /* --------------------------------------------------- what is not filled in -- */
 
 static int without_key(int part)
@@ -2162,6 +2393,34 @@ static const struct entry {
     FUNCTION(tl_workflow_settle, 2),
     FUNCTION(tl_workflows_free, 1),
     FUNCTION(tl_workflows_new, 2),
+    FUNCTION(tl_fleet_client, 3),
+    FUNCTION(tl_fleet_close, 1),
+    FUNCTION(tl_fleet_count, 2),
+    FUNCTION(tl_fleet_look_again, 1),
+    FUNCTION(tl_fleet_name, 1),
+    FUNCTION(tl_fleet_open, 2),
+    FUNCTION(tl_fleet_owner, 3),
+    FUNCTION(tl_fleet_shard, 1),
+    FUNCTION(tl_fleet_shard_client, 2),
+    FUNCTION(tl_fleet_size, 1),
+    FUNCTION(tl_fleet_slot, 2),
+    FUNCTION(tl_fleet_watch_free, 1),
+    FUNCTION(tl_fleet_watch_new, 4),
+    FUNCTION(tl_fleet_worker_check, 1),
+    FUNCTION(tl_fleet_worker_count, 2),
+    FUNCTION(tl_fleet_worker_count_at, 2),
+    FUNCTION(tl_fleet_worker_free, 1),
+    FUNCTION(tl_fleet_worker_start, 3),
+    FUNCTION(tl_fleet_worker_stop, 1),
+    FUNCTION(tl_fleet_worker_wait, 1),
+    FUNCTION(tl_fleet_workflow_await, 3),
+    FUNCTION(tl_fleet_workflow_look, 3),
+    FUNCTION(tl_fleet_workflow_run, 3),
+    FUNCTION(tl_fleet_workflow_settle, 2),
+    FUNCTION(tl_fleet_workflows_at, 2),
+    FUNCTION(tl_fleet_workflows_free, 1),
+    FUNCTION(tl_fleet_workflows_new, 2),
+    FUNCTION(tl_fleet_workflows_of, 3),
     HALF(lock_without_serial),
     HALF(lock_without_customer),
     HALF(lock_without_operation),
@@ -2222,6 +2481,19 @@ static void take_locks(void)
     CREW_STATUS(tl_rw_read(have.held_rw, 0), TL_GRANTED);
 }
 
+static void open_fleet(void)
+{
+    tl_client_options client;
+    tl_fleet_options options = fleet_options(&client);
+    tl_worker_options of_worker = TL_WORKER_OPTIONS_INIT;
+    tl_fleet_workflows_options of_all;
+
+    CREW_STATUS(tl_fleet_open(&have.fleet, &options), TL_OK);
+    of_all = all_options();
+    CREW_STATUS(tl_fleet_workflows_new(&have.all, &of_all), TL_OK);
+    CREW_STATUS(tl_fleet_worker_start(&have.all_worker, have.all, &of_worker), TL_OK);
+}
+
 static void open_all(void)
 {
     tl_client_options options = client_options();
@@ -2240,6 +2512,7 @@ static void open_all(void)
     CREW_STATUS(tl_books_new(&have.books, have.client, &note, 1), TL_OK);
     CREW_STATUS(tl_book_new(&have.book, have.books), TL_OK);
     take_locks();
+    open_fleet();
 }
 
 /* What parent and child know of each other. */
@@ -2331,6 +2604,31 @@ static void test_no_pointer_ends_the_process(void **state)
     crew_unshare(shared, sizeof *shared);
 }
 
+/* The database becomes the one shard of a fleet, with all customers. */
+static void make_fleet(void)
+{
+    tl_client_options options = client_options();
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+    tl_fleet_joined joined;
+    tl_client *client = NULL;
+    FILE *file;
+
+    options.flags |= TL_CLIENT_NO_SESSION;
+    joining.fleet = "payouts";
+    joining.shard = "a";
+    assert_int_equal(tl_client_open(&client, &options), TL_OK);
+    assert_int_equal(tl_fleet_join(&client, 1, 0, &joining, &joined), TL_OK);
+    tl_client_close(client);
+    snprintf(fleet_file, sizeof fleet_file, "%s.fleet", database_option_file(db));
+    file = fopen(fleet_file, "we");
+    assert_non_null(file);
+    fprintf(file,
+            "[tradelock]\nsession_ms=30s\nfleet=payouts\nshards=a\n[tradelock-client]\nuser=%s\n"
+            "database=%s\n[tradelock-client-a]\nsocket=%s\n",
+            server_user(server_shared()), database_name(db), server_socket(server_shared()));
+    assert_int_equal(fclose(file), 0);
+}
+
 static int setup(void **state)
 {
     MYSQL *sql;
@@ -2340,12 +2638,14 @@ static int setup(void **state)
     sql = database_connect(db);
     database_run(sql, "CREATE TABLE note (id INT PRIMARY KEY, what TEXT) ENGINE = InnoDB");
     mysql_close(sql);
+    make_fleet();
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
+    unlink(fleet_file);
     database_free(db);
     return 0;
 }

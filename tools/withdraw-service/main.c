@@ -77,25 +77,48 @@ static int write_out(const options *with, FILE *file, const rows *all)
     return EXIT_DONE;
 }
 
+/* What is of one database only: EXIT_DONE, or it is refused over a fleet. */
+static int open_extras(const options *with, const host *here, const rows *all,
+                       metrics_server **metrics)
+{
+    char problem[512];
+    tl_client *client = here->client;
+
+    if (here->fleet != NULL) {
+        if (with->open_minor >= 0)
+            return fail(EXIT_USAGE, "--open-accounts",
+                        "the settings name the shards of a fleet; "
+                        "open accounts at each of them");
+        for (size_t i = 0; client == NULL && i < tl_fleet_size(here->fleet); i++)
+            (void)tl_fleet_shard_client(here->fleet, i, &client);
+        if (client != NULL && tl_metrics_listen(client)[0] != '\0')
+            return fail(EXIT_USAGE, "metrics_listen",
+                        "metrics are served for one database; set it "
+                        "to off for a service of a fleet");
+        return EXIT_DONE;
+    }
+    if (metrics_server_open(metrics, client, NULL, NULL, problem, sizeof problem) != 0)
+        return fail(EXIT_USAGE, "", problem);
+    if (with->open_minor >= 0 &&
+        accounts_open(with->host.config_file, all, with->open_minor, problem, sizeof problem) != 0)
+        return fail(EXIT_SERVER, "", problem);
+    return EXIT_DONE;
+}
+
 /* *open: how many lines are in process still. */
 static int pay(const options *with, rows *all, size_t *open)
 {
-    char problem[512];
     host here;
     metrics_server *metrics = NULL;
-    int code = EXIT_DONE;
+    int code;
     tl_status status = host_open(&here, &with->host);
 
     if (status != TL_OK)
         return fail(host_exit_code(status), "", tl_error_message());
-    if (metrics_server_open(&metrics, here.client, NULL, NULL, problem, sizeof problem) != 0)
-        code = fail(EXIT_USAGE, "", problem);
-    else if (with->open_minor >= 0 && accounts_open(with->host.config_file, all, with->open_minor,
-                                                    problem, sizeof problem) != 0)
-        code = fail(EXIT_SERVER, "", problem);
-    else if (service_run(&here, with, all) != 0)
+    code = open_extras(with, &here, all, &metrics);
+    if (code == EXIT_DONE && service_run(&here, with, all) != 0)
         code = fail(EXIT_INTERNAL, "", "no thread could be started");
-    else
+    else if (code == EXIT_DONE)
         *open = service_settle(&here, with, all);
     metrics_server_stop(metrics);
     host_close(&here);
@@ -142,15 +165,17 @@ static int serve(const options *with, rows *all)
 
 int main(int argc, char **argv)
 {
-    options with = {.host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING},
-                    .threads = 8,
-                    .open_minor = -1,
-                    .patience_ms = 60000};
+    options with = {
+        .host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING, .serves_fleets = 1},
+        .threads = 8,
+        .open_minor = -1,
+        .patience_ms = 60000};
     rows all = {0};
     int code = options_read(&with, argc, argv);
 
     if (code >= 0)
         return code;
+    with.host.threads = with.threads;
     code = read_file(&with, &all);
     if (code == EXIT_DONE)
         code = serve(&with, &all);

@@ -28,9 +28,10 @@ typedef struct row {
     char *columns[ROW_COLUMNS]; /* as in the file; "" where the line has none */
     withdraw_order order;       /* unless BAD */
     row_kind kind;
-    char *sentence;   /* BAD: FILE:LINE: what is wrong; else a remark or NULL */
-    tl_status status; /* of the run */
-    char final[16];   /* what the trade is at the end, "" when there is none */
+    char *sentence;               /* BAD: FILE:LINE: what is wrong; else a remark or NULL */
+    tl_status status;             /* of the run */
+    int64_t tried_ms, give_up_ms; /* over a fleet: it was tried then, and is until then; or 0 */
+    char final[16];               /* what the trade is at the end, "" when there is none */
 } row;
 
 typedef struct rows {

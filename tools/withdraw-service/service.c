@@ -21,6 +21,10 @@ typedef struct service {
     rows *all;
     size_t *order;
     atomic_size_t next;
+    pthread_mutex_t mutex;
+    /* Under the mutex: rows whose shard could not take them, as a ring; first come first served. */
+    row **later;
+    size_t later_first, later_count;
 } service;
 
 static int64_t now_ms(void)
@@ -48,25 +52,57 @@ static tl_key row_key(const row *of)
     return key;
 }
 
+/* Over a fleet the row of a shard that is down is tried again later, so that the thread can serve
+ * the others meanwhile.  0: its time is over. */
+static int defer(service *self, row *of)
+{
+    if (self->host->all == NULL || now_ms() >= of->give_up_ms)
+        return 0;
+    of->tried_ms = now_ms();
+    pthread_mutex_lock(&self->mutex);
+    self->later[(self->later_first + self->later_count++) % self->all->count] = of;
+    pthread_mutex_unlock(&self->mutex);
+    return 1;
+}
+
+static row *take_deferred(service *self)
+{
+    row *of = NULL;
+    int64_t left_ms;
+
+    pthread_mutex_lock(&self->mutex);
+    if (self->later_count > 0) {
+        of = self->later[self->later_first];
+        self->later_first = (self->later_first + 1) % self->all->count;
+        self->later_count--;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    left_ms = of != NULL ? of->tried_ms + PAUSE_MS - now_ms() : 0;
+    if (left_ms > 0)
+        pause_ms(left_ms);
+    return of;
+}
+
 /* What the server could not take is asked again: nothing had happened.  So is what it does not
  * grant before it is accepted.  An answer that was lost is settled with the same answer, which
  * never pays anew. */
 static tl_status run_patiently(const service *self, const tl_request *request, tl_answer *answer)
 {
     int64_t end_ms = now_ms() + self->with->patience_ms;
-    tl_status status = tl_workflow_run(self->host->workflows, request, answer);
+    tl_status status = host_run(self->host, request, answer);
 
     while (now_ms() < end_ms) {
         if (status == TL_UNKNOWN && answer->run != NULL) {
-            tl_status settled = tl_workflow_settle(self->host->workflows, answer);
+            tl_status settled = host_settle(self->host, answer);
 
             if (settled == TL_WRONG_STATE)
                 break;
             status = settled;
-        } else if (tl_status_class(status) == TL_CLASS_RETRY || status == TL_ASK_CHANNEL) {
+        } else if ((tl_status_class(status) == TL_CLASS_RETRY && self->host->all == NULL) ||
+                   status == TL_ASK_CHANNEL) {
             pause_ms(PAUSE_MS);
             tl_answer_clear(answer);
-            status = tl_workflow_run(self->host->workflows, request, answer);
+            status = host_run(self->host, request, answer);
         } else {
             break;
         }
@@ -92,11 +128,12 @@ static void note_answer(const service *self, row *of, tl_status status, const tl
         of->sentence = strdup(answer->remark);
 }
 
-static void run_row(const service *self, row *of)
+static void run_row(service *self, row *of)
 {
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
     char *payload = withdraw_order_write(&of->order);
+    tl_status status;
 
     of->status = TL_NO_MEMORY;
     of->kind = ROW_ERROR;
@@ -109,7 +146,11 @@ static void run_row(const service *self, row *of)
     request.currency = of->order.currency;
     request.batch = self->with->batch;
     request.wait_ms = self->with->wait_ms;
-    note_answer(self, of, run_patiently(self, &request, &answer), &answer);
+    if (of->give_up_ms == 0)
+        of->give_up_ms = now_ms() + self->with->patience_ms;
+    status = run_patiently(self, &request, &answer);
+    if (tl_status_class(status) != TL_CLASS_RETRY || !defer(self, of))
+        note_answer(self, of, status, &answer);
     tl_answer_clear(&answer);
     free(payload);
 }
@@ -118,13 +159,15 @@ static void *thread_main(void *argument)
 {
     service *self = argument;
     size_t turn;
+    row *next;
 
     while ((turn = atomic_fetch_add(&self->next, 1)) < self->all->count) {
-        row *next = &self->all->list[self->order[turn]];
-
+        next = &self->all->list[self->order[turn]];
         if (next->kind == ROW_OPEN)
             run_row(self, next);
     }
+    while ((next = take_deferred(self)) != NULL)
+        run_row(self, next);
     return NULL;
 }
 
@@ -166,14 +209,18 @@ int service_run(const host *self, const options *with, rows *all)
     unsigned started = 0;
 
     run.order = make_order(all->count, (uint64_t)with->seed);
+    run.later = calloc(all->count > 0 ? all->count : 1, sizeof *run.later);
+    pthread_mutex_init(&run.mutex, NULL);
     atomic_init(&run.next, 0);
-    while (threads != NULL && run.order != NULL && started < with->threads &&
+    while (threads != NULL && run.order != NULL && run.later != NULL && started < with->threads &&
            pthread_create(&threads[started], NULL, thread_main, &run) == 0)
         started++;
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
     free(run.order);
+    free(run.later);
+    pthread_mutex_destroy(&run.mutex);
     return started > 0 ? 0 : -1;
 }
 
@@ -204,7 +251,11 @@ static int is_final(const row *of)
 static void look(const host *self, row *of)
 {
     tl_key key = row_key(of);
-    tl_status status = tl_show(self->client, &key, TL_LANE_SYNC, note_state, of);
+    tl_client *client = NULL;
+    tl_status status = host_client(self, key.cust_no, &client);
+
+    if (status == TL_OK)
+        status = tl_show(client, &key, TL_LANE_SYNC, note_state, of);
 
     if (status == TL_NOT_FOUND)
         strcpy(of->final, "none");

@@ -10,6 +10,7 @@
  * It never forks, since plug-ins and the library have threads.
  */
 #include "due.h"
+#include "either.h"
 #include "host.h"
 #include "metrics_server.h"
 #include "plugin.h"
@@ -42,6 +43,8 @@ static const char usage[] =
     "  --plugin FILE        the service's workflows: a shared object with the entry of\n"
     "                       tradelock/plugin.h; it and all folders above it may be\n"
     "                       written by root and this account alone\n"
+    "  --shard NAME         of settings that name the shards of a fleet, this one\n"
+    "                       alone; without it all, each with a share of the threads\n"
     "  --threads N          attempts at once, 1 to 64 (default 4)\n"
     "  --idle-ms N          look for due work at least so often (default 1000)\n"
     "  --unclaimed-ms N     alarm for work that is overdue by this (default 60000)\n"
@@ -87,6 +90,7 @@ enum {
     OPT_PLUGIN,
     OPT_DRY_RUN,
     OPT_LOG,
+    OPT_SHARD,
     OPT_HELP,
     OPT_VERSION
 };
@@ -104,6 +108,7 @@ static const struct option names[] = {
     {"plugin", required_argument, NULL, OPT_PLUGIN},
     {"dry-run", no_argument, NULL, OPT_DRY_RUN},
     {"log", required_argument, NULL, OPT_LOG},
+    {"shard", required_argument, NULL, OPT_SHARD},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -163,6 +168,9 @@ static int take_option(settings *s, int option)
         break;
     case OPT_LOG:
         s->log_file = optarg;
+        break;
+    case OPT_SHARD:
+        s->host.shard = optarg;
         break;
     case OPT_THREADS:
         if (!host_read_number(&number, optarg, 1, TL_CLAIM_MAX))
@@ -253,11 +261,11 @@ static int told(const sigset_t *signals, int64_t wait_ms)
     return signal > 0 ? signal : 0;
 }
 
-static void print_counts(tl_worker *worker)
+static void print_counts(const either *worker)
 {
     tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
 
-    if (tl_worker_count(worker, &counts) != TL_OK)
+    if (either_count(worker, &counts) != TL_OK)
         return;
     printf("claimed %" PRIu64 ", succeeded %" PRIu64 ", failed %" PRIu64 ", put back %" PRIu64
            ", parked %" PRIu64 ", lost %" PRIu64 ", unknown %" PRIu64 "; queries %" PRIu64
@@ -272,8 +280,8 @@ static void print_counts(tl_worker *worker)
 struct running {
     host here;
     metrics_server *metrics;
-    tl_worker *worker;
-    _Atomic(tl_worker *) healthy; /* the same, for the thread of the metrics */
+    either worker;
+    atomic_int has_begun; /* for the thread of the metrics, which then looks at the worker */
 };
 
 /* Before anything is closed, since each call of the library ends the message of the one before. */
@@ -289,10 +297,24 @@ static tl_status told_of(tl_status status)
 static tl_status tell_health(void *context)
 {
     struct running *r = context;
-    tl_worker *worker = atomic_load(&r->healthy);
 
-    return worker != NULL ? tl_worker_check(worker)
-                          : tl_error_report(TL_WRONG_STATE, "the worker has not begun");
+    return atomic_load(&r->has_begun) ? either_check(&r->worker)
+                                      : tl_error_report(TL_WRONG_STATE, "the worker has not begun");
+}
+
+/* Metrics are those of one client. */
+static int open_metrics(struct running *r, char *problem, size_t space)
+{
+    tl_client *client = either_client(&r->here);
+
+    if (r->here.fleet == NULL)
+        return metrics_server_open(&r->metrics, client, tell_health, r, problem, space);
+    if (client == NULL || tl_metrics_listen(client)[0] == '\0')
+        return 0;
+    snprintf(problem, space,
+             "metrics_listen: metrics are served for one shard; begin a worker with --shard for "
+             "each, or set it to off");
+    return -1;
 }
 
 /* The worker on a host that is open.  Metrics that cannot be served keep a first one from
@@ -303,22 +325,21 @@ static tl_status begin(struct running *r, const settings *s, int is_first)
     tl_status status;
 
     r->metrics = NULL;
-    r->worker = NULL;
-    atomic_store(&r->healthy, NULL);
-    if (metrics_server_open(&r->metrics, r->here.client, tell_health, r, problem, sizeof problem) !=
-        0) {
+    r->worker = (either){NULL, NULL};
+    atomic_store(&r->has_begun, 0);
+    if (open_metrics(r, problem, sizeof problem) != 0) {
         (void)told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
         if (is_first)
             return TL_BAD_CONFIG;
         r->metrics = NULL;
     }
-    status = tl_worker_start(&r->worker, r->here.workflows, &s->worker);
+    status = either_start(&r->worker, &r->here, &s->worker);
     if (status == TL_OK)
         puts("ready");
     fflush(stdout);
     if (status != TL_OK)
         return told_of(status);
-    atomic_store(&r->healthy, r->worker);
+    atomic_store(&r->has_begun, 1);
     watch_ready(s->host.plugin != NULL ? s->host.plugin->name : WITHDRAW_OP);
     return TL_OK;
 }
@@ -344,8 +365,8 @@ static tl_status drain(struct running *r, const sigset_t *signals, int *last)
     tl_status status;
     int signal;
 
-    tl_worker_stop(r->worker);
-    while ((status = tl_worker_wait(r->worker, 0)) == TL_TIMEOUT) {
+    either_stop(&r->worker);
+    while ((status = either_wait(&r->worker, 0)) == TL_TIMEOUT) {
         signal = told(signals, LOOK_MS);
         if (signal != 0 && signal != SIGHUP) {
             if (*last)
@@ -354,19 +375,18 @@ static tl_status drain(struct running *r, const sigset_t *signals, int *last)
             watch_stopping();
         }
         if (!*last)
-            watch_reload(r->here.client, began_ms);
+            watch_reload(either_client(&r->here), began_ms);
     }
     (void)told_of(status);
-    print_counts(r->worker);
+    print_counts(&r->worker);
     return status;
 }
 
 static void end(struct running *r)
 {
     metrics_server_stop(r->metrics);
-    tl_worker_free(r->worker);
+    either_free(&r->worker);
     host_close(&r->here);
-    r->worker = NULL;
     r->metrics = NULL;
 }
 
@@ -404,15 +424,15 @@ static tl_status reload(struct running both[2], int *now, const settings *s,
 /* Until told to stop. */
 static tl_status work(const settings *s, const sigset_t *signals)
 {
-    struct running both[2] = {{.worker = NULL}};
+    struct running both[2] = {{.metrics = NULL}};
     int now = 0, signal = 0, last = 0;
     tl_status status = told_of(host_open(&both[now].here, &s->host));
 
     if (status != TL_OK)
         return status;
     status = begin(&both[now], s, 1);
-    while (status == TL_OK && tl_worker_wait(both[now].worker, 0) == TL_TIMEOUT) {
-        watch_worker(both[now].worker);
+    while (status == TL_OK && either_wait(&both[now].worker, 0) == TL_TIMEOUT) {
+        watch_worker(&both[now].worker);
         signal = told(signals, LOOK_MS);
         if (signal == SIGHUP) {
             status = reload(both, &now, s, signals, &last);
@@ -431,6 +451,29 @@ static tl_status work(const settings *s, const sigset_t *signals)
     return status;
 }
 
+static tl_status due_of(const host *here)
+{
+    tl_status status, all = TL_OK;
+
+    if (here->fleet == NULL)
+        return due_print(here->client, here->workflows);
+    for (size_t i = 0; i < tl_fleet_size(here->fleet); i++) {
+        tl_workflows *registry = NULL;
+        tl_client *client = NULL;
+
+        printf("shard %s\n", tl_fleet_shard(here->fleet, i));
+        fflush(stdout);
+        status = tl_fleet_shard_client(here->fleet, i, &client);
+        if (status == TL_OK)
+            status = tl_fleet_workflows_at(here->all, i, &registry);
+        if (status == TL_OK)
+            status = due_print(client, registry);
+        if (status != TL_OK)
+            all = told_of(status);
+    }
+    return all;
+}
+
 /* Says what is due. */
 static tl_status look(settings *s)
 {
@@ -441,15 +484,16 @@ static tl_status look(settings *s)
     status = told_of(host_open(&here, &s->host));
     if (status != TL_OK)
         return status;
-    status = told_of(due_print(here.client, here.workflows));
+    status = told_of(due_of(&here));
     host_close(&here);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    settings s = {.host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING},
-                  .worker = TL_WORKER_OPTIONS_INIT};
+    settings s = {
+        .host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING, .serves_fleets = 1},
+        .worker = TL_WORKER_OPTIONS_INIT};
     int code = read_options(&s, argc, argv);
     sigset_t signals;
     tl_status status;

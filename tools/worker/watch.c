@@ -75,11 +75,11 @@ void watch_ready(const char *served)
     tell_status(status);
 }
 
-void watch_worker(tl_worker *worker)
+void watch_worker(const either *worker)
 {
     char status[STATUS_SPACE];
 
-    if (tl_worker_check(worker) == TL_OK) {
+    if (either_check(worker) == TL_OK) {
         feed();
         snprintf(status, sizeof status, "%s: it works", watch.served);
     } else {
@@ -92,7 +92,7 @@ void watch_worker(tl_worker *worker)
 
 void watch_reload(tl_client *client, int64_t began_ms)
 {
-    if (tl_client_alive_ms(client) > 0 &&
+    if (client != NULL && tl_client_alive_ms(client) > 0 &&
         watch_now_ms() - began_ms < tl_client_policy(client)->max_hold_ms)
         feed();
 }

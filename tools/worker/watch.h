@@ -3,14 +3,15 @@
 #ifndef WORKER_WATCH_H
 #define WORKER_WATCH_H
 
-#include <tradelock/workflow.h>
+#include "either.h"
 
 /* READY=1, and what is served. */
 void watch_ready(const char *served);
 /* To be called often.  Feeds the watchdog while the worker makes progress, and tells its state when
  * it has changed. */
-void watch_worker(tl_worker *worker);
-/* Feeds it while a worker drains for new settings, which began at this moment. */
+void watch_worker(const either *worker);
+/* Feeds it while a worker drains for new settings, which began at this moment.  client NULL: none is
+ * surely alive. */
 void watch_reload(tl_client *client, int64_t began_ms);
 /* STOPPING=1: systemd's own limit for stopping counts from now on. */
 void watch_stopping(void);

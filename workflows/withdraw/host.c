@@ -32,25 +32,27 @@ static void print_line(void *context, const tl_log_line *line)
             line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id);
 }
 
-static tl_status open_sample(host *self, const host_options *options)
+static tl_status open_sample(const host_options *options, tl_client *client,
+                             tl_workflows *workflows, withdraw **out)
 {
     withdraw_options sample = {0};
 
-    sample.client = self->client;
+    sample.client = client;
     sample.channel_url = options->channel_url;
     sample.kind = options->kind;
     sample.window_ms = options->window_ms;
     sample.exclusive = options->exclusive;
-    return withdraw_new(&self->withdraw, self->workflows, &sample);
+    return withdraw_new(out, workflows, &sample);
 }
 
-static tl_status open_plugin(host *self, const host_options *options)
+static tl_status open_plugin(const host_options *options, tl_client *client,
+                             tl_workflows *workflows, void **state)
 {
     const tl_plugin *plugin = options->plugin;
     tl_status status;
 
     (void)tl_error_report(TL_OK, "%s", "");
-    status = plugin->open(self->client, self->workflows, options->config_file, &self->state);
+    status = plugin->open(client, workflows, options->config_file, state);
     if (status != TL_OK) {
         char sentence[512];
 
@@ -58,10 +60,71 @@ static tl_status open_plugin(host *self, const host_options *options)
                  tl_error_message()[0] != '\0' ? tl_error_message() : tl_status_text(status));
         return tl_error_report(status, "plug-in %s: %s", plugin->name, sentence);
     }
-    self->plugin = plugin;
-    if (tl_workflow_operation(self->workflows, 0) == NULL)
-        return tl_error_report(TL_INVALID, "plug-in %s registered no workflow", plugin->name);
     return TL_OK;
+}
+
+static tl_status open_alone(host *self, const host_options *options)
+{
+    tl_status status;
+
+    if (options->plugin == NULL)
+        return open_sample(options, self->client, self->workflows, &self->withdraw);
+    status = open_plugin(options, self->client, self->workflows, &self->state);
+    if (status != TL_OK)
+        return status;
+    self->plugin = options->plugin;
+    if (tl_workflow_operation(self->workflows, 0) == NULL)
+        return tl_error_report(TL_INVALID, "plug-in %s registered no workflow",
+                               options->plugin->name);
+    return TL_OK;
+}
+
+/* The same at each shard, as it comes up: a plug-in cannot tell, and need not know. */
+static tl_status open_at_shard(void *context, const char *shard, tl_client *client,
+                               tl_workflows *workflows, void **state)
+{
+    const host_options *options = context;
+
+    (void)shard;
+    return options->plugin != NULL ? open_plugin(options, client, workflows, state)
+                                   : open_sample(options, client, workflows, (withdraw **)state);
+}
+
+static void close_at_shard(void *context, void *state)
+{
+    const host_options *options = context;
+
+    if (options->plugin == NULL)
+        withdraw_free(state);
+    else if (options->plugin->close != NULL)
+        options->plugin->close(state);
+}
+
+/* A shard that does not answer leaves the others their part of the threads. */
+static unsigned calls_of(const host_options *options, size_t shards)
+{
+    const unsigned share = options->threads / (unsigned)shards;
+
+    return shards > 1 && share > 0 ? options->threads - share : 0;
+}
+
+static tl_status open_fleet(host *self, const host_options *options,
+                            const tl_client_options *client)
+{
+    tl_fleet_options fleet = TL_FLEET_OPTIONS_INIT;
+    tl_fleet_workflows_options all = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
+    tl_status status;
+
+    fleet.client = client;
+    status = tl_fleet_open(&self->fleet, &fleet);
+    if (status != TL_OK)
+        return status;
+    all.fleet = self->fleet;
+    all.open = open_at_shard;
+    all.close = close_at_shard;
+    all.context = (void *)(uintptr_t)options;
+    all.calls = calls_of(options, tl_fleet_size(self->fleet));
+    return tl_fleet_workflows_new(&self->all, &all);
 }
 
 /* Closing ends the sentence of what failed before. */
@@ -74,36 +137,71 @@ static tl_status close_failed(host *self, tl_status status)
     return tl_error_report(status, "%s", sentence);
 }
 
+static tl_status open_here(host *self, const host_options *options, const tl_client_options *client)
+{
+    tl_status status = tl_client_open(&self->client, client);
+
+    if (status == TL_OK)
+        status = tl_workflows_new(&self->workflows, self->client);
+    return status == TL_OK ? open_alone(self, options) : status;
+}
+
 tl_status host_open(host *self, const host_options *options)
 {
     tl_client_options client = TL_CLIENT_OPTIONS_INIT;
+    size_t shards = 0;
     tl_status status;
 
     memset(self, 0, sizeof *self);
+    self->options = options;
     client.flags = options->client_flags;
     client.config_file = options->config_file;
     client.program = options->program;
     client.operations = options->plugin != NULL ? options->plugin->name : WITHDRAW_OP;
     client.group_suffix = options->group_suffix;
+    client.shard = options->shard;
     client.log = print_line;
     client.log_context = (void *)(uintptr_t)options;
-    status = tl_client_open(&self->client, &client);
-    if (status != TL_OK)
-        return status;
-    status = tl_workflows_new(&self->workflows, self->client);
+    status = tl_fleet_count(options->config_file, &shards);
     if (status == TL_OK)
-        status = options->plugin != NULL ? open_plugin(self, options) : open_sample(self, options);
+        status = shards > 0 && options->shard == NULL && options->serves_fleets
+                     ? open_fleet(self, options, &client)
+                     : open_here(self, options, &client);
     return status == TL_OK ? TL_OK : close_failed(self, status);
 }
 
 void host_close(host *self)
 {
+    tl_fleet_workflows_free(self->all);
+    tl_fleet_close(self->fleet);
     tl_workflows_free(self->workflows);
     withdraw_free(self->withdraw);
     if (self->plugin != NULL && self->plugin->close != NULL)
         self->plugin->close(self->state);
     tl_client_close(self->client);
     memset(self, 0, sizeof *self);
+}
+
+/* ------------------------------------------------------------- calls of either kind -- */
+
+tl_status host_run(const host *self, const tl_request *request, tl_answer *answer)
+{
+    return self->all != NULL ? tl_fleet_workflow_run(self->all, request, answer)
+                             : tl_workflow_run(self->workflows, request, answer);
+}
+
+tl_status host_settle(const host *self, tl_answer *answer)
+{
+    return self->all != NULL ? tl_fleet_workflow_settle(self->all, answer)
+                             : tl_workflow_settle(self->workflows, answer);
+}
+
+tl_status host_client(const host *self, const char *cust_no, tl_client **client)
+{
+    if (self->fleet != NULL)
+        return tl_fleet_client(self->fleet, cust_no, client);
+    *client = self->client;
+    return TL_OK;
 }
 
 int host_exit_code(tl_status status)

@@ -14,7 +14,10 @@ typedef struct host_options {
     const char *program;      /* on the session row, and before each log line */
     const char *config_file;  /* settings and connection */
     const char *group_suffix; /* or NULL */
+    const char *shard;        /* of a file that names shards, this one alone; or NULL */
     const tl_plugin *plugin;  /* instead of the sample, or NULL */
+    int serves_fleets;        /* settings that name shards are for this program, all of them */
+    unsigned threads;         /* that call host_run(): one shard never takes those of the others */
     unsigned client_flags;
     const char *channel_url; /* this and what follows are the sample's */
     withdraw_kind kind;
@@ -23,17 +26,27 @@ typedef struct host_options {
     tl_level least; /* of every program: log lines below this level are not printed */
 } host_options;
 
+/* Over a fleet `fleet` and `all` are set, and the rest is NULL: each shard has its own. */
 typedef struct host {
     tl_client *client;
     tl_workflows *workflows;
     withdraw *withdraw;
     const tl_plugin *plugin; /* that was opened, or NULL */
     void *state;             /* the plug-in's */
+    tl_fleet *fleet;
+    tl_fleet_workflows *all;
+    const host_options *options;
 } host;
 
 /* The options must outlive the host. */
 tl_status host_open(host *self, const host_options *options);
 void host_close(host *self);
+
+/* tl_workflow_run() and the like, over the fleet if there is one. */
+tl_status host_run(const host *self, const tl_request *request, tl_answer *answer);
+tl_status host_settle(const host *self, tl_answer *answer);
+/* The client that has this customer. */
+tl_status host_client(const host *self, const char *cust_no, tl_client **client);
 
 /* Exit codes, the same as those of the command `tradelock` (tools/README.md). */
 enum {

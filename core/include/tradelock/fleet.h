@@ -88,6 +88,10 @@ typedef struct tl_fleet_options {
  */
 TL_EXPORT tl_status tl_fleet_open(tl_fleet **out, const tl_fleet_options *options);
 
+/* How many shards a settings file names; 0: it is of no fleet, and tl_client_open() is for it.
+ * TL_OK, or TL_BAD_CONFIG: it cannot be used. */
+TL_EXPORT tl_status tl_fleet_count(const char *config_file, size_t *shards);
+
 /* Closes all clients.  While a registry of workflows, a mutex or a read-write lock stands on one of
  * them, nothing is closed, and tl_error_message() says so. */
 TL_EXPORT void tl_fleet_close(tl_fleet *fleet);
@@ -135,7 +139,7 @@ TL_EXPORT tl_status tl_fleet_look_again(tl_fleet *fleet);
  * Called once for each shard that can be used, when it first can be: on the thread of that shard,
  * which reads no map meanwhile.  If it does not return TL_OK it is called again with the next beat.
  */
-typedef tl_status (*tl_fleet_up_fn)(void *context, size_t shard, tl_client *client);
+typedef tl_status (*tl_shard_fn)(void *context, size_t shard, tl_client *client);
 
 typedef struct tl_fleet_watch tl_fleet_watch;
 
@@ -146,7 +150,7 @@ typedef struct tl_fleet_watch tl_fleet_watch;
  *     TL_OK   *out is set, also where a call has not returned yet, or said class RETRY.
  *     other   What up() said of a shard, with its sentence; nothing is watched.
  */
-TL_EXPORT tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_fleet_up_fn up,
+TL_EXPORT tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_shard_fn up,
                                        void *context, int64_t wait_ms);
 /* Waits for a call that is under way.  Before the fleet is closed. */
 TL_EXPORT void tl_fleet_watch_free(tl_fleet_watch *watch);

@@ -732,7 +732,7 @@ TL_EXPORT tl_status tl_worker_count(tl_worker *worker, tl_worker_counts *counts)
 typedef struct tl_fleet_workflows tl_fleet_workflows;
 
 typedef struct tl_fleet_workflows_options {
-    unsigned version; /* TL_FLEET_WORKFLOWS_VERSION */
+    unsigned version; /* TL_FLEET_WORKFLOWS_OPTIONS_VERSION */
     tl_fleet *fleet;  /* it must outlive them */
     /*
      * Registers the workflows of one shard with tl_workflow_register(), the same ones at each.
@@ -751,8 +751,9 @@ typedef struct tl_fleet_workflows_options {
     unsigned calls;
 } tl_fleet_workflows_options;
 
-#define TL_FLEET_WORKFLOWS_VERSION 1u
-#define TL_FLEET_WORKFLOWS_INIT TL_INITIAL(tl_fleet_workflows_options, TL_FLEET_WORKFLOWS_VERSION)
+#define TL_FLEET_WORKFLOWS_OPTIONS_VERSION 1u
+#define TL_FLEET_WORKFLOWS_OPTIONS_INIT                                                            \
+    TL_INITIAL(tl_fleet_workflows_options, TL_FLEET_WORKFLOWS_OPTIONS_VERSION)
 
 /* Registers them at each shard that can be used, and at the others when they come up.  TL_OK; or
  * what open() said of a shard, but class RETRY, which is tried again. */

@@ -1,0 +1,348 @@
+/*
+ * The sample's service and worker, and a plug-in, as real processes over two shards: killed at
+ * random, a shard killed with them; then the books.  And settings that they refuse.
+ */
+#include "bank.h"
+
+#include "support/crew.h"
+#include "workflows/cmocka_all.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 120000
+#define CUSTOMERS 8
+#define BALANCE 100000000
+#define ROWS 240
+#define WORDS_MOST 24
+
+static bank town;
+static char said[640]; /* a file: what the last program printed */
+
+static int set_up(void **state)
+{
+    char cust[TL_CUST_MAX + 1];
+
+    (void)state;
+    bank_open(&town, 2);
+    snprintf(said, sizeof said, "%s/said", town.sim.directory);
+    for (size_t i = 0; i < 2; i++)
+        for (unsigned n = 0; n < CUSTOMERS; n++)
+            shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(said);
+    bank_close(&town);
+    return 0;
+}
+
+/* Its output goes to the end of `said`. */
+static pid_t start(const char *program, const char *const words[])
+{
+    const char *all[WORDS_MOST] = {program, "--config", town.shards.file};
+    char path[640];
+    size_t count = 3;
+    pid_t child;
+
+    snprintf(path, sizeof path, "%s/bin/%s", test_build_dir(), program);
+    for (; *words != NULL && count + 1 < WORDS_MOST; words++)
+        all[count++] = *words;
+    child = fork();
+    if (child == 0) {
+        const int fd = open(said, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+        execv(path, (char *const *)(uintptr_t)all);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static int await_end(pid_t child)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    int status;
+
+    for (;;) {
+        const pid_t ended = waitpid(child, &status, WNOHANG);
+
+        if (ended == child)
+            return status;
+        if (crew_now_ms() > end_ms) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            fail_msg("it does not end: %s", file_read(said));
+        }
+        crew_sleep_ms(10);
+    }
+}
+
+static void await_said(const char *words)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    for (;;) {
+        char *text = access(said, R_OK) == 0 ? file_read(said) : NULL;
+        const int found = text != NULL && strstr(text, words) != NULL;
+
+        if (!found && crew_now_ms() > end_ms)
+            fail_msg("no '%s' in '%s'", words, text);
+        free(text);
+        if (found)
+            return;
+        crew_sleep_ms(20);
+    }
+}
+
+static void kill_it(pid_t child)
+{
+    int status;
+
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+}
+
+static void stop_it(pid_t child)
+{
+    int status;
+
+    kill(child, SIGTERM);
+    status = await_end(child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("ended with %x: %s", (unsigned)status, file_read(said));
+}
+
+static char *write_rows(const char *name, unsigned count)
+{
+    char *path = malloc(128), cust[TL_CUST_MAX + 1];
+    FILE *file;
+
+    snprintf(path, 128, "%s/%s.csv", town.sim.directory, name);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("serial_no,cust_no,op,amount_minor,currency,payee\n", file);
+    for (unsigned i = 0; i < count; i++)
+        fprintf(file, "%s-%u,%s,WITHDRAW,%u,EUR,Anna\n", name, i,
+                shards_cust(&town.shards, i % 2, i / 2 % CUSTOMERS, cust), 10 + i);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static long long paid_at(size_t i)
+{
+    return database_number(town.shards.sql[i], "SELECT COUNT(*) FROM ledger");
+}
+
+static void await_paid(size_t i, long long most)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (paid_at(i) < most) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("%lld paid at shard %zu, %lld wanted: %s", paid_at(i), i, most,
+                     file_read(said));
+        crew_sleep_ms(10);
+    }
+}
+
+static void await_over(void)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (bank_open_trades(&town) > 0) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("%lld trades are open: %s", bank_open_trades(&town), file_read(said));
+        crew_sleep_ms(50);
+    }
+}
+
+static pid_t start_service(const char *rows)
+{
+    const char *const words[] = {"--channel-url", town.url, "--threads", "6",
+                                 "--patience-ms", "60000",  rows,        NULL};
+
+    return start("tradelock-withdraw", words);
+}
+
+static pid_t start_worker(const char *shard)
+{
+    const char *const words[] = {"--channel-url",
+                                 town.url,
+                                 "--threads",
+                                 "4",
+                                 "--idle-ms",
+                                 "50",
+                                 shard != NULL ? "--shard" : NULL,
+                                 shard,
+                                 NULL};
+
+    return start("tradelock-worker", words);
+}
+
+static void test_service_and_worker_that_are_killed(void **state)
+{
+    char *rows = write_rows("kill", ROWS);
+    pid_t service, worker;
+    int status;
+    long long before;
+
+    (void)state;
+    bank_rule(&town, "{\"kind\":\"slow\",\"count\":200}");
+    bank_rule(&town, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":12}");
+    worker = start_worker(NULL);
+    await_said("ready");
+    for (unsigned deaths = 0; deaths < 3; deaths++) {
+        before = paid_at(0) + paid_at(1);
+        service = start_service(rows);
+        await_paid(deaths % 2, paid_at(deaths % 2) + 4);
+        kill_it(service);
+        assert_true(paid_at(0) + paid_at(1) > before);
+    }
+    kill_it(worker);
+    worker = start_worker(NULL);
+    /* With a shard that dies under it, while the other one's customers are paid. */
+    service = start_service(rows);
+    shards_kill(&town.shards, 1);
+    await_paid(0, ROWS / 2);
+    shards_restart(&town.shards, 1);
+    await_paid(1, ROWS / 2);
+    status = await_end(service);
+    assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 6));
+    await_over();
+    /* The same lines once more. */
+    service = start_service(rows);
+    status = await_end(service);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    stop_it(worker);
+    bank_books(&town, ROWS);
+    unlink(rows);
+    free(rows);
+}
+
+/* Leaves trades in doubt at both shards, with a channel that hides its answers. */
+static void leave_in_doubt(const char *name, unsigned count)
+{
+    char *rows = write_rows(name, count), rule[128];
+    int status;
+
+    snprintf(rule, sizeof rule, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":%u}",
+             count);
+    bank_rule(&town, rule);
+    status = await_end(start_service(rows));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 6);
+    assert_int_equal(bank_open_trades(&town), count);
+    unlink(rows);
+    free(rows);
+}
+
+static void test_a_worker_of_one_shard(void **state)
+{
+    pid_t worker;
+
+    (void)state;
+    leave_in_doubt("one", 8);
+    worker = start_worker("b");
+    while (bank_open_trades(&town) > 4)
+        crew_sleep_ms(20);
+    crew_sleep_ms(500);
+    assert_int_equal(bank_open_trades(&town), 4);
+    stop_it(worker);
+    worker = start_worker("a");
+    await_over();
+    stop_it(worker);
+    bank_books(&town, sim_stat(&town.sim, "payments"));
+}
+
+/* A plug-in that knows nothing of fleets. */
+static void test_a_plug_in(void **state)
+{
+    static const size_t straight[] = {0, 1};
+    char plugin[640], tail[256];
+    const char *const words[] = {"--plugin", plugin, "--idle-ms", "50", NULL};
+    const char *const dry[] = {"--plugin", plugin, "--dry-run", NULL};
+    FILE *file;
+    pid_t worker;
+    int status;
+
+    (void)state;
+    snprintf(plugin, sizeof plugin, "%s/tests/plugin/handlers.so", test_build_dir());
+    leave_in_doubt("plug", 6);
+    file = fopen(town.shards.file, "ae");
+    assert_non_null(file);
+    snprintf(tail, sizeof tail, "[service-handlers]\nchannel_url = %s\n", town.url);
+    fputs(tail, file);
+    assert_int_equal(fclose(file), 0);
+    unlink(said);
+    status = await_end(start("tradelock-worker", dry));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_said("shard a\nWITHDRAW: 3 due");
+    await_said("shard b\nWITHDRAW: 3 due");
+    worker = start("tradelock-worker", words);
+    await_over();
+    stop_it(worker);
+    shards_write(&town.shards, "a, b", straight, NULL);
+    bank_books(&town, sim_stat(&town.sim, "payments"));
+}
+
+static void expect_refused(const char *program, const char *const words[], const char *sentence)
+{
+    const char *const none[] = {"--channel-url", town.url, NULL};
+    int status;
+
+    unlink(said);
+    status = await_end(start(program, words != NULL ? words : none));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)
+        fail_msg("%s ended with %x: %s", program, (unsigned)status, file_read(said));
+    await_said(sentence);
+    assert_int_equal(text_count(file_read(said), "\n"), 1);
+}
+
+static void test_what_is_refused(void **state)
+{
+    static const size_t straight[] = {0, 1}, swapped[] = {1, 0};
+    const char *const unknown[] = {"--channel-url", town.url, "--shard", "c", NULL};
+    char *rows = write_rows("refused", 2);
+    const char *const accounts[] = {"--channel-url", town.url, "--open-accounts", "5", rows, NULL};
+    const char *const service[] = {"--channel-url", town.url, rows, NULL};
+    const long long before = paid_at(0) + paid_at(1);
+
+    (void)state;
+    expect_refused("tradelock-worker", unknown, "there is no shard 'c': fleet payouts has a, b");
+    expect_refused("tradelock-withdraw", accounts, "--open-accounts: the settings name the shards");
+    shards_write(&town.shards, "a, b", straight, SHARDS_SETTINGS "metrics_listen=127.0.0.1:0\n");
+    expect_refused("tradelock-worker", NULL, "metrics_listen: metrics are served for one shard");
+    expect_refused("tradelock-withdraw", service, "metrics_listen: metrics are served for one");
+    shards_write(&town.shards, "a, b", swapped, NULL);
+    expect_refused("tradelock-worker", NULL, "the database there is shard");
+    expect_refused("tradelock-withdraw", service, "the database there is shard");
+    shards_write(&town.shards, "a, b", straight, NULL);
+    assert_int_equal(paid_at(0) + paid_at(1), before);
+    unlink(rows);
+    free(rows);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_service_and_worker_that_are_killed),
+        cmocka_unit_test(test_a_worker_of_one_shard),
+        cmocka_unit_test(test_a_plug_in),
+        cmocka_unit_test(test_what_is_refused),
+    };
+
+    crew_arguments(count, arguments);
+    return server_run_tests(tests, set_up, tear_down);
+}
