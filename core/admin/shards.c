@@ -75,7 +75,7 @@ tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t cou
 }
 
 struct customers {
-    tl_slot_customer_fn each;
+    tl_customer_fn each;
     void *context;
     db *connection;
     char after[TL_CUST_MAX + 1];
@@ -113,7 +113,7 @@ static int all_customers(void *context)
     return (int)status;
 }
 
-tl_status tl_slot_customers(tl_client *client, tl_slot_customer_fn each, void *context)
+tl_status tl_slot_customers(tl_client *client, tl_customer_fn each, void *context)
 {
     struct customers list = {.each = each, .context = context, .after = ""};
     tl_status status = read_begin(client, &list.connection);

@@ -614,8 +614,8 @@ const plan_case plan_cases[] = {
     {&sql_fleet_name, "", 1, FEW, PLAN_KEYS,
      VALUES(fleet_name, .fleet = S("payouts"), .shard = S("a"))},
     {&sql_fleet_probe, "", 1, 400, PLAN_NONE, .values = NULL},
-    /* One key of each of a page of customers, and their slots. */
-    {&sql_slot_customers, "", 100, 700, PLAN_KEYS,
+    /* the keys of a page of customers, and their slots */
+    {&sql_slot_customers, "", 100, 1500, PLAN_KEYS,
      VALUES(slot_customers, .cust_no = S("C5"), .most = N(100))},
     {&sql_slots_of, "", 1, FEW, PLAN_NONE,
      .values = (const db_value *)&(const struct sql_slots_of_row){.number = N(0),

@@ -197,9 +197,9 @@ const struct command command_exporter = {
     .arguments = "[--listen 127.0.0.1:PORT | --once]",
     .text = "Tells, as text for Prometheus at /metrics, how many trades and how much money are in\n"
             "doubt, queued, parked and in conflict, for how long, and who is alive.  One exporter\n"
-            "is enough for a database; of a fleet each shard has its own, by --shard.  It needs a "
-            "reader's account, and reads by index, however\n"
-            "many trades have ended.  While the server is away it says tradelock_up 0.\n",
+            "is enough for a database; of a fleet each shard has its own, by --shard.  It needs a\n"
+            "reader's account, and reads by index, however many trades have ended.  While the\n"
+            "server is away it says tradelock_up 0.\n",
     .options = "  --listen ADDRESS  an address of the loopback, with a port (" DEFAULT_LISTEN ");\n"
                "                    port 0 is any free one\n"
                "  --once            print once, and end\n",

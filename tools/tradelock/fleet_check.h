@@ -20,8 +20,8 @@ typedef void (*fleet_finding_fn)(void *context, const struct fleet_finding *find
  * true are one finding. */
 void fleet_check_slots(const struct fleet_map *map, fleet_finding_fn each, void *context);
 /* Trades that are on two shards (two-shards), but for what was copied to the new owner of a slot,
- * and trades where their slot never was (stray).  It reads one key of each customer, and the trades
- * of those that stand where they may not.  The exit code as fleet_code() has it. */
+ * and trades where their slot never was (stray).  It reads the keys of all trades, and whole those
+ * of customers that stand where they may not.  The exit code as fleet_code() has it. */
 int fleet_check_trades(const struct fleet_map *map, fleet_finding_fn each, void *context);
 
 #endif

@@ -37,11 +37,11 @@ typedef struct tl_slot_customer {
 } tl_slot_customer;
 
 /* Returns 0 to go on. */
-typedef int (*tl_slot_customer_fn)(void *context, const tl_slot_customer *customer);
+typedef int (*tl_customer_fn)(void *context, const tl_slot_customer *customer);
 
-/* Tells every customer that has trades in the database, in the order of their numbers.  It reads one
- * key of each, in pages. */
-TL_EXPORT tl_status tl_slot_customers(tl_client *client, tl_slot_customer_fn each, void *context);
+/* Tells every customer that has trades in the database, in the order of their numbers.  It reads
+ * keys alone, in pages. */
+TL_EXPORT tl_status tl_slot_customers(tl_client *client, tl_customer_fn each, void *context);
 
 #ifdef __cplusplus
 }
