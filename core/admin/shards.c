@@ -11,7 +11,7 @@
 
 #define CUSTOMERS 500
 
-tl_status tl_shards(const char *config_file, tl_shard_fn each, void *context)
+tl_status tl_shards(const char *config_file, tl_shard_name_fn each, void *context)
 {
     struct config config;
     tl_status status;

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* Returns 0 to go on. */
-typedef int (*tl_shard_fn)(void *context, const char *shard);
+typedef int (*tl_shard_name_fn)(void *context, const char *shard);
 
 /*
  * Tells the shards that a settings file names, in its order; connects to none.
@@ -22,7 +22,7 @@ typedef int (*tl_shard_fn)(void *context, const char *shard);
  *     TL_OK           Also when there are none: the file is of one database.
  *     TL_BAD_CONFIG   The settings are wrong.
  */
-TL_EXPORT tl_status tl_shards(const char *config_file, tl_shard_fn each, void *context);
+TL_EXPORT tl_status tl_shards(const char *config_file, tl_shard_name_fn each, void *context);
 
 /* To which slots these customers belong, by the database's rule; slots[count] is filled in. */
 TL_EXPORT tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t count,
