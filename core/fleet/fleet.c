@@ -495,7 +495,7 @@ tl_status tl_fleet_watch_new(tl_fleet_watch **out, tl_fleet *fleet, tl_shard_fn 
     *at = watch;
     fleet->looks++;
     pthread_cond_broadcast(&fleet->changed);
-    while (!was_called(watch) && (status = said_no(watch)) == TL_OK &&
+    while (!was_called(watch) && said_no(watch) == TL_OK &&
            clock_wait(&fleet->changed, &fleet->mutex, until_ms) == 0)
         ;
     status = said_no(watch);
