@@ -215,12 +215,23 @@ static tl_status look_before_session(void *context, db *connection)
 
     if (status != TL_OK)
         return status;
-    status = pauses_look(context, connection);
-    if (status == TL_OK)
-        status = limits_look(context, connection);
+    status = limits_look(context, connection);
     if (status == TL_OK)
         status = breakers_look(context, connection);
     return status == TL_ACCESS_DENIED ? TL_OK : status;
+}
+
+/* A drain that is decided now waits for this session, or is read here. */
+static tl_status look_as_session(void *context, db *connection)
+{
+    const tl_status status = pauses_look(context, connection);
+
+    return status == TL_ACCESS_DENIED ? TL_OK : status;
+}
+
+static int64_t obeyed_drain(void *context)
+{
+    return pauses_obeyed(context);
 }
 
 /* A beat on a silent connection is given up early enough for two more on another connection before
@@ -324,6 +335,8 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .clock = clock_watch_keep,
         .clock_context = client,
         .before = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_before_session,
+        .begun = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_as_session,
+        .obeys = obeyed_drain,
         .before_context = client,
     };
 

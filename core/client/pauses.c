@@ -12,11 +12,13 @@
 
 #include <tradelock/layer.h>
 
+#include <assert.h>
 #include <string.h>
 
 struct pause {
     char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": the channel as a whole */
     char reason[TL_REMARK_MAX + 1], account[128];
+    int64_t since_us;
 };
 
 void pauses_init(channel_pauses *all)
@@ -46,6 +48,7 @@ static tl_status copy_rows(struct pause **list, const db_result *r)
         text_copy(one->op_code, sizeof one->op_code, db_get_text(r, row, PAUSED_OP));
         text_copy(one->reason, sizeof one->reason, db_get_text(r, row, PAUSED_REASON));
         text_copy(one->account, sizeof one->account, db_get_text(r, row, PAUSED_ACCOUNT));
+        one->since_us = db_get_int(r, row, PAUSED_SINCE_US);
     }
     return TL_OK;
 }
@@ -186,7 +189,7 @@ tl_status pauses_check(struct tl_client *client, const char *channel, const char
     channel_pauses *all = &client->pauses;
     tl_status status = TL_OK;
 
-    if (!atomic_load_explicit(&all->any, memory_order_relaxed))
+    if (!atomic_load(&all->any))
         return TL_OK;
     pthread_mutex_lock(&all->mutex);
     for (size_t i = 0; i < all->count && status == TL_OK; i++)
@@ -196,9 +199,52 @@ tl_status pauses_check(struct tl_client *client, const char *channel, const char
     return status;
 }
 
-tl_status pauses_check_drain(struct tl_client *client)
+/* Who is refused is not counted, so that the count comes to 0 while callers try again and again.
+ * Counted first and looked at then, in one order for all threads: an ask that the count did not
+ * have sees the drain. */
+tl_status pauses_enter(struct tl_client *client, const char *channel, const char *op_code)
 {
-    return pauses_check(client, "", "");
+    tl_status status = pauses_check(client, channel, op_code);
+
+    if (status != TL_OK)
+        return status;
+    pauses_stay(client);
+    status = pauses_check(client, channel, op_code);
+    if (status != TL_OK)
+        pauses_leave(client);
+    return status;
+}
+
+void pauses_stay(struct tl_client *client)
+{
+    atomic_fetch_add(&client->pauses.under_way, 1);
+}
+
+void pauses_leave(struct tl_client *client)
+{
+    const unsigned before = atomic_fetch_sub(&client->pauses.under_way, 1);
+
+    assert(before > 0);
+    (void)before;
+}
+
+int64_t pauses_obeyed(struct tl_client *client)
+{
+    channel_pauses *all = &client->pauses;
+    int64_t since_us = 0;
+
+    if (!atomic_load(&all->any))
+        return 0;
+    pthread_mutex_lock(&all->mutex);
+    for (size_t i = 0; i < all->count; i++)
+        if (drains(&all->list[i]))
+            since_us = all->list[i].since_us;
+    if (since_us != 0 && atomic_load(&all->under_way) == 0)
+        all->obeyed_us = since_us;
+    if (since_us != all->obeyed_us)
+        since_us = 0;
+    pthread_mutex_unlock(&all->mutex);
+    return since_us;
 }
 
 /* ------------------------------------------------------------------- for layers above -- */

@@ -8,6 +8,12 @@
  * (trade_lock/arm.c), and workers claim nothing (workflows/worker.c).  During a drain nothing is
  * claimed at all (trade_lock/claim.c, claim_due.c), and a trade that names no channel is not
  * granted either.
+ *
+ * An ask that looked at the pauses before a drain was read may be under way for long: its callback
+ * runs, its group's commit is late, its answer is lost.  Nobody else sees a row of it.  So each ask
+ * and each claim is counted from before it looks until its row tells; and a process obeys a drain
+ * once it has read it and the count was 0.  Who looks later is refused.  Its heartbeat says so, and
+ * `tradelock drain` waits for that word of every session.
  */
 #ifndef TL_CLIENT_PAUSES_H
 #define TL_CLIENT_PAUSES_H
@@ -27,9 +33,11 @@ typedef struct channel_pauses {
     /* Under the mutex. */
     struct pause *list;
     size_t count;
-    int fails; /* the last look failed, which was said */
-    /* Atomic: whether there are any. */
+    int fails;         /* the last look failed, which was said */
+    int64_t obeyed_us; /* the drain that was decided then is obeyed; 0: none is */
+    /* Atomic: whether there are any; how many asks and claims are under way. */
     atomic_int any;
+    atomic_uint under_way;
 } channel_pauses;
 
 void pauses_init(channel_pauses *all);
@@ -44,7 +52,12 @@ tl_status pauses_look_again(struct tl_client *client);
 /* TL_OK, or TL_OVERLOADED with a sentence: this channel (NULL: any; "": none is named) is paused
  * for the operation, or the installation drains. */
 tl_status pauses_check(struct tl_client *client, const char *channel, const char *op_code);
-/* Likewise, whether the installation drains. */
-tl_status pauses_check_drain(struct tl_client *client);
+/* The same, and with TL_OK an ask is counted as under way, until pauses_leave(). */
+tl_status pauses_enter(struct tl_client *client, const char *channel, const char *op_code);
+/* One more, of which it is not asked whether it may begin: an earlier one left it in doubt. */
+void pauses_stay(struct tl_client *client);
+void pauses_leave(struct tl_client *client);
+/* The moment of the decision to drain that is obeyed; 0: none, or not yet. */
+int64_t pauses_obeyed(struct tl_client *client);
 
 #endif

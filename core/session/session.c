@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "session/observer.h"
+#include "store/channel.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -53,6 +54,7 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms;
+    int64_t obeys_us;      /* of which drain the connection says so; 0: of none */
     int was_refused;       /* a new session could not be begun, and the log says so */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
@@ -87,6 +89,7 @@ static void close_connection(session *s)
     set_witness(s, "");
     pool_close_extra(s->connections, s->connection);
     s->connection = NULL;
+    s->obeys_us = 0;
 }
 
 static int is_at_replica(const db *connection)
@@ -279,6 +282,24 @@ static void wake_following(session *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
+/* Tells `tradelock drain`, as long as the connection lasts.  What an earlier one said is as true. */
+static void say_that_it_obeys(session *s, const life *mine)
+{
+    const int64_t since_us =
+        s->options.obeys != NULL ? s->options.obeys(s->options.before_context) : 0;
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    if (since_us == 0 || since_us == s->obeys_us || s->connection == NULL)
+        return;
+    answer = store_drain_obeyed(s->connection, mine->session_id, since_us, &result);
+    if (answer != DB_DONE)
+        note_failure(s, answer, "saying that a drain is obeyed");
+    else if (db_get_int(&result, 0, 0) == 1)
+        s->obeys_us = since_us;
+    db_result_free(&result);
+}
+
 /* After a confirmed beat: observes the others, on the heartbeat's own connection, which does not
  * wait for a silent server; and wakes the other thread for the round. */
 static void after_confirmed(session *s)
@@ -292,6 +313,7 @@ static void after_confirmed(session *s)
     if (observer_look(s->others, s->connection, &ended) != TL_OK && !db_usable(s->connection))
         close_connection(s);
     atomic_fetch_add(&s->ended_others, ended);
+    say_that_it_obeys(s, atomic_load(&s->now));
     wake_following(s);
 }
 
@@ -316,6 +338,29 @@ static tl_status insert_row(session *s, life *of)
         return error_set(TL_UNREACHABLE, "the session was begun at a server that is left");
     s->last_confirmed_ms = sent.before_ms;
     return TL_OK;
+}
+
+/* Best effort: nobody asked for anything under this name. */
+static void take_row_back(session *s, const life *of)
+{
+    db_result result = DB_RESULT_INIT;
+
+    if (s->connection != NULL && db_usable(s->connection))
+        (void)store_session_end(s->connection, of->session_id, 1, &result);
+    db_result_free(&result);
+}
+
+/* What is decided while a session begins is decided before its row is there, and then it is read
+ * now; or after that, and then whoever decided waits for this session. */
+static tl_status read_decisions(session *s, const life *of)
+{
+    tl_status status = TL_OK;
+
+    if (s->options.begun != NULL)
+        status = s->options.begun(s->options.before_context, s->connection);
+    if (status != TL_OK)
+        take_row_back(s, of);
+    return status;
 }
 
 /* Any thread: a connection leads to another server than the session's, or that one is left; then
@@ -383,6 +428,8 @@ static tl_status begin(session *s, life **out)
         status = check_replica(s);
     if (status == TL_OK)
         status = insert_row(s, of);
+    if (status == TL_OK)
+        status = read_decisions(s, of);
     if (status == TL_OK) {
         life_move(of, db_server_of(s->connection));
         of->seek = seek;

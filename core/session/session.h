@@ -76,7 +76,13 @@ typedef struct session_options {
     /* Called before each session begins, on its connection: compares what the last one knew of the
      * database before the next one is believed.  May be NULL. */
     tl_status (*before)(void *context, db *connection);
-    void *before_context;
+    /* Called once its row is there, before anything is asked for under its name: reads what has to
+     * be read no earlier than that.  May be NULL. */
+    tl_status (*begun)(void *context, db *connection);
+    /* With each beat: the drain that this process obeys now, by the moment of its decision; 0: none.
+     * May be NULL. */
+    int64_t (*obeys)(void *context);
+    void *before_context; /* of these three */
 } session_options;
 
 /* Writes the row and starts the threads. */

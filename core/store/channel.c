@@ -15,6 +15,13 @@ db_answer store_channel_paused(db *connection, db_result *result)
     return db_run(connection, &sql_channel_paused, NULL, 0, result);
 }
 
+db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us,
+                             db_result *result)
+{
+    return SQL_RUN(connection, result, drain_obeyed, .session_id = db_text(session_id),
+                   .since_us = db_int(since_us));
+}
+
 db_answer store_channel_limits(db *connection, db_result *result)
 {
     return db_run(connection, &sql_channel_limits, NULL, 0, result);

@@ -186,11 +186,14 @@ tl_status ask_check_paused(tl_lock *lock)
     if (lock->base.state == LOCK_ASK_UNKNOWN)
         return TL_OK;
     lock->come_again_ms = 0;
-    status = pauses_check(lock->base.client, lock->channel, lock->op_code);
+    status = lock_enter(lock, lock->channel, lock->op_code);
     if (lock->channel[0] != '\0' && status == TL_OK)
         status = check_breaker(lock);
     if (lock->channel[0] != '\0' && status == TL_OK)
         status = lock_take_permit(lock, lock->options.max_hold_ms);
+    /* It may have waited for that. */
+    if (status == TL_OK)
+        status = pauses_check(lock->base.client, lock->channel, lock->op_code);
     if (status != TL_OVERLOADED)
         return status;
     text_copy(sentence, sizeof sentence, tl_error_message());
@@ -325,6 +328,9 @@ tl_status ask_over(tl_lock *lock, tl_status status)
 {
     tl_class class_ = tl_status_class(status);
 
+    /* What is in doubt may yet turn out to be granted. */
+    if (lock->base.state != LOCK_ASK_UNKNOWN)
+        lock_leave(lock);
     if (status == TL_GRANTED || status == TL_UNKNOWN)
         return error_over(status);
     /* "Nothing happened" is true of this try, but not known of the one before, which keeps its
@@ -332,6 +338,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     if (lock->base.state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
+    lock_leave(lock);
     limits_release(lock->base.client, &lock->permit); /* nothing is sent */
     breakers_release(lock->base.client, &lock->probe, BREAKER_NOTHING);
     handle_become(&lock->base, LOCK_NEW);

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client/pauses.h"
 
 #include <string.h>
 
@@ -116,8 +115,7 @@ static tl_status classify(tl_lock *lock, int *open)
 tl_status ask_retry_once(tl_lock *lock)
 {
     /* A claim whose answer was lost goes on: it may have been granted before the drain. */
-    tl_status status =
-        lock->base.state == LOCK_ASK_UNKNOWN ? TL_OK : pauses_check_drain(lock->base.client);
+    tl_status status = lock->base.state == LOCK_ASK_UNKNOWN ? TL_OK : lock_enter(lock, "", "");
 
     end_opening(lock);
     if (status != TL_OK)

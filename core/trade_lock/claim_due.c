@@ -213,8 +213,12 @@ static void give_back(tl_lock *lock)
     tl_lock_free(lock);
 }
 
+/* A drain waits for it. */
 static void keep_doubtful(struct batch *b, tl_lock *lock)
 {
+    if (!lock->is_entered)
+        pauses_stay(b->client);
+    lock->is_entered = 1;
     if (client_keep_claim(b->client, lock))
         b->doubtful = 1;
     else
@@ -232,6 +236,8 @@ static void take_claim(struct batch *b, tl_lock *lock, step_task *t)
     if (!is_read)
         t->step.fence = 0;
     status = grant(lock, t, before_ms);
+    if (status == TL_GRANTED)
+        lock_leave(lock);
     if (status == TL_GRANTED && !lock_is_timely(lock)) {
         give_back(lock);
     } else if (status == TL_GRANTED) {
@@ -370,7 +376,7 @@ static void leave_claims(struct batch *b, const task *t)
 }
 
 /* Until there is an answer, some handles, or no time left. */
-static tl_status claim(struct batch *b)
+static tl_status claim_more(struct batch *b)
 {
     static const task_kind kind = {.pool = POOL_BUSINESS,
                                    .check = check_begin,
@@ -385,12 +391,6 @@ static tl_status claim(struct batch *b)
               .context = b,
               .life = session_life(b->client->session)};
 
-    take_doubtful(b);
-    /* What was claimed before a drain is handed out, and ends; nothing more is claimed. */
-    if (b->count == b->limit || pauses_check_drain(b->client) != TL_OK) {
-        error_clear();
-        return TL_OK;
-    }
     t.once = b->count > 0 || b->doubtful;
     task_run(engine, &t, wait_ms);
     if (t.verdict == VERDICT_UNKNOWN && b->claim_count > 0)
@@ -407,6 +407,21 @@ static tl_status claim(struct batch *b)
     for (size_t i = 0; i < b->claim_count; i++)
         take_claim(b, b->claims[i], &b->steps[i]);
     return t.verdict == VERDICT_APPLIED ? TL_OK : t.status;
+}
+
+static tl_status claim(struct batch *b)
+{
+    tl_status status;
+
+    take_doubtful(b);
+    /* What was claimed before a drain is handed out, and ends; nothing more is claimed. */
+    if (b->count == b->limit || pauses_enter(b->client, "", "") != TL_OK) {
+        error_clear();
+        return TL_OK;
+    }
+    status = claim_more(b);
+    pauses_leave(b->client);
+    return status;
 }
 
 tl_status tl_claim_due(tl_client *client, const tl_claim_options *options, tl_lock **locks,

@@ -321,6 +321,25 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     }
 }
 
+tl_status lock_enter(tl_lock *lock, const char *channel, const char *op_code)
+{
+    tl_client *client = lock->base.client;
+    tl_status status;
+
+    if (lock->is_entered)
+        return pauses_check(client, channel, op_code);
+    status = pauses_enter(client, channel, op_code);
+    lock->is_entered = status == TL_OK;
+    return status;
+}
+
+void lock_leave(tl_lock *lock)
+{
+    if (lock->is_entered)
+        pauses_leave(lock->base.client);
+    lock->is_entered = 0;
+}
+
 /* How long a send waits for its channel's limits. */
 #define PERMIT_WAIT_MS 500
 

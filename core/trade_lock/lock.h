@@ -53,6 +53,7 @@ struct tl_lock {
 
     limit_permit permit;            /* what its channel's limits let it send by */
     const struct life *permit_life; /* under which it was taken */
+    int is_entered;                 /* an ask with it is under way, for which a drain waits */
     int64_t come_again_ms; /* it was refused for them: about when it is worth another try */
 
     breaker_probe probe; /* what its channel's open breakers let it call the channel by */
@@ -95,6 +96,12 @@ struct tl_lock {
 tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms);
 /* Likewise takes, or keeps, the probe of its channel where a breaker is open. */
 tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms);
+
+/* An ask with this handle begins, if its channel ("" of a claim: anything) is not paused: then a
+ * drain waits for it until lock_leave(), or the handle is freed. */
+tl_status lock_enter(tl_lock *lock, const char *channel, const char *op_code);
+/* Its row tells what became of it, or it did not happen. */
+void lock_leave(tl_lock *lock);
 
 tl_status lock_check(const tl_lock *lock);
 /* lock_check(), and that a call may begin: nothing that was submitted with it is under way. */

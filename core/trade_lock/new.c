@@ -210,6 +210,7 @@ void tl_lock_free(tl_lock *lock)
     if (lock == NULL)
         return;
     thread_context_come_in();
+    lock_leave(lock);
     limits_release(lock->base.client, &lock->permit);
     breakers_release(lock->base.client, &lock->probe, BREAKER_NOTHING);
     shared_row_release(lock->row);

@@ -153,7 +153,14 @@ static void test_what_runs_is_said(void **state)
     output_free(o);
     finish(lock);
     expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
-    /* A look that is too short says who has not been heard. */
+    /* What is known of all is known at once. */
+    expect_words_of(AS(ANN, "--wait", "--timeout", "0s"), 0, "Nothing is in process");
+    /* A program that is older than the drain says nothing of it. */
+    database_run(operators.h.sql,
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'older', 'h', 1, UUID(), "
+                 "600000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 600 SECOND)");
+    expect_words_of(AS(ANN, "--wait", "--timeout", "2s"), 6, "1 process has not said");
     o = AS(ANN, "--wait", "--timeout", "0s", "--json");
     EXPECT_CODE(o, 6);
     document = output_json(o);
@@ -161,6 +168,8 @@ static void test_what_runs_is_said(void **state)
     fields_add(set, document);
     json_decref(document);
     output_free(o);
+    database_run(operators.h.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), swept_at = "
+                                  "UTC_TIMESTAMP(6) WHERE program = 'older'");
     o = AS(BOB, "--end", "--reason", "it is over", "--json");
     EXPECT_CODE(o, 0);
     document = output_json(o);

@@ -684,6 +684,8 @@ const plan_case plan_cases[] = {
     {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
     /* each limit with the permits of a hundred sessions, and their sessions */
     {&sql_channel_use, "", 20, 2 * 2030, PLAN_WALK, .values = NULL},
+    {&sql_drain_obeyed, "", 1, FEW, PLAN_NONE,
+     VALUES(drain_obeyed, .session_id = S("nobody"), .since_us = N(1))},
     {&sql_channel_permits, "", 100, 2 * 2030 + 2 * 100, PLAN_WALK, .values = NULL},
     /* a hundred sessions have permits of the first; one that ended long ago loses its row */
     {&sql_channel_share, "", 5, 450, PLAN_NONE,

@@ -5,17 +5,12 @@
  * The drain is the pause of TL_CHANNEL_ALL, one row that every process reads after each of its
  * heartbeats.  So it stays on record when this command is killed, and ends by --end alone.
  *
- * A process that has not read the row yet may grant once more.  It reads in the round after a beat,
- * and that round may last until the next one.  So a session has heard of the drain once two of its
- * beats were seen behind the decision; one that is silent for longer than its time-out grants
- * nothing, and one that begins reads the row first.  Sessions are looked at before the trades: what
- * was granted by one that had not heard is there when the trades are read, or has ended.  An ask
- * that was under way when its process heard may still be granted, so two looks in a row have to
- * find nothing.  Two looks do not cover all of them: an ask whose prepare callback runs (up to
- * commit_ms), or that waits for its channel's limit, looked at the pauses before, has no row that
- * others see, and may be granted after the last look.  A process that cannot read the row goes by
- * what it read last, and says so as an alarm: the drain makes a switch-over smooth, and read_only
- * on the old server is what makes it safe.
+ * Each process says by its heartbeat that it obeys: it has read the row, and no ask that it began
+ * before is under way (client/pauses.h).  So sessions are looked at before the trades.  What one of
+ * them was granted earlier is there when the trades are read, or has ended, and it is granted
+ * nothing any more.  A session that began since reads the row once its own is there.  One that is
+ * silent may go on, and grant what it had asked for, until somebody ends it; so it is waited for,
+ * and so is a program that is older than this and says nothing.
  */
 #include "command.h"
 
@@ -34,21 +29,12 @@ enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_TIMEOUT, OPTION_WAIT, OP
 #define TIMEOUT_MS (INT64_C(5) * 60 * 1000)
 #define LOOK_MS 500
 #define TELL_MS 1000
-#define QUIET_LOOKS 2
-#define BEATS 2 /* of a session, behind the decision */
 #define SHOWN 100
 
 struct said {
     tl_pause pause;
     int waits, ends; /* --wait, --end */
     int64_t timeout_ms;
-};
-
-/* A session, from look to look. */
-struct process {
-    char session_id[TL_UUID_TEXT];
-    int64_t beat_us;
-    unsigned beats;
 };
 
 struct drain {
@@ -59,9 +45,6 @@ struct drain {
     int64_t since_us;
     char account[385], reason[TL_REMARK_MAX + 1];
     /* The last look. */
-    struct process *processes;
-    size_t count, space;
-    int no_memory;
     unsigned unheard, in_process;
     int more;
     struct table *trades;
@@ -91,17 +74,10 @@ static int take_pause(void *context, const tl_pause_row *row)
     return 1;
 }
 
-/* What was heard of a drain that was ended meanwhile says nothing of the one after it. */
 static tl_status read_decision(struct drain *d)
 {
-    const int64_t was_us = d->since_us;
-    tl_status status;
-
     d->is_on = 0;
-    status = tl_pause_list(d->client, take_pause, d);
-    if (d->since_us != was_us)
-        d->count = 0;
-    return status;
+    return tl_pause_list(d->client, take_pause, d);
 }
 
 void drain_warn(tl_client *client)
@@ -114,43 +90,11 @@ void drain_warn(tl_client *client)
                 time_text(since, d.since_us), d.account, d.reason);
 }
 
-/* NULL: out of memory. */
-static struct process *process_of(struct drain *d, const char *session_id)
-{
-    struct process *all = d->processes;
-
-    for (size_t i = 0; i < d->count; i++)
-        if (strcmp(all[i].session_id, session_id) == 0)
-            return &all[i];
-    if (d->count == d->space) {
-        d->space = d->space > 0 ? 2 * d->space : 64;
-        all = realloc(d->processes, d->space * sizeof *all);
-        if (all == NULL)
-            return NULL;
-        d->processes = all;
-    }
-    all[d->count] = (struct process){.beats = 0};
-    snprintf(all[d->count].session_id, sizeof all[d->count].session_id, "%s", session_id);
-    return &all[d->count++];
-}
-
 static int take_session(void *context, const tl_session_row *row)
 {
     struct drain *d = context;
-    const int64_t beat_us = row->now_us - row->silent_us;
-    struct process *one;
 
-    if (strcmp(row->state, "alive") != 0)
-        return 0;
-    one = process_of(d, row->session_id);
-    d->no_memory = one == NULL;
-    if (one == NULL)
-        return 1;
-    if (beat_us > d->since_us && beat_us > one->beat_us) {
-        one->beats++;
-        one->beat_us = beat_us;
-    }
-    if (one->beats >= BEATS)
+    if (row->obeys_drain || strcmp(row->state, "ended") == 0)
         return 0;
     d->unheard++;
     json_array_append_new(d->unheard_rows,
@@ -204,8 +148,6 @@ static tl_status look(struct drain *d)
     status = read_decision(d);
     if (status == TL_OK && d->is_on)
         status = tl_session_list(d->client, take_session, d);
-    if (status == TL_OK && d->no_memory)
-        return tl_error_report(TL_NO_MEMORY, "out of memory for the sessions");
     if (status == TL_OK)
         status = tl_list_page(d->client, &filter, take_trade, d, &end);
     d->more = end.more;
@@ -217,8 +159,9 @@ static tl_status look(struct drain *d)
 static void tell(const struct drain *d)
 {
     if (!d->is_json)
-        fprintf(stderr, "%u%s in process; %u process%s not heard of the drain yet\n", d->in_process,
-                d->more ? " or more" : "", d->unheard, d->unheard == 1 ? " has" : "es have");
+        fprintf(stderr, "%u%s in process; %u process%s not said yet that nothing begins there\n",
+                d->in_process, d->more ? " or more" : "", d->unheard,
+                d->unheard == 1 ? " has" : "es have");
 }
 
 /* *empty: nothing is in process, and nothing will be. */
@@ -226,14 +169,13 @@ static tl_status await(struct drain *d, int64_t timeout_ms, int *empty)
 {
     const int64_t end_ms = steady_ms() + timeout_ms;
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
-    unsigned quiet = 0, told = 0;
+    unsigned told = 0;
     int64_t told_ms = 0;
     tl_status status;
 
     *empty = 0;
     while ((status = look(d)) == TL_OK && d->is_on) {
-        quiet = d->in_process + d->unheard == 0 ? quiet + 1 : 0;
-        *empty = quiet >= QUIET_LOOKS;
+        *empty = d->in_process + d->unheard == 0;
         if (*empty || steady_ms() >= end_ms)
             break;
         if (d->in_process + d->unheard != told && steady_ms() - told_ms >= TELL_MS) {
@@ -264,7 +206,8 @@ static int print_result(struct drain *d, int empty)
         return finish_output(code);
     }
     table_print(d->trades);
-    printf("In process still: %u%s; %u process%s not heard of the drain. It stays on record: "
+    printf("In process still: %u%s; %u process%s not said that nothing begins there. It stays on "
+           "record: "
            "`tradelock drain --wait` waits on, `tradelock drain --end` ends it.\n",
            d->in_process, d->more ? " or more" : "", d->unheard,
            d->unheard == 1 ? " has" : "es have");
@@ -392,7 +335,6 @@ static int run(const struct command *self, int argc, char **argv)
     else
         code = begin(&d, &said);
     forget(&d);
-    free(d.processes);
     tl_client_close(d.client);
     return code;
 }
@@ -406,9 +348,12 @@ const struct command command_drain = {
     .text = "Pauses all channels at once, and what names none: no process grants a trade, and\n"
             "none begins a compensating attempt.  Services are told to try again later before\n"
             "anything is written; what runs ends as ever, and evidence is taken.  Each process\n"
-            "obeys after its next heartbeat.  Then it waits until nothing is in process.  When\n"
-            "the time is over it says what still is, who holds it and for how long, and ends\n"
-            "with 6.\n"
+            "obeys after its next heartbeat, and says so once nothing that it began before is on\n"
+            "its way.  Then nothing begins any more, and it waits until nothing is in process.\n"
+            "When the time is over it says what still is, who holds it and for how long, and\n"
+            "ends with 6.  A process that was killed is waited for until others end its session\n"
+            "(`tradelock reap` does that where none runs), and one whose library is older for as\n"
+            "long as it lives.\n"
             "\n"
             "The drain is on record until --end, also when this command is killed.  `tradelock\n"
             "status`, `doctor` and `channel ls` show it, as channel *.  What waits in the retry\n"

@@ -71,7 +71,7 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * (`tradelock drain`).  Then no trade is granted in any process, none is claimed by a compensating
  * attempt, and none is armed; what is held ends as ever, and evidence is taken.  Lease mutexes and
  * read-write locks are granted as ever: they send nothing, and may be held for days.  A program of
- * a library from before this constant obeys no drain. */
+ * a library from before this constant obeys no drain, and `tradelock drain` names it. */
 #define TL_CHANNEL_ALL "*"
 
 /* Makes known that this channel moves money for this operation: operators can pause only what is

@@ -102,6 +102,8 @@ typedef struct tl_session_row {
     int64_t timeout_ms;
     const char *state; /* "alive"; "silent" beyond its time-out; "ended", and not cleared up */
     uint64_t permits;  /* so many sends of limited channels it may have under way */
+    int obeys_drain;   /* of the drain that is on record: it grants nothing, and no ask that began
+                        * before is under way */
 } tl_session_row;
 
 typedef int (*tl_session_fn)(void *context, const tl_session_row *session);
