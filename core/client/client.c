@@ -234,6 +234,11 @@ static int64_t obeyed_drain(void *context)
     return pauses_obeyed(context);
 }
 
+static int hurries(void *context)
+{
+    return pauses_just_drains(context);
+}
+
 /* A beat on a silent connection is given up early enough for two more on another connection before
  * the session is over. */
 static unsigned beat_read_timeout_s(const tl_client *client)
@@ -337,6 +342,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .before = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_before_session,
         .begun = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_as_session,
         .obeys = obeyed_drain,
+        .hurries = hurries,
         .before_context = client,
     };
 

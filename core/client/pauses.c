@@ -2,6 +2,7 @@
  * only reads but for the names that a workflow makes known. */
 #include "client/pauses.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -100,6 +101,14 @@ static void tell_changes(const struct tl_client *client, const channel_pauses *w
             tell_end(client, &was->list[i]);
 }
 
+static int has_drain(const channel_pauses *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (drains(&all->list[i]))
+            return 1;
+    return 0;
+}
+
 static void take(struct tl_client *client, struct pause *list, size_t count)
 {
     channel_pauses *all = &client->pauses, is = {.list = list, .count = count};
@@ -110,6 +119,10 @@ static void take(struct tl_client *client, struct pause *list, size_t count)
     old = all->list;
     all->list = list;
     all->count = count;
+    if (!has_drain(all))
+        all->drained_ms = 0;
+    else if (all->drained_ms == 0)
+        all->drained_ms = clock_boottime_ms();
     if (all->fails)
         log_line(&client->logger, TL_WARNING, NULL, 0, "paused channels are seen again");
     all->fails = 0;
@@ -245,6 +258,19 @@ int64_t pauses_obeyed(struct tl_client *client)
         since_us = 0;
     pthread_mutex_unlock(&all->mutex);
     return since_us;
+}
+
+int pauses_just_drains(struct tl_client *client)
+{
+    channel_pauses *all = &client->pauses;
+    int just;
+
+    if (!atomic_load(&all->any))
+        return 0;
+    pthread_mutex_lock(&all->mutex);
+    just = all->drained_ms != 0 && clock_boottime_ms() - all->drained_ms < PAUSES_HURRY_MS;
+    pthread_mutex_unlock(&all->mutex);
+    return just;
 }
 
 /* ------------------------------------------------------------------- for layers above -- */

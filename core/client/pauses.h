@@ -33,8 +33,9 @@ typedef struct channel_pauses {
     /* Under the mutex. */
     struct pause *list;
     size_t count;
-    int fails;         /* the last look failed, which was said */
-    int64_t obeyed_us; /* the drain that was decided then is obeyed; 0: none is */
+    int fails;          /* the last look failed, which was said */
+    int64_t drained_ms; /* boot time, when the drain was first read; 0: none is on record */
+    int64_t obeyed_us;  /* the drain that was decided then is obeyed; 0: none is */
     /* Atomic: whether there are any; how many asks and claims are under way. */
     atomic_int any;
     atomic_uint under_way;
@@ -59,5 +60,9 @@ void pauses_stay(struct tl_client *client);
 void pauses_leave(struct tl_client *client);
 /* The moment of the decision to drain that is obeyed; 0: none, or not yet. */
 int64_t pauses_obeyed(struct tl_client *client);
+/* Whether a drain was read that this process has known for less than PAUSES_HURRY_MS: servers may
+ * be about to change places, and all payments wait for it. */
+#define PAUSES_HURRY_MS (INT64_C(10) * 60 * 1000)
+int pauses_just_drains(struct tl_client *client);
 
 #endif

@@ -27,6 +27,8 @@
 #define ROW_TAKEN_MS 2
 /* Between two looks where the address leads. */
 #define SEEK_MS 1000
+/* From beat to beat while somebody waits for what this process sees or says next. */
+#define HURRY_MS 100
 
 struct session {
     /* Fixed after start. */
@@ -54,6 +56,7 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms;
+    int waits;             /* at a promoted server, which may yet be accepted */
     int64_t obeys_us;      /* of which drain the connection says so; 0: of none */
     int was_refused;       /* a new session could not be begun, and the log says so */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
@@ -505,6 +508,7 @@ static void round_once(session *s)
         return;
     }
     answer = beat(s, mine);
+    s->waits = answer == BEAT_WAITS;
     switch (answer) {
     case BEAT_CONFIRMED:
         atomic_fetch_add(&s->beats, 1);
@@ -530,6 +534,16 @@ static void round_once(session *s)
     }
 }
 
+/* Whether a drain waits for this process, or its session waits at a promoted server, it is by beats
+ * and their rounds that it goes on. */
+static int64_t until_next_beat_ms(const session *s)
+{
+    const int hurries =
+        s->waits || (s->options.hurries != NULL && s->options.hurries(s->options.before_context));
+
+    return hurries && s->options.beat_ms > HURRY_MS ? HURRY_MS : s->options.beat_ms;
+}
+
 static void *beat_on(void *argument)
 {
     session *s = argument;
@@ -549,7 +563,7 @@ static void *beat_on(void *argument)
         if (seeks)
             seek_connection(s);
         round_once(s);
-        next_ms = clock_deadline(s->options.beat_ms);
+        next_ms = clock_deadline(until_next_beat_ms(s));
         pthread_mutex_lock(&s->mutex);
     }
     pthread_mutex_unlock(&s->mutex);

@@ -82,7 +82,9 @@ typedef struct session_options {
     /* With each beat: the drain that this process obeys now, by the moment of its decision; 0: none.
      * May be NULL. */
     int64_t (*obeys)(void *context);
-    void *before_context; /* of these three */
+    /* 1: what is next is awaited by many, so beats come faster, HURRY_MS apart.  May be NULL. */
+    int (*hurries)(void *context);
+    void *before_context; /* of these four */
 } session_options;
 
 /* Writes the row and starts the threads. */

@@ -10,7 +10,7 @@
 
 enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_WAIT };
 
-#define LOOK_AGAIN_MS 100
+#define LOOK_AGAIN_MS 50
 
 static int64_t now_ms(void)
 {
