@@ -260,6 +260,19 @@ int64_t pauses_obeyed(struct tl_client *client)
     return since_us;
 }
 
+int pauses_drains(struct tl_client *client)
+{
+    channel_pauses *all = &client->pauses;
+    int is;
+
+    if (!atomic_load(&all->any))
+        return 0;
+    pthread_mutex_lock(&all->mutex);
+    is = all->drained_ms != 0;
+    pthread_mutex_unlock(&all->mutex);
+    return is;
+}
+
 int pauses_just_drains(struct tl_client *client)
 {
     channel_pauses *all = &client->pauses;

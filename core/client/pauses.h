@@ -60,6 +60,8 @@ void pauses_stay(struct tl_client *client);
 void pauses_leave(struct tl_client *client);
 /* The moment of the decision to drain that is obeyed; 0: none, or not yet. */
 int64_t pauses_obeyed(struct tl_client *client);
+/* Whether the installation drains. */
+int pauses_drains(struct tl_client *client);
 /* Whether a drain was read that this process has known for less than PAUSES_HURRY_MS: servers may
  * be about to change places, and all payments wait for it. */
 #define PAUSES_HURRY_MS (INT64_C(10) * 60 * 1000)

@@ -20,7 +20,9 @@
 
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
-/* For so long a session waits at a server that nobody has accepted, since it may be promoted. */
+/* For so long a session waits at a server that takes writes and that nobody has accepted, since it
+ * may be promoted.  While the installation drains, servers are about to change places, and a person
+ * may promote: then it waits for as long as it was certain to live. */
 #define PROMOTED_WITHIN_MS 5000
 /* As tl_identity(): 255 characters. */
 #define IDENTITY_SPACE (255 * 4 + 1)
@@ -33,7 +35,7 @@ struct met_server {
     /* Under the mutex. */
     restored_term term;
     int may_lack;
-    int64_t lacks_since_ms; /* boot time, when that was found */
+    int64_t lacks_since_ms; /* boot time, when that was found and it took writes */
     int is_accepted;        /* by its own record, whatever this process knows to be missing there */
     int is_rival;           /* it took writes beside another one, under rival_term */
     restored_term rival_term;
@@ -459,7 +461,8 @@ static db_server_state take(const struct look *l, int may_lack)
     pthread_mutex_lock(&all->mutex);
     if (may_lack)
         here->found_at = all->looks;
-    if (may_lack && !here->may_lack)
+    if (may_lack && !db_get_int(l->seen, 0, RESTORED_READ_ONLY) &&
+        (!here->may_lack || !takes_writes(here)))
         here->lacks_since_ms = clock_boottime_ms();
     if (may_lack || l->number > here->found_at)
         here->may_lack = may_lack;
@@ -855,9 +858,11 @@ tl_status restored_compare(struct tl_client *client, db *connection)
 
 session_stay restored_follow(void *context, const db_server *from, const db_server *to)
 {
-    restored_servers *all = &((struct tl_client *)context)->servers;
+    struct tl_client *client = context;
+    restored_servers *all = &client->servers;
     session_stay stay = SESSION_LEAVES;
     const struct met_server *there, *before, *next;
+    const int drains = pauses_drains(client);
 
     pthread_mutex_lock(&all->mutex);
     there = all->promoted;
@@ -871,7 +876,7 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
             stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
     } else if (next != NULL && before != NULL && !is_left(all, before) &&
                db_state_of(to) == DB_SERVER_MAY_LACK && (there == NULL || there == before) &&
-               clock_left_ms(next->lacks_since_ms + PROMOTED_WITHIN_MS) > 0) {
+               (drains || clock_left_ms(next->lacks_since_ms + PROMOTED_WITHIN_MS) > 0)) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
     pthread_mutex_unlock(&all->mutex);

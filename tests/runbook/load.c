@@ -84,6 +84,13 @@ static void note_refused(tl_status status)
     pthread_mutex_unlock(&load.mutex);
 }
 
+/* TL_ASK_CHANNEL: a server that was promoted is not accepted yet, and what it has says nothing. */
+static int may_come_again(tl_status status)
+{
+    return tl_status_class(status) == TL_CLASS_RETRY || status == TL_UNKNOWN ||
+           status == TL_ASK_CHANNEL;
+}
+
 static void pay(unsigned number)
 {
     tl_request request = TL_REQUEST_INIT;
@@ -106,7 +113,7 @@ static void pay(unsigned number)
         status = tl_workflow_run(load.workflows, &request, &answer);
         if (status == TL_UNKNOWN && answer.run != NULL)
             status = tl_workflow_settle(load.workflows, &answer);
-        if (tl_status_class(status) != TL_CLASS_RETRY && status != TL_UNKNOWN)
+        if (!may_come_again(status))
             break;
         if (refused_ms == 0)
             refused_ms = now_ms();

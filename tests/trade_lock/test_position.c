@@ -419,6 +419,68 @@ static void test_a_planned_switch_over(void **state)
     close_pair();
 }
 
+/* Both processes hold a lock while the servers change places, and the promotion comes `late_ms`
+ * after the new server took writes. */
+static void switch_over_late(int64_t late_ms)
+{
+    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
+    char sessions[2][64];
+    tl_mutex *mutexes[2];
+
+    options.max_hold_ms = 600000;
+    assert_status(tl_mutex_new(&mutexes[0], f.client, "nightly", &options), TL_OK);
+    options.lease_ms = 60000;
+    assert_status(tl_mutex_new(&mutexes[1], second, "leased", &options), TL_OK);
+    for (int i = 0; i < 2; i++)
+        assert_status(tl_mutex_lock(mutexes[i], 0), TL_GRANTED);
+    snprintf(sessions[0], sizeof sessions[0], "%s", tl_client_session(f.client));
+    snprintf(sessions[1], sizeof sessions[1], "%s", tl_client_session(second));
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    usleep((useconds_t)late_ms * 1000);
+    promote();
+    await_accepted();
+    assert_string_equal(tl_client_session(f.client), sessions[0]);
+    assert_string_equal(tl_client_session(second), sessions[1]);
+    for (int i = 0; i < 2; i++) {
+        const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+        tl_status status;
+
+        while ((status = tl_mutex_unlock(mutexes[i])) != TL_OK &&
+               tl_status_class(status) == TL_CLASS_RETRY && crew_now_ms() < end_ms)
+            usleep(10 * 1000);
+        assert_status(status, TL_OK);
+        tl_mutex_free(mutexes[i]);
+    }
+}
+
+/* The replica was known for long, and each process meets it before it is promoted. */
+static void test_a_replica_known_for_long(void **state)
+{
+    (void)state;
+    open_pair(1);
+    usleep(6 * 1000 * 1000);
+    switch_over_late(1500);
+    await_grant(f.client, "s1");
+    close_pair();
+}
+
+/* A person promotes, some seconds later.  Nobody is in a hurry: the installation drains. */
+static void test_a_person_promotes(void **state)
+{
+    (void)state;
+    open_pair(1);
+    database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
+                        "COMMIT");
+    switch_over_late(9000);
+    database_run(sql_copy, "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); "
+                           "COMMIT");
+    await_grant(f.client, "s1");
+    close_pair();
+}
+
 /* --------------------------------------------------------------------------------- vetoes -- */
 
 /* The last of what was acknowledged never came: the list names it. */
@@ -701,6 +763,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_which_commits_are_kept),
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
+        cmocka_unit_test(test_a_replica_known_for_long),
+        cmocka_unit_test(test_a_person_promotes),
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_who_waits_counts_no_beats),
         cmocka_unit_test(test_an_ending_at_the_old_server),
