@@ -44,6 +44,12 @@ int64_t life_left_ms(const life *l)
     return clock_left_ms(atomic_load(&l->certain_until_ms));
 }
 
+int life_is_between(const life *l)
+{
+    return !life_is_over(l) && l->is_left(life_server(l)) &&
+           clock_left_ms(atomic_load(&l->certain_until_ms)) > 0;
+}
+
 int life_is_over(const life *l)
 {
     return l == NULL || atomic_load(&l->over);

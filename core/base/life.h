@@ -51,6 +51,9 @@ const char *life_session_id(const life *l); /* "" for NULL */
 /* How much longer it is certainly alive; 0: it is over, or not certain any more. */
 int64_t life_left_ms(const life *l);
 int life_is_over(const life *l);
+/* Its server is left, and what becomes of it is not decided yet: it goes along to the next server,
+ * or it is over, by the next beats and before nobody can say any more that it lived. */
+int life_is_between(const life *l);
 /* Not NULL. */
 const struct db_server *life_server(const life *l);
 

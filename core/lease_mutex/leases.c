@@ -118,13 +118,17 @@ static const char *find_lost(const leases *l, const hold *h)
     return lost;
 }
 
-/* Why a hold is not certain any more, as far as this process knows; TL_OK when it is. */
+/* Why a hold is not certain any more, as far as this process knows; TL_OK when it is.  While its
+ * session is between two servers the holder may count on nothing, but has lost nothing either: it
+ * is told once the heartbeat has decided. */
 static tl_status local_loss(const hold *h)
 {
     if (grant_left_ms(&h->grant) > 0)
         return TL_OK;
     if (clock_left_ms(h->grant.until_ms) == 0)
         return TL_TIMEOUT;
+    if (life_is_between(h->grant.life))
+        return TL_OK;
     return life_is_over(h->grant.life) ? TL_SESSION_LOST : TL_UNREACHABLE;
 }
 

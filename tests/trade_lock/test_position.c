@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -419,6 +420,15 @@ static void test_a_planned_switch_over(void **state)
     close_pair();
 }
 
+static atomic_int losses;
+
+static void on_loss(void *context, const char *resource, tl_status why)
+{
+    (void)context;
+    print_message("the lock of %s is lost: %s\n", resource, tl_status_name(why));
+    atomic_fetch_add(&losses, 1);
+}
+
 /* Both processes hold a lock while the servers change places, and the promotion comes `late_ms`
  * after the new server took writes. */
 static void switch_over_late(int64_t late_ms)
@@ -427,7 +437,9 @@ static void switch_over_late(int64_t late_ms)
     char sessions[2][64];
     tl_mutex *mutexes[2];
 
+    atomic_store(&losses, 0);
     options.max_hold_ms = 600000;
+    options.loss = on_loss;
     assert_status(tl_mutex_new(&mutexes[0], f.client, "nightly", &options), TL_OK);
     options.lease_ms = 60000;
     assert_status(tl_mutex_new(&mutexes[1], second, "leased", &options), TL_OK);
@@ -444,6 +456,8 @@ static void switch_over_late(int64_t late_ms)
     await_accepted();
     assert_string_equal(tl_client_session(f.client), sessions[0]);
     assert_string_equal(tl_client_session(second), sessions[1]);
+    await_rounds();
+    assert_int_equal(atomic_load(&losses), 0);
     for (int i = 0; i < 2; i++) {
         const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
         tl_status status;
