@@ -149,6 +149,10 @@ static void run_round(void *context)
     breakers_keep(client);
     (void)pauses_look_again(client); /* what was read last holds */
     limits_keep(client);
+    /* What comes faster than beats do is for whoever waits for a drain. */
+    if (pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0)
+        return;
+    client->next_round_ms = clock_deadline(client->config.beat_ms);
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))

@@ -53,6 +53,7 @@ struct tl_client {
     /* Of the thread that follows the beats. */
     janitor_cursor cursor;
     unsigned rounds;
+    int64_t next_round_ms; /* boot time: no earlier is the janitor's next one, while it hurries */
     waiters *waiting;
     shared_reads *reads;
     pthread_mutex_t async_mutex;

@@ -28,7 +28,7 @@
 /* Between two looks where the address leads. */
 #define SEEK_MS 1000
 /* From beat to beat while somebody waits for what this process sees or says next. */
-#define HURRY_MS 50
+#define HURRY_MS 100
 
 struct session {
     /* Fixed after start. */
