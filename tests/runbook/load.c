@@ -54,9 +54,14 @@ static int is_over(void)
 
 static void print_log(void *context, const tl_log_line *said)
 {
+    struct timespec now;
+    char at[16];
+
     (void)context;
+    clock_gettime(CLOCK_REALTIME, &now);
+    strftime(at, sizeof at, "%T", gmtime(&now.tv_sec));
     if (said->level >= TL_WARNING)
-        fprintf(stderr, "load: %s\n", said->message);
+        fprintf(stderr, "%s.%03ld %s\n", at, now.tv_nsec / 1000000, said->message);
 }
 
 static void note_paid(long long since_ms)
