@@ -2,6 +2,8 @@
 # Sourced, after tests/runbook/house.sh: two servers with semi-synchronous replication, accounts and
 # settings that name both, and the tables of the sample of payouts.
 # shellcheck disable=SC2154 # dir is the house's
+set -euo pipefail
+
 free_port() {
     local port
     while port=$((20000 + RANDOM % 12000)) && (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
