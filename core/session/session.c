@@ -557,12 +557,13 @@ static void round_once(session *s)
     }
 }
 
-/* Whether a drain waits for this process, or its session waits at a promoted server, it is by beats
- * and their rounds that it goes on. */
+/* While a drain waits for this process, or its session is between two servers, all goes on by beats
+ * and their rounds. */
 static int64_t until_next_beat_ms(const session *s)
 {
     const int hurries =
-        s->waits || (s->options.hurries != NULL && s->options.hurries(s->options.before_context));
+        s->waits || life_is_between(atomic_load(&s->now)) ||
+        (s->options.hurries != NULL && s->options.hurries(s->options.before_context));
 
     return hurries && s->options.beat_ms > HURRY_MS ? HURRY_MS : s->options.beat_ms;
 }
