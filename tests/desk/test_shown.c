@@ -3,6 +3,8 @@
 #include "cli/operators.h"
 #include "visitor.h"
 
+#include <tradelock/layer.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -656,6 +658,9 @@ static void test_a_breaker_is_shown(void **state)
     visitor_get(&bob, "/channels");
     EXPECT_NONE(&bob, "Breaker");
     visitor_leave(&bob);
+    /* Until this process has heard of it. */
+    while (tl_channel_check(operators.h.client, "idempotent", WITHDRAW_OP) != TL_OK)
+        usleep(10000);
 }
 
 int main(void)
