@@ -524,6 +524,25 @@ static void expect_no_breaker(void)
     output_free(o);
 }
 
+/* Unknown outcomes, until this process has heard of the breaker, and told. */
+static void open_breaker(void)
+{
+    for (unsigned i = 0;
+         database_number(operators.h.sql, "SELECT COUNT(*) FROM trade_channel_breaker WHERE "
+                                          "opened_at IS NOT NULL") == 0;
+         i++) {
+        tl_lock *lock = NULL;
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "UNKNOWN%u", i);
+        if (ask_one(&lock, serial) == TL_GRANTED)
+            end_unknown(lock);
+        else
+            tl_lock_free(lock);
+        usleep(50000);
+    }
+}
+
 /* Where a payment hangs it is said that its channel does not answer, what the probes came to, when
  * the next one is, and how to take the breaker away. */
 static void test_an_open_breaker_is_seen(void **state)
@@ -533,30 +552,12 @@ static void test_an_open_breaker_is_seen(void **state)
     tl_lock *probe;
 
     (void)state;
+    operators_make_doubtful("D3");
+    expect_no_breaker();
     expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000",
                             "--reason", "falls silent"),
                     0, "has this breaker");
-    for (unsigned i = 0;; i++) { /* until this process has heard of it */
-        char serial[32];
-
-        snprintf(serial, sizeof serial, "D%u", 3 + i);
-        if (database_number(operators.h.sql, "SELECT COUNT(*) FROM trade_channel_breaker WHERE "
-                                             "opened_at IS NOT NULL") > 0)
-            break;
-        if (i == 0) {
-            operators_make_doubtful(serial);
-            expect_no_breaker();
-        } else {
-            tl_lock *lock = NULL;
-            const tl_status status = ask_one(&lock, serial);
-
-            if (status == TL_GRANTED)
-                end_unknown(lock);
-            else
-                tl_lock_free(lock);
-            usleep(50000);
-        }
-    }
+    open_breaker();
     o = RUN("status", "--config", operators.config[ANN]);
     EXPECT_CODE(o, 6);
     EXPECT_WORDS(o, "Channels that do not answer: but for one probe at a time nothing is sent");
