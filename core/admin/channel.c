@@ -351,6 +351,10 @@ static void take_row(tl_pause_row *one, const db_result *r, size_t row)
     one->breaker_reason = db_get_text(r, row, CHANNEL_ROW_BREAKER_REASON);
     one->breaker_actor = db_get_text(r, row, CHANNEL_ROW_BREAKER_ACTOR);
     one->breaker_account = db_get_text(r, row, CHANNEL_ROW_BREAKER_ACCOUNT);
+    one->silent_probes = db_get_int(r, row, CHANNEL_ROW_SILENT_PROBES);
+    one->probed_us = db_get_int(r, row, CHANNEL_ROW_PROBED_US);
+    one->probes = db_get_int(r, row, CHANNEL_ROW_PROBES) != 0;
+    one->probe_us = db_get_int(r, row, CHANNEL_ROW_PROBE_US);
 }
 
 /* What is not limited has no row of use.  Limits are few. */

@@ -179,6 +179,16 @@ static void take_pause(explaining *e, const tl_pause_row *row, const char *name)
     e->paused_us = row->decided_us;
 }
 
+static tl_pause_row without_pointers(const tl_pause_row *row)
+{
+    tl_pause_row one = *row;
+
+    one.channel = one.op_code = one.reason = one.actor = one.account = NULL;
+    one.limit_reason = one.limit_actor = one.limit_account = NULL;
+    one.breaker_reason = one.breaker_actor = one.breaker_account = NULL;
+    return one;
+}
+
 static void take_limit(explaining *e, const tl_pause_row *row, const char *name)
 {
     explain_limit *limit = &e->limits[e->limit_count];
@@ -189,10 +199,21 @@ static void take_limit(explaining *e, const tl_pause_row *row, const char *name)
     text_copy(limit->name, sizeof limit->name, name);
     text_copy(limit->by, sizeof limit->by, row->limit_account);
     text_copy(limit->why, sizeof limit->why, row->limit_reason);
-    limit->row = *row;
-    limit->row.channel = limit->row.op_code = limit->row.reason = limit->row.actor = NULL;
-    limit->row.account = limit->row.limit_reason = limit->row.limit_actor = NULL;
-    limit->row.limit_account = NULL;
+    limit->row = without_pointers(row);
+}
+
+static void take_breaker(explaining *e, const tl_pause_row *row, const char *name)
+{
+    explain_breaker *breaker = &e->breakers[e->breaker_count];
+
+    if (e->breaker_count == EXPLAIN_BREAKERS)
+        return;
+    e->breaker_count++;
+    text_copy(breaker->name, sizeof breaker->name, name);
+    text_copy(breaker->by, sizeof breaker->by, row->breaker_account);
+    text_copy(breaker->why, sizeof breaker->why, row->breaker_reason);
+    breaker->is_of_op = row->op_code[0] != '\0';
+    breaker->row = without_pointers(row);
 }
 
 /* What holds up the sends of its channel, for its operation or as a whole. */
@@ -214,6 +235,8 @@ static int take_channel(void *context, const tl_pause_row *row)
         take_pause(e, row, name);
     if (row->sends > 0 || row->per_second > 0)
         take_limit(e, row, name);
+    if (row->opened_us != 0)
+        take_breaker(e, row, name);
     return 0;
 }
 

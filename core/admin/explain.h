@@ -43,6 +43,15 @@ typedef struct explain_limit {
 
 #define EXPLAIN_LIMITS 2
 
+/* A breaker of its channel that is open; of `row` no pointer is set. */
+typedef struct explain_breaker {
+    char name[2 * TL_CHANNEL_MAX + 16], by[256], why[TL_REMARK_MAX + 1];
+    int is_of_op;
+    tl_pause_row row;
+} explain_breaker;
+
+#define EXPLAIN_BREAKERS 2
+
 #define EXPLAIN_PROPOSALS 3 /* one of each decision */
 
 typedef struct explaining {
@@ -60,6 +69,8 @@ typedef struct explaining {
     /* What operators limit of its channel: for its operation, and as a whole. */
     explain_limit limits[EXPLAIN_LIMITS];
     unsigned limit_count;
+    explain_breaker breakers[EXPLAIN_BREAKERS]; /* likewise */
+    unsigned breaker_count;
     int64_t
         due; /* so many attempts of its operation are due, read where there is a limit a second */
     int retry_waits;    /* its lane is open, and nobody works in it */

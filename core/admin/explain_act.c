@@ -55,7 +55,8 @@ static void say_retry(explaining *e)
 
     begin_command(command, e, "retry");
     add_fence(command, e);
-    explain_say(e, TL_TOPIC_ACT, command, "Have it looked at now%s; that %s.",
+    explain_say(e, TL_TOPIC_ACT, command, "Have it looked at %s%s; that %s.",
+                e->breaker_count > 0 ? "with a probe" : "now",
                 v->parked[0] != '\0' ? ", and lift the parking" : "",
                 v->sends == 0 && !late ? "sends it"
                 : v->sends == 0        ? "ends it as failed, since its deadline is over"
@@ -131,6 +132,27 @@ static void say_may_fail(explaining *e)
                    "person confirms:");
 }
 
+/* Nothing of its own helps it on before a probe is answered. */
+static void say_breakers(explaining *e)
+{
+    char command[COMMAND], channel[4 * TL_CHANNEL_MAX + 3], op[4 * TL_OP_MAX + 3];
+
+    (void)tl_shell_quote(channel, sizeof channel, e->view.channel);
+    (void)tl_shell_quote(op, sizeof op, e->key.op_code);
+    for (unsigned i = 0; i < e->breaker_count; i++) {
+        const int is_of_op = e->breakers[i].is_of_op;
+
+        snprintf(command, sizeof command,
+                 "tradelock channel breaker %s%s%s --none --reason 'REASON'", channel,
+                 is_of_op ? " --op " : "", is_of_op ? op : "");
+        explain_say(e, TL_TOPIC_ACT, command,
+                    "Find out what is wrong with %s; wait for a probe that is answered.  Only if "
+                    "the channel is known to work again, and that is too late: take its breaker "
+                    "away, and all that is due is sent and asked at once:",
+                    e->breakers[i].name);
+    }
+}
+
 static void act_in_process(explaining *e)
 {
     const tl_view *v = &e->view;
@@ -141,6 +163,7 @@ static void act_in_process(explaining *e)
                     words_when(when, v->now_us, v->max_hold_until_us));
         return;
     }
+    say_breakers(e);
     say_retry(e);
     if (e->decided != 0)
         return;

@@ -256,6 +256,45 @@ static void say_limit(explaining *e, const explain_limit *limit)
                 words_when(when, e->view.now_us, turn_us(e, row)));
 }
 
+/* What the probes of an open breaker came to so far. */
+static const char *probes_text(char to[96 + 2 * WORDS], const explaining *e,
+                               const tl_pause_row *row)
+{
+    char when[2 * WORDS];
+
+    if (row->probed_us == 0)
+        return "none was made yet";
+    snprintf(to, 96 + 2 * WORDS, "%lld had no answer, and %s %s", (long long)row->silent_probes,
+             row->probes ? "one goes on since" : "the last one began at",
+             words_when(when, e->view.now_us, row->probed_us));
+    return to;
+}
+
+/* A worker claims it only as the probe. */
+static void say_breaker(explaining *e, const explain_breaker *breaker)
+{
+    const tl_view *v = &e->view;
+    const tl_pause_row *row = &breaker->row;
+    char since[2 * WORDS], probes[96 + 2 * WORDS], next[64 + 2 * WORDS] = "now";
+    char due[32 + 2 * WORDS] = "", when[2 * WORDS];
+
+    if (row->probe_us > v->now_us)
+        snprintf(next, sizeof next, "%s %s",
+                 row->probes ? "once that ends, at the latest at" : "at",
+                 words_when(when, v->now_us, row->probe_us));
+    if (v->next_run_us != 0)
+        snprintf(due, sizeof due, ", due %s %s,", v->next_run_us <= v->now_us ? "since" : "at",
+                 words_when(when, v->now_us, v->next_run_us));
+    explain_say(e, TL_TOPIC_NEXT, "tradelock channel ls",
+                "The breaker of %s is open since %s, since outcomes of its sends were unknown (%s, "
+                "%s).  Nothing new is sent, and the channel is asked nothing, but for one call of "
+                "all processes at a time, a probe: %s.  The next one may begin %s.  This trade%s "
+                "may be it; before, it is not claimed and no attempt is used up.  An answer closes "
+                "the breaker, and all goes on.",
+                breaker->name, words_when(since, v->now_us, row->opened_us), breaker->why,
+                breaker->by, probes_text(probes, e, row), next, due);
+}
+
 static void say_failed_next(explaining *e)
 {
     if (e->view.conflict)
@@ -296,6 +335,14 @@ void explain_next(explaining *e)
 
     if (e->paused[0] != '\0' && explain_is_waiting(v)) {
         say_paused(e);
+        say_decision(e);
+        return;
+    }
+    for (unsigned i = 0; i < e->breaker_count && explain_is_waiting(v); i++)
+        say_breaker(e, &e->breakers[i]);
+    /* Its lane is open, and told of with the breaker. */
+    if (e->breaker_count > 0 && explain_is_waiting(v) && v->session_id[0] == '\0' &&
+        v->next_run_us != 0) {
         say_decision(e);
         return;
     }

@@ -142,7 +142,12 @@ enum store_channel_column {
     CHANNEL_ROW_BREAKER_REASON,
     CHANNEL_ROW_BREAKER_ACTOR,
     CHANNEL_ROW_BREAKER_ACCOUNT,
-    CHANNEL_ROW_BREAKER_OWN
+    CHANNEL_ROW_BREAKER_OWN,
+    /* Of one that is open. */
+    CHANNEL_ROW_SILENT_PROBES,
+    CHANNEL_ROW_PROBED_US,
+    CHANNEL_ROW_PROBES,
+    CHANNEL_ROW_PROBE_US
 };
 /* channel NULL: of all. */
 db_answer store_channel_list(db *connection, const char *channel, db_result *result);

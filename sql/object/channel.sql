@@ -223,7 +223,8 @@ BEGIN
         probe_s = IF(fails IS NULL, probe_s, every), era = era + 1,
         opened_at = IF(fails IS NULL, NULL, opened_at),
         next_at = IF(fails IS NULL, NULL, next_at),
-        in_a_row = 0, window_at = NULL, window_sends = 0, window_unknowns = 0,
+        in_a_row = 0, window_at = IF(opened_at IS NULL, NULL, window_at),
+        window_sends = IF(opened_at IS NULL, 0, window_sends), window_unknowns = 0,
         decided_at = UTC_TIMESTAMP(6), reason = why, actor = who, account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(fails IS NULL, 'unbreak', 'breaker'),
@@ -248,7 +249,9 @@ END;
 -- breaker is closed by its last probe alone: one whose time was over, and after which another one
 -- began, says nothing.  A probe that is told twice, after a lost answer, finds it closed, or moves
 -- the next one.  While it is open, what is in a row are probes without an answer, by which processes
--- know whose turn the next one is.  "In a row" is by the order in which processes tell, not in which the sends ended.
+-- know whose turn the next one is, and the window is the last probe's: since when, and whether it
+-- goes on (window_sends 1).  Only whoever looks at a breaker reads that; no process goes by it.
+-- "In a row" is by the order in which processes tell, not in which the sends ended.
 CREATE OR REPLACE PROCEDURE tl_channel_told(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -280,10 +283,10 @@ BEGIN
         SET next = now_at + INTERVAL IF(answered = 2, 0, every) SECOND;
         SET told = told + IF(answered = 0, 1, 0);
         IF answered = 1 THEN
-            SET since = NULL, next = NULL, told = 0;
+            SET since = NULL, next = NULL, told = 0, begun = NULL;
         END IF;
         UPDATE trade_channel_breaker
-        SET opened_at = since, next_at = next, in_a_row = told, window_at = NULL,
+        SET opened_at = since, next_at = next, in_a_row = told, window_at = begun,
             window_sends = 0, window_unknowns = 0
         WHERE channel = name AND op_code = op;
     ELSEIF is_there AND since IS NULL AND probe = 0 AND seen = is_era THEN
@@ -296,7 +299,7 @@ BEGIN
         IF told >= most OR COALESCE(unknown_ones >= most
             AND unknown_ones * 100 >= percent * sends, 0) THEN
             SET since = now_at, next = now_at + INTERVAL every SECOND, is_era = is_era + 1,
-                told = 0;
+                told = 0, begun = NULL, sends = 0, unknown_ones = 0;
         END IF;
         UPDATE trade_channel_breaker
         SET opened_at = since, next_at = next, in_a_row = told, window_at = begun,
@@ -358,7 +361,9 @@ BEGIN
             SET held = last_probe + 1, next = now_at + INTERVAL hold * 1000 MICROSECOND;
         END IF;
         IF held > 0 THEN
-            UPDATE trade_channel_breaker SET probe_no = held, next_at = next, hold_ms = hold
+            UPDATE trade_channel_breaker
+            SET window_at = IF(probe_no = held, window_at, now_at), window_sends = 1,
+                probe_no = held, next_at = next, hold_ms = hold
             WHERE channel = name AND op_code = op;
         ELSEIF next > furthest THEN
             SET next = furthest;

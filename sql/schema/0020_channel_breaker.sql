@@ -9,7 +9,9 @@
 --   opened        how often it has opened
 --   opened_at     since when it is open; NULL: closed
 --   in_a_row      so many unknown outcomes were told in a row
---   window_at, window_sends, window_unknowns   since when the window is, and what was told in it
+--   window_at, window_sends, window_unknowns   since when the window is, and what was told in it;
+--                                              while it is open, when the last probe began, and 1
+--                                              if that goes on
 --   probe_no      the number of the last probe
 --   next_at       no probe begins before; the one under way is over by then
 --   hold_ms       how long the last probe may be under way

@@ -471,6 +471,147 @@ static void test_a_limit_a_second_is_seen(void **state)
     output_free(o);
 }
 
+/* ------------------------------------------------------------- what a breaker holds up -- */
+
+static void await_breaker(const char *is)
+{
+    while (
+        database_number(operators.h.sql,
+                        "SELECT COUNT(*) FROM trade_channel_breaker WHERE op_code = '" WITHDRAW_OP
+                        "' AND %s",
+                        is) == 0)
+        usleep(20000);
+}
+
+/* A send that is a probe: as if so much time had passed that an ask may be one, whoever's turn it
+ * is. */
+static tl_lock *send_probe(const char *serial)
+{
+    tl_lock *lock = NULL;
+
+    for (;;) {
+        tl_status status;
+
+        database_run(operators.h.sql, "UPDATE trade_channel_breaker SET next_at = UTC_TIMESTAMP(6) "
+                                      "- INTERVAL 2000 SECOND WHERE op_code = '" WITHDRAW_OP "'");
+        status = ask_one(&lock, serial);
+        if (status == TL_GRANTED)
+            return lock;
+        assert_int_equal(status, TL_OVERLOADED);
+        tl_lock_free(lock);
+        usleep(20000);
+    }
+}
+
+static void end_unknown(tl_lock *lock)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    assert_int_equal(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+static void expect_no_breaker(void)
+{
+    output *o = RUN("status", "--config", operators.config[ANN]);
+
+    assert_null(strstr(o->out, "BREAKER"));
+    output_free(o);
+    o = RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
+    assert_null(strstr(o->out, "breaker"));
+    EXPECT_WORDS(o, "Have it looked at now");
+    output_free(o);
+}
+
+/* Unknown outcomes, until this process has heard of the breaker, and told. */
+static void open_breaker(void)
+{
+    for (unsigned i = 0;
+         database_number(operators.h.sql, "SELECT COUNT(*) FROM trade_channel_breaker WHERE "
+                                          "opened_at IS NOT NULL") == 0;
+         i++) {
+        tl_lock *lock = NULL;
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "UNKNOWN%u", i);
+        if (ask_one(&lock, serial) == TL_GRANTED)
+            end_unknown(lock);
+        else
+            tl_lock_free(lock);
+        usleep(50000);
+    }
+}
+
+/* Where a payment hangs it is said that its channel does not answer, what the probes came to, when
+ * the next one is, and how to take the breaker away. */
+static void test_an_open_breaker_is_seen(void **state)
+{
+    json_t *document;
+    output *o;
+    tl_lock *probe;
+
+    (void)state;
+    operators_make_doubtful("D3");
+    expect_no_breaker();
+    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000",
+                            "--reason", "falls silent"),
+                    0, "has this breaker");
+    open_breaker();
+    o = RUN("status", "--config", operators.config[ANN]);
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o, "Channels that do not answer: but for one probe at a time nothing is sent");
+    EXPECT_WORDS(o, "BREAKER OPEN OPERATION SINCE");
+    EXPECT_WORDS(o, "+16 min ");
+    output_free(o);
+    o = RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o, "The breaker of channel " CHANNEL " for " WITHDRAW_OP " is open since ");
+    EXPECT_WORDS(o, "(falls silent, ");
+    EXPECT_WORDS(o, "a probe: none was made yet. The next one may begin at ");
+    EXPECT_WORDS(o, "(in 16 min ");
+    EXPECT_WORDS(o, "it is not claimed and no attempt is used up");
+    EXPECT_WORDS(o, "tradelock channel breaker " CHANNEL " --op " WITHDRAW_OP
+                    " --none --reason 'REASON'");
+    EXPECT_WORDS(o, "Have it looked at with a probe; that asks before it sends.");
+    assert_null(strstr(o->out, "A retry worker"));
+    output_free(o);
+
+    probe = send_probe("PROBE1");
+    expect_words_of(RUN("status", "--config", operators.config[ANN]), 6, " goes on ");
+    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+                    "a probe: 0 had no answer, and one goes on since ");
+    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+                    "The next one may begin once that ends, at the latest at ");
+    o = RUN("status", "--json", "--config", operators.config[ANN]);
+    document = output_json(o);
+    assert_true(json_is_true(
+        json_object_get(json_array_get(json_object_get(document, "broken"), 0), "probing")));
+    json_decref(document);
+    output_free(o);
+    end_unknown(probe);
+    await_breaker("in_a_row = 1");
+    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+                    "a probe: 1 had no answer, and the last one began at ");
+    o = RUN("status", "--json", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "\"probing\": false");
+    EXPECT_WORDS(o, "\"silent_probes\": 1");
+    EXPECT_WORDS(o, "\"reason\": \"falls silent\"");
+    output_free(o);
+
+    /* New numbers leave it open, and the last probe known. */
+    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "2", "--probe-every", "1000",
+                            "--reason", "later"),
+                    0, "has this breaker");
+    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+                    "and the last one began at ");
+    end_one(send_probe("PROBE2"));
+    await_breaker("opened_at IS NULL AND window_at IS NULL");
+    expect_no_breaker();
+    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0,
+                    "has no breaker");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +626,7 @@ int main(void)
         cmocka_unit_test(test_a_full_limit_is_seen),
         cmocka_unit_test(test_permits_of_the_dead),
         cmocka_unit_test(test_a_limit_a_second_is_seen),
+        cmocka_unit_test(test_an_open_breaker_is_seen),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));

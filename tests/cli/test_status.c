@@ -472,6 +472,12 @@ static void test_fields(void **state)
             operators.config[ANN]);
     EXPECT_CODE(o, 0);
     output_free(o);
+    o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--reason", "test", "--config",
+            operators.config[ANN]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    database_run(operators.h.sql, "CALL tl_channel_told('idempotent', '', (SELECT era FROM "
+                                  "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
     expect_fields("status");
     expect_fields("ps");
     expect_fields("inbox");

@@ -3,6 +3,8 @@
 #include "cli/operators.h"
 #include "visitor.h"
 
+#include <tradelock/layer.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -610,6 +612,57 @@ static void test_a_limit_is_shown(void **state)
     visitor_leave(&bob);
 }
 
+/* That a channel does not answer, on the page Now, on its own and on the trade's. */
+static void test_a_breaker_is_shown(void **state)
+{
+    struct visitor bob;
+    char path[160];
+    output *o;
+
+    (void)state;
+    operators_make_doubtful("TRADE-B1");
+    o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--share", "50", "--window",
+            "60", "--probe-every", "600", "--reason", "<b>falls</b> silent", "--config",
+            operators.config[ANN]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "<strong>Breaker closed</strong>: opens after 3 unknown outcomes in a ");
+    EXPECT_PAGE(&bob, 200, "or 50 % of a window of 60 s (&lt;b&gt;falls&lt;/b&gt; silent, ");
+    EXPECT_NONE(&bob, "--none");
+    /* As a process tells it. */
+    database_run(operators.h.sql, "CALL tl_channel_told('idempotent', '', (SELECT era FROM "
+                                  "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
+    usleep(3100000); /* a picture is as old as that */
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200,
+                "<strong>Channel idempotent does not answer, and its breaker is open.</strong>");
+    EXPECT_PAGE(&bob, 200, "No probe was made yet. The next one may begin at ");
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "<strong>Breaker open</strong> since ");
+    EXPECT_PAGE(&bob, 200, "tradelock channel breaker idempotent --none --reason TEXT");
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&bob, "TRADE-B1"));
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 200, "The breaker of channel idempotent is open since ");
+    EXPECT_PAGE(&bob, 200, "it is not claimed and no attempt is used up");
+    database_run(operators.h.sql, "UPDATE trade_channel_breaker SET next_at = UTC_TIMESTAMP(6); "
+                                  "CALL tl_channel_probe('idempotent', '', 0, 60000, @state)");
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "Probes without an answer: 0; one goes on since ");
+    EXPECT_PAGE(&bob, 200, "The next one begins no later than ");
+    o = RUN("channel", "breaker", "idempotent", "--none", "--reason", "over", "--config",
+            operators.config[ANN]);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    visitor_get(&bob, "/channels");
+    EXPECT_NONE(&bob, "Breaker");
+    visitor_leave(&bob);
+    /* Until this process has heard of it. */
+    while (tl_channel_check(operators.h.client, "idempotent", WITHDRAW_OP) != TL_OK)
+        usleep(10000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_a_trade_is_read_once),
         cmocka_unit_test(test_any_past_moment),
         cmocka_unit_test(test_a_limit_is_shown),
+        cmocka_unit_test(test_a_breaker_is_shown),
         cmocka_unit_test(test_many_channels),
     };
 

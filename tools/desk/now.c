@@ -342,22 +342,46 @@ static tl_status look_at_server(struct now *now, tl_client *client)
     return TL_OK;
 }
 
-static int take_pause(void *context, const tl_pause_row *row)
+static void take_breaker(struct now *now, const tl_pause_row *row)
 {
-    struct now *now = context;
+    struct broken *one = &now->broken[now->broken_count];
+
+    now->broken_cut = now->broken_count == PAUSED_MOST;
+    if (now->broken_cut)
+        return;
+    snprintf(one->channel, sizeof one->channel, "%s", row->channel);
+    snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
+    one->since_us = row->opened_us;
+    one->silent_probes = row->silent_probes;
+    one->probed_us = row->probed_us;
+    one->probe_us = row->probe_us;
+    one->probes = row->probes;
+    now->broken_count++;
+}
+
+static void take_paused(struct now *now, const tl_pause_row *row)
+{
     struct paused *one = &now->paused[now->paused_count];
 
-    if (!row->paused)
-        return 0;
     now->paused_cut = now->paused_count == PAUSED_MOST;
     if (now->paused_cut)
-        return 1;
+        return;
     snprintf(one->channel, sizeof one->channel, "%s", row->channel);
     snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
     snprintf(one->account, sizeof one->account, "%s", row->account);
     snprintf(one->reason, sizeof one->reason, "%s", row->reason);
     one->since_us = row->decided_us;
     now->paused_count++;
+}
+
+static int take_pause(void *context, const tl_pause_row *row)
+{
+    struct now *now = context;
+
+    if (row->opened_us != 0)
+        take_breaker(now, row);
+    if (row->paused)
+        take_paused(now, row);
     return 0;
 }
 

@@ -66,6 +66,13 @@ struct paused {
     int64_t since_us;
 };
 
+/* A channel whose breaker is open; moments as in tl_pause_row. */
+struct broken {
+    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": of all operations */
+    int64_t since_us, silent_probes, probed_us, probe_us;
+    int probes;
+};
+
 /* What became of an operation's trades at a channel; the pointers of `state` are not set. */
 struct channel {
     char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
@@ -88,6 +95,9 @@ struct now {
     struct paused paused[PAUSED_MOST];
     unsigned paused_count;
     int paused_cut;
+    struct broken broken[PAUSED_MOST];
+    unsigned broken_count;
+    int broken_cut;
     tl_restore restore;
     /* From here on it is taken over from the picture before, as long as it is new enough. */
     int64_t begun_ms, pace_ms, doctor_ms; /* of the desk's clock; 0: never */

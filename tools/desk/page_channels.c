@@ -105,6 +105,36 @@ static void write_limit(struct page *page, const tl_pause_row *row)
     page_put(page, "</p>\n");
 }
 
+/* Its breaker, and how that stands. */
+static void write_breaker(struct writing *w, const tl_pause_row *row)
+{
+    struct page *page = &w->visit->answer->page;
+
+    if (row->unknowns == 0)
+        return;
+    page_format(page, "<p><strong>Breaker %s</strong>", row->opened_us != 0 ? "open" : "closed");
+    if (row->opened_us != 0) {
+        page_put(page, " since ");
+        page_ago(page, row->opened_us, row->now_us);
+    }
+    page_format(page, ": opens after %lld unknown outcomes in a row", (long long)row->unknowns);
+    if (row->share > 0)
+        page_format(page, ", or %lld %% of a window of %lld s", (long long)row->share,
+                    (long long)row->window_s);
+    page_format(page, " (%s, %s). ", row->breaker_reason, row->breaker_account);
+    if (row->opened_us != 0)
+        part_probes(page, row->silent_probes, row->probed_us, row->probes, row->probe_us);
+    page_put(page, "</p>\n");
+    if (row->opened_us == 0 || !w->visit->session->account.may_decide)
+        return;
+    if (row->op_code[0] != '\0')
+        part_command(page, "tradelock", "channel", "breaker", row->channel, "--op", row->op_code,
+                     "--none", "--reason", "TEXT", NULL);
+    else
+        part_command(page, "tradelock", "channel", "breaker", row->channel, "--none", "--reason",
+                     "TEXT", NULL);
+}
+
 static int write_row(void *context, const tl_pause_row *row)
 {
     struct writing *w = context;
@@ -121,6 +151,7 @@ static int write_row(void *context, const tl_pause_row *row)
     }
     page_put(page, "</p>\n");
     write_limit(page, row);
+    write_breaker(w, row);
     write_rate(page, w->now, row);
     if (w->visit->session->account.may_decide)
         offer(w, row);
@@ -152,7 +183,8 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
              "up, nothing is parked, and all of it goes on after the resume. Each process obeys "
              "after its next heartbeat; what was armed before may still be sent. Limits are set by "
              "<code>tradelock channel limit</code>: what is sent beyond one waits in the same "
-             "way.</p>\n");
+             "way. While a breaker is open all waits but for one probe at a time, until one is "
+             "answered.</p>\n");
     if (writing.now != NULL && writing.now->channels_cut)
         page_put(page, "<p class=\"quiet\">There are more channels than rates stand here: "
                        "<code>tradelock status</code></p>\n");

@@ -229,6 +229,26 @@ static void paused(struct page *page, const struct now *now)
                  "<p class=\"quiet\"><a href=\"/channels\">More channels are paused</a></p>\n");
 }
 
+static void broken(struct page *page, const struct now *now)
+{
+    for (unsigned i = 0; i < now->broken_count; i++) {
+        const struct broken *one = &now->broken[i];
+
+        page_format(page,
+                    "<p class=\"notice warn\"><strong>Channel %s does not answer%s%s, and its "
+                    "breaker is open.</strong> But for one probe at a time nothing is sent or "
+                    "asked (since ",
+                    one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
+        page_ago(page, one->since_us, now->now_us);
+        page_put(page, "). ");
+        part_probes(page, one->silent_probes, one->probed_us, one->probes, one->probe_us);
+        page_put(page, " <a href=\"/channels\">Channels</a></p>\n");
+    }
+    if (now->broken_cut)
+        page_put(page, "<p class=\"quiet\"><a href=\"/channels\">More channels do not "
+                       "answer</a></p>\n");
+}
+
 static void channel_row(struct page *page, const struct channel *one, const struct now *now)
 {
     const tl_channel_state *state = &one->state;
@@ -372,6 +392,7 @@ static void write_now(struct visit *visit, const struct now *now)
     page_put(page, " UTC</p></div>\n");
     alarms(page, now);
     paused(page, now);
+    broken(page, now);
     figures(page, now);
     persons(visit, now);
     page_put(page, "<div class=\"two\">\n");

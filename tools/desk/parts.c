@@ -89,6 +89,23 @@ void part_rate(struct page *page, const tl_channel_state *state)
         page_format(page, "%u.%u %%", tenths / 10, tenths % 10);
 }
 
+void part_probes(struct page *page, int64_t silent, int64_t probed_us, int probes, int64_t probe_us)
+{
+    if (probed_us == 0) {
+        page_put(page, "No probe was made yet");
+    } else {
+        page_format(page, "Probes without an answer: %lld; %s ", (long long)silent,
+                    probes ? "one goes on since" : "the last one began at");
+        page_moment(page, probed_us);
+    }
+    if (probe_us != 0) {
+        page_put(page,
+                 probes ? ". The next one begins no later than " : ". The next one may begin at ");
+        page_moment(page, probe_us);
+    }
+    page_put(page, ".");
+}
+
 void part_command(struct page *page, const char *first, ...)
 {
     va_list words;

@@ -40,10 +40,10 @@ struct screen {
     struct group groups[GROUPS];
     size_t group_count;
     uint64_t proposals;
-    unsigned down, paused_long;
+    unsigned down, paused_long, broken_count;
     int channels_cut, drains;
-    json_t *waiting, *channels, *paused, *limited;
-    struct table *channel_table, *paused_table, *limited_table;
+    json_t *waiting, *channels, *paused, *limited, *broken;
+    struct table *channel_table, *paused_table, *limited_table, *broken_table;
     int64_t now_us;
 };
 
@@ -165,7 +165,29 @@ static void take_limit(struct screen *s, const tl_pause_row *row)
                               "reason", row->limit_reason));
 }
 
-/* What holds sends up: pauses and limits. */
+/* A breaker that is open. */
+static void take_breaker(struct screen *s, const tl_pause_row *row)
+{
+    char since[TIME_TEXT], last[TIME_TEXT], next[TIME_TEXT] = "now", silent[24];
+
+    s->broken_count++;
+    if (row->probe_us > row->now_us)
+        distance_text(next, row->now_us, row->probe_us);
+    snprintf(silent, sizeof silent, "%lld", (long long)row->silent_probes);
+    table_add(s->broken_table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)",
+              since_text(since, row->opened_us, row->now_us), silent,
+              row->probes ? "goes on" : since_text(last, row->probed_us, row->now_us), next);
+    json_array_append_new(s->broken,
+                          json_pack("{s:s, s:o, s:o, s:I, s:o, s:b, s:o, s:s, s:s}", "channel",
+                                    row->channel, "op_code", json_text(row->op_code), "since",
+                                    json_time(row->opened_us), "silent_probes",
+                                    (json_int_t)row->silent_probes, "last_probe_at",
+                                    json_time(row->probed_us), "probing", row->probes,
+                                    "next_probe_at", json_time(row->probe_us), "account",
+                                    row->breaker_account, "reason", row->breaker_reason));
+}
+
+/* What holds sends up: pauses, limits, and breakers that are open. */
 static int take_pause(void *context, const tl_pause_row *row)
 {
     struct screen *s = context;
@@ -173,6 +195,8 @@ static int take_pause(void *context, const tl_pause_row *row)
 
     if (row->sends > 0 || row->per_second > 0)
         take_limit(s, row);
+    if (row->opened_us != 0)
+        take_breaker(s, row);
     if (!row->paused)
         return 0;
     s->drains |= strcmp(row->channel, TL_CHANNEL_ALL) == 0;
@@ -199,9 +223,11 @@ static void screen_free(struct screen *s)
     json_decref(s->channels);
     json_decref(s->paused);
     json_decref(s->limited);
+    json_decref(s->broken);
     table_free(s->channel_table);
     table_free(s->paused_table);
     table_free(s->limited_table);
+    table_free(s->broken_table);
 }
 
 static tl_status screen_read(struct screen *s, tl_client *client)
@@ -216,6 +242,9 @@ static tl_status screen_read(struct screen *s, tl_client *client)
         .channels = json_array(),
         .paused = json_array(),
         .limited = json_array(),
+        .broken = json_array(),
+        .broken_table = table_new("BREAKER OPEN", "OPERATION", "SINCE", "SILENT PROBES",
+                                  "LAST PROBE", "NEXT PROBE", NULL),
         .paused_table = table_new("PAUSED", "OPERATION", "SINCE", "BY", "REASON", NULL),
         .limited_table = table_new("LIMITED", "OPERATION", "SENDS", "PERMITS", "NEXT SEND", NULL),
         .channel_table = table_new("CHANNEL", "OPERATION", "PAID", "DECLINED", "FAILED", "RATE",
@@ -271,7 +300,7 @@ static int code_of(const struct screen *s)
         return EXIT_UNSAFE;
     if (count_of(s, "parked") + count_of(s, "conflict") + s->proposals + o->silent + o->overdue >
             0 ||
-        is_unclaimed(s) || s->down > 0 || s->paused_long > 0 || hangs(s))
+        is_unclaimed(s) || s->down > 0 || s->broken_count > 0 || s->paused_long > 0 || hangs(s))
         return EXIT_OPEN;
     return EXIT_DONE;
 }
@@ -373,6 +402,10 @@ static void print_screen(const struct screen *s)
         puts("\nChannels that operators limit; beyond it sends wait (`tradelock channel ls`)");
     fflush(stdout);
     table_print(s->limited_table);
+    if (json_array_size(s->broken) > 0)
+        puts("\nChannels that do not answer: but for one probe at a time nothing is sent or asked");
+    fflush(stdout);
+    table_print(s->broken_table);
 }
 
 static int print_screen_json(const struct screen *s, int code)
@@ -381,13 +414,13 @@ static int print_screen_json(const struct screen *s, int code)
 
     return fleet_page(
         json_pack(
-            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O, s:O, s:O}",
+            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:O, s:O, s:O, s:O, s:O}",
             "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
             "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open, "due",
             (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue", (json_int_t)o->overdue,
             "alive", (json_int_t)o->alive, "silent", (json_int_t)o->silent, "ended",
             (json_int_t)o->ended, "proposals", (json_int_t)s->proposals, "cut", o->cut, "waiting",
-            s->waiting, "channels", s->channels, "paused", s->paused, "limited", s->limited),
+            s->waiting, "channels", s->channels, "paused", s->paused, "limited", s->limited, "broken", s->broken),
         code);
 }
 

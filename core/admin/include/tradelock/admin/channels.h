@@ -108,6 +108,11 @@ typedef struct tl_pause_row {
      * how often it has opened; and its last decision, likewise. */
     int64_t unknowns, share, window_s, probe_s, opened_us, opened, breaker_us;
     const char *breaker_reason, *breaker_actor, *breaker_account;
+    /* Of one that is open: so many probes had no answer; when the last one began, 0: none has yet;
+     * whether that goes on; and when the next one may begin, at the latest where one goes on, 0:
+     * now. */
+    int64_t silent_probes, probed_us, probe_us;
+    int probes;
 } tl_pause_row;
 
 typedef int (*tl_pause_fn)(void *context, const tl_pause_row *row);
