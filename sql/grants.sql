@@ -124,6 +124,8 @@ GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
+-- A purge that writes an archive puts each set on record.
+GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO tradelock_operator;
 -- In earlier versions an operator could end a restore alone.  The right is granted before it is
 -- revoked, since revoking a right that is not there is an error.
 GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
@@ -188,6 +190,7 @@ GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;
 GRANT SELECT ON tl_schema TO tradelock_reader;
+GRANT SELECT ON tl_archive_set TO tradelock_reader;
 GRANT SELECT ON tl_restore TO tradelock_reader;
 GRANT SELECT ON tl_attestation TO tradelock_reader;
 GRANT SELECT ON tl_attestation_missing TO tradelock_reader;

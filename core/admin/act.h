@@ -2,6 +2,7 @@
 #ifndef TL_ADMIN_ACT_H
 #define TL_ADMIN_ACT_H
 
+#include "admin/archive.h"
 #include "store/act.h"
 
 #include <tradelock/admin/acts.h>
@@ -19,9 +20,10 @@ tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint
 tl_status act_end(db *connection, uint64_t act_no, const char *counts);
 
 /* The record of a purge: begun before it removes anything, ended with what it removed.  Ending also
- * removes acts of that age; a purge that writes an archive keeps them, since they are not in it. */
+ * removes acts of that age; a purge that writes an archive (else NULL) keeps them, since they are
+ * not in it, and tells with which set it ends. */
 tl_status act_purge_begin(db *connection, int64_t older_ms, int archives, uint64_t *act_no);
-tl_status act_purge_end(db *connection, int64_t older_ms, int archives, uint64_t act_no,
-                        const tl_purged *purged);
+tl_status act_purge_end(db *connection, int64_t older_ms, const archive_dir *archive,
+                        uint64_t act_no, const tl_purged *purged);
 
 #endif

@@ -44,16 +44,19 @@ static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
     return status;
 }
 
-tl_status act_purge_end(db *connection, int64_t older_ms, int archives, uint64_t act_no,
-                        const tl_purged *purged)
+tl_status act_purge_end(db *connection, int64_t older_ms, const archive_dir *archive,
+                        uint64_t act_no, const tl_purged *purged)
 {
-    char counts[192];
+    char counts[320], sets[32 + ARCHIVE_SHA] = "";
     uint64_t acts = 0;
-    tl_status status = archives ? TL_OK : purge_acts(connection, older_ms, &acts);
+    tl_status status = archive != NULL ? TL_OK : purge_acts(connection, older_ms, &acts);
 
+    if (archive != NULL && archive->last > 0)
+        snprintf(sets, sizeof sets, " sets=%" PRIu32 " sha256=%s", archive->last,
+                 archive->last_sha);
     snprintf(counts, sizeof counts,
              "trades=%" PRIu64 " resources=%" PRIu64 " sessions=%" PRIu64 " acts=%" PRIu64
-             " looked_at=%" PRIu64,
-             purged->trades, purged->resources, purged->sessions, acts, purged->looked_at);
+             " looked_at=%" PRIu64 "%s",
+             purged->trades, purged->resources, purged->sessions, acts, purged->looked_at, sets);
     return status == TL_OK ? act_end(connection, act_no, counts) : status;
 }

@@ -1,10 +1,10 @@
 /* The directory of an archive: who may write there, which sets it has, what their manifests say.
- * Touches files only, but for the question which database this is. */
+ * Touches files only. */
 #include "admin/archive.h"
 
-#include "client/read.h"
 #include "client/schema.h"
 
+#include "base/error.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define MANIFEST_MAX 8192
+/* The schema since which a database has a name of its own, and its manifests say it. */
+#define SCHEMA_OF_OWNERS 22
 
 tl_status archive_problem(const archive_dir *self, const char *name, const char *doing)
 {
@@ -210,7 +212,9 @@ static int take_file(char **at, int file, archive_file_facts *to)
 static int take_all(char *at, archive_manifest *m)
 {
     uint64_t set, older_ms;
-    int good = take_line(&at, "database", m->database, sizeof m->database) &&
+    const int is_owned = m->schema < SCHEMA_OF_OWNERS ||
+                         take_line(&at, "installation", m->installation, sizeof m->installation);
+    int good = is_owned && take_line(&at, "database", m->database, sizeof m->database) &&
                take_line(&at, "server", m->server, sizeof m->server) &&
                take_line(&at, "account", m->account, sizeof m->account) &&
                take_line(&at, "written_at", m->written_at, sizeof m->written_at) &&
@@ -275,38 +279,15 @@ tl_status archive_read_manifest(archive_dir *self, uint32_t set, archive_manifes
     return TL_OK;
 }
 
-tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server)
-{
-    archive_manifest last = {.set = 0};
-    db_result row = DB_RESULT_INIT;
-    schema_found schema;
-    tl_status status = TL_OK;
-
-    if (self->last > 0)
-        status = archive_read_manifest(self, self->last, &last);
-    if (status == TL_OK)
-        status = schema_read(connection, &schema);
-    if (status == TL_OK)
-        status = read_status(connection, store_archive_server(connection, last.server, &row),
-                             "asking which server this is");
-    if (status == TL_OK && self->last > 0 &&
-        (db_get_int(&row, 0, 4) == 0 || strcmp(last.database, db_get_text(&row, 0, 1)) != 0))
-        status =
-            error_set(TL_INVALID, "%s is the archive of another installation: database %s on %s",
-                      self->path, last.database, last.server);
-    if (status == TL_OK) {
-        *server = (archive_manifest){.schema = schema.version};
-        text_copy(server->server, sizeof server->server, db_get_text(&row, 0, 0));
-        text_copy(server->database, sizeof server->database, db_get_text(&row, 0, 1));
-        text_copy(server->account, sizeof server->account, db_get_text(&row, 0, 2));
-        text_copy(server->written_at, sizeof server->written_at, db_get_text(&row, 0, 3));
-        memcpy(self->last_sha, self->last > 0 ? last.sha : "-", self->last > 0 ? ARCHIVE_SHA : 2);
-    }
-    db_result_free(&row);
-    return status;
-}
-
 /* ------------------------------------------------------- what was removed of it -- */
+
+int archive_has(const archive_dir *self, uint32_t set)
+{
+    char name[ARCHIVE_NAME];
+
+    name_set(name, set);
+    return faccessat(self->fd, name, F_OK, 0) == 0;
+}
 
 int archive_is_removed(const archive_dir *self, uint32_t set)
 {

@@ -50,6 +50,9 @@ extern const archive_columns archive_tables[ARCHIVE_TABLES];
 const char *archive_file_name(int file);
 /* The place of a column in the file of a table. */
 size_t archive_column(enum archive_table table, const char *name);
+/* What a set that was written with such a schema means by not having a column that came later: ""
+ * for NULL.  NULL: it has to have it. */
+const char *archive_default(enum archive_table table, const char *name, unsigned schema);
 
 typedef struct archive_file_facts {
     uint64_t rows, bytes;
@@ -59,6 +62,7 @@ typedef struct archive_file_facts {
 /* What a manifest says. */
 typedef struct archive_manifest {
     unsigned schema;
+    char installation[40]; /* "" in a set of schema 21 or older */
     char database[65], server[256], account[385], written_at[32];
     int64_t older_ms;
     uint32_t set;
@@ -81,14 +85,19 @@ typedef struct archive_dir {
  * unfinished is removed. */
 tl_status archive_open(archive_dir *self, const char *path, int writes);
 void archive_close(archive_dir *self);
-/* Whether the archive is this database's: *server becomes what a new manifest says of it. */
+/* Whether the archive is this database's, and has every set that is on record there: *server
+ * becomes what a new manifest says of it. */
 tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server);
+/* Puts a set on record, before anything of it is removed. */
+tl_status archive_record(db *connection, const archive_manifest *manifest);
 
 /* The manifest of a set, whose own sum is right, which is of a format and a schema that are known,
  * and which follows the one before. */
 tl_status archive_read_manifest(archive_dir *self, uint32_t set, archive_manifest *manifest);
 /* Whether every file of the set is what its manifest says. */
 tl_status archive_verify(archive_dir *self, const archive_manifest *manifest);
+/* Whether it is there now: another program may have finished it meanwhile. */
+int archive_has(const archive_dir *self, uint32_t set);
 int archive_is_removed(const archive_dir *self, uint32_t set);
 tl_status archive_mark_removed(archive_dir *self, uint32_t set, uint64_t removed);
 
@@ -113,7 +122,11 @@ db_answer store_archive_trade_lock(db *connection, const char *named, db_result 
 db_answer store_archive_trade_lock_past(db *connection, const char *named, db_result *result);
 db_answer store_archive_trade_evidence(db *connection, const char *named, db_result *result);
 db_answer store_archive_trade_resolution(db *connection, const char *named, db_result *result);
-/* (the server, the database, the account, the time, whether it is or was the one given) */
-db_answer store_archive_server(db *connection, const char *identity, db_result *result);
+/* (the server, the database, the account, the time, whether it is that of the manifest, the
+ * installation, whether steps may be missing) */
+db_answer store_archive_server(db *connection, const archive_manifest *last, db_result *result);
+/* (whether the set is on record, the set that followed it, whether a restore came since) */
+db_answer store_archive_recorded(db *connection, const archive_manifest *last, db_result *result);
+db_answer store_archive_record(db *connection, const archive_manifest *manifest);
 
 #endif

@@ -242,10 +242,11 @@ static void write_manifest(archive_writer *w, const archive_manifest *m)
     char sum[ARCHIVE_SHA];
 
     text_buffer_append_format(to,
-                              "tradelock-archive 1\nschema %u\ndatabase %s\nserver %s\naccount %s\n"
+                              "tradelock-archive 1\nschema %u\ninstallation %s\n"
+                              "database %s\nserver %s\naccount %s\n"
                               "written_at %s\nolder_ms %" PRId64 "\nset %" PRIu32 "\nbefore %s\n",
-                              m->schema, m->database, m->server, m->account, m->written_at,
-                              m->older_ms, m->set, m->before);
+                              m->schema, m->installation, m->database, m->server, m->account,
+                              m->written_at, m->older_ms, m->set, m->before);
     text_buffer_append_format(to, "trades %" PRIu64 "\noldest %s\nnewest %s\n", m->trades,
                               m->oldest, m->newest);
     for (int file = 0; file < ARCHIVE_FILES; file++)

@@ -245,7 +245,8 @@ static int purge_all(void *context)
     if (status == TL_OK)
         status = purge_sessions(p);
     if (status == TL_OK && !p->page.only_counts)
-        status = act_purge_end(p->connection, older_ms, p->archives, act_no, &p->done);
+        status = act_purge_end(p->connection, older_ms, p->archives ? &p->archive : NULL, act_no,
+                               &p->done);
     return (int)status;
 }
 

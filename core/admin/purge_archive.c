@@ -4,7 +4,8 @@
  * page, each only if it is still what was named.
  *
  *   - cut off before the set has its name: nothing was removed, and the set is begun anew
- *   - cut off after it: the next purge first goes on removing what the set names
+ *   - cut off after it: the next purge first puts the set on record in the database, then goes on
+ *     removing what it names
  *   - a trade that changed in between stays, and goes into a later set with a higher revision
  *
  * So every row is in the database or in a complete set; if in both, with the same key and revision.
@@ -184,14 +185,16 @@ static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
 
     if (status == TL_OK)
         status = archive_verify(&p->archive, &manifest);
+    if (status == TL_OK)
+        status = keep_name(p, set);
+    if (status == TL_OK)
+        status = archive_record(p->connection, &manifest);
     /* What this server has need not be what the set was written from. */
     if (status == TL_OK && strcmp(manifest.server, p->server.server) != 0) {
         if (removed != NULL)
             *removed = 0;
         return archive_mark_removed(&p->archive, set, 0);
     }
-    if (status == TL_OK)
-        status = keep_name(p, set);
     if (status != TL_OK)
         return status;
     r.older_ms = manifest.older_ms > least ? manifest.older_ms : least;

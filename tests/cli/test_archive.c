@@ -92,7 +92,8 @@ static int tear_down(void **state)
 static void clean(void)
 {
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past; DELETE FROM "
-                          "trade_evidence; DELETE FROM trade_resolution");
+                          "trade_evidence; DELETE FROM trade_resolution; "
+                          "DELETE FROM tl_archive_set");
     do_shell("rm -rf \"$ARCHIVE\" && mkdir -m 700 \"$ARCHIVE\"");
 }
 
@@ -576,9 +577,24 @@ static void fill_archive(void)
              " | sed 1d | wc -l) bytes $(stat -c %s " file ") sha256 $(sha256sum " file            \
              " | cut -d' ' -f1)/\" manifest && " SIGN)
 
+/* Puts the sets on record as they are now. */
+static void record_sets(void)
+{
+    char *rows = shell("cd \"$ARCHIVE\" && echo \"DELETE FROM tl_archive_set;\" && for set in "
+                       "????????; do sed -n \"s/^before \\(.*\\)/INSERT INTO tl_archive_set (sha, "
+                       "before_sha, set_no, trades) VALUES ('$(tail -1 $set/manifest | cut -d' ' "
+                       "-f2)', '\\1', '$set', 3);/p\" $set/manifest; done");
+
+    database_run(w.f.sql, "%s", rows);
+    free(rows);
+}
+
 static void expect_found(const char *rule, const char *serial)
 {
-    output *o = AUDIT("--every", "10s");
+    output *o;
+
+    record_sets();
+    o = AUDIT("--every", "10s");
 
     EXPECT_CODE(o, 1);
     EXPECT_WORDS(o, rule);
@@ -674,6 +690,7 @@ static void test_audit_over_lives(void **state)
     do_shell("cd \"$ARCHIVE\" && rm -rf 00000002 && cp -r 00000001 00000002 && cd 00000002 && "
              "sum=$(tail -1 ../00000001/manifest | cut -d' ' -f2) && "
              "sed -i \"s/^set 1/set 2/; s/^before .*/before $sum/\" manifest && " SIGN);
+    record_sets();
     o = AUDIT("--every", "10s");
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "rows stand twice");
@@ -686,6 +703,18 @@ static void expect_audit_refused(int code, const char *words)
     output *o = AUDIT("--every", "10s");
 
     EXPECT_SENTENCE(o, code, words);
+    output_free(o);
+}
+
+/* Whatever it finds in rows that were made by hand. */
+static void expect_audited(unsigned sets)
+{
+    output *o = AUDIT("--every", "10s");
+    char words[32];
+
+    snprintf(words, sizeof words, "%u sets, ", sets);
+    EXPECT_WORDS(o, words);
+    EXPECT_WORDS(o, "all as they were written");
     output_free(o);
 }
 
@@ -723,7 +752,8 @@ static void test_audit_of_what_is_broken(void **state)
     do_shell("mv \"$DIR\"/whole \"$ARCHIVE\"");
     /* Sums that are right over what is no archive. */
     FORGE("trade_lock.csv.gz", "sed 1s/epoch/epoche/");
-    expect_audit_refused(2, "00000001/trade_lock.csv.gz: it lacks columns");
+    expect_audit_refused(2, "00000001/trade_lock.csv.gz: it lacks columns that its schema has: "
+                            "epoch");
     FORGE("trade_lock.csv.gz", "sed '1s/epoche/epoch/; 2s/$/,\"\"/'");
     expect_audit_refused(2, "00000001/trade_lock.csv.gz: a line has not as many fields");
 }
@@ -837,24 +867,140 @@ static void test_broken_sets(void **state)
            "was written with schema 999, and this program knows schema");
     BROKEN("sed -i 's/^tradelock-archive 1/tradelock-archive 2/' manifest && " SIGN, 4,
            "it must be upgraded");
-    BROKEN("sed -i 's/^server .*/server elsewhere 7 \\/var\\/lib\\/mysql\\//' manifest && " SIGN, 2,
+    BROKEN("sed -i 's/^installation ..../installation 0000/' manifest && " SIGN, 2,
            "is the archive of another installation: database");
+    BROKEN("sed -i '/^installation/d' manifest && " SIGN, 2, "manifest is not one of an archive");
     BROKEN("sed -i 's/^database .*/database other/' manifest && " SIGN, 2,
            "is the archive of another installation: database other on");
     BROKEN("sed -i '/^oldest/d' manifest && " SIGN, 2, "manifest is not one of an archive");
-    /* A server that took over, as operators accepted: it is the same installation. */
+    /* Whatever server it was written on: it is the same installation. */
     do_shell("cd \"$ARCHIVE\"/00000001 && sed -i 's/^server .*/server elsewhere 7 \\/data\\//' "
              "manifest && " SIGN);
-    database_run(w.f.sql,
-                 "DROP TRIGGER tl_restore_inserted; DROP TRIGGER tl_restore_opened; INSERT INTO "
-                 "tl_restore (restore_no, step, reason, was, account, identity) VALUES (0, "
-                 "'confirmed', 'r', 'elsewhere 7 /data/', 'a@b', 'here 1 /data/')");
+    /* But a copy that nobody has accepted writes nothing. */
+    database_run(w.f.sql, "UPDATE tl_schema SET restore_no = restore_no + 1");
+    o = TO_ARCHIVE("--json");
+    EXPECT_CODE(o, 5);
+    assert_non_null(strstr(o->err, "a restore is open, so steps may be missing in this database"));
+    output_free(o);
+    assert_int_equal(count_of("trade_lock"), 22);
+    database_run(w.f.sql, "DELETE FROM tl_restore; UPDATE tl_schema SET restore_no = accepted_no, "
+                          "restored_at = NULL");
     o = TO_ARCHIVE("--json");
     EXPECT_CODE(o, 0);
     output_free(o);
+    assert_int_equal(count_of("trade_lock"), 0);
+    expect_audited(2);
+}
+
+/* ------------------------------------------------------------- what is on record */
+
+/* Sets that are gone from the end, one by one, and one that was made anew with all sums right. */
+static void test_newest_sets_are_missed(void **state)
+{
+    output *o;
+    char *said;
+
+    (void)state;
+    clean();
+    make_many(500);
+    output_free(TO_ARCHIVE("--json"));
+    assert_int_equal(count_of("tl_archive_set"), 3);
+    make_many(20);
+    do_shell("cp -r \"$ARCHIVE\" \"$DIR\"/whole");
+    expect_audited(3);
+    do_shell("rm -r \"$ARCHIVE\"/00000003");
+    expect_audit_refused(2, "ends with set 2, and set 3 is on record in the database: the newest "
+                            "sets are lost");
+    expect_refused(w.archive, 2, "the newest sets are lost");
+    do_shell("rm -r \"$ARCHIVE\"/00000002");
+    expect_audit_refused(2, "ends with set 1, and set 2 is on record");
+    do_shell("rm -r \"$ARCHIVE\"/00000001");
+    expect_audit_refused(2, "ends with set 0, and set 1 is on record");
+    do_shell("rm -r \"$ARCHIVE\" && cp -r \"$DIR\"/whole \"$ARCHIVE\"");
+    do_shell("cd \"$ARCHIVE\"/00000003 && sed -i 's/^trades .*/trades 7/' manifest && " SIGN);
+    expect_audit_refused(2, "00000003 is not on record in the database: it was changed");
+    expect_refused(w.archive, 2, "00000003 is not on record in the database");
+    /* A restore loses the record of what came after the backup, not the sets. */
+    do_shell("rm -r \"$ARCHIVE\" && cp -r \"$DIR\"/whole \"$ARCHIVE\"");
+    database_run(w.f.sql, "DELETE FROM tl_archive_set WHERE set_no = 3");
+    expect_audit_refused(2, "00000003 is not on record");
+    database_run(w.f.sql, "UPDATE tl_schema SET accepted_at = UTC_TIMESTAMP(6)");
+    expect_audited(3);
+    output_free(TO_ARCHIVE("--json"));
+    expect_audited(4);
+    assert_int_equal(count_of("trade_lock"), 0);
+    database_run(w.f.sql, "UPDATE tl_schema SET accepted_at = NULL");
+    said = database_text(w.f.sql, "SELECT sha FROM tl_archive_set ORDER BY set_no DESC LIMIT 1");
+    o = RUN("acts", "--limit", "9", "--json", "--config", w.config);
+    EXPECT_WORDS(o, "\"sets\": 4");
+    EXPECT_WORDS(o, said);
+    output_free(o);
+    free(said);
+    /* Another archive may be begun, and audited from its first set on. */
+    do_shell(
+        "rm -rf \"$DIR\"/whole && mv \"$ARCHIVE\" \"$DIR\"/whole && mkdir -m 700 \"$ARCHIVE\"");
+    make_many(20);
+    output_free(TO_ARCHIVE("--json"));
+    expect_audited(1);
+    do_shell("rm -r \"$DIR\"/whole");
+}
+
+/* ------------------------------------------------------------------- older sets */
+
+/* A set that schema 21 wrote, brought into this database. */
+static void bring_older_set(void)
+{
+    char line[512];
+
+    clean();
+    snprintf(line, sizeof line,
+             "cp -r %s/tests/cli/archive_21 \"$ARCHIVE\"/00000001 && cd \"$ARCHIVE\"/00000001 && "
+             "sed -i 's/^database .*/database %s/' manifest && " SIGN,
+             getenv("TL_SOURCE_DIR") != NULL ? getenv("TL_SOURCE_DIR") : ".",
+             database_name(w.f.db));
+    do_shell(line);
+}
+
+#define CUT_COLUMNS(fields) "sed -r 's/(,[^,]*){" fields "}((,[^,]*){3})$/\\2/'"
+
+static void test_older_sets(void **state)
+{
+    output *o;
+
+    (void)state;
+    bring_older_set();
+    expect_audit_refused(2, "is the archive of another installation: database");
+    /* As a server that took over knows it, since operators accepted that. */
+    database_run(w.f.sql,
+                 "DROP TRIGGER tl_restore_inserted; DROP TRIGGER tl_restore_opened; INSERT INTO "
+                 "tl_restore (restore_no, step, reason, was, account, identity) VALUES (0, "
+                 "'confirmed', 'r', 'host 1 /var/lib/mysql/', 'a@b', 'here 1 /data/')");
+    o = AUDIT("--every", "10s");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "1 sets, 3 trades, ");
+    output_free(o);
+    /* Schema 18 brought two columns.  A set that is older lacks them, a younger one must not. */
+    FORGE("trade_lock.csv.gz", CUT_COLUMNS("2"));
+    expect_audit_refused(2, "it lacks columns that its schema has: ");
+    do_shell("cd \"$ARCHIVE\"/00000001 && sed -i 's/^schema .*/schema 17/' manifest && " SIGN);
+    o = AUDIT("--every", "10s");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "1 sets, 3 trades, ");
+    output_free(o);
+    FORGE("trade_lock_past.csv.gz", "grep -v ANEW");
+    o = AUDIT("--every", "10s");
+    EXPECT_CODE(o, 1);
+    EXPECT_WORDS(o, "gap");
+    output_free(o);
+    /* The archive goes on. */
+    bring_older_set();
+    make_many(20);
+    output_free(TO_ARCHIVE("--json"));
+    o = AUDIT("--every", "10s");
+    EXPECT_WORDS(o, "2 sets, 23 trades, ");
+    output_free(o);
     database_run(w.f.sql, "DELETE FROM tl_restore");
     do_shell("tradelock migrate --config \"$CONFIG\"");
-    assert_int_equal(count_of("trade_lock"), 0);
 }
 
 int main(void)
@@ -877,6 +1023,8 @@ int main(void)
         cmocka_unit_test(test_bad_directories),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_broken_sets),
+        cmocka_unit_test(test_newest_sets_are_missed),
+        cmocka_unit_test(test_older_sets),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

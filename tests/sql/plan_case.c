@@ -500,7 +500,11 @@ const plan_case plan_cases[] = {
     {&sql_purge_named_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_purge_archived, "", 2, 100, PLAN_NONE,
      VALUES(purge_archived, .older_ms = N(86400000), .named = NAMED_TRADES)},
-    {&sql_archive_server, "", 1, FEW, PLAN_NONE, VALUES(archive_server, .identity = S("host 1 /d/"))},
+    {&sql_archive_server, "", 1, FEW, PLAN_NONE, VALUES(archive_server, .identity = S("host 1 /d/"), .installation = S(""))},
+    {&sql_archive_recorded, "", 1, FEW, PLAN_KEYS,
+     VALUES(archive_recorded, .sha = S("-"), .written_at = S("2026-01-01 00:00:00.000000"))},
+    {&sql_archive_record, "", 1, FEW, PLAN_NONE,
+     VALUES(archive_record, .sha = S("5e"), .before_sha = S("-"), .set_no = N(1), .trades = N(3))},
     {&sql_archive_trade_lock, "", 4, 60, PLAN_KEYS,
      VALUES(archive_trade_lock, .named = NAMED_TRADES)},
     {&sql_archive_trade_lock_past, "", 1, 60, PLAN_KEYS,
@@ -607,7 +611,7 @@ const plan_case plan_cases[] = {
     {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
-    {&sql_declared_types, "", 11, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
+    {&sql_declared_types, "", 12, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
     /* a fleet: by an administrator, once; a shard has 1024 slots at most */

@@ -263,6 +263,13 @@ static const struct right {
     {"NNN", "INSERT INTO tl_clock_step VALUES (9, 1, NOW(), NOW(), 'ann', 'ann')"},
     {"NYN", "CALL tl_purge_named(864000000, 10, '', '', '', @purged, @named)"},
     {"NYN", "CALL tl_purge_archived(864000000, '[]', @purged)"},
+    {"NYN",
+     "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades) VALUES ('5e', '-', 1, 3)"},
+    {"NYY", "SELECT COUNT(*) FROM tl_archive_set"},
+    {"NNN", "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades, account) VALUES "
+            "('5f', '-', 1, 3, 'ann')"},
+    {"NNN", "UPDATE tl_archive_set SET set_no = 2"},
+    {"NNN", "DELETE FROM tl_archive_set"},
     {"NNN", "CALL tl_purge_page(1, 864000000, 10, '', '', '', @purged, @named)"},
     {"NNN", "CALL tl_purge_trade(1, NOW(6), 'c', 's', 'WITHDRAW', @state, @a, @b, @c, @d)"},
     {"NYN", "CALL tl_purge_resources(864000000, 10, '', @purged)"},

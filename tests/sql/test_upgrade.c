@@ -30,6 +30,7 @@ static void take_back(MYSQL *connection, unsigned version)
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
     database_run(connection,
+                 "DROP TABLE tl_archive_set; ALTER TABLE tl_schema DROP COLUMN installation; "
                  "DROP TABLE tl_attestation, tl_attestation_missing, tl_slot; "
                  "ALTER TABLE tl_schema DROP COLUMN fleet, DROP COLUMN shard; "
                  "ALTER TABLE tl_session DROP COLUMN ended_on; "

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { OPTION_SINCE = OPTION_OWN, OPTION_BY, OPTION_LIMIT, OPTION_AFTER };
@@ -21,16 +22,18 @@ struct request {
 
 /* -------------------------------------------------------------------- acts -- */
 
-/* "filed=3 left=1" as an object. */
+/* "filed=3 left=1" as an object; what is no number is a string. */
 static json_t *json_counts(const char *counts)
 {
     json_t *object = json_object();
-    char name[64];
-    long long number;
+    char name[64], value[128];
     int size;
 
-    while (sscanf(counts, " %63[^= ]=%lld%n", name, &number, &size) == 2) {
-        json_object_set_new(object, name, json_integer(number));
+    while (sscanf(counts, " %63[^= ]=%127[^ ]%n", name, value, &size) == 2) {
+        char *end;
+        const long long number = strtoll(value, &end, 10);
+
+        json_object_set_new(object, name, *end == '\0' ? json_integer(number) : json_string(value));
         counts += size;
     }
     return object;

@@ -1,0 +1,110 @@
+/* What the database knows of an archive: whose it is, and which sets it had.  Reads the directory,
+ * and writes the record of a set. */
+#include "admin/archive.h"
+
+#include "client/read.h"
+#include "client/schema.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum of_server { SERVER, DATABASE, ACCOUNT, NOW, IS_OURS, INSTALLATION, MAY_LACK };
+enum of_record { IS_RECORDED, FOLLOWED_BY, WAS_RESTORED };
+
+/* A copy that nobody has accepted would write its own trades beside those of the original. */
+static tl_status judge_owner(const archive_dir *self, const archive_manifest *last,
+                             const db_result *row)
+{
+    const int writes = self->lock_fd >= 0;
+
+    if (self->last > 0 && (db_get_int(row, 0, IS_OURS) == 0 ||
+                           strcmp(last->database, db_get_text(row, 0, DATABASE)) != 0))
+        return error_set(TL_INVALID, "%s is the archive of another installation: database %s on %s",
+                         self->path, last->database, last->server);
+    if (writes && db_get_int(row, 0, MAY_LACK) != 0)
+        return error_set(TL_SERVER_UNSAFE,
+                         "a restore is open, so steps may be missing in this database: nothing is "
+                         "written to %s until it is accepted",
+                         self->path);
+    return TL_OK;
+}
+
+/* The newest set stands for all before it.  One whose trades are not marked as removed may have
+ * been named a moment ago, so it need not be on record yet. */
+static tl_status judge_record(const archive_dir *self, const archive_manifest *last,
+                              const db_result *row, int may_lack)
+{
+    const uint32_t next = (uint32_t)db_get_uint(row, 0, FOLLOWED_BY);
+
+    /* One that came while this looked is there now. */
+    if (next > 0 && !archive_has(self, next))
+        return error_set(TL_INVALID,
+                         "%s ends with set %" PRIu32 ", and set %" PRIu32
+                         " is on record in the database: the newest sets are lost",
+                         self->path, self->last, next);
+    if (self->last == 0 || last->installation[0] == '\0' || may_lack ||
+        db_get_int(row, 0, IS_RECORDED) != 0 || db_get_int(row, 0, WAS_RESTORED) != 0 ||
+        !archive_is_removed(self, self->last))
+        return TL_OK;
+    return error_set(TL_INVALID,
+                     "%s/%08" PRIu32 " is not on record in the database: it was changed, or is not "
+                     "of this archive",
+                     self->path, self->last);
+}
+
+/* An archive may be begun beside others. */
+static tl_status check_record(const archive_dir *self, db *connection, const archive_manifest *last,
+                              int may_lack)
+{
+    db_result row = DB_RESULT_INIT;
+    tl_status status;
+
+    if (self->last == 0 && self->lock_fd >= 0)
+        return TL_OK;
+    status = read_status(connection, store_archive_recorded(connection, last, &row),
+                         "reading which sets are on record");
+    if (status == TL_OK)
+        status = judge_record(self, last, &row, may_lack);
+    db_result_free(&row);
+    return status;
+}
+
+tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server)
+{
+    archive_manifest last = {.written_at = "1970-01-01", .sha = "-"};
+    db_result row = DB_RESULT_INIT;
+    schema_found schema;
+    tl_status status = TL_OK;
+
+    if (self->last > 0)
+        status = archive_read_manifest(self, self->last, &last);
+    if (status == TL_OK)
+        status = schema_read(connection, &schema);
+    if (status == TL_OK)
+        status = read_status(connection, store_archive_server(connection, &last, &row),
+                             "asking which server this is");
+    if (status == TL_OK)
+        status = judge_owner(self, &last, &row);
+    if (status == TL_OK)
+        status = check_record(self, connection, &last, db_get_int(&row, 0, MAY_LACK) != 0);
+    if (status == TL_OK) {
+        *server = (archive_manifest){.schema = schema.version};
+        text_copy(server->installation, sizeof server->installation,
+                  db_get_text(&row, 0, INSTALLATION));
+        text_copy(server->server, sizeof server->server, db_get_text(&row, 0, SERVER));
+        text_copy(server->database, sizeof server->database, db_get_text(&row, 0, DATABASE));
+        text_copy(server->account, sizeof server->account, db_get_text(&row, 0, ACCOUNT));
+        text_copy(server->written_at, sizeof server->written_at, db_get_text(&row, 0, NOW));
+        memcpy(self->last_sha, last.sha, sizeof self->last_sha);
+    }
+    db_result_free(&row);
+    return status;
+}
+
+tl_status archive_record(db *connection, const archive_manifest *manifest)
+{
+    return read_status(connection, store_archive_record(connection, manifest),
+                       "recording a set of an archive");
+}
