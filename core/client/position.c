@@ -2,6 +2,7 @@
  * Touches tl_attestation and tl_attestation_missing, and accepts by tl_accept_proved(). */
 #include "client/position.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -80,15 +81,16 @@ static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
     return answer;
 }
 
-/* Whether this is a node of the cluster that kept a commit, and was so since then: of one that was
- * made anew, from a node that may lack it, the number of the membership begins anew. */
-static db_answer is_of_cluster(db *connection, const store_kept *before, int *is)
+/* Whether this is a node of the cluster that kept a commit, and was so since then: where one was made
+ * anew, from a node that may lack it, the number of the membership begins anew, and all nodes were
+ * started since. */
+static db_answer is_of_cluster(db *connection, const store_kept *before, int64_t age_ms, int *is)
 {
     store_kept here;
     const db_answer answer = store_attest_kept(connection, &here);
 
     *is = answer == DB_DONE && strcmp(here.cluster, before->cluster) == 0 &&
-          here.membership >= before->membership;
+          here.membership >= before->membership && (int64_t)here.up_s * 1000 >= age_ms;
     return answer;
 }
 
@@ -106,7 +108,9 @@ static db_answer was_kept(tl_client *client, db *connection, const commit_mark *
     if (newest == NULL)
         return DB_DONE;
     *kept = restored_was_kept(client, newest->server, newest->answered_ms, &by);
-    return *kept && by.cluster[0] != '\0' ? is_of_cluster(connection, &by, kept) : DB_DONE;
+    return *kept && by.cluster[0] != '\0'
+               ? is_of_cluster(connection, &by, clock_boottime_ms() - newest->answered_ms, kept)
+               : DB_DONE;
 }
 
 /* A node of Galera may not have applied yet what others answered. */

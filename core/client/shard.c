@@ -10,12 +10,13 @@
 
 static tl_status judge(const struct tl_client *client, const db_result *said, int may_be_none)
 {
-    const char *fleet = said->rows > 0 ? db_get_text(said, 0, 0) : NULL;
-    const char *shard = said->rows > 0 ? db_get_text(said, 0, 1) : NULL;
+    const char *fleet = said->rows > 0 ? db_get_text(said, 0, 0) : "";
+    const char *shard = said->rows > 0 ? db_get_text(said, 0, 1) : "";
+    const int is_none = fleet[0] == '\0' || shard[0] == '\0';
 
-    if ((fleet == NULL || shard == NULL) && may_be_none)
+    if (is_none && may_be_none)
         return TL_OK;
-    if (fleet == NULL || fleet[0] == '\0' || shard == NULL || shard[0] == '\0')
+    if (is_none)
         return error_set(TL_BAD_CONFIG,
                          "the settings lead to shard %s of fleet %s, but the database there is of "
                          "no fleet: run `tradelock fleet join`",

@@ -446,6 +446,7 @@ static tl_status begin(session *s, life **out)
     if (of == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the session");
     random_uuid(of->session_id);
+    s->obeys_us = 0; /* what was said was said under another name */
     status = have_connection(s);
     if (status == TL_OK && s->options.before != NULL)
         status = s->options.before(s->options.before_context, s->connection);

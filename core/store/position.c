@@ -28,6 +28,7 @@ db_answer store_attest_kept(db *connection, store_kept *kept)
         kept->kept = db_get_int(&result, 0, 0) != 0;
         text_copy(kept->cluster, sizeof kept->cluster, db_get_text(&result, 0, 1));
         kept->membership = db_get_uint(&result, 0, 2);
+        kept->up_s = db_get_uint(&result, 0, 3);
     }
     db_result_free(&result);
     return answer;

@@ -13,6 +13,7 @@ typedef struct store_kept {
     int kept;                  /* 1: somebody has, and that never stops */
     char cluster[RANDOM_UUID]; /* the Galera cluster that it is a node of; "": of none */
     uint64_t membership;       /* of that, its number */
+    uint64_t up_s;             /* so long the server has been up at least */
 } store_kept;
 db_answer store_attest_kept(db *connection, store_kept *kept);
 /* Waits until a node of Galera has applied all that was answered before. */

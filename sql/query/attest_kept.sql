@@ -1,17 +1,18 @@
 -- Whether this server answers a commit only when another one has it, that would be promoted, and
--- never stops waiting for that; and of which Galera cluster it is ('': of none), and the number of
--- that one's membership.
+-- never stops waiting for that; and of which Galera cluster it is ('': of none), the number of that
+-- one's membership, and for how many seconds the server has been up.
 --
 -- With semi-synchronous replicas: it has one, and waits for a day at least.  With several,
 -- asynchronous ones among them, the one that has a commit need not be the one that is promoted.
 -- With Galera: each node of the primary component has a commit before it is answered; alone it would
--- say nothing.  The number rises with every change of the membership, and begins anew where a
--- cluster is made from one node, which may lack what others had answered.
+-- say nothing (an arbitrator that keeps no rows counts as another one: this cannot tell).  The number
+-- rises with every change of the membership, and begins anew where a cluster is made from one node,
+-- which may lack what others had answered, and which was started for that.
 SELECT (k.galera AND k.is_several) OR (@@rpl_semi_sync_master_enabled = 1
         AND @@rpl_semi_sync_master_wait_point = 'AFTER_SYNC'
         AND @@rpl_semi_sync_master_wait_no_slave = 1
         AND @@rpl_semi_sync_master_timeout >= 86400000 AND k.semi_sync),
-    IF(k.galera, k.cluster, ''), k.membership
+    IF(k.galera, k.cluster, ''), k.membership, k.up_s
 FROM (SELECT
         COALESCE(SUM(variable_name = 'WSREP_READY' AND variable_value = 'ON'), 0) = 1
             AND COALESCE(SUM(variable_name = 'WSREP_CLUSTER_STATUS'
@@ -23,8 +24,9 @@ FROM (SELECT
                 AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0 AS semi_sync,
         MAX(IF(variable_name = 'WSREP_CLUSTER_STATE_UUID', variable_value, '')) AS cluster,
         MAX(IF(variable_name = 'WSREP_CLUSTER_CONF_ID', CAST(variable_value AS UNSIGNED), 0))
-            AS membership
+            AS membership,
+        MAX(IF(variable_name = 'UPTIME', CAST(variable_value AS UNSIGNED), 0)) AS up_s
     FROM information_schema.global_status
     WHERE variable_name IN ('RPL_SEMI_SYNC_MASTER_STATUS', 'RPL_SEMI_SYNC_MASTER_CLIENTS',
         'SLAVES_CONNECTED', 'WSREP_READY', 'WSREP_CLUSTER_STATUS', 'WSREP_CLUSTER_SIZE',
-        'WSREP_CLUSTER_STATE_UUID', 'WSREP_CLUSTER_CONF_ID')) k
+        'WSREP_CLUSTER_STATE_UUID', 'WSREP_CLUSTER_CONF_ID', 'UPTIME')) k

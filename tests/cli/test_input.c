@@ -441,7 +441,7 @@ static void test_help(void **state)
         expect_help(name);
         count++;
     }
-    assert_int_equal(count, 24);
+    assert_int_equal(count, 25);
     output_free(o);
 }
 

@@ -32,6 +32,8 @@ enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_TIMEOUT, OPTION_WAIT, OP
 #define LOOK_MS 50
 #define TELL_MS 1000
 #define SHOWN 100
+/* So many the library tells, the oldest. */
+#define SESSIONS_TOLD 1000
 
 struct said {
     tl_pause pause;
@@ -47,7 +49,7 @@ struct drain {
     int64_t since_us;
     char account[385], reason[TL_REMARK_MAX + 1];
     /* The last look. */
-    unsigned unheard, in_process;
+    unsigned sessions, unheard, in_process;
     int more;
     struct table *trades;
     json_t *trade_rows, *unheard_rows;
@@ -96,6 +98,7 @@ static int take_session(void *context, const tl_session_row *row)
 {
     struct drain *d = context;
 
+    d->sessions++;
     if (row->obeys_drain || strcmp(row->state, "ended") == 0)
         return 0;
     d->unheard++;
@@ -131,7 +134,7 @@ static void forget(struct drain *d)
     json_decref(d->unheard_rows);
     d->trades = NULL;
     d->trade_rows = d->unheard_rows = NULL;
-    d->unheard = d->in_process = 0;
+    d->sessions = d->unheard = d->in_process = 0;
 }
 
 static tl_status look(struct drain *d)
@@ -150,6 +153,8 @@ static tl_status look(struct drain *d)
     status = read_decision(d);
     if (status == TL_OK && d->is_on)
         status = tl_session_list(d->client, take_session, d);
+    if (d->sessions >= SESSIONS_TOLD)
+        d->unheard++; /* there may be others, and nobody knows what those have heard */
     if (status == TL_OK)
         status = tl_list_page(d->client, &filter, take_trade, d, &end);
     d->more = end.more;
