@@ -442,12 +442,14 @@ static void take_writes(const struct machine *replica, int forgets)
 {
     MYSQL *sql = replica->sql;
 
+    /* With both threads stopped the server would throw away what was not applied. */
+    if (!forgets)
+        database_run(sql, "START SLAVE SQL_THREAD");
     database_run(sql, "STOP SLAVE IO_THREAD");
     if (!forgets) {
         char *has = status_of(sql, "Gtid_IO_Pos");
 
         assert_non_null(has);
-        database_run(sql, "START SLAVE SQL_THREAD");
         await_gtid(sql, has);
         free(has);
     }
