@@ -65,6 +65,8 @@ static tl_status read_name(db *connection, char *fleet, char *shard)
     return read_status(connection, answer, "reading which fleet this is of");
 }
 
+/* A slot that another shard had, and handed over, is not free: whoever got it may have lost it with
+ * what was paid there. */
 static void take_row(struct joining *j, size_t shard, const db_result *r, size_t row)
 {
     const size_t slot = (size_t)db_get_uint(r, row, SLOT_NUMBER);
@@ -74,7 +76,7 @@ static void take_row(struct joining *j, size_t shard, const db_result *r, size_t
         return;
     if (shard == j->own)
         j->here[slot] = is_owned ? 2 : 1;
-    else if (strcmp(db_get_text(r, row, SLOT_STATE), "gone") != 0)
+    else
         j->elsewhere[slot] = (unsigned char)(shard + 1);
 }
 
@@ -99,7 +101,8 @@ static tl_status wants(struct joining *j, size_t slot)
                          "brings it back",
                          slot);
     if (asked && j->elsewhere[slot] != 0)
-        return error_set(TL_REFUSED, "slot %zu is another shard's: `tradelock fleet move` moves it",
+        return error_set(TL_REFUSED,
+                         "slot %zu is another shard's, or was: `tradelock fleet move` moves it",
                          slot);
     if (j->here[slot] != 0 || (j->elsewhere[slot] == 0 && (asked || j->said->slots == NULL)))
         j->digits[slot] = '1';

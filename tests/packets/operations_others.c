@@ -668,7 +668,8 @@ static void prepare_fleet(scene *s)
     database_run(s->sql,
                  "INSERT IGNORE INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
                  "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
-                 "('stranger', 's', 'FLEET', 'S', 'Y', 'ask', UUID(), 'x', 1, 1, "
+                 "('stranger', 's', 'FLEET', 'S', 'Y', 'ask', UUID(), RANDOM_BYTES(16), "
+                 "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, "
                  "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
 }
 
@@ -1105,8 +1106,8 @@ static const operation operations[] = {
     {"pause", OPERATION_SPEAKS, prepare_nothing, call_pause, TL_OK, "-", "-", 0, 0, NULL},
     {"looks at resources", OPERATION_SPEAKS, prepare_nothing, call_looks_at_resources, TL_OK, "-",
      "-", 0, 0, NULL},
-    {"a fleet", OPERATION_PARTS, prepare_fleet, call_fleet, TL_OK, "-", "-", SWEEP_ANY_STEPS, 0,
-     NULL},
+    {"a fleet", OPERATION_PARTS | OPERATION_SPEAKS, prepare_fleet, call_fleet, TL_OK, "-", "-",
+     SWEEP_ANY_STEPS, 0, NULL},
     {"customers' slots", 0, prepare_slots, call_slots, TL_OK, "-", "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
     {"closing", OPERATION_SPEAKS, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0, 0, NULL},
