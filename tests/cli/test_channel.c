@@ -543,22 +543,11 @@ static void open_breaker(void)
     }
 }
 
-/* Where a payment hangs it is said that its channel does not answer, what the probes came to, when
- * the next one is, and how to take the breaker away. */
-static void test_an_open_breaker_is_seen(void **state)
+/* Before any probe. */
+static void expect_seen_open(void)
 {
-    json_t *document;
-    output *o;
-    tl_lock *probe;
+    output *o = RUN("status", "--config", operators.config[ANN]);
 
-    (void)state;
-    operators_make_doubtful("D3");
-    expect_no_breaker();
-    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000",
-                            "--reason", "falls silent"),
-                    0, "has this breaker");
-    open_breaker();
-    o = RUN("status", "--config", operators.config[ANN]);
     EXPECT_CODE(o, 6);
     EXPECT_WORDS(o, "Channels that do not answer: but for one probe at a time nothing is sent");
     EXPECT_WORDS(o, "BREAKER OPEN OPERATION SINCE");
@@ -576,7 +565,24 @@ static void test_an_open_breaker_is_seen(void **state)
     EXPECT_WORDS(o, "Have it looked at with a probe; that asks before it sends.");
     assert_null(strstr(o->out, "A retry worker"));
     output_free(o);
+}
 
+/* Where a payment hangs it is said that its channel does not answer, what the probes came to, when
+ * the next one is, and how to take the breaker away. */
+static void test_an_open_breaker_is_seen(void **state)
+{
+    json_t *document;
+    output *o;
+    tl_lock *probe;
+
+    (void)state;
+    operators_make_doubtful("D3");
+    expect_no_breaker();
+    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000",
+                            "--reason", "falls silent"),
+                    0, "has this breaker");
+    open_breaker();
+    expect_seen_open();
     probe = send_probe("PROBE1");
     expect_words_of(RUN("status", "--config", operators.config[ANN]), 6, " goes on ");
     expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,

@@ -907,18 +907,9 @@ static void expect_incomplete(output *o, const char *words)
     output_free(o);
 }
 
-static void test_shard_is_down(void **state)
+static void expect_lists_without_b(void)
 {
-    static const char *const serials[] = {"A1", "A2", "B1", NULL};
-    static const int of[] = {A, A, B};
     json_t *document;
-    output *o;
-
-    (void)state;
-    make_paid(A, "A1", cust(A, 0));
-    make_doubtful(A, "A2", cust(A, 0));
-    make_doubtful(B, "B1", cust(B, 0));
-    server_kill9(shards[B].where);
 
     expect_incomplete(FLEET("ls"), "a     A1");
     expect_incomplete(FLEET("status"), "Shard a\n");
@@ -938,9 +929,13 @@ static void test_shard_is_down(void **state)
     /* What b owns is not of nobody. */
     assert_int_equal(json_array_size(json_object_get(document, "fleet")), 0);
     json_decref(document);
+}
 
-    /* Customers of a are as ever, those of b cannot be asked for. */
-    o = FLEET("show", "A1", cust(A, 0), OP);
+/* Customers of a are as ever, those of b cannot be asked for. */
+static void expect_trades_without_b(void)
+{
+    output *o = FLEET("show", "A1", cust(A, 0), OP);
+
     EXPECT_CODE(o, 0);
     output_free(o);
     o = FLEET("retry", "A2", cust(A, 0), OP, "--fence", fence_of(A, "A2"), "--reason", "r");
@@ -954,6 +949,22 @@ static void test_shard_is_down(void **state)
     o = FLEET("show", "A1");
     EXPECT_CODE(o, 3);
     output_free(o);
+}
+
+static void test_shard_is_down(void **state)
+{
+    static const char *const serials[] = {"A1", "A2", "B1", NULL};
+    static const int of[] = {A, A, B};
+    json_t *document;
+    output *o;
+
+    (void)state;
+    make_paid(A, "A1", cust(A, 0));
+    make_doubtful(A, "A2", cust(A, 0));
+    make_doubtful(B, "B1", cust(B, 0));
+    server_kill9(shards[B].where);
+    expect_lists_without_b();
+    expect_trades_without_b();
 
     document = document_of(FLEET("evidence", "add", "--statement", statement_of(serials, of, ""),
                                  "--source", "s", "--reason", "r", "--yes", "1", "--json"),

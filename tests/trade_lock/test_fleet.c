@@ -670,6 +670,42 @@ static void assert_nothing(MYSQL *sql)
                      1);
 }
 
+static void expect_bad_joinings(tl_client *shards[])
+{
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+
+    assert_status(tl_fleet_join(shards, 2, 0, NULL, NULL), TL_INVALID);
+    assert_status(tl_fleet_join(shards, 2, 2, &joining, NULL), TL_INVALID);
+    joining.fleet = "pay outs";
+    joining.shard = "a";
+    assert_status(tl_fleet_join(shards, 2, 0, &joining, NULL), TL_INVALID);
+    joining.fleet = "payouts";
+    joining.shard = "";
+    assert_status(tl_fleet_join(shards, 2, 0, &joining, NULL), TL_INVALID);
+}
+
+/* The other shard never gets what the first one has. */
+static void expect_only_the_rest(tl_client *shards[], MYSQL *other, const unsigned char *slots)
+{
+    tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
+    tl_fleet_joined joined = {0};
+
+    joining.fleet = "payouts";
+    joining.shard = "a";
+    assert_status(tl_fleet_join(shards, 2, 1, &joining, NULL), TL_REFUSED);
+    joining.shard = "b";
+    joining.slots = slots;
+    assert_status(tl_fleet_join(shards, 2, 1, &joining, NULL), TL_REFUSED);
+    assert_nothing(other);
+    joining.fleet = "others";
+    joining.slots = NULL;
+    assert_status(tl_fleet_join(shards, 2, 1, &joining, NULL), TL_REFUSED);
+    assert_nothing(other);
+    joining.fleet = "payouts";
+    assert_status(tl_fleet_join(shards, 2, 1, &joining, &joined), TL_OK);
+    assert_int_equal(joined.owned, 1);
+}
+
 static void test_joining(void **state)
 {
     unsigned char slots[TL_FLEET_SLOTS] = {0};
@@ -685,14 +721,8 @@ static void test_joining(void **state)
     assert_nothing(sql);
     assert_status(tl_slot_list(shards[0], fleet, shard, count_slot, &count), TL_OK);
     assert_string_equal(fleet, "");
-    assert_status(tl_fleet_join(shards, 2, 0, NULL, NULL), TL_INVALID);
-    assert_status(tl_fleet_join(shards, 2, 2, &joining, NULL), TL_INVALID);
-    joining.fleet = "pay outs";
-    joining.shard = "a";
-    assert_status(tl_fleet_join(shards, 2, 0, &joining, NULL), TL_INVALID);
+    expect_bad_joinings(shards);
     joining.fleet = "payouts";
-    joining.shard = "";
-    assert_status(tl_fleet_join(shards, 2, 0, &joining, NULL), TL_INVALID);
     joining.shard = "a";
 
     /* Somebody is here whose slot is not asked for. */
@@ -717,21 +747,7 @@ static void test_joining(void **state)
     assert_int_equal(joined.owned, TL_FLEET_SLOTS - 1);
     joining.shard = "c";
     assert_status(tl_fleet_join(shards, 2, 0, &joining, NULL), TL_REFUSED);
-    /* The other one: never what the first one has. */
-    joining.shard = "a";
-    joining.slots = NULL;
-    assert_status(tl_fleet_join(shards, 2, 1, &joining, NULL), TL_REFUSED);
-    joining.shard = "b";
-    joining.slots = slots;
-    assert_status(tl_fleet_join(shards, 2, 1, &joining, NULL), TL_REFUSED);
-    assert_nothing(other);
-    joining.fleet = "others";
-    joining.slots = NULL;
-    assert_status(tl_fleet_join(shards, 2, 1, &joining, NULL), TL_REFUSED);
-    assert_nothing(other);
-    joining.fleet = "payouts";
-    assert_status(tl_fleet_join(shards, 2, 1, &joining, &joined), TL_OK);
-    assert_int_equal(joined.owned, 1);
+    expect_only_the_rest(shards, other, slots);
     assert_status(tl_slot_list(shards[1], fleet, shard, count_slot, &count), TL_OK);
     assert_string_equal(fleet, "payouts");
     assert_string_equal(shard, "b");
