@@ -19,12 +19,12 @@ class Key(Structure):
 
 
 class ClientOptions(Structure):
-    version_wanted = 2
+    version_wanted = 3
     _fields_ = [("version", c_uint), ("flags", c_uint), ("config_file", c_char_p),
                 ("program", c_char_p), ("operations", c_char_p), ("group_suffix", c_char_p),
                 ("database", c_char_p), ("log", c_void_p), ("log_context", c_void_p),
                 ("loss", c_void_p), ("loss_context", c_void_p), ("user", c_char_p),
-                ("password", c_char_p)]
+                ("password", c_char_p), ("shard", c_char_p)]
 
 
 class View(Structure):
