@@ -10,7 +10,9 @@
  *
  * Each is a commit, so the same call goes on from what both databases show, whoever died in between:
  * until "gone" it copies everything anew, from there on it only completes the target.  Between the
- * last two nobody owns the slot, which is safe: both refuse.
+ * last two nobody owns the slot, which is safe: both refuse.  The target may lose commits in between,
+ * as in a restore, and the source has all rows still: so they are compared before the target owns
+ * the slot, and copied anew if one is missing.
  *
  * What could go wrong, and why it does not:
  *   an ask commits after the slot was seen empty    each ask has the slot's row locked in share mode
@@ -651,17 +653,43 @@ static tl_status hand_over(struct move *m)
     return status;
 }
 
-/* The source let it go already. */
-static tl_status complete(struct move *m, const struct slot *source, struct slot *target)
+/* Whether the target has all rows that the source has; the source may have purged some since. */
+static tl_status compare_target(struct move *m, int *has_all)
 {
-    const store_slot mine = {
-        .state = "arriving", .other = m->from.shard, .version = target->version, .token = m->token};
-    struct slot now;
-    tl_status status = turn(m, &m->to, target, &mine);
+    tl_status status = read_customers(m, &m->from);
 
-    status = end_step(&m->to, status);
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_compare(&m->copy, m->to.connection, m->from.connection, &m->customers, i,
+                                   0, 0);
+    *has_all = status == TL_OK;
+    return status == TL_REFUSED ? TL_OK : status;
+}
+
+static tl_status copy_what_is_lost(struct move *m)
+{
+    int has_all = 0;
+    tl_status status = compare_target(m, &has_all);
+
+    if (status != TL_OK || has_all)
+        return status;
+    status = copy_all(m);
     if (status == TL_OK)
-        status = status_of(&m->to, store_slot_mover(m->to.connection, m->token), "completing");
+        status = compare_target(m, &has_all);
+    return status == TL_OK && !has_all
+               ? error_set(TL_REFUSED, "rows of slot %u do not arrive at shard %s", m->said->slot,
+                           m->to.shard)
+               : status;
+}
+
+/* The source let it go already. */
+static tl_status complete(struct move *m, const struct slot *source)
+{
+    const struct slot before = {.version = source->version - 1};
+    struct slot now;
+    tl_status status = arrive(m, &before);
+
+    if (status == TL_OK)
+        status = copy_what_is_lost(m);
     if (status == TL_OK)
         status = lock_own(m, &m->to, "arriving", &now);
     if (status == TL_OK)
@@ -693,7 +721,7 @@ static int was_let_go(const struct move *m, const struct slot *source, const str
 {
     return is(source, "gone") && strcmp(source->other, m->to.shard) == 0 &&
            ((is(target, "arriving") && strcmp(target->other, m->from.shard) == 0) ||
-            is(target, "owned") || is(target, "leaving"));
+            is(target, "none") || is(target, "owned") || is(target, "leaving"));
 }
 
 static tl_status decide(struct move *m)
@@ -711,8 +739,11 @@ static tl_status decide(struct move *m)
         return status;
     if (was_let_go(m, &source, &target)) {
         undo(&m->from);
-        if (is(&target, "arriving") && target.version + 1 == source.version)
-            return complete(m, &source, &target);
+        if (is(&target, "none") ||
+            (is(&target, "arriving") && target.version + 1 == source.version)) {
+            undo(&m->to);
+            return complete(m, &source);
+        }
         if (!is(&target, "arriving") && target.version >= source.version)
             return error_set(TL_ALREADY_DONE, "slot %u is at shard %s already", m->said->slot,
                              m->to.shard);

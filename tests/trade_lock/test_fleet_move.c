@@ -184,8 +184,7 @@ static void move_in_child(void *context, int number)
     CREW_STATUS(move_from(m->from, m->wait_ms, m, NULL), m->expected);
 }
 
-/* Killed after that step; then once more, to the end. */
-static void kill_then_finish(const char *step, int from)
+static void kill_after(const char *step, int from)
 {
     struct mover m = {.die_at = step, .from = from, .wait_ms = PATIENCE_MS};
     pid_t child = crew_fork(move_in_child, &m, 0);
@@ -193,6 +192,14 @@ static void kill_then_finish(const char *step, int from)
 
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
+}
+
+/* Killed after that step; then once more, to the end. */
+static void kill_then_finish(const char *step, int from)
+{
+    struct mover m;
+
+    kill_after(step, from);
     m = (struct mover){.from = from,
                        .wait_ms = PATIENCE_MS,
                        .expected = strcmp(step, "owned") == 0 ? TL_ALREADY_DONE : TL_OK};
@@ -516,6 +523,29 @@ static void test_quiet(void **state)
     assert_audit_clean(0);
 }
 
+/* The target is restored between the copying and the hand-over: to a moment at which some rows were
+ * there, or to one before it had heard of the slot. */
+static void test_target_that_lost_rows(void **state)
+{
+    (void)state;
+    for (int hears = 1; hears >= 0; hears--) {
+        const int from = hears == 1 ? 0 : 1, to = 1 - from;
+        const int64_t rows = rows_at(from, "trade_lock"), past = rows_at(from, "trade_lock_log");
+
+        kill_after("gone", from);
+        database_run(f.sql[to], "SET @tl_mover = (SELECT token FROM tl_slot WHERE state = "
+                                "'arriving'); DELETE FROM trade_evidence; DELETE FROM trade_lock; "
+                                "DELETE FROM trade_lock_past; SET @tl_mover = NULL");
+        if (!hears)
+            database_run(f.sql[to], "DELETE FROM tl_slot WHERE state = 'arriving'");
+        assert_status(move_from(from, PATIENCE_MS, NULL, NULL), TL_OK);
+        assert_state(to, hears ? "owned 4" : "owned 5");
+        assert_int_equal(rows_at(to, "trade_lock"), rows);
+        assert_true(rows_at(to, "trade_lock_log") >= past);
+        assert_audit_clean(to);
+    }
+}
+
 /* Askers all the while; the mover is killed after each step, forth and back. */
 static void test_killed(void **state)
 {
@@ -524,7 +554,7 @@ static void test_killed(void **state)
     const int askers = (int)crew_number("askers", 3);
     pid_t children[16], files;
     int owner = 0;
-    unsigned version = 3;
+    unsigned version = 5;
     char expected[32];
 
     (void)state;
@@ -561,11 +591,9 @@ static void test_killed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_and_refused),
-        cmocka_unit_test(test_in_the_way),
-        cmocka_unit_test(test_differing_target),
-        cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_empty_and_refused),     cmocka_unit_test(test_in_the_way),
+        cmocka_unit_test(test_differing_target),      cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_target_that_lost_rows), cmocka_unit_test(test_killed),
     };
 
     crew_arguments(argc, argv);
