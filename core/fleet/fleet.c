@@ -373,7 +373,7 @@ static tl_status owner_of(const tl_fleet *fleet, unsigned slot, size_t *owner)
                          "whose slot %u is may be known to shard %s alone, which was "
                          "not reached yet",
                          slot, fleet->names[unread]);
-    return error_set(TL_MISDIRECTED, "no shard that the settings name has slot %u", slot);
+    return error_set(TL_MISDIRECTED, "no shard that the settings name has slot %u alone", slot);
 }
 
 static tl_status slot_of(const tl_fleet *fleet, const char *cust_no, unsigned *slot)

@@ -59,6 +59,7 @@ size_t map_owner(const slot_map *const maps[], size_t count, unsigned slot, size
 {
     const slot_said *best = NULL;
     size_t owner = MAP_NOBODY;
+    int is_twice = 0;
 
     *unread = MAP_NOBODY;
     for (size_t i = 0; i < count; i++) {
@@ -69,7 +70,13 @@ size_t map_owner(const slot_map *const maps[], size_t count, unsigned slot, size
         else if (says_more(said, best)) {
             best = said;
             owner = said->claim == SLOT_HAD ? i : said->other;
+            is_twice = 0;
+        } else if (best != NULL && said->claim == SLOT_HAD && best->claim == SLOT_HAD &&
+                   said->version == best->version) {
+            is_twice = 1;
         }
     }
-    return owner;
+    if (is_twice)
+        *unread = MAP_NOBODY;
+    return is_twice ? MAP_NOBODY : owner;
 }

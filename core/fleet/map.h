@@ -33,8 +33,9 @@ int map_take(slot_map *to, const db_result *rows, char *const names[], size_t co
 
 /*
  * The shard that has the slot under the highest version; where that one says that it is gone, the
- * one that it went to, which may not know it yet.  MAP_NOBODY: none says so; *unread is then a shard
- * whose map was never read, or MAP_NOBODY.
+ * one that it went to, which may not know it yet.  MAP_NOBODY: none says so, and *unread is then a
+ * shard whose map was never read, or MAP_NOBODY; or two say so under one version, and nobody may go
+ * by the order in which a file names them.
  */
 size_t map_owner(const slot_map *const maps[], size_t count, unsigned slot, size_t *unread);
 

@@ -405,6 +405,31 @@ static void test_a_slot_that_was_handed_over(void **state)
                  slot);
 }
 
+/* Two have it under one version: no program may go by the order in which its file names them. */
+static void test_a_slot_that_two_have(void **state)
+{
+    char cust[TL_CUST_MAX + 1];
+    tl_fleet *fleet = open_fleet();
+    tl_client *client = NULL;
+    unsigned slot;
+
+    (void)state;
+    shards_cust(&all, 0, 51, cust);
+    slot = tl_fleet_slot(fleet, cust);
+    tl_fleet_close(fleet);
+    database_run(all.sql[1],
+                 "INSERT INTO tl_slot (slot, state, version) VALUES (%u, 'owned', %lld)", slot,
+                 (long long)database_number(all.sql[0],
+                                            "SELECT version FROM tl_slot WHERE slot = %u", slot));
+    fleet = open_fleet();
+    assert_status(tl_fleet_client(fleet, cust, &client), TL_MISDIRECTED);
+    tl_fleet_close(fleet);
+    database_run(all.sql[1], "DELETE FROM tl_slot WHERE slot = %u", slot);
+    fleet = open_fleet();
+    assert_status(tl_fleet_client(fleet, cust, &client), TL_OK);
+    tl_fleet_close(fleet);
+}
+
 static uint16_t always_last(void *context, const char *cust_no)
 {
     (void)cust_no;
@@ -468,6 +493,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_shard_that_is_killed),
         cmocka_unit_test(test_a_shard_that_is_down_at_the_start),
         cmocka_unit_test(test_a_slot_that_was_handed_over),
+        cmocka_unit_test(test_a_slot_that_two_have),
         cmocka_unit_test(test_a_rule_of_the_service),
         cmocka_unit_test(test_after_fork),
     };

@@ -53,27 +53,39 @@ void fleet_map_free(struct fleet_map *map)
 
 /* ------------------------------------------------------------------- asking -- */
 
-static size_t newest(const struct fleet_map *map, unsigned slot, char state)
+static size_t shard_named(const struct fleet_map *map, const char *name)
 {
-    size_t best = FLEET_NOBODY;
-
-    for (size_t i = 0; i < map->count; i++) {
-        const struct fleet_slot *one = &map->shard[i].slot[slot];
-
-        if (one->state == state &&
-            (best == FLEET_NOBODY || one->version > map->shard[best].slot[slot].version))
-            best = i;
-    }
-    return best;
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(fleet_name(i), name) == 0)
+            return i;
+    return FLEET_NOBODY;
 }
 
+static int is_had(const struct fleet_slot *one)
+{
+    return one->state == 'o' || one->state == 'l';
+}
+
+/* As services go by the map (core/fleet/map.h): the highest version, where that one is gone the one
+ * that it went to, and nobody where two have it under one version. */
 size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
 {
-    static const char states[] = "ola";
+    const struct fleet_slot *best = NULL;
     size_t owner = FLEET_NOBODY;
 
-    for (size_t i = 0; states[i] != '\0' && owner == FLEET_NOBODY && slot < TL_FLEET_SLOTS; i++)
-        owner = newest(map, slot, states[i]);
+    for (size_t i = 0; i < map->count && slot < TL_FLEET_SLOTS; i++) {
+        const struct fleet_slot *one = &map->shard[i].slot[slot];
+
+        if (!is_had(one) && one->state != 'g')
+            continue;
+        if (best == NULL || one->version > best->version ||
+            (one->version == best->version && is_had(one) && !is_had(best))) {
+            best = one;
+            owner = is_had(one) ? i : shard_named(map, one->other);
+        } else if (one->version == best->version && is_had(one) && is_had(best)) {
+            owner = FLEET_NOBODY;
+        }
+    }
     return owner;
 }
 
