@@ -232,10 +232,16 @@ static void cut_silent(pool *p)
 }
 
 /* No answer of a server that is left is believed, so nobody waits for one: a primary that is cut off
- * from its replica would let each commit wait for as long as an answer may take. */
+ * from its replica would let each commit wait for as long as an answer may take, a heartbeat's and
+ * that of a settled answer too. */
 static void cut_left(pool *p)
 {
+    struct extra *extra;
+
     lock(p);
+    for (extra = p->extras; extra != NULL; extra = extra->next)
+        if (db_state_of(db_server_of(extra->connection)) == DB_SERVER_LEFT)
+            db_cut(extra->connection);
     for (size_t i = 0; i < p->place_count; i++)
         if (p->places[i].state == PLACE_LENT &&
             db_state_of(db_server_of(p->places[i].connection)) == DB_SERVER_LEFT)

@@ -305,8 +305,12 @@ static void say_that_it_obeys(session *s, const life *mine)
 
 static void look_around(session *s)
 {
-    if (pool_look_around(s->connections, NULL) != TL_OK)
-        error_clear(); /* a round says so */
+    if (pool_look_around(s->connections, NULL) == TL_OK)
+        return;
+    /* It is said once of each host, so here or never. */
+    log_line(s->options.logger, TL_ALARM, NULL, 0,
+             "a host of the list cannot be used, and is not: %s", tl_error_message());
+    error_clear();
 }
 
 /* A primary that is cut off from its replica takes connections and answers reads as ever, and it
