@@ -8,6 +8,8 @@
  */
 #include "crowd.h"
 
+#include "support/crew.h"
+
 #include "workflows/cmocka_all.h"
 
 #include <signal.h>
@@ -36,22 +38,6 @@ static struct {
     long long trades, paid, failed, parked, filed;
 } sum;
 
-static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void shell(const char *format, ...)
-{
-    char command[2048];
-    va_list arguments;
-    int code;
-
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    code = system(command);
-    if (code != 0)
-        fail_msg("%s: %x", command, code);
-}
-
 /* As a power cut would leave it: the server stands still while it is copied. */
 static void copy_data(crowd *self)
 {
@@ -60,7 +46,8 @@ static void copy_data(crowd *self)
     const char *dir = server_dir(own);
 
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    shell("rm -rf %s/copy && cp -a --reflink=auto --sparse=always %s/data %s/copy", dir, dir, dir);
+    crew_shell("rm -rf %s/copy && cp -a --reflink=auto --sparse=always %s/data %s/copy", dir, dir,
+               dir);
     assert_int_equal(kill(pid, SIGCONT), 0);
 }
 
@@ -68,7 +55,7 @@ static void take_copy(crowd *self)
 {
     const char *dir = server_dir(self->town.own);
 
-    shell("rm -rf %s/data && mv %s/copy %s/data", dir, dir, dir);
+    crew_shell("rm -rf %s/data && mv %s/copy %s/data", dir, dir, dir);
 }
 
 static void start_as(crowd *self, unsigned identity)
@@ -140,14 +127,14 @@ static void follow_the_page(crowd *self)
 {
     town *t = &self->town;
 
-    shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv", test_build_dir(),
-          t->sim.ledger, t->dir);
-    shell("awk '/^```console/ { on = 1; next } /^```/ { on = 0 } "
-          "on && /^[$>] / { print substr($0, 3) }' %s/tools/RESTORE.md >%s/page.sh && "
-          "cd %s && export TRADELOCK_CONFIG=ann.cnf && PATH=%s/bin:$PATH bash -x page.sh "
-          ">page.log 2>&1 || "
-          "{ cat page.log; false; }",
-          test_source_dir(), t->dir, t->dir, test_build_dir());
+    crew_shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv", test_build_dir(),
+               t->sim.ledger, t->dir);
+    crew_shell("awk '/^```console/ { on = 1; next } /^```/ { on = 0 } "
+               "on && /^[$>] / { print substr($0, 3) }' %s/tools/RESTORE.md >%s/page.sh && "
+               "cd %s && export TRADELOCK_CONFIG=ann.cnf && PATH=%s/bin:$PATH bash -x page.sh "
+               ">page.log 2>&1 || "
+               "{ cat page.log; false; }",
+               test_source_dir(), t->dir, t->dir, test_build_dir());
 }
 
 static int is_accepted(crowd *self)
@@ -177,8 +164,8 @@ static void run_way(const char *kind, enum way way, unsigned trades)
     char *audit;
 
     crowd_open(&self, kind, first);
-    shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
-          database_option_file(self.town.db));
+    crew_shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
+               database_option_file(self.town.db));
     make_operator(&self, "ann");
     make_operator(&self, "bob");
     crowd_start(&self);
@@ -195,7 +182,7 @@ static void run_way(const char *kind, enum way way, unsigned trades)
             "SELECT GROUP_CONCAT(CONCAT_WS(' ', restore_no, step, decided_at, reason) "
             "SEPARATOR '; ') FROM tl_restore");
 
-        shell("cat %s/page.log", self.town.dir);
+        crew_shell("cat %s/page.log", self.town.dir);
         fail_msg("the page was followed, and the server is not accepted: %s", why);
     }
     crowd_end(&self);

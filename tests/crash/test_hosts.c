@@ -64,25 +64,6 @@ static server *start_at(unsigned number, unsigned *port, const char *role)
     return server_start(options);
 }
 
-static char *status_of(MYSQL *sql, const char *column)
-{
-    MYSQL_RES *result;
-    MYSQL_FIELD *fields;
-    MYSQL_ROW row;
-    char *found = NULL;
-
-    assert_int_equal(mysql_query(sql, "SHOW SLAVE STATUS"), 0);
-    result = mysql_store_result(sql);
-    assert_non_null(result);
-    fields = mysql_fetch_fields(result);
-    row = mysql_fetch_row(result);
-    for (unsigned i = 0; row != NULL && i < mysql_num_fields(result); i++)
-        if (found == NULL && strcmp(fields[i].name, column) == 0 && row[i] != NULL)
-            found = strdup(row[i]);
-    mysql_free_result(result);
-    return found;
-}
-
 static void start_pair(void)
 {
     MYSQL *sql;
@@ -128,7 +109,7 @@ static void promote(void)
     char *has;
 
     database_run(sql_replica, "STOP SLAVE IO_THREAD");
-    has = status_of(sql_replica, "Gtid_IO_Pos");
+    has = database_replication(sql_replica, "Gtid_IO_Pos");
     assert_non_null(has);
     assert_int_equal(
         database_number(sql_replica, "SELECT MASTER_GTID_WAIT('%s', %d)", has, PATIENCE_MS / 1000),

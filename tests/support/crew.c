@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -196,6 +197,20 @@ void crew_sleep_ms(int64_t ms)
 
     while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
         ;
+}
+
+void crew_shell(const char *format, ...)
+{
+    char command[4096];
+    va_list arguments;
+    int code;
+
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    code = system(command);
+    if (code != 0)
+        fail_msg("%s: %x", command, (unsigned)code);
 }
 
 void crew_fail(const char *file, int line, const char *format, ...)

@@ -46,6 +46,9 @@ int crew_is_asleep(int thread);
 int64_t crew_now_ms(void);
 void crew_sleep_ms(int64_t ms);
 
+/* Runs a line of shell; ends the test if that fails. */
+void crew_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* For any thread of any process: ends it with a sentence. */
 _Noreturn void crew_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

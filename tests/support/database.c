@@ -287,6 +287,25 @@ long long database_transactions(MYSQL *connection, const char *said, const char 
     return count;
 }
 
+char *database_replication(MYSQL *connection, const char *column)
+{
+    MYSQL_RES *result;
+    MYSQL_FIELD *fields;
+    MYSQL_ROW row;
+    char *found = NULL;
+
+    if (mysql_query(connection, "SHOW SLAVE STATUS") != 0 ||
+        (result = mysql_store_result(connection)) == NULL)
+        server_panic("SHOW SLAVE STATUS: %s", mysql_error(connection));
+    fields = mysql_fetch_fields(result);
+    row = mysql_fetch_row(result);
+    for (unsigned i = 0; row != NULL && i < mysql_num_fields(result); i++)
+        if (found == NULL && strcmp(fields[i].name, column) == 0 && row[i] != NULL)
+            found = strdup(row[i]);
+    mysql_free_result(result);
+    return found;
+}
+
 long long database_counter(MYSQL *connection, const char *name)
 {
     char *text = database_text(connection,

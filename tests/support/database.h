@@ -45,6 +45,8 @@ long long database_number(MYSQL *connection, const char *format, ...)
 long long database_counter(MYSQL *connection, const char *name);
 char *database_text(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* What SHOW SLAVE STATUS says in that column, to be freed with free(); NULL: nothing. */
+char *database_replication(MYSQL *connection, const char *column);
 
 /* Somebody else, with another account than the test's, proposes to accept the restore that is open;
  * tl_restore_accept() confirms it. */

@@ -1,5 +1,7 @@
 #include "nets.h"
 
+#include "support/crew.h"
+
 #include "workflows/cmocka_all.h"
 
 #include <errno.h>
@@ -11,20 +13,6 @@
 #include <unistd.h>
 
 static int spaces[NETS_MACHINES + 1];
-
-static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void shell(const char *format, ...)
-{
-    char command[512];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    if (system(command) != 0)
-        fail_msg("%s", command);
-}
 
 static int this_space(void)
 {
@@ -55,8 +43,8 @@ void nets_enter(unsigned machine)
 static void knows(unsigned from, unsigned to, const char *prefix)
 {
     nets_enter(from);
-    shell("ip neigh replace %s lladdr %s:%02x dev %s nud permanent", nets_address(to), prefix, to,
-          device(from));
+    crew_shell("ip neigh replace %s lladdr %s:%02x dev %s nud permanent", nets_address(to), prefix,
+               to, device(from));
     nets_enter(NETS_HERE);
 }
 
@@ -64,15 +52,16 @@ static void add_machine(unsigned machine)
 {
     assert_int_equal(unshare(CLONE_NEWNET), 0);
     spaces[machine] = this_space();
-    shell("ip link set lo up");
+    crew_shell("ip link set lo up");
     nets_enter(NETS_HERE);
-    shell("ip link add v%u type veth peer name p%u && ip link set p%u netns /proc/%ld/fd/%d && "
-          "ip link set v%u master switch && ip link set v%u up",
-          machine, machine, machine, (long)getpid(), spaces[machine], machine, machine);
+    crew_shell(
+        "ip link add v%u type veth peer name p%u && ip link set p%u netns /proc/%ld/fd/%d && "
+        "ip link set v%u master switch && ip link set v%u up",
+        machine, machine, machine, (long)getpid(), spaces[machine], machine, machine);
     nets_enter(machine);
-    shell("ip link set p%u name eth0 && ip link set eth0 address 02:00:00:00:00:%02x && "
-          "ip address add %s/24 dev eth0 && ip link set eth0 up",
-          machine, machine, nets_address(machine));
+    crew_shell("ip link set p%u name eth0 && ip link set eth0 address 02:00:00:00:00:%02x && "
+               "ip address add %s/24 dev eth0 && ip link set eth0 up",
+               machine, machine, nets_address(machine));
     nets_enter(NETS_HERE);
 }
 
@@ -83,9 +72,9 @@ int nets_open(void)
     spaces[NETS_HERE] = this_space();
     if (system("ip link set lo up && ip link add switch type bridge 2>/dev/null") != 0)
         return -1;
-    shell("ip link set switch address 02:00:00:00:00:00 && ip address add %s/24 dev switch && "
-          "ip link set switch up",
-          nets_address(NETS_HERE));
+    crew_shell("ip link set switch address 02:00:00:00:00:00 && ip address add %s/24 dev switch && "
+               "ip link set switch up",
+               nets_address(NETS_HERE));
     for (unsigned i = 1; i <= NETS_MACHINES; i++)
         add_machine(i);
     nets_heal();

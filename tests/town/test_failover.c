@@ -12,6 +12,8 @@
 #include "crash/crowd.h"
 #include "nets.h"
 
+#include "support/crew.h"
+
 #include "workflows/cmocka_all.h"
 
 #include <pthread.h>
@@ -90,22 +92,6 @@ static struct {
     int64_t longest_ms;
 } sum;
 
-static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void shell(const char *format, ...)
-{
-    char command[4096];
-    va_list arguments;
-    int code;
-
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    code = system(command);
-    if (code != 0)
-        fail_msg("%s: %x", command, code);
-}
-
 /* ---------------------------------------------------------------------- the servers -- */
 
 /* waits: a primary's commits wait for a replica from the start, also where there is none. */
@@ -143,25 +129,6 @@ static void start_at(struct machine *m, int waits, int read_only)
     m->sql = server_connect(m->server);
 }
 
-static char *status_of(MYSQL *sql, const char *column)
-{
-    MYSQL_RES *result;
-    MYSQL_FIELD *fields;
-    MYSQL_ROW row;
-    char *found = NULL;
-
-    assert_int_equal(mysql_query(sql, "SHOW SLAVE STATUS"), 0);
-    result = mysql_store_result(sql);
-    assert_non_null(result);
-    fields = mysql_fetch_fields(result);
-    row = mysql_fetch_row(result);
-    for (unsigned i = 0; row != NULL && i < mysql_num_fields(result); i++)
-        if (found == NULL && strcmp(fields[i].name, column) == 0 && row[i] != NULL)
-            found = strdup(row[i]);
-    mysql_free_result(result);
-    return found;
-}
-
 static void follow(const house *self, const struct machine *replica)
 {
     database_run(
@@ -176,7 +143,8 @@ static void follow(const house *self, const struct machine *replica)
 static void await_gtid(MYSQL *sql, const char *gtid)
 {
     if (database_number(sql, "SELECT MASTER_GTID_WAIT('%s', %d)", gtid, PATIENCE_MS / 1000) != 0) {
-        char *why = status_of(sql, "Last_SQL_Error"), *io = status_of(sql, "Last_IO_Error");
+        char *why = database_replication(sql, "Last_SQL_Error"),
+             *io = database_replication(sql, "Last_IO_Error");
 
         fail_msg("the replica does not apply %s: %s %s", gtid, why, io);
     }
@@ -209,7 +177,8 @@ static void make_anew(const house *self, struct machine *replica)
     pid_t pid = (pid_t)server_pid(self->primary->server);
 
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    shell("rm -rf %s/data && cp -a --reflink=auto --sparse=always %s/data %s/data", to, from, to);
+    crew_shell("rm -rf %s/data && cp -a --reflink=auto --sparse=always %s/data %s/data", to, from,
+               to);
     assert_int_equal(kill(pid, SIGCONT), 0);
     start_at(replica, 0, 1);
     follow(self, replica);
@@ -273,7 +242,8 @@ static void name_hosts(const house *self, char *path)
             self->third != NULL ? nets_address(3) : "");
     fclose(file);
     /* Whether the primary waits for its replica is seen once a beat, and believed for a session. */
-    shell("sed -i 's/^session_ms=.*/session_ms=2s/; s/^max_hold_ms=.*/max_hold_ms=3s/' %s", path);
+    crew_shell("sed -i 's/^session_ms=.*/session_ms=2s/; s/^max_hold_ms=.*/max_hold_ms=3s/' %s",
+               path);
 }
 
 /* Where the test itself looks, and the books. */
@@ -343,8 +313,8 @@ static void open_house(house *self, const char *kind, enum tie how, unsigned tra
     }
     crowd_open_on(&self->crowd, kind, self->primary->server, "10m");
     self->crowd.random = seed;
-    shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
-          database_option_file(self->crowd.town.db));
+    crew_shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
+               database_option_file(self->crowd.town.db));
     database_run(self->primary->sql,
                  "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO plain@'%%'",
                  database_name(self->crowd.town.db));
@@ -447,7 +417,7 @@ static void take_writes(const struct machine *replica, int forgets)
         database_run(sql, "START SLAVE SQL_THREAD");
     database_run(sql, "STOP SLAVE IO_THREAD");
     if (!forgets) {
-        char *has = status_of(sql, "Gtid_IO_Pos");
+        char *has = database_replication(sql, "Gtid_IO_Pos");
 
         assert_non_null(has);
         await_gtid(sql, has);
@@ -479,7 +449,7 @@ static int promote(house *self, unsigned wait_s)
              test_build_dir(), operator_file(self, "ann"), wait_s, dir);
     code = system(command);
     if (!WIFEXITED(code) || (WEXITSTATUS(code) != 0 && WEXITSTATUS(code) != 5)) {
-        shell("cat %s/promote.log", dir);
+        crew_shell("cat %s/promote.log", dir);
         fail_msg("promote: %x", code);
     }
     return WEXITSTATUS(code) == 0;
@@ -490,9 +460,9 @@ static void follow_the_page(house *self)
 {
     town *t = &self->crowd.town;
 
-    shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv", test_build_dir(),
-          t->sim.ledger, t->dir);
-    shell(
+    crew_shell("%s/bin/tradelock-simulator --export-csv %s >%s/statement.csv", test_build_dir(),
+               t->sim.ledger, t->dir);
+    crew_shell(
         "awk '/^```console/ { on = 1; next } /^```/ { on = 0 } "
         "on && /^[$>] / { print substr($0, 3) }' %s/tools/RESTORE.md | grep -v 'tradelock promote'"
         " >%s/page.sh && cd %s && export TRADELOCK_CONFIG=ann.cnf && "
@@ -500,7 +470,7 @@ static void follow_the_page(house *self)
         "{ cat page.log; false; }",
         test_source_dir(), t->dir, t->dir, test_build_dir());
     if (database_number(t->sql, "SELECT tl_restored()") != 0) {
-        shell("cat %s/page.log", t->dir);
+        crew_shell("cat %s/page.log", t->dir);
         fail_msg("the page was followed, and the server is not accepted");
     }
 }
@@ -560,8 +530,8 @@ static int fail_over(house *self, enum event what)
     }
     accepted = promote(self, kept ? PATIENCE_MS / 1000 : 6);
     if (accepted != kept) {
-        shell("cat %s/promote.log; %s/bin/tradelock restore status --config %s",
-              self->crowd.town.dir, test_build_dir(), operator_file(self, "ann"));
+        crew_shell("cat %s/promote.log; %s/bin/tradelock restore status --config %s",
+                   self->crowd.town.dir, test_build_dir(), operator_file(self, "ann"));
         fail_msg("%s, %s: accepted %s a person", ties[self->tie], names[what],
                  accepted ? "without" : "not without");
     }
@@ -619,15 +589,16 @@ static void drop_what_was_not_begun(house *self)
 {
     town *t = &self->crowd.town;
 
-    shell("%s/bin/tradelock-simulator --export-csv %s >%s/paid.csv", test_build_dir(),
-          t->sim.ledger, t->dir);
+    crew_shell("%s/bin/tradelock-simulator --export-csv %s >%s/paid.csv", test_build_dir(),
+               t->sim.ledger, t->dir);
     for (unsigned i = 0; i < self->crowd.services; i++)
-        shell("mariadb --defaults-file=%s -BNe \"SELECT serial_no FROM trade_lock\" >%s/begun && "
-              "awk -F, 'FILENAME ~ /begun$/ { known[$1]; next } FILENAME ~ /paid.csv$/ "
-              "{ for (i = 1; i <= NF; i++) known[$i]; next } FNR == 1 || $1 in known' "
-              "%s/begun %s/paid.csv %s >%s/rest && mv %s/rest %s",
-              database_option_file(t->db), t->dir, t->dir, t->dir, self->crowd.rows[i], t->dir,
-              t->dir, self->crowd.rows[i]);
+        crew_shell(
+            "mariadb --defaults-file=%s -BNe \"SELECT serial_no FROM trade_lock\" >%s/begun && "
+            "awk -F, 'FILENAME ~ /begun$/ { known[$1]; next } FILENAME ~ /paid.csv$/ "
+            "{ for (i = 1; i <= NF; i++) known[$i]; next } FNR == 1 || $1 in known' "
+            "%s/begun %s/paid.csv %s >%s/rest && mv %s/rest %s",
+            database_option_file(t->db), t->dir, t->dir, t->dir, self->crowd.rows[i], t->dir,
+            t->dir, self->crowd.rows[i]);
 }
 
 /* What a payment that was filed changed in the books is nobody's but the people's to book; the audit

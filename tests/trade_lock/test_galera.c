@@ -43,20 +43,6 @@ static size_t path_count;
 
 /* ------------------------------------------------------------------------- the cluster -- */
 
-static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void shell(const char *format, ...)
-{
-    char command[2048];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    if (system(command) != 0)
-        fail_msg("%s", command);
-}
-
 /* first: it makes the cluster. */
 static void join(struct node *n, const struct node *first)
 {
@@ -118,10 +104,11 @@ static void start_nodes(void)
     join(&nodes[0], &nodes[0]);
     server_stop(nodes[0].server);
     for (int i = 1; i < NODES; i++)
-        shell("rm -r '%s/data' && cp -a '%s/data' '%s/data' && "
-              "cp '%s/data/grastate.dat' '%s/data/grastate.begin'",
-              server_dir(nodes[i].server), server_dir(nodes[0].server), server_dir(nodes[i].server),
-              server_dir(nodes[i].server), server_dir(nodes[i].server));
+        crew_shell("rm -r '%s/data' && cp -a '%s/data' '%s/data' && "
+                   "cp '%s/data/grastate.dat' '%s/data/grastate.begin'",
+                   server_dir(nodes[i].server), server_dir(nodes[0].server),
+                   server_dir(nodes[i].server), server_dir(nodes[i].server),
+                   server_dir(nodes[i].server));
     for (int i = 0; i < NODES; i++) {
         join(&nodes[i], &nodes[0]);
         nodes[i].sql = server_connect(nodes[i].server);
@@ -466,7 +453,7 @@ static void test_a_node_that_was_behind(void **state)
     server_kill9(nodes[1].server);
     mysql_close(nodes[2].sql);
     snprintf(cluster, sizeof cluster, "%s/data/grastate.dat", server_dir(nodes[2].server));
-    shell("sed -i 's/^safe_to_bootstrap:.*/safe_to_bootstrap: 1/' '%s'", cluster);
+    crew_shell("sed -i 's/^safe_to_bootstrap:.*/safe_to_bootstrap: 1/' '%s'", cluster);
     join(&nodes[2], &nodes[2]);
     nodes[2].sql = server_connect(nodes[2].server);
     database_run(nodes[2].sql, "USE %s", database_name(f.db));

@@ -225,24 +225,15 @@ static void await_rounds(void)
 /* All that the replica was sent is applied; then it is none any more. */
 static void apply_all(void)
 {
-    MYSQL_RES *result;
-    MYSQL_ROW row;
-    MYSQL_FIELD *fields;
-    char position[256] = "";
+    char *position;
 
     database_run(sql_copy, "STOP SLAVE IO_THREAD");
-    assert_int_equal(mysql_query(sql_copy, "SHOW SLAVE STATUS"), 0);
-    result = mysql_store_result(sql_copy);
-    assert_non_null(result);
-    row = mysql_fetch_row(result);
-    fields = mysql_fetch_fields(result);
-    for (unsigned i = 0; i < mysql_num_fields(result); i++)
-        if (strcmp(fields[i].name, "Gtid_IO_Pos") == 0)
-            snprintf(position, sizeof position, "%s", row[i]);
-    mysql_free_result(result);
+    position = database_replication(sql_copy, "Gtid_IO_Pos");
+    assert_non_null(position);
     assert_int_equal(database_number(sql_copy, "SELECT MASTER_GTID_WAIT('%s', %d)", position,
                                      PATIENCE_MS / 1000),
                      0);
+    free(position);
 }
 
 static void take_writes(void)
