@@ -15,6 +15,7 @@
 
 #include <tradelock/admin/audit.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +56,12 @@ static size_t find_first(const audit_comparison *c, const char *cust_no, const c
     return from;
 }
 
-static tl_status take_payments(audit_comparison *c, const tl_payment *payments, size_t count)
+static tl_status take_payments(audit_comparison *c)
 {
+    const tl_payment *payments = c->scope->payments;
+    const tl_payment_amount *amounts = c->scope->amounts;
+    const size_t count = c->scope->payment_count;
+
     if (payments == NULL && count > 0)
         return error_set(TL_INVALID, "payments is NULL and payment_count is not 0");
     for (size_t i = 0; i < count; i++)
@@ -69,8 +74,11 @@ static tl_status take_payments(audit_comparison *c, const tl_payment *payments, 
     c->paid = memory_new(count * sizeof *c->paid);
     if (c->paid == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for %zu payments", count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         c->paid[i].payment = &payments[i];
+        if (amounts != NULL && amounts[i].is_told)
+            c->paid[i].amount = &amounts[i];
+    }
     c->count = count;
     qsort(c->paid, count, sizeof *c->paid, by_trade);
     return TL_OK;
@@ -78,10 +86,28 @@ static tl_status take_payments(audit_comparison *c, const tl_payment *payments, 
 
 /* ------------------------------------------------------------------- the rows -- */
 
-/* Counts the payments of one sync row, and reports one that names another key. */
-static size_t match(audit_comparison *c, const store_audit_place *at, const char *channel_key,
-                    uint32_t epoch)
+static int is_other_text(const char *a, const char *b)
 {
+    return a != NULL && a[0] != '\0' && b[0] != '\0' && strcmp(a, b) != 0;
+}
+
+/* A row that told no amount is compared with none. */
+static void compare_amount(audit_comparison *c, const audit_row *row, const tl_payment_amount *paid)
+{
+    if (paid == NULL || row->amount_minor[0] == '\0' ||
+        (paid->amount_minor == strtoll(row->amount_minor, NULL, 10) &&
+         !is_other_text(paid->currency, row->currency)))
+        return;
+    audit_report(c->audit, "paid-amount", &row->at,
+                 "the channel paid %" PRId64 " %s, and it is of %s %s, in minor units",
+                 paid->amount_minor, paid->currency != NULL ? paid->currency : "",
+                 row->amount_minor, row->currency);
+}
+
+/* Counts the payments of one sync row, and reports one that names another key or amount. */
+static size_t match(audit_comparison *c, const audit_row *row)
+{
+    const store_audit_place *at = &row->at;
     size_t matched = 0;
 
     for (size_t i = find_first(c, at->cust_no, at->serial_no); i < c->count; i++) {
@@ -94,22 +120,33 @@ static size_t match(audit_comparison *c, const store_audit_place *at, const char
         matched++;
         c->paid[i].has_row = 1;
         /* The row no longer has the keys of earlier epochs. */
-        if (epoch == 1 && p->channel_key != NULL && channel_key[0] != '\0' &&
-            strcmp(p->channel_key, channel_key) != 0)
+        if (row->epoch == 1 && p->channel_key != NULL && row->channel_key[0] != '\0' &&
+            strcmp(p->channel_key, row->channel_key) != 0)
             audit_report(c->audit, "foreign-key", at,
                          "the channel paid it under %s, which is not its key", p->channel_key);
+        compare_amount(c, row, c->paid[i].amount);
     }
     return matched;
 }
 
+/* Whether the statement has to name it. */
+static int is_of_statement(const tl_audit_scope *scope, const audit_row *row)
+{
+    return (scope->op_code == NULL || strcmp(scope->op_code, row->at.op_code) == 0) &&
+           (scope->channel == NULL || strcmp(scope->channel, row->channel) == 0) &&
+           row->ended_us >= scope->since_us &&
+           (scope->until_us == 0 || row->ended_us < scope->until_us);
+}
+
 static void compare_row(audit_comparison *c, const audit_row *row)
 {
-    const size_t paid = match(c, &row->at, row->channel_key, row->epoch);
+    const size_t paid = match(c, row);
 
     if (row->status == 'F' && paid > 0 && !row->conflict)
         audit_report(c->audit, "paid-failure", &row->at,
                      "it failed with proof, and the channel paid it");
-    if (row->status == 'Y' && paid == 0 && row->has_channel)
+    if (row->status == 'Y' && paid == 0 && row->channel[0] != '\0' &&
+        is_of_statement(c->scope, row))
         audit_report(c->audit, "unpaid-success", &row->at,
                      "it succeeded, and the channel did not pay it");
 }
@@ -135,7 +172,10 @@ static void read_row(audit_row *to, const db_result *page, size_t row)
         .epoch = (uint32_t)db_get_uint(page, row, AUDIT_LOG_EPOCH),
         .channel_key = db_get_text(page, row, AUDIT_ROW_CHANNEL_KEY),
         .conflict = (int)db_get_int(page, row, AUDIT_ROW_CONFLICT),
-        .has_channel = (int)db_get_int(page, row, AUDIT_ROW_HAS_CHANNEL),
+        .channel = db_get_text(page, row, AUDIT_ROW_CHANNEL),
+        .amount_minor = db_get_text(page, row, AUDIT_ROW_AMOUNT),
+        .currency = db_get_text(page, row, AUDIT_ROW_CURRENCY),
+        .ended_us = db_get_int(page, row, AUDIT_LOG_LOGGED_US),
         .success_filed = (int)db_get_int(page, row, AUDIT_ROW_SUCCESS_FILED),
         .is_sync = db_get_text(page, row, AUDIT_ROW_LANE)[0] == 'S',
         .repeatable = (int)db_get_int(page, row, AUDIT_ROW_REPEATABLE),
@@ -275,13 +315,25 @@ tl_status tl_audit_with(tl_client *client, const tl_payment *payments, size_t pa
                         tl_violation_fn each, tl_progress_fn progress, void *context,
                         tl_audit_counts *counts)
 {
-    return tl_audit_archive(client, NULL, payments, payment_count, each, progress, context, counts,
-                            NULL);
+    tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
+
+    scope.payments = payments;
+    scope.payment_count = payment_count;
+    return tl_audit_archive(client, &scope, each, progress, context, counts, NULL);
 }
 
-tl_status tl_audit_archive(tl_client *client, const char *archive, const tl_payment *payments,
-                           size_t payment_count, tl_violation_fn each, tl_progress_fn progress,
-                           void *context, tl_audit_counts *counts, tl_archived *archived)
+static tl_status check_scope(const tl_audit_scope *scope)
+{
+    if (scope == NULL || scope->version != TL_AUDIT_SCOPE_VERSION)
+        return error_set(TL_INVALID, "scope is NULL or its version is not set");
+    if (scope->until_us != 0 && scope->until_us <= scope->since_us)
+        return error_set(TL_INVALID, "until_us is not after since_us");
+    return TL_OK;
+}
+
+tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope, tl_violation_fn each,
+                           tl_progress_fn progress, void *context, tl_audit_counts *counts,
+                           tl_archived *archived)
 {
     tl_audit_counts counted = TL_AUDIT_COUNTS_INIT;
     audit self = {
@@ -293,16 +345,20 @@ tl_status tl_audit_archive(tl_client *client, const char *archive, const tl_paym
         .progress = progress,
         .tables = DB_RESULT_INIT,
     };
-    audit_comparison c = {.audit = &self, .archive = archive};
+    audit_comparison c = {.audit = &self, .scope = scope};
     tl_status status;
 
     error_clear();
     if (counts == NULL || counts->version != TL_AUDIT_COUNTS_VERSION)
         return error_set(TL_INVALID, "counts is NULL or its version is not set");
+    status = check_scope(scope);
+    if (status != TL_OK)
+        return status;
+    c.archive = scope->archive;
     status = read_begin(client, &self.connection);
     if (status != TL_OK)
         return status;
-    status = take_payments(&c, payments, payment_count);
+    status = take_payments(&c);
     if (status == TL_OK)
         status = read_and_show(client, self.connection, audit_all, &c);
     memory_free(c.paid);

@@ -430,7 +430,10 @@ static tl_status take_row(void *context, const struct lines *l)
         .epoch = epoch,
         .channel_key = field(l, "channel_key"),
         .conflict = (int)number(l, "conflict"),
-        .has_channel = field(l, "channel")[0] != '\0',
+        .channel = field(l, "channel"),
+        .amount_minor = field(l, "amount_minor"),
+        .currency = field(l, "currency"),
+        .ended_us = moment(l, "logged_at"),
         .success_filed =
             field(l, "success_epoch")[0] != '\0' && number(l, "success_epoch") == epoch,
         .is_sync = field(l, "lane")[0] == 'S',

@@ -9,6 +9,7 @@
 
 typedef struct audit_paid {
     const tl_payment *payment;
+    const tl_payment_amount *amount; /* NULL: not told */
     int has_row;
 } audit_paid;
 
@@ -18,7 +19,9 @@ typedef struct audit_row {
     char status;
     uint32_t epoch;
     const char *channel_key;
-    int conflict, has_channel, success_filed, is_sync, repeatable;
+    const char *channel, *amount_minor, *currency; /* "": none */
+    int conflict, success_filed, is_sync, repeatable;
+    int64_t ended_us; /* when its last step was */
     uint64_t made_rev;
 } audit_row;
 
@@ -44,6 +47,7 @@ typedef struct audit_comparison {
     size_t count;
     int given;
     const char *archive; /* NULL: there is none */
+    const tl_audit_scope *scope;
     audit_lives lives;
     tl_archived archived;
 } audit_comparison;

@@ -49,11 +49,13 @@ enum store_audit_row_column {
     AUDIT_ROW_CONFLICT,
     AUDIT_ROW_SUCCESS_FILED,
     AUDIT_ROW_LANE,
-    AUDIT_ROW_HAS_CHANNEL,
+    AUDIT_ROW_CHANNEL,
     AUDIT_ROW_HAS_PAST, /* trade_lock_past has steps of it */
     AUDIT_ROW_UNSEEN,
     AUDIT_ROW_IS_FIRST, /* not the row but its first step, kept by the row; before it */
-    AUDIT_ROW_REPEATABLE
+    AUDIT_ROW_REPEATABLE,
+    AUDIT_ROW_AMOUNT,
+    AUDIT_ROW_CURRENCY
 };
 /* At least `limit` entries unless it is the last page. */
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,

@@ -10,7 +10,7 @@ WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until,
         TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS made_rev, channel_key, conflict,
-        success_epoch, lane, channel, next_run_at, account, repeatable,
+        success_epoch, lane, channel, next_run_at, account, repeatable, amount_minor, currency,
         EXISTS (SELECT 1 FROM trade_lock_past l WHERE l.cust_no = t.cust_no
             AND l.serial_no = t.serial_no AND l.op_code = t.op_code) AS has_past
     FROM trade_lock t
@@ -25,7 +25,7 @@ steps AS (
     SELECT f.cust_no, f.serial_no, f.op_code, f.rev, f.step, f.status, f.token, f.fence,
         f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, p.made_rev,
         f.channel_key, f.conflict, NULL, p.lane, p.channel, f.next_run_at, f.account,
-        p.repeatable, 0, 1
+        p.repeatable, p.amount_minor, p.currency, 0, 1
     FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
         AND f.serial_no = p.serial_no AND f.op_code = p.op_code
     WHERE NOT p.has_past)
@@ -37,11 +37,11 @@ SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fe
         COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0)),
     0, t.account,
     t.made_rev, COALESCE(t.channel_key, ''), t.conflict, t.success_epoch <=> t.epoch, t.lane,
-    t.channel IS NOT NULL, t.has_past,
+    COALESCE(t.channel, ''), t.has_past,
     t.status = 'P' AND t.lane = 'S' AND t.session_id IS NOT NULL AND NOT t.is_first
         AND EXISTS (SELECT 1 FROM trade_lock_low_water w WHERE w.op_code = t.op_code
             AND w.low_water > t.next_run_at AND w.low_water <= UTC_TIMESTAMP(6)),
-    t.is_first, t.repeatable
+    t.is_first, t.repeatable, COALESCE(t.amount_minor, ''), COALESCE(t.currency, '')
 FROM steps t
 LEFT JOIN tl_session x ON x.session_id = t.session_id
 ORDER BY t.cust_no, t.serial_no, t.op_code, t.rev

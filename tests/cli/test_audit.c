@@ -169,6 +169,15 @@ static json_t *audit(int code)
     return document;
 }
 
+static void write_statement(const char *text)
+{
+    FILE *file = fopen(w.statement, "we");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 static json_t *audit_with(const char *lines, int code)
 {
     FILE *file = fopen(w.statement, "we");
@@ -449,6 +458,82 @@ static void test_statements_are_compared(void **state)
         free(right[i]);
 }
 
+/* What the file says of amounts is compared where the trade told one. */
+static void test_amounts_are_compared(void **state)
+{
+    static const struct {
+        const char *line;
+        int code;
+    } cases[] = {
+        {"OK-1,C1,12300,EUR", 0}, {"OK-1,C1,12300,", 0},    {"OK-1,C1,,USD", 0},
+        {"OK-1,C1,12301,EUR", 1}, {"OK-1,C1,12300,USD", 1}, {"OK-1,C1,-12300,EUR", 1},
+    };
+
+    (void)state;
+    database_run(w.f.sql, "UPDATE trade_lock SET amount_minor = 12300, currency = 'EUR' "
+                          "WHERE serial_no = 'OK-1' AND lane = 'S'");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        json_t *document;
+        output *o;
+
+        snprintf(text, sizeof text, "serial_no,cust_no,amount_minor,currency\n%s\n", cases[i].line);
+        write_statement(text);
+        o = RUN("audit", "--json", "--config", w.config, "--statement", w.statement, "--since",
+                "2099-01-01");
+        document = output_json(o);
+        assert_int_equal(violations_of(document, "paid-amount"), cases[i].code);
+        assert_int_equal(violations_of(document, "unpaid-success"), 0);
+        json_decref(document);
+        output_free(o);
+    }
+}
+
+/* A file of one channel, operation and day leaves the others alone. */
+static void test_a_statement_of_one_day(void **state)
+{
+    static const struct {
+        const char *name, *value, *rows;
+    } cases[] = {
+        {"--op", "DEPOSIT", "op_code = 'DEPOSIT'"},
+        {"--op", "WITHDRAW", "op_code = 'WITHDRAW'"},
+        {"--channel", "other", "FALSE"},
+        {"--channel", "fastpay", "channel = 'fastpay'"},
+        {"--since", "2099-01-01", "FALSE"},
+        {"--since", "2020-01-01", "TRUE"},
+        {"--until", "2020-01-01", "FALSE"},
+        {"--until", "2099-01-01", "TRUE"},
+    };
+    output *o;
+
+    (void)state;
+    write_statement("serial_no,cust_no\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        json_t *document;
+
+        o = RUN("audit", "--json", "--config", w.config, "--statement", w.statement, cases[i].name,
+                cases[i].value);
+        document = output_json(o);
+        assert_int_equal(violations_of(document, "unpaid-success"),
+                         database_number(w.f.sql,
+                                         "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
+                                         "status = 'Y' AND channel IS NOT NULL AND %s",
+                                         cases[i].rows));
+        json_decref(document);
+        output_free(o);
+    }
+    o = RUN("audit", "--config", w.config, "--op", "WITHDRAW");
+    EXPECT_SENTENCE(o, 2, "they want --statement");
+    output_free(o);
+    o = RUN("audit", "--config", w.config, "--statement", w.statement, "--since", "soon");
+    EXPECT_SENTENCE(o, 2, "--since is a moment");
+    output_free(o);
+    o = RUN("audit", "--config", w.config, "--statement", w.statement, "--since", "2026-03-02",
+            "--until", "2026-03-01");
+    EXPECT_SENTENCE(o, 2, "--until is not after --since");
+    output_free(o);
+}
+
 static void test_bad_statements(void **state)
 {
     static const struct {
@@ -459,6 +544,9 @@ static void test_bad_statements(void **state)
         {"cust_no,serial_no\nC1\n", ":2: a line has too few columns"},
         {"\xef\xbb\xbfserial_no,cust_no\nS1\n", ":2: a line has too few columns"},
         {"serial_no,cust_no\nS1,C1,C2\n", ":2: a line has more columns than the first"},
+        {"cust_no,serial_no,amount_minor\nC1,S1,1.5\n", ":2: amount_minor is a whole number"},
+        {"cust_no,serial_no,amount_minor\nC1,S1,9223372036854775808\n",
+         ":2: amount_minor is a whole number"},
         {"cust_no,serial_no\n\"C1,S\n", "a quote is not closed"},
         {"cust_no,serial_no\n\"C\"1,S\n", "a quote stands in the wrong place"},
     };
@@ -487,6 +575,8 @@ int main(void)
         cmocka_unit_test(test_planted_violations_are_named),
         cmocka_unit_test(test_what_changes_meanwhile_is_audited),
         cmocka_unit_test(test_statements_are_compared),
+        cmocka_unit_test(test_amounts_are_compared),
+        cmocka_unit_test(test_a_statement_of_one_day),
         cmocka_unit_test(test_bad_statements),
     };
 

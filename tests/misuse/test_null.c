@@ -273,11 +273,14 @@ CALL(tl_audit_archive)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
     tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     tl_archived archived;
 
-    return (int)tl_audit_archive(N(1, have.client), MAY(2, "/nowhere"), N(3, &payment), 1,
-                                 MAY(4, each_violation), MAY(5, told), MAY(6, &counts),
-                                 N(7, &counts), MAY(8, &archived));
+    scope.archive = "/nowhere";
+    scope.payments = &payment;
+    scope.payment_count = 1;
+    return (int)tl_audit_archive(N(1, have.client), N(2, &scope), MAY(3, each_violation),
+                                 MAY(4, told), MAY(5, &counts), N(6, &counts), MAY(7, &archived));
 }
 
 CALL(tl_audit)
@@ -2185,7 +2188,7 @@ static const struct entry {
     FUNCTION(tl_attempt_left_ms, 1),
     FUNCTION(tl_audit, 5),
     FUNCTION(tl_audit_with, 6),
-    FUNCTION(tl_audit_archive, 8),
+    FUNCTION(tl_audit_archive, 7),
     FUNCTION(tl_audit_close, 2),
     FUNCTION(tl_book_bytes, 3),
     FUNCTION(tl_book_check, 1),

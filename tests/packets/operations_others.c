@@ -921,6 +921,7 @@ static tl_status call_purge(scene *s)
  * on with. */
 static tl_status call_purge_archive(scene *s)
 {
+    tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     static char path[] = "/tmp/tl-archive-XXXXXX";
     static int has_path;
     tl_purge_options options = TL_PURGE_OPTIONS_INIT;
@@ -943,12 +944,12 @@ static tl_status call_purge_archive(scene *s)
                  "proof, account) VALUES ('old', 'old', 'WITHDRAW', 0, '2001-01-01', 'filed', 'Y', "
                  "UUID(), RANDOM_BYTES(16), 0, 1, 0, 0, 0, 0, '-', '')");
     options.older_ms = INT64_C(31536000000);
+    scope.archive = path;
     options.archive = path;
     options.archived = &written;
     status = tl_purge_with(s->far, &options, &purged);
     if (status == TL_OK)
-        status = tl_audit_archive(s->far, path, NULL, 0, each_violation, NULL, NULL, &counts,
-                                  &read_again);
+        status = tl_audit_archive(s->far, &scope, each_violation, NULL, NULL, &counts, &read_again);
     if (status == TL_OK) {
         EXPECT(read_again.trades > 0);
         snprintf(command, sizeof command, "rm -rf %s/0*", path);

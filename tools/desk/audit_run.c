@@ -34,7 +34,7 @@ struct audit_keeper *audit_keeper_new(struct sessions *sessions)
 static int is_of_statement(const char *rule)
 {
     static const char *const rules[] = {"unknown-payment", "unpaid-success", "paid-failure",
-                                        "paid-twice", "foreign-key"};
+                                        "paid-twice",      "foreign-key",    "paid-amount"};
 
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (strcmp(rules[i], rule) == 0)
@@ -86,8 +86,12 @@ static void audit(struct audit_keeper *keeper, struct audit_report *report)
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     const struct statement *statement = &keeper->statement;
     const int64_t began_ms = steady_ms();
-    const tl_status status = tl_audit(keeper->session->client, statement->payments,
-                                      statement->count, take, report, &counts);
+    const tl_audit_scope scope = {.version = TL_AUDIT_SCOPE_VERSION,
+                                  .payments = statement->payments,
+                                  .amounts = statement->amounts,
+                                  .payment_count = statement->count};
+    const tl_status status =
+        tl_audit_archive(keeper->session->client, &scope, take, NULL, report, &counts, NULL);
     const char *problem = status != TL_OK ? tl_error_message() : "";
 
     fill_run(&report->books, keeper->name, &counts, status, problem, steady_ms() - began_ms);

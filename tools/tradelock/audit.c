@@ -5,6 +5,7 @@
 #include "audit_note.h"
 #include "fleet.h"
 #include "fleet_check.h"
+#include "moment.h"
 #include "print.h"
 #include "progress.h"
 #include "statement.h"
@@ -22,7 +23,11 @@ enum {
     OPTION_REASON,
     OPTION_ACTOR,
     OPTION_EVERY,
-    OPTION_ARCHIVE
+    OPTION_ARCHIVE,
+    OPTION_OP,
+    OPTION_CHANNEL,
+    OPTION_SINCE,
+    OPTION_UNTIL
 };
 
 /* What people type of a finding's name; more of it is taken too. */
@@ -33,8 +38,8 @@ struct request {
     const struct common *common;
     const char *path; /* of the statement */
     struct statement statement;
-    const char *archive; /* NULL: the database alone */
-    int closed;          /* closed findings are listed too */
+    tl_audit_scope scope; /* without payments */
+    int closed;           /* closed findings are listed too */
     int64_t every_ms;
     /* Closing one; finding NULL: no. */
     const char *finding, *reason, *actor;
@@ -181,7 +186,7 @@ static int add_violation(void *context, const tl_violation *v)
 
 static json_t *json_archived(const struct output *output, const tl_archived *a)
 {
-    if (output->request->archive == NULL)
+    if (output->request->scope.archive == NULL)
         return json_null();
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sets", (json_int_t)a->sets, "trades",
                      (json_int_t)a->trades, "rows", (json_int_t)a->rows, "bytes",
@@ -190,11 +195,11 @@ static json_t *json_archived(const struct output *output, const tl_archived *a)
 
 static void print_archived(const struct output *output, const tl_archived *a)
 {
-    if (output->request->archive == NULL)
+    if (output->request->scope.archive == NULL)
         return;
     printf("%s: %" PRIu64 " sets, %" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64
            " bytes, all as they were written\n",
-           output->request->archive, a->sets, a->trades, a->rows, a->bytes);
+           output->request->scope.archive, a->sets, a->trades, a->rows, a->bytes);
     if (a->doubled > 0)
         printf("%" PRIu64 " rows stand twice, in two sets or in a set and in the database\n",
                a->doubled);
@@ -232,6 +237,18 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     return finish_output(code);
 }
 
+static tl_audit_scope scope_of(const struct request *request, size_t first, size_t count)
+{
+    tl_audit_scope scope = request->scope;
+
+    if (request->statement.payments != NULL) {
+        scope.payments = request->statement.payments + first;
+        scope.amounts = request->statement.amounts + first;
+        scope.payment_count = count;
+    }
+    return scope;
+}
+
 static int audit_one(tl_client *client, void *context)
 {
     const struct request *request = context;
@@ -243,14 +260,13 @@ static int audit_one(tl_client *client, void *context)
                             .violations = json_array()};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_archived archived = {.sets = 0};
+    tl_audit_scope scope;
     tl_status status;
     int code = EXIT_DONE;
 
     progress_begin(&output.progress, common->json, request->every_ms, "violations");
-    status = tl_audit_archive(
-        client, request->archive,
-        request->statement.payments != NULL ? request->statement.payments + first[0] : NULL,
-        first[1] - first[0], add_violation, tell, &output, &counts, &archived);
+    scope = scope_of(request, first[0], first[1] - first[0]);
+    status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     counts.violations -= output.copies;
     if (status == TL_OK)
@@ -318,7 +334,7 @@ static tl_status split_payments(struct request *request)
     if (request->first == NULL)
         return tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
     if (fleet_is())
-        return fleet_payments(&request->map, statement->payments, statement->count, request->first);
+        return fleet_payments(&request->map, statement, request->first);
     request->first[1] = statement->count;
     return TL_OK;
 }
@@ -393,9 +409,8 @@ static int close_one(tl_client *client, void *context)
     const struct request *request = context;
     struct found found = {.wanted = request->finding};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
-    tl_status status =
-        tl_audit_archive(client, request->archive, request->statement.payments,
-                         request->statement.count, take_wanted, NULL, &found, &counts, NULL);
+    const tl_audit_scope scope = scope_of(request, 0, request->statement.count);
+    tl_status status = tl_audit_archive(client, &scope, take_wanted, NULL, &found, &counts, NULL);
     tl_closing closing = {.version = TL_CLOSING_VERSION,
                           .finding = found.finding,
                           .rule = found.rule,
@@ -458,6 +473,10 @@ static int read_options(const struct command *self, struct common *common, struc
         {"reason", required_argument, NULL, OPTION_REASON},
         {"actor", required_argument, NULL, OPTION_ACTOR},
         {"every", required_argument, NULL, OPTION_EVERY},
+        {"op", required_argument, NULL, OPTION_OP},
+        {"channel", required_argument, NULL, OPTION_CHANNEL},
+        {"since", required_argument, NULL, OPTION_SINCE},
+        {"until", required_argument, NULL, OPTION_UNTIL},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
     int option;
@@ -466,12 +485,23 @@ static int read_options(const struct command *self, struct common *common, struc
         if (option == OPTION_STATEMENT)
             request->path = optarg;
         else if (option == OPTION_ARCHIVE)
-            request->archive = optarg;
+            request->scope.archive = optarg;
         else if (option == OPTION_CLOSED)
             request->closed = 1;
         else if (option == OPTION_REASON)
             request->reason = optarg;
-        else if (option == OPTION_EVERY && !read_duration_ms(optarg, &request->every_ms)) {
+        else if (option == OPTION_OP)
+            request->scope.op_code = optarg;
+        else if (option == OPTION_CHANNEL)
+            request->scope.channel = optarg;
+        else if (option == OPTION_SINCE || option == OPTION_UNTIL) {
+            if (!read_moment_us(optarg, option == OPTION_SINCE ? &request->scope.since_us
+                                                               : &request->scope.until_us)) {
+                *code = usage_error(self, "--%s is a moment such as 2026-03-01 or 2h, not %s",
+                                    option == OPTION_SINCE ? "since" : "until", optarg);
+                return 0;
+            }
+        } else if (option == OPTION_EVERY && !read_duration_ms(optarg, &request->every_ms)) {
             *code = usage_error(self, "--every is a duration such as 10s, not %s", optarg);
             return 0;
         } else if (option == OPTION_EVERY)
@@ -482,16 +512,34 @@ static int read_options(const struct command *self, struct common *common, struc
     return option != COMMON_STOP;
 }
 
+static int check_scope(const struct command *self, const struct request *request)
+{
+    const tl_audit_scope *scope = &request->scope;
+
+    if (request->path == NULL && (scope->op_code != NULL || scope->channel != NULL ||
+                                  scope->since_us != 0 || scope->until_us != 0))
+        return usage_error(self, "--op, --channel, --since and --until say what a statement is of: "
+                                 "they want --statement");
+    if (scope->until_us != 0 && scope->until_us <= scope->since_us)
+        return usage_error(self, "--until is not after --since");
+    return EXIT_DONE;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct common common = {0};
-    struct request request = {.common = &common, .actor = person(), .every_ms = PROGRESS_EVERY_MS};
+    struct request request = {.common = &common,
+                              .scope = TL_AUDIT_SCOPE_INIT,
+                              .actor = person(),
+                              .every_ms = PROGRESS_EVERY_MS};
     char problem[512];
     int code = EXIT_DONE;
 
     if (!read_options(self, &common, &request, argc, argv, &code))
         return code;
     code = read_operands(self, &request, argc, argv);
+    if (code == EXIT_DONE)
+        code = check_scope(self, &request);
     if (code != EXIT_DONE)
         return code;
     if (request.path != NULL &&
@@ -499,7 +547,7 @@ static int run(const struct command *self, int argc, char **argv)
         return usage_error(self, "%s", problem);
     code = fleet_begin(&common);
     fleet_by_pages();
-    if (code == EXIT_DONE && fleet_is() && request.archive != NULL)
+    if (code == EXIT_DONE && fleet_is() && request.scope.archive != NULL)
         code = usage_error(self, "an archive is of one database: --archive wants --shard");
     if (code == EXIT_DONE && fleet_is() && request.finding != NULL)
         code = usage_error(self, "a finding is of one database: close wants --shard");
@@ -513,14 +561,16 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_audit = {
     .name = "audit",
     .summary = "prove from rows, history and statement that every promise was kept",
-    .arguments = "[--statement FILE.csv] [--archive DIR]\n"
+    .arguments = "[--statement FILE.csv [--op OP] [--channel NAME] [--since T]\n"
+                 "                 [--until T]] [--archive DIR]\n"
                  "       tradelock audit close propose|confirm FINDING --reason TEXT",
     .text = "Reads every row and its whole history, and names each trade that breaks a "
             "rule:\n"
             "a gap in its history, a fence that did not rise, two holds at once, a success\n"
             "that was repeated, late or followed by anything, a failure without a proof, a\n"
             "change by hand.  With the channel's ledger or statement it also names who was\n"
-            "paid twice, after a failure, or not at all.  Says who wrote what breaks the "
+            "paid twice, another amount, after a failure, or not at all.  Says who wrote what "
+            "breaks the "
             "rule, "
             "by\n"
             "the server's word.  Two operators with accounts of their own close a finding "
@@ -534,12 +584,18 @@ const struct command command_audit = {
             "that several own, or none.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
-    .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
-               "                        and where there are op_code, channel_key, channel_ref\n"
-               "  --archive DIR         what purges have written there, with the database\n"
-               "  --closed              list the closed findings too\n"
-               "  --every TIME          how often a log is told (10s)\n"
-               "  --reason TEXT         close: why, for the record\n"
-               "  --actor NAME          close: who (the login name)\n",
+    .options =
+        "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
+        "                        and where there are op_code, channel_key, channel_ref,\n"
+        "                        amount_minor, currency\n"
+        "  --op OP               it is of this operation alone\n"
+        "  --channel NAME        and of this channel\n"
+        "  --since T, --until T  and of trades that succeeded from T on, before T: a moment\n"
+        "                        (2026-03-01, 2026-03-01T09:30) or how long ago (2h)\n"
+        "  --archive DIR         what purges have written there, with the database\n"
+        "  --closed              list the closed findings too\n"
+        "  --every TIME          how often a log is told (10s)\n"
+        "  --reason TEXT         close: why, for the record\n"
+        "  --actor NAME          close: who (the login name)\n",
     .run = run,
 };

@@ -185,7 +185,7 @@ static tl_status split(struct preview *p, int *code)
     if (!fleet_is())
         return TL_OK;
     *code = fleet_map_read(&map);
-    status = fleet_payments(&map, statement->payments, statement->count, p->first);
+    status = fleet_payments(&map, statement, p->first);
     p->unknown += p->first[fleet_size() + 1] - p->first[fleet_size()];
     fleet_map_free(&map);
     return status;

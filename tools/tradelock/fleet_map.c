@@ -212,7 +212,7 @@ static size_t shard_of(const struct fleet_map *map, unsigned slot)
 }
 
 /* In the order of the shards; of one shard they stay in their order. */
-static void order(const struct fleet_map *map, tl_payment *payments, const tl_payment *was,
+static void order(const struct fleet_map *map, struct statement *to, const struct statement *was,
                   const unsigned *slots, size_t *first)
 {
     const size_t count = first[map->count + 1];
@@ -221,29 +221,35 @@ static void order(const struct fleet_map *map, tl_payment *payments, const tl_pa
     for (size_t shard = 0; shard <= map->count; shard++) {
         first[shard] = at;
         for (size_t i = 0; i < count; i++)
-            if (shard_of(map, slots[i]) == shard)
-                payments[at++] = was[i];
+            if (shard_of(map, slots[i]) == shard) {
+                to->payments[at] = was->payments[i];
+                to->amounts[at++] = was->amounts[i];
+            }
     }
 }
 
-tl_status fleet_payments(const struct fleet_map *map, tl_payment *payments, size_t count,
-                         size_t *first)
+tl_status fleet_payments(const struct fleet_map *map, struct statement *statement, size_t *first)
 {
+    const size_t count = statement->count;
     unsigned *slots = calloc(count + 1, sizeof *slots);
-    tl_payment *was = calloc(count + 1, sizeof *was);
+    struct statement was = {.payments = calloc(count + 1, sizeof *was.payments),
+                            .amounts = calloc(count + 1, sizeof *was.amounts)};
     tl_status status = TL_OK;
 
     first[0] = 0;
     first[map->count + 1] = count;
-    if (slots == NULL || was == NULL)
+    if (slots == NULL || was.payments == NULL || was.amounts == NULL)
         status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
     if (status == TL_OK)
-        status = slots_of_payments(payments, count, slots);
-    if (status == TL_OK && count > 0)
-        memcpy(was, payments, count * sizeof *was);
+        status = slots_of_payments(statement->payments, count, slots);
+    if (status == TL_OK && count > 0) {
+        memcpy(was.payments, statement->payments, count * sizeof *was.payments);
+        memcpy(was.amounts, statement->amounts, count * sizeof *was.amounts);
+    }
     if (status == TL_OK)
-        order(map, payments, was, slots, first);
+        order(map, statement, &was, slots, first);
     free(slots);
-    free(was);
+    free(was.payments);
+    free(was.amounts);
     return status;
 }

@@ -7,6 +7,8 @@
 
 #include "command.h"
 
+#include "statement.h"
+
 #include <tradelock/admin.h>
 
 struct fleet_slot {
@@ -46,8 +48,7 @@ tl_status fleet_slots_of(const char *const *cust_nos, size_t count, unsigned *sl
  * Those from first[fleet_size()] on are of none that can be asked.  first has fleet_size() + 2
  * places.
  */
-tl_status fleet_payments(const struct fleet_map *map, tl_payment *payments, size_t count,
-                         size_t *first);
+tl_status fleet_payments(const struct fleet_map *map, struct statement *statement, size_t *first);
 
 /* After fleet_begin(): the client of the shard that has this customer, with which alone the command
  * goes on; or that of the one database.  0, or the exit code after the sentence. */

@@ -11,7 +11,7 @@
 
 #define COLUMNS_MAX 64
 
-enum column { COL_SERIAL, COL_CUST, COL_OP, COL_KEY, COL_REF, COLUMNS };
+enum column { COL_SERIAL, COL_CUST, COL_OP, COL_KEY, COL_REF, COL_AMOUNT, COL_CURRENCY, COLUMNS };
 
 struct reading {
     struct statement *to;
@@ -48,8 +48,9 @@ static const char *keep_text(struct statement *self, const char *data, size_t si
 
 static void take_name(struct reading *r, const char *data, size_t size)
 {
-    static const char *const names[COLUMNS] = {"serial_no", "cust_no", "op_code", "channel_key",
-                                               "channel_ref"};
+    static const char *const names[COLUMNS] = {"serial_no",   "cust_no",     "op_code",
+                                               "channel_key", "channel_ref", "amount_minor",
+                                               "currency"};
     static const char mark[] = "\xef\xbb\xbf"; /* of editors that mark UTF-8 */
 
     if (r->at == 0 && size >= 3 && memcmp(data, mark, 3) == 0) {
@@ -80,6 +81,7 @@ static void take_field(void *data, size_t size, void *context)
 static int grow(struct statement *self)
 {
     size_t space = self->space > 0 ? self->space * 2 : 256;
+    tl_payment_amount *amounts;
     tl_payment *payments;
 
     if (self->count < self->space)
@@ -88,23 +90,46 @@ static int grow(struct statement *self)
     if (payments == NULL)
         return -1;
     self->payments = payments;
+    amounts = realloc(self->amounts, space * sizeof *amounts);
+    if (amounts == NULL)
+        return -1;
+    self->amounts = amounts;
     self->space = space;
     return 0;
+}
+
+/* In minor units; "" and a column that is not there tell none. */
+static int read_amount(tl_payment_amount *to, const char *amount, const char *currency)
+{
+    char *end;
+
+    *to = (tl_payment_amount){.currency = currency};
+    if (amount == NULL || amount[0] == '\0')
+        return 0;
+    errno = 0;
+    to->amount_minor = strtoll(amount, &end, 10);
+    to->is_told = 1;
+    return strspn(amount, "-0123456789") == strlen(amount) && end[0] == '\0' && errno == 0 ? 0 : -1;
 }
 
 static void take_payment(struct reading *r)
 {
     const char *const *row = r->row;
+    tl_payment_amount amount;
     tl_payment payment = {row[COL_SERIAL], row[COL_CUST], row[COL_OP], row[COL_KEY], row[COL_REF]};
 
     if (row[COL_SERIAL] == NULL || row[COL_CUST] == NULL)
         r->problem = "a line has too few columns";
     else if (r->at > r->columns)
         r->problem = "a line has more columns than the first";
+    else if (read_amount(&amount, row[COL_AMOUNT], row[COL_CURRENCY]) != 0)
+        r->problem = "amount_minor is a whole number of minor units";
     else if (grow(r->to) != 0)
         r->problem = "out of memory";
-    else
+    else {
+        r->to->amounts[r->to->count] = amount;
         r->to->payments[r->to->count++] = payment;
+    }
 }
 
 static void take_record(int terminator, void *context)
@@ -148,7 +173,7 @@ static void read_all(struct reading *r, FILE *file)
 int statement_read_from(struct statement *self, FILE *file, const char *name, char *problem,
                         size_t space)
 {
-    struct reading r = {.to = self, .places = {-1, -1, -1, -1, -1}};
+    struct reading r = {.to = self, .places = {-1, -1, -1, -1, -1, -1, -1}};
 
     memset(self, 0, sizeof *self);
     read_all(&r, file);
@@ -187,5 +212,6 @@ void statement_free(struct statement *self)
         free(self->texts[i]);
     free(self->texts);
     free(self->payments);
+    free(self->amounts);
     memset(self, 0, sizeof *self);
 }

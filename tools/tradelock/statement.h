@@ -8,6 +8,7 @@
 
 struct statement {
     tl_payment *payments;
+    tl_payment_amount *amounts; /* of each */
     size_t count;
     /* Own memory. */
     char **texts;
@@ -15,8 +16,8 @@ struct statement {
 };
 
 /*
- * The first line names the columns: serial_no and cust_no must be among them; op_code, channel_key
- * and channel_ref are taken where they are; others are passed over. 0, or -1 with one sentence in
+ * The first line names the columns: serial_no and cust_no must be among them; op_code, channel_key,
+ * channel_ref, amount_minor and currency are taken where they are; others are passed over. 0, or -1 with one sentence in
  * problem.
  */
 int statement_read(struct statement *self, const char *path, char *problem, size_t space);

@@ -95,19 +95,41 @@ TL_EXPORT tl_status tl_audit_with(tl_client *client, const tl_payment *payments,
                                   size_t payment_count, tl_violation_fn each,
                                   tl_progress_fn progress, void *context, tl_audit_counts *counts);
 
+/* What a payment moved. */
+typedef struct tl_payment_amount {
+    int is_told; /* 0: the statement does not say */
+    int64_t amount_minor;
+    const char *currency; /* NULL or "": it does not say */
+} tl_payment_amount;
+
+/* What an audit compares with the rows. */
+typedef struct tl_audit_scope {
+    unsigned version;    /* TL_AUDIT_SCOPE_VERSION */
+    const char *archive; /* a directory that purges have written (admin/server.h); NULL: none */
+    const tl_payment *payments;
+    const tl_payment_amount *amounts; /* of the payment of the same number; NULL: of none */
+    size_t payment_count;
+    /* A bank's statement is of one bank and some days.  Only trades of these that succeeded from
+     * since_us on and before until_us, by the server's clock, have to be among the payments.  NULL
+     * and 0: all. */
+    const char *op_code, *channel;
+    int64_t since_us, until_us;
+} tl_audit_scope;
+
+#define TL_AUDIT_SCOPE_VERSION 1u
+#define TL_AUDIT_SCOPE_INIT TL_INITIAL(tl_audit_scope, TL_AUDIT_SCOPE_VERSION)
+
 /*
- * The same, and over an archive that purges have written (admin/server.h), together with the
- * database: that no set is missing or changed, the history of each row in it, a statement's
- * payments whether the trade is still in the database or not, and keys that were purged, asked for
- * anew and succeeded again.  archive NULL: none.  *archived says what was read there; it may be
- * NULL.
+ * The same, of a scope: amounts too, and over an archive together with the database: that no set is
+ * missing or changed, the history of each row in it, a statement's payments whether the trade is
+ * still in the database or not, and keys that were purged, asked for anew and succeeded again.
+ * *archived says what was read there; it may be NULL.
  *
  *     TL_INVALID        No such directory; it is another database's, or broken.  The message says
  *                       which file.
  *     TL_WRONG_SCHEMA   A newer version wrote it.
  */
-TL_EXPORT tl_status tl_audit_archive(tl_client *client, const char *archive,
-                                     const tl_payment *payments, size_t payment_count,
+TL_EXPORT tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope,
                                      tl_violation_fn each, tl_progress_fn progress, void *context,
                                      tl_audit_counts *counts, tl_archived *archived);
 
