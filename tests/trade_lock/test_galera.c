@@ -439,7 +439,7 @@ static void test_the_writer_moves(void **state)
 /* The cluster is made anew from a node that lacks what the others had answered: a person decides. */
 static void test_a_node_that_was_behind(void **state)
 {
-    char cluster[64];
+    char state_file[512];
 
     (void)state;
     open_town();
@@ -452,8 +452,8 @@ static void test_a_node_that_was_behind(void **state)
     server_kill9(nodes[0].server);
     server_kill9(nodes[1].server);
     mysql_close(nodes[2].sql);
-    snprintf(cluster, sizeof cluster, "%s/data/grastate.dat", server_dir(nodes[2].server));
-    crew_shell("sed -i 's/^safe_to_bootstrap:.*/safe_to_bootstrap: 1/' '%s'", cluster);
+    snprintf(state_file, sizeof state_file, "%s/data/grastate.dat", server_dir(nodes[2].server));
+    crew_shell("sed -i 's/^safe_to_bootstrap:.*/safe_to_bootstrap: 1/' '%s'", state_file);
     join(&nodes[2], &nodes[2]);
     nodes[2].sql = server_connect(nodes[2].server);
     database_run(nodes[2].sql, "USE %s", database_name(f.db));
