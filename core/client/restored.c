@@ -54,6 +54,7 @@ struct met_server {
     int64_t kept_ms;
     store_kept kept;
     uint64_t looked;      /* the number of the last look that counted */
+    uint64_t taken_at;    /* what looks was when that one was taken */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
 };
@@ -316,7 +317,8 @@ struct look {
     int64_t age_ms;
     db_result *seen;
     struct met_server *here;
-    int compares; /* restored_compare() */
+    int compares;     /* restored_compare() */
+    int is_overtaken; /* it has to be done again */
 };
 
 /* Copies the witness before the database is asked, since a beat may be confirmed meanwhile.  A
@@ -465,14 +467,28 @@ static int is_another_history(const struct look *l)
             (db_get_int(l->seen, 0, RESTORED_NOW) && db_get_int(l->seen, 0, RESTORED_READ_ONLY)));
 }
 
-/* Takes what was seen of the server that it was seen on. */
-static db_server_state take(const struct look *l, int may_lack)
+/* Of two looks that were under way together nobody knows which one read first.  Where they saw
+ * different terms, what the second one saw would make a server an earlier one than itself.  Needs:
+ * all->mutex held. */
+static int is_overtaken(const struct look *l)
+{
+    return l->number <= l->here->taken_at && !is_same(l->here->term, seen_term(l));
+}
+
+/* Takes what was seen of the server that it was seen on, and says what that is; an overtaken look
+ * is not taken.  0 when out of memory. */
+static int take(struct look *l, int may_lack, db_server_state *state)
 {
     restored_servers *all = &l->client->servers;
     struct met_server *here = l->here;
     db_server_state is;
 
     pthread_mutex_lock(&all->mutex);
+    l->is_overtaken = is_overtaken(l);
+    if (l->is_overtaken || !remember(all, seen_term(l))) {
+        pthread_mutex_unlock(&all->mutex);
+        return l->is_overtaken;
+    }
     if (may_lack)
         here->found_at = all->looks;
     if (may_lack && !db_get_int(l->seen, 0, RESTORED_READ_ONLY) &&
@@ -484,6 +500,7 @@ static db_server_state take(const struct look *l, int may_lack)
         if (is_another_history(l))
             here->lacks_beat = 0;
         here->looked = l->number;
+        here->taken_at = all->looks;
         atomic_store(&here->server.takes_no_writes,
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
@@ -509,7 +526,8 @@ static db_server_state take(const struct look *l, int may_lack)
     if (is == DB_SERVER_WHOLE && is_decided(all, here))
         marks_forget_left(&all->noted);
     pthread_mutex_unlock(&all->mutex);
-    return is;
+    *state = is;
+    return 1;
 }
 
 /* Whether the look was on the promoted server to which this process attests, and under which
@@ -682,16 +700,20 @@ static int is_left_for_good(const struct look *l)
 
 /* Judges what was seen.  Anybody can see that the server is another one, written down or not; what
  * the witness says, nobody else knows, nor which servers this process met. */
-static tl_status judge(const struct look *l)
+static tl_status judge(struct look *l)
 {
     const restored_servers *all = &l->client->servers;
     char why[160] = "it is another server than the one that was accepted";
     const int is_restored = db_get_int(l->seen, 0, RESTORED_NOW) != 0;
     const int is_on_record = db_get_int(l->seen, 0, RESTORED_ON_RECORD) != 0;
     const int is_heard = witness_speaks(l, why, sizeof why);
-    const db_server_state is = take(l, is_restored || is_heard);
+    db_server_state is;
     tl_status status = TL_OK;
 
+    if (!take(l, is_restored || is_heard, &is))
+        return error_set(TL_NO_MEMORY, "out of memory for the server");
+    if (l->is_overtaken)
+        return TL_OK;
     db_set_server(l->connection, &l->here->server);
     if (is == DB_SERVER_MAY_LACK && attest(l)) {
         tell(l, is);
@@ -836,7 +858,6 @@ static tl_status judge_here(struct look *l)
 {
     restored_servers *all = &l->client->servers;
     tl_status status;
-    int is_known;
 
     if (l->seen->rows != 1)
         return error_set(TL_NO_SCHEMA, "the row of tl_schema is missing: run `tradelock migrate`");
@@ -845,9 +866,8 @@ static tl_status judge_here(struct look *l)
         return status;
     pthread_mutex_lock(&all->mutex);
     l->here = meet(all, db_get_text(l->seen, 0, RESTORED_IDENTITY));
-    is_known = l->here != NULL && remember(all, seen_term(l));
     pthread_mutex_unlock(&all->mutex);
-    if (!is_known)
+    if (l->here == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the server");
     return judge(l);
 }
@@ -884,10 +904,13 @@ static tl_status look(struct tl_client *client, db *connection, int compares)
     db_answer answer;
     tl_status status;
 
-    begin(&l);
-    answer = read_in_step(&l);
-    status = answer == DB_DONE ? judge_here(&l) : cannot_look(connection, answer);
-    db_result_free(&seen);
+    do {
+        l.is_overtaken = 0;
+        begin(&l);
+        answer = read_in_step(&l);
+        status = answer == DB_DONE ? judge_here(&l) : cannot_look(connection, answer);
+        db_result_free(&seen);
+    } while (l.is_overtaken);
     return status;
 }
 

@@ -995,6 +995,37 @@ static void test_a_late_answer(void **state)
     close_pair();
 }
 
+/* A look that began first reads last: it sees an accepting that the look after it did not see, and
+ * does not take the server for one that was left for itself. */
+static void test_a_late_request(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    struct late_look late = {.status = TL_UNKNOWN};
+    pthread_t thread;
+    db *second;
+
+    (void)state;
+    open_pair(SILENT);
+    late.connection = borrow();
+    second = borrow();
+    tap_rule(line, tl_client_session(f.client), 0, TAP_DELAY_REQUEST, 0);
+    assert_int_equal(pthread_create(&thread, NULL, look_late, &late), 0);
+    while (!tap_done(line) && crew_now_ms() < end_ms)
+        usleep(1000);
+    assert_true(tap_done(line));
+    assert_status(restored_look(f.client, second), TL_OK);
+    database_run(f.sql, "UPDATE tl_schema SET restore_no = 1, accepted_no = 1, "
+                        "accepted_at = UTC_TIMESTAMP(6)");
+    tap_release(line);
+    pthread_join(thread, NULL);
+    assert_status(late.status, TL_OK);
+    assert_int_equal(state_of(late.connection), DB_SERVER_WHOLE);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 0);
+    give_back(late.connection);
+    give_back(second);
+    close_pair();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1020,6 +1051,7 @@ int main(void)
         cmocka_unit_test(test_a_doubt_of_a_server_not_accepted),
         cmocka_unit_test(test_nothing_is_certain_on_a_server_that_is_left),
         cmocka_unit_test(test_a_late_answer),
+        cmocka_unit_test(test_a_late_request),
     };
 
     return server_run_tests(tests, NULL, NULL);
