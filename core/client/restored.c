@@ -20,10 +20,11 @@
 
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
-/* For so long a session waits at a server that takes writes and that nobody has accepted, since it
- * may be promoted.  While the installation drains, servers are about to change places, and a person
- * may promote: then it waits for as long as it was certain to live. */
-#define PROMOTED_WITHIN_MS 5000
+/* For so long a session that lost the writer waits at a server that takes writes and that nobody has
+ * accepted, since it may be promoted: Galera alone takes up to that long to see that a node is gone.
+ * While the installation drains, servers are about to change places, and a person may promote: then
+ * it waits for as long as it was certain to live. */
+#define PROMOTED_WITHIN_MS 15000
 /* As tl_identity(): 255 characters. */
 #define IDENTITY_SPACE (255 * 4 + 1)
 
@@ -924,6 +925,17 @@ tl_status restored_compare(struct tl_client *client, db *connection)
     return look(client, connection, 1);
 }
 
+/* Until when a session waits there.  A node of Galera was known to take writes all along, so the
+ * time begins with the last beat that the session's own server confirmed.  Needs: all->mutex held. */
+static int64_t waits_until_ms(const restored_servers *all, const db_server *from,
+                              const struct met_server *next)
+{
+    const restored_witness *w = &all->witness;
+    const int64_t seen_ms = w->by == from ? w->confirmed_ms : 0;
+
+    return (seen_ms > next->lacks_since_ms ? seen_ms : next->lacks_since_ms) + PROMOTED_WITHIN_MS;
+}
+
 session_stay restored_follow(void *context, const db_server *from, const db_server *to)
 {
     struct tl_client *client = context;
@@ -944,7 +956,7 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
             stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
     } else if (next != NULL && before != NULL && !is_left(all, before) &&
                db_state_of(to) == DB_SERVER_MAY_LACK && (there == NULL || there == before) &&
-               (drains || clock_left_ms(next->lacks_since_ms + PROMOTED_WITHIN_MS) > 0)) {
+               (drains || clock_left_ms(waits_until_ms(all, from, next)) > 0)) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
     pthread_mutex_unlock(&all->mutex);
