@@ -50,9 +50,9 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const 
     a->seen.channel_ref = a->channel_ref;
     a->seen.payload = a->payload;
     a->seen.payload_size = payload_size;
-    a->seen.currency = a->currency;
-    a->seen.batch = a->batch;
-    a->seen.traceparent = a->traceparent;
+    a->seen.currency = a->said.currency;
+    a->seen.batch = a->said.batch;
+    a->seen.traceparent = a->said.traceparent;
     return TL_OK;
 }
 
@@ -80,10 +80,10 @@ static void copy_said(char *to, size_t space, const char *from)
 
 void attempt_show_said(attempt *a, const attempt_said *said)
 {
-    a->seen.amount_minor = said->amount_minor;
-    copy_said(a->currency, sizeof a->currency, said->currency);
-    copy_said(a->batch, sizeof a->batch, said->batch);
-    copy_said(a->traceparent, sizeof a->traceparent, said->traceparent);
+    a->seen.amount_minor = a->said.amount_minor = said->amount_minor;
+    copy_said(a->said.currency, sizeof a->said.currency, said->currency);
+    copy_said(a->said.batch, sizeof a->said.batch, said->batch);
+    copy_said(a->said.traceparent, sizeof a->said.traceparent, said->traceparent);
 }
 
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)

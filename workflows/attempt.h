@@ -15,8 +15,7 @@ typedef struct attempt {
     char cust_no[TL_CUST_MAX + 1];
     char channel_key[TL_CHANNEL_KEY_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
-    char currency[TL_CURRENCY + 1];
-    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
+    tl_said said;
     void *payload;
     tl_book *book;          /* NULL: the workflow declares no statements */
     int64_t deadline_at_ms; /* by schedule_now_ms(); 0: none */

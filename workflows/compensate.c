@@ -442,7 +442,7 @@ tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compe
     if (status != TL_OK)
         return put_back_unbegun(of, lock, view->attempts);
     attempt_show(&c.attempt, view, attempt_since_ms(of, lock));
-    tl_work_trace(c.attempt.traceparent);
+    tl_work_say(&c.attempt.said);
     c.ending.client = client;
     c.ending.lock = lock;
     c.ending.attempt = &c.attempt;
@@ -455,7 +455,7 @@ tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compe
         /* Nothing may be decided without the evidence, so the lane is due again later. */
         status = status == TL_OK ? resolve(&c) : put_back_unarmed(&c, status);
     }
-    tl_work_trace(NULL);
+    tl_work_say(NULL);
     attempt_free(&c.attempt);
     return status;
 }

@@ -314,7 +314,7 @@ static int look_at_failure(void *context, const tl_view *view)
     reclaim->run->attempt.seen.created_us = view->created_us;
     attempt_show_said(&reclaim->run->attempt, &(attempt_said){view->amount_minor, view->currency,
                                                               view->batch, view->traceparent});
-    tl_work_trace(view->traceparent);
+    tl_work_say(&reclaim->run->attempt.said);
     /* A channel that is paused is not asked either. */
     reclaim->status = workflow_check_paused(reclaim->run->workflow);
     if (reclaim->status != TL_OK)
@@ -348,9 +348,10 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     *epoch = reclaim.epoch + 1;
     /* The trade keeps what its first request said of itself; its books say the same. */
     of_row.amount_minor = run->attempt.seen.amount_minor;
-    of_row.currency = run->attempt.currency[0] != '\0' ? run->attempt.currency : NULL;
-    of_row.batch = run->attempt.batch[0] != '\0' ? run->attempt.batch : NULL;
-    of_row.traceparent = run->attempt.traceparent[0] != '\0' ? run->attempt.traceparent : NULL;
+    of_row.currency = run->attempt.said.currency[0] != '\0' ? run->attempt.said.currency : NULL;
+    of_row.batch = run->attempt.said.batch[0] != '\0' ? run->attempt.said.batch : NULL;
+    of_row.traceparent =
+        run->attempt.said.traceparent[0] != '\0' ? run->attempt.said.traceparent : NULL;
     status = make_lock(run, &of_row, reclaim.fence);
     if (status == TL_INVALID) {
         /* SQL typed by hand says there what no request may.  The row keeps it, unread. */
@@ -436,7 +437,7 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
     if (status != TL_OK)
         return answer->status = status;
-    tl_work_trace(request->traceparent);
+    tl_work_say(&run->attempt.said);
     /* If a callback is left, for instance by an exception, the answer can be settled. */
     answer->run = run;
     answer->status = TL_UNKNOWN;
@@ -453,17 +454,14 @@ static tl_status run_request(tl_workflows *workflows, const tl_request *request,
 
 struct work work_new(void)
 {
-    struct work work = {0};
-
-    memcpy(work.traceparent, tl_work_traced(), strlen(tl_work_traced()));
-    return work;
+    return (struct work){.said = *tl_work_said()};
 }
 
 void work_over(const struct work *work)
 {
     if (work->began)
         tl_work_end(0);
-    tl_work_trace(work->traceparent);
+    tl_work_say(&work->said);
 }
 
 tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request, tl_answer *answer)
@@ -495,7 +493,7 @@ tl_status tl_workflow_settle(tl_workflows *workflows, tl_answer *answer)
         return tl_error_report(TL_WRONG_STATE, "this answer has nothing left to settle");
     run = answer->run;
     work.began = tl_work_begin();
-    tl_work_trace(run->attempt.traceparent);
+    tl_work_say(&run->attempt.said);
     status = run_answer(answer, run, run->phase == RUN_ASKING ? ask_and_pay(run) : finish(run));
     submission_said(run->submitted);
     return status;

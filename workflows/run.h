@@ -34,11 +34,11 @@ void run_choose_ending(struct tl_run *run, tl_execute executed);
 /* Fills in the answer; the thread's sentence is that of the status. */
 tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status);
 
-/* A piece of work.  It is over when its function is, however that is left; the thread then has the
- * trace that it had. */
+/* A piece of work.  It is over when its function is, however that is left; the thread then says
+ * what it said before. */
 struct work {
     int began;
-    char traceparent[TL_TRACEPARENT + 1];
+    tl_said said;
 };
 #define RUN_WORK __attribute__((cleanup(work_over))) struct work
 struct work work_new(void);

@@ -138,7 +138,7 @@ static void give_up(later_item *item)
     RUN_WORK work = work_new();
 
     work.began = tl_work_adopt(s->log_no) == TL_OK;
-    tl_work_trace(s->run->attempt.traceparent);
+    tl_work_say(&s->run->attempt.said);
     (void)tl_error_report(s->refused, "%s", s->sentence);
     complete(s, ending_answer(ending_give_up(&s->run->ending, s->refused)));
 }
@@ -302,7 +302,7 @@ tl_status tl_workflow_submit(tl_workflows *workflows, const tl_request *request,
     if (status != TL_OK)
         return status;
     work.began = tl_work_begin();
-    tl_work_trace(request->traceparent);
+    tl_work_say(&run->attempt.said);
     /* If book_prepare is left, for instance by an exception, the answer can be cleared. */
     run->phase = RUN_OVER;
     answer->run = run;
@@ -359,7 +359,7 @@ tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,
     run = answer->run;
     s = run->submitted;
     work.began = tl_log_uuid()[0] == '\0' && tl_work_adopt(s->log_no) == TL_OK;
-    tl_work_trace(run->attempt.traceparent);
+    tl_work_say(&run->attempt.said);
     execute_ms = run->workflow->given.policy.execute_ms;
     s->send_us = schedule_now_us();
     /* Computed before tl_may_send() is asked, as in execute_and_finish(). */
@@ -391,7 +391,7 @@ tl_status tl_workflow_send_end(tl_workflows *workflows, tl_answer *answer, tl_ex
         return status;
     s = answer->run->submitted;
     work.began = tl_log_uuid()[0] == '\0' && tl_work_adopt(s->log_no) == TL_OK;
-    tl_work_trace(answer->run->attempt.traceparent);
+    tl_work_say(&answer->run->attempt.said);
     /* Once: an exception may have left the books of this ending. */
     if (!s->noted)
         s->executed = attempt_send_end(&answer->run->attempt, executed, s->send_us);

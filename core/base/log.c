@@ -4,8 +4,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
-#include <tradelock/layer.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,11 +58,13 @@ int log_wanted(const struct logger *logger, tl_level level)
     return logger != NULL && logger->fn != NULL && level >= logger->least;
 }
 
-void log_traced_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
-                     const char *traceparent, const char *format, va_list arguments)
+void log_said_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+                   const tl_said *said, const char *format, va_list arguments)
 {
     char message[LOG_MESSAGE], hidden[LOG_MESSAGE], hash[LOG_CUST_HASH], trace[TEXT_TRACE + 1];
-    tl_log_line line = {.level = level, .fence = fence, .trace_id = ""};
+    char currency[TL_CURRENCY + 1], batch[TL_BATCH_MAX + 1];
+    tl_log_line line = {
+        .level = level, .fence = fence, .trace_id = "", .currency = "", .batch = ""};
 
     if (!log_wanted(logger, level))
         return;
@@ -77,8 +77,15 @@ void log_traced_list(const struct logger *logger, tl_level level, const tl_key *
     line.cust_no = key != NULL && key->cust_no != NULL ? key->cust_no : "";
     line.op_code = key != NULL && key->op_code != NULL ? key->op_code : "";
     if (key != NULL) {
-        text_trace(trace, traceparent != NULL ? traceparent : tl_work_traced());
+        if (said == NULL)
+            said = tl_work_said();
+        text_trace(trace, said->traceparent);
         line.trace_id = trace;
+        text_printable(currency, sizeof currency, said->currency);
+        line.currency = currency;
+        line.amount_minor = currency[0] != '\0' ? said->amount_minor : 0;
+        text_printable(batch, sizeof batch, said->batch);
+        line.batch = batch;
     }
     if (logger->hash_cust && line.cust_no[0] != '\0') {
         log_hash_cust(hash, line.cust_no);
@@ -89,13 +96,13 @@ void log_traced_list(const struct logger *logger, tl_level level, const tl_key *
     logger->fn(logger->context, &line);
 }
 
-void log_traced(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
-                const char *traceparent, const char *format, ...)
+void log_said(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+              const tl_said *said, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    log_traced_list(logger, level, key, fence, traceparent, format, arguments);
+    log_said_list(logger, level, key, fence, said, format, arguments);
     va_end(arguments);
 }
 
@@ -105,6 +112,6 @@ void log_line(const struct logger *logger, tl_level level, const tl_key *key, ui
     va_list arguments;
 
     va_start(arguments, format);
-    log_traced_list(logger, level, key, fence, NULL, format, arguments);
+    log_said_list(logger, level, key, fence, NULL, format, arguments);
     va_end(arguments);
 }

@@ -8,7 +8,7 @@
 #ifndef TL_BASE_LOG_H
 #define TL_BASE_LOG_H
 
-#include <tradelock/tradelock.h>
+#include <tradelock/layer.h>
 
 #include <stdarg.h>
 
@@ -30,12 +30,11 @@ int log_wanted(const struct logger *logger, tl_level level);
 void log_line(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same with the trace id of a trace context; NULL: that of the thread; "": none. */
-void log_traced(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
-                const char *traceparent, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
-void log_traced_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
-                     const char *traceparent, const char *format, va_list arguments)
+/* The same with what this trade says of itself; NULL: what the thread's work says. */
+void log_said(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+              const tl_said *said, const char *format, ...) __attribute__((format(printf, 6, 7)));
+void log_said_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
+                   const tl_said *said, const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0)));
 
 /* What a hashed log shows for a customer number: the first 16 hexadecimal digits of its SHA-256. */

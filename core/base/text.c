@@ -131,6 +131,18 @@ static int is_control(const unsigned char *at)
     return at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
 }
 
+void text_printable(char *to, size_t space, const char *from)
+{
+    text_copy(to, space, from);
+    for (size_t size; *to != '\0'; to += size) {
+        size = tl_utf8_size(to);
+        if (size > 0 && !is_control((const unsigned char *)to))
+            continue;
+        size = size > 0 ? size : 1;
+        memset(to, '?', size);
+    }
+}
+
 tl_status tl_key_check(const tl_key *key)
 {
     error_clear();

@@ -32,6 +32,10 @@ tl_status text_check_traceparent(const char *traceparent);
 /* Copies its trace id; "" if the trace context is NULL or "". */
 void text_trace(char to[TEXT_TRACE + 1], const char *traceparent);
 
+/* Copies what fits, and a NUL; a byte that is of no character of UTF-8, and of a control character
+ * each, becomes '?'. */
+void text_printable(char *to, size_t space, const char *from);
+
 /* Copies what fits, and a NUL.  1: everything fitted; 0: the text was cut, never inside a UTF-8
  * character.  NULL copies as "". */
 int text_copy(char *to, size_t space, const char *from);

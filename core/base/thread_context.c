@@ -37,7 +37,7 @@ struct thread_context {
     char thread_uuid[TL_UUID_TEXT];
     char log_uuid[TL_UUID_TEXT];
     char log_prefix[TL_UUID_TEXT + sizeof("<uuid=>")];
-    char traceparent[TL_TRACEPARENT + 1];
+    tl_said said;
 };
 
 static _Thread_local struct thread_context own;
@@ -140,7 +140,7 @@ void tl_work_end(int renew_thread)
     struct thread_context *context = context_now();
 
     thread_context_work("");
-    context->traceparent[0] = '\0';
+    memset(&context->said, 0, sizeof context->said);
     if (renew_thread)
         context->thread_uuid[0] = '\0'; /* the next use makes another */
 }
@@ -155,14 +155,29 @@ const char *tl_log_prefix(void)
     return context_now()->log_prefix;
 }
 
+void tl_work_say(const tl_said *said)
+{
+    static const tl_said nothing;
+    tl_said *own_said = &context_now()->said;
+
+    *own_said = said != NULL ? *said : nothing;
+    own_said->currency[TL_CURRENCY] = own_said->batch[TL_BATCH_MAX] = '\0';
+    own_said->traceparent[TL_TRACEPARENT] = '\0';
+}
+
+const tl_said *tl_work_said(void)
+{
+    return &context_now()->said;
+}
+
 void tl_work_trace(const char *traceparent)
 {
-    text_copy(context_now()->traceparent, TL_TRACEPARENT + 1, traceparent);
+    text_copy(context_now()->said.traceparent, TL_TRACEPARENT + 1, traceparent);
 }
 
 const char *tl_work_traced(void)
 {
-    return context_now()->traceparent;
+    return context_now()->said.traceparent;
 }
 
 /* ------------------------------------------------------- calls out of the library -- */

@@ -13,6 +13,7 @@
 #include "base/thread_context.h"
 #include "store/rw.h"
 #include "store/sweep.h"
+#include "store/view.h"
 
 #include <tradelock/layer.h>
 
@@ -93,29 +94,30 @@ static void open_one(struct janitor *j, const char *op_code, const char *cust_no
 
 /* Opens the rows.  Other janitors read the same ones, so each begins at a random row.  One row is
  * tried even when the time is over; otherwise rounds whose reads take all of it would never open
- * anything.  Log lines of a trade carry the log UUID and the trace id that its
- * row names. */
+ * anything.  Log lines of a trade carry the log UUID that its row names and what
+ * the row says of itself. */
 static void open_all(struct janitor *j, const char *op_code, const db_result *rows)
 {
-    char traceparent[TL_TRACEPARENT + 1]; /* of a thread of the program that reaps */
+    const tl_said before = *tl_work_said(); /* of a thread of the program that reaps */
     uint32_t first;
 
-    text_copy(traceparent, sizeof traceparent, tl_work_traced());
     random_bytes(&first, sizeof first);
     for (size_t i = 0; i < rows->rows && (i == 0 || clock_left_ms(j->deadline_ms) > 0); i++) {
         size_t row = (first + i) % rows->rows;
         char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1];
+        tl_said said;
         int lent;
 
         text_copy(cust_no, sizeof cust_no, db_get_text(rows, row, 0));
         text_copy(serial_no, sizeof serial_no, db_get_text(rows, row, 1));
         lent = thread_context_lend(db_get_text(rows, row, 3));
-        tl_work_trace(db_get_text(rows, row, 5));
+        view_said(&said, rows, row, 5);
+        tl_work_say(&said);
         open_one(j, op_code, cust_no, serial_no, db_get_uint(rows, row, 2));
         if (lent)
             thread_context_work("");
     }
-    tl_work_trace(traceparent);
+    tl_work_say(&before);
 }
 
 /* Finds the next operation of a sync lane; op_code "" after the last one. */

@@ -106,9 +106,9 @@ db_answer store_session_expire(db *connection, const char *observer, const char 
                                uint64_t beat, db_result *result);
 
 /* Evidence, in the order in which its transaction calls them. */
-/* (status, epoch, channel_key, fence) */
 /* Where a step found no row: DB_ERROR if the customer belongs to another shard of the fleet. */
 db_answer store_slot_asked(db *connection, const char *cust_no);
+/* (status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 /* Success of a trade without a row, while a restore is open; else it does nothing. */
 db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no);

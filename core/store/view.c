@@ -77,6 +77,14 @@ void view_clear(tl_view *view, view_inside *inside)
     view->holder_silent_ms = -1;
 }
 
+void view_said(tl_said *to, const db_result *result, size_t row, size_t column)
+{
+    to->amount_minor = db_get_int(result, row, column);
+    text_copy(to->currency, sizeof to->currency, db_get_text(result, row, column + 1));
+    text_copy(to->batch, sizeof to->batch, db_get_text(result, row, column + 2));
+    text_copy(to->traceparent, sizeof to->traceparent, db_get_text(result, row, column + 3));
+}
+
 static void read_texts(tl_view *view, const db_result *result, size_t row)
 {
     text_copy(view->cust_no, sizeof view->cust_no, db_get_text(result, row, COL_CUST));

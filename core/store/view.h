@@ -4,7 +4,7 @@
 
 #include "db/db.h"
 
-#include <tradelock/tradelock.h>
+#include <tradelock/layer.h>
 
 /* What the library needs of a row and a caller is not shown. */
 typedef struct view_inside {
@@ -19,6 +19,9 @@ typedef struct view_inside {
  * view_read() select the same; views_by_key has one more, for nothing_filed.  Payload and result
  * point into the result. */
 void view_read(tl_view *view, view_inside *inside, const db_result *result, size_t row);
+
+/* Four columns from this one on: amount_minor, currency, batch, traceparent. */
+void view_said(tl_said *to, const db_result *result, size_t row, size_t column);
 
 /* The state that the view's column names. */
 tl_state view_state(const char *name);

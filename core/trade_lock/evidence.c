@@ -29,7 +29,8 @@ struct filing {
     tl_client *client;
     const tl_evidence *given;
     tl_evidence evidence; /* with epoch and channel key filled in */
-    char channel_key[TL_CHANNEL_KEY_MAX + 1], traceparent[TL_TRACEPARENT + 1];
+    char channel_key[TL_CHANNEL_KEY_MAX + 1];
+    tl_said said;            /* of the row */
     store_gone *gone;        /* of a holder whose row may be gone; NULL */
     const evidence_act *act; /* of an operator; NULL */
     db *connection;
@@ -154,7 +155,7 @@ static db_answer file_statements(struct filing *f)
     if (answer == DB_DONE && row.rows == 0 && !f->moved)
         answer = look_elsewhere(f);
     if (f->found) {
-        text_copy(f->traceparent, sizeof f->traceparent, db_get_text(&row, 0, 4));
+        view_said(&f->said, &row, 0, 4);
         if (f->evidence.epoch == 0)
             f->evidence.epoch = (uint32_t)db_get_uint(&row, 0, 1);
         if (f->evidence.channel_key == NULL && !db_is_null(&row, 0, 2) &&
@@ -277,10 +278,10 @@ static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, s
         return error_set(TL_NOT_FOUND, "there is no such trade");
     if (!f.conflict)
         return error_over(TL_OK);
-    log_traced(&client->logger, TL_ALARM, &evidence->key, 0, f.traceparent,
-               "conflict: %s says of epoch %u and channel key %s what the row denies",
-               evidence->source, f.evidence.epoch,
-               f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
+    log_said(&client->logger, TL_ALARM, &evidence->key, 0, &f.said,
+             "conflict: %s says of epoch %u and channel key %s what the row denies",
+             evidence->source, f.evidence.epoch,
+             f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
     return error_set(TL_IN_CONFLICT, "filed; it contradicts the row, and two operators "
                                      "must decide");
 }

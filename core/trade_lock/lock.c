@@ -146,14 +146,32 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     s->name = step_name(kind);
 }
 
+/* Amount and batch are those of the row, where it was read: they are the trade's, whatever this ask
+ * named. */
+static void say(tl_said *to, const tl_lock *lock)
+{
+    const tl_view *row = &lock->view;
+    const int was_read = row->created_us != 0;
+
+    to->amount_minor = was_read ? row->amount_minor : lock->options.amount_minor;
+    text_copy(to->currency, sizeof to->currency, was_read ? row->currency : lock->currency);
+    text_copy(to->batch, sizeof to->batch, was_read ? row->batch : lock->batch);
+    text_copy(to->traceparent, sizeof to->traceparent,
+              lock->traceparent[0] != '\0' ? lock->traceparent : row->traceparent);
+}
+
 void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *format, ...)
 {
-    const char *trace = lock->traceparent[0] != '\0' ? lock->traceparent : lock->view.traceparent;
+    const struct logger *logger = &lock->base.client->logger;
     tl_key key = lock_key(lock);
     va_list arguments;
+    tl_said said;
 
+    if (!log_wanted(logger, level))
+        return;
+    say(&said, lock);
     va_start(arguments, format);
-    log_traced_list(&lock->base.client->logger, level, &key, fence, trace, format, arguments);
+    log_said_list(logger, level, &key, fence, &said, format, arguments);
     va_end(arguments);
 }
 

@@ -122,7 +122,8 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
 
 void lock_lose(tl_lock *lock);
 
-/* Logs a line about this lock's trade, with the trace id that its ask named, or else its row. */
+/* Logs a line about this lock's trade, with what its row says of itself, or else its ask; the trace
+ * id is rather that of the ask. */
 void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

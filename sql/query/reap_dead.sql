@@ -2,7 +2,8 @@
 -- stretch of time.  The inner SELECT needs the index alone, so rows that the living hold or others
 -- finished are not read.  The sessions are read by a consistent read: death is final, and the
 -- opening proves it again.
-SELECT t.cust_no, t.serial_no, t.fence, t.log_no, t.session_id, t.traceparent
+SELECT t.cust_no, t.serial_no, t.fence, t.log_no, t.session_id,
+    t.amount_minor, t.currency, t.batch, t.traceparent
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)
     WHERE op_code = :op_code AND next_run_at >= CAST('1970-01-01' AS DATETIME(6))

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#define TRACE_ID "0af7651916cd43dd8448eb211c80319c"
 #define HASH_C1001 "5df2416ba2a73dbe" /* sha256sum of C1001, its first 16 digits */
 
 static struct {
@@ -13,6 +14,8 @@ static struct {
     tl_level level;
     char message[2000], thread_uuid[TL_UUID_TEXT], log_uuid[TL_UUID_TEXT];
     char serial_no[100], cust_no[100], op_code[100];
+    char trace_id[40], currency[8], batch[100];
+    int64_t amount_minor;
     uint64_t fence;
 } last;
 
@@ -27,6 +30,10 @@ static void keep(void *context, const tl_log_line *line)
     strcpy(last.serial_no, line->serial_no);
     strcpy(last.cust_no, line->cust_no);
     strcpy(last.op_code, line->op_code);
+    strcpy(last.trace_id, line->trace_id);
+    strcpy(last.currency, line->currency);
+    strcpy(last.batch, line->batch);
+    last.amount_minor = line->amount_minor;
 }
 
 static const tl_key key = {"W1", "C1001", "WITHDRAW"};
@@ -165,13 +172,82 @@ static void test_long_message(void **state)
     assert_null(strstr(last.message, "C1001"));
 }
 
+static void expect_said(int64_t amount_minor, const char *currency, const char *batch,
+                        const char *trace_id)
+{
+    assert_int_equal(last.amount_minor, amount_minor);
+    assert_string_equal(last.currency, currency);
+    assert_string_equal(last.batch, batch);
+    assert_string_equal(last.trace_id, trace_id);
+}
+
+/* A line about a key has what the trade says of itself, or what the thread's work does. */
+static void test_said(void **state)
+{
+    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    const tl_said of_thread = {7, "JPY", "friday", "00-" TRACE_ID "-b7ad6b7169203331-01"};
+    const tl_said of_trade = {INT64_MAX, "EUR", "monday", ""};
+
+    (void)state;
+    tl_work_say(&of_thread);
+    log_line(&logger, TL_INFO, &key, 0, "the work's");
+    expect_said(7, "JPY", "friday", TRACE_ID);
+    log_said(&logger, TL_INFO, &key, 0, &of_trade, "the trade's");
+    expect_said(INT64_MAX, "EUR", "monday", "");
+    log_said(&logger, TL_INFO, &key, 0, &(tl_said){.amount_minor = 9}, "%s", "it says nothing");
+    expect_said(0, "", "", "");
+    log_line(&logger, TL_INFO, NULL, 0, "of no trade");
+    expect_said(0, "", "", "");
+    tl_work_trace(NULL);
+    log_line(&logger, TL_INFO, &key, 0, "the rest stays");
+    expect_said(7, "JPY", "friday", "");
+    tl_work_say(NULL);
+    log_line(&logger, TL_INFO, &key, 0, "nothing");
+    expect_said(0, "", "", "");
+    tl_work_say(&of_thread);
+    tl_work_end(0);
+    log_line(&logger, TL_INFO, &key, 0, "over");
+    expect_said(0, "", "", "");
+}
+
+/* SQL typed by hand may have put anything on a row: a line stays a line, and UTF-8. */
+static void test_hostile_batch(void **state)
+{
+    static const struct {
+        const char *batch, *wanted;
+    } cases[] = {
+        {"a \"b\" 'c' ]} \\ %s %n", "a \"b\" 'c' ]} \\ %s %n"},
+        {"one\ntwo\r\tthree\033[31m\177", "one?two??three?[31m?"},
+        {"next\xc2\x85line", "next??line"},
+        {"L\xc3\xb6hne \xe2\x82\xac", "L\xc3\xb6hne \xe2\x82\xac"},
+        {"\xff\xc3", "??"},
+    };
+    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    tl_said said = {.amount_minor = 5};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        strcpy(said.batch, cases[i].batch);
+        log_said(&logger, TL_INFO, &key, 0, &said, "one");
+        expect_said(0, "", cases[i].wanted, "");
+    }
+    memset(said.batch, 'x', sizeof said.batch); /* without an end */
+    memcpy(said.currency, "E\nR!", 4);
+    tl_work_say(&said);
+    log_line(&logger, TL_INFO, &key, 0, "one");
+    assert_int_equal(strlen(last.batch), TL_BATCH_MAX);
+    assert_string_equal(last.currency, "E?R");
+    tl_work_say(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),           cmocka_unit_test(test_nobody_listens),
         cmocka_unit_test(test_below_the_level), cmocka_unit_test(test_half_a_key),
         cmocka_unit_test(test_hashed),          cmocka_unit_test(test_hidden_in_the_message),
-        cmocka_unit_test(test_long_message),
+        cmocka_unit_test(test_long_message),    cmocka_unit_test(test_said),
+        cmocka_unit_test(test_hostile_batch),
     };
 
     return cmocka_run_group_tests_name("base: log", tests, NULL, NULL);

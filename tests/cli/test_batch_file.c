@@ -6,6 +6,7 @@
 
 #include "workflows/cmocka_all.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,11 +104,117 @@ static void test_a_batch_that_is_none(void **state)
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock"), before);
 }
 
+/* Quotes, brackets and words as a line has them itself; 64 bytes, the longest that there is. */
+#define HOSTILE "a\"b\" 'c' $(d) \\ %s %n ]} thread), trace 0, batch xxxxxxxxxGr\xc3\xbc\xc3\x9f"
+
+/* Starts `program ARGUMENT...` with its log in this file; the shell's words. */
+static pid_t start(const char *log, const char *words)
+{
+    char line[1024];
+    pid_t child;
+
+    snprintf(line, sizeof line,
+             "exec '%s/bin/'%s --config '%s' --channel-url %s --verbose >/dev/null 2>'%s'",
+             getenv("TL_BUILD_DIR"), words, database_option_file(self.db), self.url, log);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    return child;
+}
+
+static int end_of(pid_t child)
+{
+    int status;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* How many lines of the file are about this trade.  Each is one line, and ends with these words, in
+ * its brackets; those of other trades do not. */
+static unsigned lines_about(const char *log, const char *serial, const char *ending)
+{
+    FILE *lines = fopen(log, "re");
+    char line[2048], about[64];
+    unsigned count = 0;
+
+    assert_non_null(lines);
+    snprintf(about, sizeof about, " (%s of ", serial);
+    while (fgets(line, sizeof line, lines) != NULL) {
+        const size_t size = strlen(line), end = strlen(ending);
+
+        assert_true(size > 1 && line[size - 1] == '\n');
+        if (strncmp(line, "20", 2) != 0 && strncmp(line, "tradelock-", 10) != 0)
+            fail_msg("this is neither a line of the log nor the program's own: %s", line);
+        if (strstr(line, about) == NULL)
+            continue;
+        count++;
+        if (size <= end || strcmp(line + size - end, ending) != 0)
+            fail_msg("it does not end with '%s': %s", ending, line);
+    }
+    assert_int_equal(fclose(lines), 0);
+    return count;
+}
+
+/* Each line about a trade, of the service and of a worker, says its amount and its batch, whatever
+ * the batch is called; of one that named neither it says nothing. */
+static void test_each_line_tells_amount_and_batch(void **state)
+{
+    static const char ending[] = ", amount 100 EUR, batch " HOSTILE "]\n";
+    char service_log[64], worker_log[64], words[512];
+    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    tl_answer answer = TL_ANSWER_INIT;
+    char *log_no;
+    pid_t worker;
+    FILE *lines;
+
+    (void)state;
+    snprintf(service_log, sizeof service_log, "%s.service", file);
+    snprintf(worker_log, sizeof worker_log, "%s.worker", file);
+    assert_int_equal(strlen(HOSTILE), TL_BATCH_MAX);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":2}");
+    self.says_nothing = 1;
+    assert_status(house_run(&self, "SILENT", "C1", 100, 0, &answer), TL_IN_DOUBT);
+    self.says_nothing = 0;
+    tl_answer_clear(&answer);
+    lines = fopen(file, "we");
+    assert_non_null(lines);
+    fputs("serial_no,cust_no,op,amount_minor,currency,payee\n"
+          "TOLD,C1," WITHDRAW_OP ",100,EUR,Anna\n",
+          lines);
+    assert_int_equal(fclose(lines), 0);
+    assert_int_equal(setenv("TL_TEST_BATCH", HOSTILE, 1), 0);
+    snprintf(words, sizeof words, "tradelock-withdraw --batch \"$TL_TEST_BATCH\" '%s'", file);
+    (void)end_of(start(service_log, words));
+    worker = start(worker_log, "tradelock-worker --idle-ms 50");
+    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'") > 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(10000);
+    }
+    assert_int_equal(kill(worker, SIGTERM), 0);
+    assert_int_equal(end_of(worker), 0);
+    assert_true(lines_about(service_log, "TOLD", ending) >= 3);
+    assert_true(lines_about(worker_log, "TOLD", ending) >= 5);
+    log_no = database_text(self.sql, "SELECT first_log_no FROM trade_lock WHERE "
+                                     "serial_no = 'SILENT' AND lane = 'S'");
+    assert_non_null(log_no);
+    snprintf(words, sizeof words, ", work %s]\n", log_no);
+    free(log_no);
+    assert_true(lines_about(worker_log, "SILENT", words) >= 5);
+    unlink(service_log);
+    unlink(worker_log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_file_again_resumes_it),
         cmocka_unit_test(test_a_batch_that_is_none),
+        cmocka_unit_test(test_each_line_tells_amount_and_batch),
     };
 
     return server_run_tests(tests, set_up, tear_down);

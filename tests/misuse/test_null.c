@@ -1511,6 +1511,17 @@ CALL(tl_work_trace)
     return NEUTRAL;
 }
 
+CALL(tl_work_say)
+{
+    tl_work_say(MAY(1, &(tl_said){.currency = "EUR"}));
+    return NEUTRAL;
+}
+
+CALL(tl_work_said)
+{
+    return EMPTY(tl_work_said() == NULL);
+}
+
 CALL(tl_work_traced)
 {
     return NO_TEXT(tl_work_traced());
@@ -2370,6 +2381,8 @@ static const struct entry {
     FUNCTION(tl_work_adopt, 1),
     FUNCTION(tl_work_trace, 1),
     FUNCTION(tl_work_traced, 0),
+    FUNCTION(tl_work_say, 1),
+    FUNCTION(tl_work_said, 0),
     FUNCTION(tl_work_begin, 0),
     FUNCTION(tl_work_end, 0),
     FUNCTION(tl_worker_check, 1),

@@ -134,9 +134,12 @@ tl_status house_run(house *self, const char *serial, const char *cust, int64_t a
     request.key = (tl_key){serial, cust, WITHDRAW_OP};
     request.payload = payload;
     request.payload_size = strlen(payload);
-    request.amount_minor = amount_minor;
+    if (!self->says_nothing) {
+        request.amount_minor = amount_minor;
+        request.currency = "EUR";
+    }
+    request.batch = self->batch;
     request.traceparent = self->traceparent;
-    request.currency = "EUR";
     request.reclaim_epoch = reclaim_epoch;
     request.wait_ms = self->wait_ms;
     status = tl_workflow_run(self->workflows, &request, answer);

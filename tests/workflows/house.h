@@ -38,6 +38,8 @@ typedef struct house {
     int exclusive;
     int64_t wait_ms;         /* of house_run() */
     const char *traceparent; /* likewise; NULL: none */
+    const char *batch;       /* likewise */
+    int says_nothing;        /* likewise: of its amount */
     char url[64];
     pthread_mutex_t mutex;
     /* Under the mutex. */

@@ -29,6 +29,8 @@ struct site {
         tl_level level;
         char message[300], log_uuid[TL_UUID_TEXT], serial_no[TL_SERIAL_MAX + 1];
         char cust_no[TL_CUST_MAX + 1], trace_id[40];
+        char currency[TL_CURRENCY + 1], batch[TL_BATCH_MAX + 1];
+        int64_t amount_minor;
     } lines[LINES_MAX];
     unsigned count;
 };
@@ -50,6 +52,9 @@ static void keep(void *context, const tl_log_line *from)
         snprintf(to->serial_no, sizeof to->serial_no, "%s", from->serial_no);
         snprintf(to->cust_no, sizeof to->cust_no, "%s", from->cust_no);
         snprintf(to->trace_id, sizeof to->trace_id, "%s", from->trace_id);
+        snprintf(to->currency, sizeof to->currency, "%s", from->currency);
+        snprintf(to->batch, sizeof to->batch, "%s", from->batch);
+        to->amount_minor = from->amount_minor;
     }
     pthread_mutex_unlock(&site->mutex);
 }
@@ -295,6 +300,59 @@ static void one_trace_through_a_trade(void **state)
     assert_true(traced(&office, "W3", "11111111111111111111111111111111") >= 5);
 }
 
+/* How many lines the site has about the trade; all of them, and no others, say this. */
+static unsigned said(struct site *site, const char *serial, int64_t amount_minor,
+                     const char *currency, const char *batch)
+{
+    unsigned count = 0;
+
+    pthread_mutex_lock(&site->mutex);
+    for (unsigned i = 0; i < site->count; i++) {
+        const struct line *line = &site->lines[i];
+
+        if (line->serial_no[0] == '\0')
+            assert_true(line->amount_minor == 0 && line->currency[0] == '\0' &&
+                        line->batch[0] == '\0');
+        if (strcmp(line->serial_no, serial) != 0)
+            continue;
+        count++;
+        if (line->amount_minor != amount_minor || strcmp(line->currency, currency) != 0 ||
+            strcmp(line->batch, batch) != 0)
+            fail_msg("'%s' says %lld %s, batch '%s'", line->message, (long long)line->amount_minor,
+                     line->currency, line->batch);
+    }
+    pthread_mutex_unlock(&site->mutex);
+    return count;
+}
+
+/* Each line about a trade, in the service and in the worker, says its amount and its batch, each of
+ * them alone too.  Whoever asks again and names others is told under those of the trade. */
+static void amount_and_batch_through_a_trade(void **state)
+{
+    (void)state;
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":4}");
+    self.batch = "payroll \"11\"]";
+    withdraw_at(&service, "W1", TL_IN_DOUBT);
+    self.says_nothing = 1;
+    withdraw_at(&service, "W2", TL_IN_DOUBT);
+    self.batch = NULL;
+    withdraw_at(&service, "W3", TL_IN_DOUBT);
+    self.says_nothing = 0;
+    withdraw_at(&service, "W4", TL_IN_DOUBT);
+    work();
+    self.batch = "another";
+    withdraw_at(&service, "W1", TL_ALREADY_DONE);
+    withdraw_at(&service, "W3", TL_ALREADY_DONE);
+    assert_true(said(&service, "W1", 100, "EUR", "payroll \"11\"]") >= 3);
+    assert_true(said(&office, "W1", 100, "EUR", "payroll \"11\"]") >= 5);
+    assert_true(said(&service, "W2", 0, "", "payroll \"11\"]") >= 3);
+    assert_true(said(&office, "W2", 0, "", "payroll \"11\"]") >= 5);
+    assert_true(said(&service, "W3", 0, "", "") >= 3);
+    assert_true(said(&office, "W3", 0, "", "") >= 5);
+    assert_true(said(&service, "W4", 100, "EUR", "") >= 3);
+    assert_true(said(&office, "W4", 100, "EUR", "") >= 5);
+}
+
 /* A janitor of any process tells of a dead holder under the trade's trace. */
 static void the_janitor_tells_the_trace(void **state)
 {
@@ -307,6 +365,9 @@ static void the_janitor_tells_the_trace(void **state)
     house_leave(&self);
     options.max_hold_ms = 1;
     options.traceparent = TRACE;
+    options.amount_minor = 7;
+    options.currency = "JPY";
+    options.batch = "monday";
     assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
     assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
     tl_lock_free(lock);
@@ -314,12 +375,16 @@ static void the_janitor_tells_the_trace(void **state)
         assert_true(now_ms() < end_ms);
         usleep(10000);
     }
+    assert_true(said(&service, "DEAD", 7, "JPY", "monday") +
+                    said(&office, "DEAD", 7, "JPY", "monday") >=
+                2);
 }
 
 /* A thread that works for one trade tells of another, which has no trace, without one. */
 static void another_trade_without_a_trace(void **state)
 {
     const tl_key key = {"OTHER", CUSTOMER, "OTHER"};
+    const tl_said other = {9, "USD", "b", TRACE};
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_evidence evidence = TL_EVIDENCE_INIT;
     tl_ending paid = TL_ENDING_INIT;
@@ -332,7 +397,7 @@ static void another_trade_without_a_trace(void **state)
     evidence.epoch = 2;
     evidence.outcome = "SUCCEEDED";
     evidence.source = "test";
-    tl_work_trace(TRACE);
+    tl_work_say(&other);
     assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
     assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
     assert_status(tl_lock_finish(lock, &paid), TL_SUCCEEDED);
@@ -340,19 +405,25 @@ static void another_trade_without_a_trace(void **state)
     assert_true(traced(&service, "OTHER", "") >= 2);
     assert_status(tl_evidence_add(service.client, &evidence), TL_IN_CONFLICT);
     assert_true(traced(&service, "OTHER", "") >= 3);
+    assert_true(said(&service, "OTHER", 0, "", "") >= 3);
     tl_work_end(0);
 }
 
 /* What a service said of its thread holds again behind each call, also a refused one. */
 static void a_thread_keeps_its_trace(void **state)
 {
+    const tl_said mine = {9, "USD", "mine", TRACE};
     tl_answer answer = TL_ANSWER_INIT;
 
     (void)state;
-    tl_work_trace(TRACE);
+    tl_work_say(&mine);
     withdraw_at(&service, "W1", TL_SUCCEEDED);
     assert_string_equal(tl_work_traced(), TRACE);
+    assert_int_equal(tl_work_said()->amount_minor, 9);
+    assert_string_equal(tl_work_said()->currency, "USD");
+    assert_string_equal(tl_work_said()->batch, "mine");
     assert_true(traced(&service, "W1", "") >= 2);
+    assert_true(said(&service, "W1", 100, "EUR", "") >= 2);
     assert_int_equal(tl_work_begin(), 1);
     tl_work_trace(TRACE);
     self.traceparent = "00-11111111111111111111111111111111-2222222222222222-00";
@@ -397,6 +468,8 @@ int main(void)
                                         close_sites),
         cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent, close_sites),
         cmocka_unit_test_setup_teardown(one_trace_through_a_trade, open_idempotent, close_sites),
+        cmocka_unit_test_setup_teardown(amount_and_batch_through_a_trade, open_idempotent,
+                                        close_sites),
         cmocka_unit_test_setup_teardown(another_trade_without_a_trace, open_idempotent,
                                         close_sites),
         cmocka_unit_test_setup_teardown(a_thread_keeps_its_trace, open_idempotent, close_sites),

@@ -7,6 +7,7 @@
 #include <tradelock/admin.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -181,11 +182,18 @@ static const char *find_config(const struct common *common)
 static void log_to_stderr(void *context, const tl_log_line *line)
 {
     const int of_trade = line->serial_no[0] != '\0';
+    char amount[40] = "";
 
     (void)context;
-    if (line->level >= TL_WARNING)
-        fprintf(stderr, "%s%s%s%s%s%s%s\n", fleet_said_by(), line->message, of_trade ? " (" : "",
-                line->serial_no, of_trade ? " of " : "", line->cust_no, of_trade ? ")" : "");
+    if (line->level < TL_WARNING)
+        return;
+    if (line->currency[0] != '\0')
+        snprintf(amount, sizeof amount, ", amount %" PRId64 " %s", line->amount_minor,
+                 line->currency);
+    fprintf(stderr, "%s%s%s%s%s%s%s%s%s%s%s%s\n", fleet_said_by(), line->message,
+            of_trade ? " (" : "", line->serial_no, of_trade ? " of " : "", line->cust_no,
+            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id, amount,
+            line->batch[0] != '\0' ? ", batch " : "", line->batch, of_trade ? ")" : "");
 }
 
 const char *command_config(const struct common *common)

@@ -9,6 +9,7 @@
 #include <tradelock/layer.h>
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -67,10 +68,18 @@ static int fail(int code, const char *sentence)
 
 static void print_log(void *context, const tl_log_line *said)
 {
+    char amount[40] = "";
+
     (void)context;
-    if (said->level >= TL_WARNING)
-        fprintf(stderr, PROGRAM ": %s%s%s\n", said->message, said->serial_no[0] != '\0' ? ": " : "",
-                said->serial_no);
+    if (said->level < TL_WARNING)
+        return;
+    if (said->currency[0] != '\0')
+        snprintf(amount, sizeof amount, ", amount %" PRId64 " %s", said->amount_minor,
+                 said->currency);
+    fprintf(stderr, PROGRAM ": %s%s%s%s%s%s%s%s\n", said->message,
+            said->serial_no[0] != '\0' ? ": " : "", said->serial_no,
+            said->trace_id[0] != '\0' ? ", trace " : "", said->trace_id, amount,
+            said->batch[0] != '\0' ? ", batch " : "", said->batch);
 }
 
 /* ------------------------------------------------------------------------------- a line -- */

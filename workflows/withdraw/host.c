@@ -16,20 +16,25 @@ static void print_line(void *context, const tl_log_line *line)
     const host_options *options = context;
     struct timespec now;
     struct tm utc;
-    char when[32];
+    char when[32], amount[40] = "";
 
     if (line->level < options->least)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
-    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s%s%s]\n", when,
+    if (line->currency[0] != '\0')
+        snprintf(amount, sizeof amount, ", amount %" PRId64 " %s", line->amount_minor,
+                 line->currency);
+    /* The batch is last: it may have any character but the end of a line. */
+    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s%s%s%s%s%s]\n", when,
             now.tv_nsec / 1000000, options->program, levels[line->level], line->message,
             line->serial_no[0] != '\0' ? " (" : "", line->serial_no,
             line->serial_no[0] != '\0' ? " of " : "", line->cust_no,
             line->serial_no[0] != '\0' ? ")" : "", line->thread_uuid,
             line->log_uuid[0] != '\0' ? ", work " : "", line->log_uuid,
-            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id);
+            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id, amount,
+            line->batch[0] != '\0' ? ", batch " : "", line->batch);
 }
 
 static tl_status open_sample(const host_options *options, tl_client *client,

@@ -27,10 +27,21 @@ TL_EXPORT tl_status tl_key_check(const tl_key *key);
  * empty nor longer than TL_BATCH_MAX bytes.  TL_INVALID: the sentence says what is wrong. */
 TL_EXPORT tl_status tl_batch_check(const char *batch);
 
-/* From now on this thread's log lines about a key have the trace id of this trace context; NULL or
- * "": none.  Lines of a lock have its trade's in any case, or none.  tl_work_end() ends it, too. */
+/* What a request says of itself, or its row.  A text that is "" is not said; currency "": no amount
+ * is. */
+typedef struct tl_said {
+    int64_t amount_minor;
+    char currency[TL_CURRENCY + 1];
+    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
+} tl_said;
+
+/* From now on this thread's log lines about a key tell this amount, batch and trace id; NULL: none.
+ * Lines of a lock tell its trade's in any case, or none.  tl_work_end() ends it, too. */
+TL_EXPORT void tl_work_say(const tl_said *said);
+/* What was set, never NULL; whoever sets another for a while copies this and sets it again. */
+TL_EXPORT const tl_said *tl_work_said(void);
+/* The trace context of it alone; NULL or "": none. */
 TL_EXPORT void tl_work_trace(const char *traceparent);
-/* What it set, "" for none; whoever sets another for a while copies this and sets it again. */
 TL_EXPORT const char *tl_work_traced(void);
 
 /* Counts one kind of call of a channel, for tl_metrics_write(). */

@@ -300,6 +300,13 @@ typedef struct tl_log_line {
     uint64_t fence; /* 0 when there is none */
     /* Of a line about a trade whose request named a trace context: the trace id in it; else "". */
     const char *trace_id;
+    /* Likewise of a line about a trade whose request said its amount: in minor units, and in which
+     * currency; else 0 and "". */
+    int64_t amount_minor;
+    const char *currency;
+    /* Likewise its batch, or "".  At most TL_BATCH_MAX bytes of UTF-8 without control characters;
+     * quotes, blanks and brackets may be among them. */
+    const char *batch;
 } tl_log_line;
 
 /* Called from any thread, also from the library's own.  It must not call the library.  The library
