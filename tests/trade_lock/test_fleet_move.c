@@ -154,7 +154,10 @@ static int die(void *context, const char *step, const tl_slot_moved *moved)
 
 static const char *const tables[] = {"account", "posting", "letter"};
 
-static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved)
+static char sentence[512]; /* of the last move */
+
+static tl_status move_tables(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved,
+                             const char *const *names, size_t count)
 {
     tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
@@ -164,16 +167,22 @@ static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_m
     moving.actor = "ann";
     moving.reason = "test";
     moving.wait_ms = wait_ms;
-    moving.tables = tables;
-    moving.tables_count = 3;
+    moving.tables = names;
+    moving.tables_count = count;
     moving.progress = m != NULL ? die : NULL;
     moving.context = m;
     status = tl_slot_move(clients[from], clients[1 - from], &moving, moved);
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
     if (status != TL_OK && status != TL_ALREADY_DONE)
         print_message("%s: %s\n", tl_status_name(status), tl_error_message());
     tl_client_close(clients[0]);
     tl_client_close(clients[1]);
     return status;
+}
+
+static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved)
+{
+    return move_tables(from, wait_ms, m, moved, tables, 3);
 }
 
 static void move_in_child(void *context, int number)
@@ -588,12 +597,84 @@ static void test_killed(void **state)
     assert_paid_once(owner);
 }
 
+static void assert_balance(int shard, long long expected)
+{
+    assert_int_equal(database_number(f.sql[shard],
+                                     "SELECT balance FROM account WHERE cust_no = "
+                                     "'%s'",
+                                     f.cust[0]),
+                     expected);
+}
+
+static tl_status move_back_with(int from, const char *const *names, size_t count)
+{
+    return move_tables(from, PATIENCE_MS, NULL, NULL, names, count);
+}
+
+/* Once a table went along it goes along, whether it is named or not: neither do its rows stay
+ * behind, nor are those that were left there taken for its own.  One that never went along is taken
+ * only where its rows are not at the target otherwise. */
+static void test_forgotten_tables(void **state)
+{
+    static const char *const some[] = {"account", "posting"},
+                             *const more[] = {"account", "posting", "letter", "later"},
+                             *const twice[] = {"account", "posting", "account"},
+                             *const comma[] = {"account,posting"},
+                             *const closing[] = {"audit_closing"};
+    const int owner = database_number(f.sql[0],
+                                      "SELECT state = 'owned' FROM tl_slot WHERE slot = "
+                                      "%u",
+                                      f.slot) == 1
+                          ? 0
+                          : 1,
+              other = 1 - owner;
+    char *before = state_at(owner);
+
+    (void)state;
+    assert_status(move_back_with(owner, some, 2), TL_REFUSED);
+    assert_non_null(strstr(sentence, "account,posting,letter"));
+    assert_status(move_back_with(owner, twice, 3), TL_INVALID);
+    assert_status(move_back_with(owner, comma, 1), TL_INVALID);
+    assert_status(move_back_with(owner, closing, 1), TL_INVALID);
+    assert_state(owner, before);
+    free(before);
+    database_run(f.sql[owner], "UPDATE account SET balance = 31 WHERE cust_no = '%s'", f.cust[0]);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_balance(other, 31);
+    /* A table that is new: rows of it that are at the target are nobody's copies. */
+    for (int i = 0; i < 2; i++)
+        database_run(f.sql[i],
+                     "CREATE TABLE later (cust_no VARCHAR(64) PRIMARY KEY, at INT) "
+                     "ENGINE = InnoDB;"
+                     "INSERT INTO later VALUES ('%s', %d)",
+                     f.cust[0], i);
+    assert_status(move_back_with(other, more, 4), TL_REFUSED);
+    assert_int_equal(database_number(f.sql[owner], "SELECT at FROM later"), owner);
+    database_run(f.sql[owner], "DELETE FROM later");
+    /* A move that was begun goes on with the same ones, until it is taken back. */
+    kill_after("arriving", other);
+    assert_status(move_back_with(other, more, 4), TL_REFUSED);
+    assert_status(move_back_with(other, some, 2), TL_REFUSED);
+    assert_status(move_back_with(other, NULL, 0), TL_OK);
+    assert_balance(owner, 31);
+    assert_int_equal(rows_at(owner, "later"), 0);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_status(move_back_with(other, more, 4), TL_OK);
+    assert_int_equal(database_number(f.sql[owner], "SELECT at FROM later"), other);
+    /* From here on the fourth one belongs to it, at the completion too. */
+    assert_status(move_back_with(owner, tables, 3), TL_REFUSED);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_status(move_back_with(other, NULL, 0), TL_OK);
+    assert_audit_clean(owner);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty_and_refused),     cmocka_unit_test(test_in_the_way),
         cmocka_unit_test(test_differing_target),      cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_target_that_lost_rows), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_forgotten_tables),
     };
 
     crew_arguments(argc, argv);
