@@ -23,7 +23,8 @@
  *   the target is taken over by another mover       the target's row is locked when the source
  *   between the comparison and "gone"               becomes "gone", and until the target owns it
  *   an answer to a commit is lost                   the next call reads what became of it
- *   a table that the caller did not name            stays behind; it is the caller's
+ *   a table that the caller forgot to name          the slot's row names those that went along;
+ *                                                   one that never did is never taken for a copy
  * Rows of business tables are nobody's but the service's: they are locked in share mode when they
  * are compared for the last time, so no change is lost; a row that is new by then shows as a
  * difference, one that comes later stays behind.  So a service writes a customer's rows only in the

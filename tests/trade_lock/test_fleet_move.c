@@ -9,6 +9,7 @@
 #include "support/crew.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,6 +137,8 @@ static int teardown(void **state)
 /* ---------------------------------------------------------------------------- moving -- */
 
 struct mover {
+    const char *look_at; /* calls look() after this step; NULL: never */
+    void (*look)(int from);
     const char *die_at; /* after this step; NULL: never */
     int from;
     int64_t wait_ms;
@@ -149,6 +152,8 @@ static int die(void *context, const char *step, const tl_slot_moved *moved)
     (void)moved;
     if (m->die_at != NULL && strcmp(step, m->die_at) == 0)
         raise(SIGKILL);
+    if (m->look_at != NULL && strcmp(step, m->look_at) == 0)
+        m->look(m->from);
     return 0;
 }
 
@@ -597,6 +602,82 @@ static void test_killed(void **state)
     assert_paid_once(owner);
 }
 
+static int owner_now(void)
+{
+    return database_number(f.sql[0], "SELECT state = 'owned' FROM tl_slot WHERE slot = %u",
+                           f.slot) == 1
+               ? 0
+               : 1;
+}
+
+static tl_status status_at(int shard, const char *serial)
+{
+    tl_client *client = client_at(shard, 0);
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+    tl_lock *lock = ask(client, serial, f.cust[0], &options, &status);
+
+    if (status == TL_GRANTED)
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    else if (status == TL_OVERLOADED)
+        assert_true(tl_lock_come_again_ms(lock) > 0);
+    tl_lock_free(lock);
+    tl_client_close(client);
+    return status;
+}
+
+static void close_finding(int shard, unsigned expected_error)
+{
+    const int failed =
+        mysql_query(f.sql[shard],
+                    "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, "
+                    "rev, reason, actor, thread_no) SELECT RANDOM_BYTES(32), 1, 'test', cust_no, "
+                    "serial_no, op_code, rev, 'why', 'ann', UUID() FROM trade_lock WHERE status "
+                    "= 'Y' LIMIT 1");
+
+    assert_int_equal(failed ? mysql_errno(f.sql[shard]) : 0, expected_error);
+}
+
+/* The mover has both rows of the slot locked.  A new trade comes again to the source, and is not told
+ * that somebody has it; the target sends it away, since it may have been paid at the source.  What
+ * is there is told. */
+static void look_while_compared(int from)
+{
+    assert_status(status_at(from, "locked"), TL_OVERLOADED);
+    assert_status(status_at(1 - from, "locked"), TL_MISDIRECTED);
+    assert_status(status_at(from, "before"), TL_ALREADY_DONE);
+    close_finding(from, 31004);
+    close_finding(1 - from, 31004);
+}
+
+static void look_while_sealed(int from)
+{
+    assert_status(status_at(from, "locked"), TL_ALREADY_DONE);
+    assert_status(status_at(from, "sealed"), TL_OVERLOADED);
+    close_finding(from, 31004);
+}
+
+static void test_asked_while_it_is_handed_over(void **state)
+{
+    const int owner = owner_now();
+    struct mover m = {.from = owner, .look_at = "compared", .look = look_while_compared};
+    const long long closed = rows_at(owner, "audit_closing");
+
+    (void)state;
+    assert_status(status_at(owner, "before"), TL_GRANTED);
+    close_finding(owner, 0);
+    assert_status(move_from(owner, PATIENCE_MS, &m, NULL), TL_OK);
+    assert_status(status_at(1 - owner, "locked"), TL_GRANTED);
+    assert_status(status_at(owner, "locked"), TL_MISDIRECTED);
+    assert_int_equal(rows_at(1 - owner, "audit_closing"), closed + 1);
+    /* What is found in the rows that were left may be closed there, and goes with them. */
+    close_finding(owner, 0);
+    m = (struct mover){.from = 1 - owner, .look_at = "sealed", .look = look_while_sealed};
+    assert_status(move_from(1 - owner, PATIENCE_MS, &m, NULL), TL_OK);
+    assert_int_equal(rows_at(owner, "audit_closing"), closed + 1);
+    assert_status(status_at(owner, "locked"), TL_ALREADY_DONE);
+}
+
 static void assert_balance(int shard, long long expected)
 {
     assert_int_equal(database_number(f.sql[shard],
@@ -621,13 +702,7 @@ static void test_forgotten_tables(void **state)
                              *const twice[] = {"account", "posting", "account"},
                              *const comma[] = {"account,posting"},
                              *const closing[] = {"audit_closing"};
-    const int owner = database_number(f.sql[0],
-                                      "SELECT state = 'owned' FROM tl_slot WHERE slot = "
-                                      "%u",
-                                      f.slot) == 1
-                          ? 0
-                          : 1,
-              other = 1 - owner;
+    const int owner = owner_now(), other = 1 - owner;
     char *before = state_at(owner);
 
     (void)state;
@@ -671,9 +746,13 @@ static void test_forgotten_tables(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_and_refused),     cmocka_unit_test(test_in_the_way),
-        cmocka_unit_test(test_differing_target),      cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_target_that_lost_rows), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_empty_and_refused),
+        cmocka_unit_test(test_in_the_way),
+        cmocka_unit_test(test_differing_target),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_target_that_lost_rows),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_asked_while_it_is_handed_over),
         cmocka_unit_test(test_forgotten_tables),
     };
 
