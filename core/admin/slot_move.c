@@ -311,6 +311,19 @@ static tl_status be_alone(struct move *m, struct end *at)
 
 /* ------------------------------------------------------------------ leaving, and sealed -- */
 
+/*
+ * Whether the move of which `target` is the end may still be handed over, though `owner` has the slot
+ * now.  That makes the version next to the arriving one, and only the shard it arrives from makes
+ * it.  So it cannot where the slot is owned under a later version, for then that one was given to
+ * another shard; nor where the shard it arrives from itself has it under that version, for it has not
+ * let go, and whoever holds the row's lock here keeps a mover from it.
+ */
+static int may_come_still(const struct move *m, const struct slot *owner, const struct slot *target)
+{
+    return owner->version < target->version ||
+           (owner->version == target->version && strcmp(target->other, m->from.shard) != 0);
+}
+
 static tl_status may_leave(struct move *m, const struct slot *source, const struct slot *target)
 {
     const unsigned slot = m->said->slot;
@@ -320,7 +333,7 @@ static tl_status may_leave(struct move *m, const struct slot *source, const stru
                          "slot %u is owned by both shards: `tradelock audit` and "
                          "operators first",
                          slot);
-    if (is(target, "arriving") && strcmp(target->other, m->from.shard) != 0)
+    if (is(target, "arriving") && may_come_still(m, source, target))
         return error_set(TL_REFUSED, "slot %u arrives at shard %s from shard %s", slot, m->to.shard,
                          target->other);
     if (is(source, "leaving") && strcmp(source->other, m->to.shard) != 0)
@@ -905,5 +918,66 @@ tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
         status = take_back(&m);
     undo(&m.from);
     close_end(&m.from);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- giving up -- */
+
+/* In transactions at both ends, the arriving one first, as whoever hands over. */
+static tl_status give_up(struct move *m)
+{
+    char tables[SLOT_TABLES_TEXT];
+    store_slot to = {.state = "gone", .other = m->from.shard};
+    struct slot owner, target;
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->to, &target);
+    if (status == TL_OK)
+        status = begin(&m->from);
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, &owner);
+    if (status == TL_OK && !is(&target, "arriving"))
+        status = error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
+                           m->said->slot, m->to.shard, target.state);
+    else if (status == TL_OK && (!is(&owner, "owned") || may_come_still(m, &owner, &target)))
+        status = error_set(TL_REFUSED,
+                           "slot %u may be handed over to shard %s still: it is '%s' at shard %s",
+                           m->said->slot, m->to.shard, owner.state, m->from.shard);
+    if (status == TL_OK) {
+        to.version = owner.version;
+        to.tables = slot_tables_text(&target.tables, tables);
+        status = turn(m, &m->to, &target, &to);
+    }
+    if (status == TL_OK)
+        status = note(m, &m->to, "fleet move given up");
+    status = end_step(&m->to, status);
+    undo(&m->from);
+    return status;
+}
+
+tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving)
+{
+    struct move m = {.said = moving, .from = {.client = owner}, .to = {.client = at}};
+    tl_status status;
+
+    error_clear();
+    status = check_said(&m);
+    if (status == TL_OK)
+        status = open_end(&m.from);
+    if (status == TL_OK)
+        status = open_end(&m.to);
+    if (status == TL_OK)
+        status = check_fleet(&m);
+    if (status == TL_OK)
+        status = be_alone(&m, &m.from);
+    if (status == TL_OK)
+        status = be_alone(&m, &m.to);
+    if (status == TL_OK)
+        status = give_up(&m);
+    undo(&m.from);
+    undo(&m.to);
+    close_end(&m.from);
+    close_end(&m.to);
     return status;
 }

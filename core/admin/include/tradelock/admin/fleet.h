@@ -140,6 +140,12 @@ TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_m
  * database could not be asked. */
 TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving);
 
+/* The other end of a move that was given up: the slot does not arrive any more at `at`, which says
+ * that `owner` has it.  What was copied counts for nothing.  `moving` as above.  TL_OK; TL_REFUSED:
+ * it does not arrive there, or `owner` does not own it, or it may be handed over still, since it is
+ * leaving or has gone there; TL_BUSY: somebody moves it; or a database could not be asked. */
+TL_EXPORT tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving);
+
 #ifdef __cplusplus
 }
 #endif
