@@ -20,7 +20,6 @@
 
 /* A statement with rows is not made longer than this, but for one long row. */
 #define STATEMENT_BYTES (512 * 1024)
-#define TABLE_NAME_MAX 64
 
 /* Removed in this order: the trigger of the first writes into the second. */
 static const char *const own_tables[] = {"trade_lock", "trade_lock_past", "trade_evidence",
@@ -30,9 +29,10 @@ static const char *const own_tables[] = {"trade_lock", "trade_lock_past", "trade
 enum { TABLE_ENGINE, TABLE_READ, TABLE_INSERT, TABLE_REMOVE, TABLE_CUSTOMERS, TABLE_HAS_CUST };
 
 struct slot_table {
-    char name[TABLE_NAME_MAX + 1];
+    char name[SLOT_TABLE_NAME_MAX + 1];
     char *read, *insert, *remove, *customers;
     int is_own;
+    int is_strange; /* what is at the target is not known to be a copy of this slot's rows */
 };
 
 static tl_status no_memory(void)
@@ -72,9 +72,6 @@ static tl_status open_table(struct slot_table *t, db *from, const char *name)
     db_result r = DB_RESULT_INIT;
     tl_status status;
 
-    if (strlen(name) > TABLE_NAME_MAX)
-        return error_set(TL_INVALID, "the name of a table is longer than %d characters",
-                         TABLE_NAME_MAX);
     text_copy(t->name, sizeof t->name, name);
     status = status_of(from, store_slot_table(from, name, &r), "looking at a table");
     if (status == TL_OK)
@@ -83,23 +80,12 @@ static tl_status open_table(struct slot_table *t, db *from, const char *name)
     return status;
 }
 
-static tl_status check_name(const slot_copy *copy, const char *name)
-{
-    for (size_t i = 0; i < copy->count; i++)
-        if (strcmp(copy->tables[i].name, name) == 0)
-            return error_set(TL_INVALID, "table %s goes along already", name);
-    if (strncmp(name, "tl_", 3) == 0 || strncmp(name, "trade_", 6) == 0)
-        return error_set(TL_INVALID, "table %s is one of tradelock's own", name);
-    return TL_OK;
-}
-
-tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const char *const *names,
-                         size_t count)
+tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const slot_tables *named)
 {
     tl_status status = TL_OK;
 
     *copy = (slot_copy){.slot = slot};
-    copy->tables = memory_new_array(OWN_TABLES + count, sizeof *copy->tables);
+    copy->tables = memory_new_array(OWN_TABLES + named->count, sizeof *copy->tables);
     if (copy->tables == NULL)
         return no_memory();
     for (size_t i = 0; i < OWN_TABLES && status == TL_OK; i++) {
@@ -107,14 +93,20 @@ tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const char *c
         copy->count++;
         status = open_table(&copy->tables[i], from, own_tables[i]);
     }
-    for (size_t i = 0; i < count && status == TL_OK; i++) {
-        status = check_name(copy, names[i]);
-        if (status == TL_OK) {
-            copy->count++;
-            status = open_table(&copy->tables[copy->count - 1], from, names[i]);
-        }
+    for (size_t i = 0; i < named->count && status == TL_OK; i++) {
+        copy->count++;
+        status = open_table(&copy->tables[copy->count - 1], from, named->name[i]);
     }
     return status;
+}
+
+void slot_copy_estrange(slot_copy *copy, const slot_tables *known)
+{
+    for (size_t i = 0; i < copy->count; i++) {
+        struct slot_table *t = &copy->tables[i];
+
+        t->is_strange = known == NULL || (!t->is_own && !slot_tables_has(known, t->name));
+    }
 }
 
 void slot_copy_close(slot_copy *copy)
@@ -412,14 +404,17 @@ static tl_status compare_rows(const struct slot_table *t, const db_result *sourc
 }
 
 tl_status slot_copy_compare(slot_copy *copy, db *from, db *to, const slot_customers *all,
-                            size_t first, int all_there, int locks)
+                            size_t first, unsigned how)
 {
+    const int all_there = (how & SLOT_ALL_THERE) != 0, locks = (how & SLOT_LOCKS) != 0;
     db_result source = DB_RESULT_INIT, target = DB_RESULT_INIT;
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < copy->count && status == TL_OK; i++) {
         const struct slot_table *t = &copy->tables[i];
 
+        if ((how & SLOT_STRANGE) != 0 && !t->is_strange)
+            continue;
         status = read_rows(t, to, all, first, "", &target);
         if (status == TL_OK)
             status = read_rows(t, from, all, first,

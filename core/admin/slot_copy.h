@@ -5,6 +5,8 @@
 #ifndef TL_ADMIN_SLOT_COPY_H
 #define TL_ADMIN_SLOT_COPY_H
 
+#include "admin/slot_tables.h"
+
 #include "base/text.h"
 #include "db/db.h"
 
@@ -32,8 +34,10 @@ typedef struct slot_copy {
 
 /* Our own tables, and those named: parents before their children.  TL_INVALID: a table is not there,
  * has no column cust_no, or is not of InnoDB. */
-tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const char *const *names,
-                         size_t count);
+tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const slot_tables *named);
+/* Of which tables what is at the target is not known to be copies of this slot's rows: of all but
+ * ours and `known`; NULL: of all, since the slot never was there. */
+void slot_copy_estrange(slot_copy *copy, const slot_tables *known);
 void slot_copy_close(slot_copy *copy);
 
 /* Everybody of the slot who has a row in one of the tables. */
@@ -51,10 +55,13 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
                          size_t first);
 tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first);
 
-/* TL_REFUSED, with a sentence: a row of the target is not at the source; or, with `all_there`, one
- * of the source is not at the target.  locks: nobody changes the source's rows of other tables than
- * ours before the transaction of `from` ends. */
+#define SLOT_ALL_THERE 1u /* each row of the source has to be at the target, too */
+#define SLOT_LOCKS                                                                                 \
+    2u                  /* nobody changes the source's rows of other tables than ours before the
+                           * transaction of `from` ends */
+#define SLOT_STRANGE 4u /* strange tables alone */
+/* TL_REFUSED, with a sentence: a row of the target is not at the source, or a row is missing. */
 tl_status slot_copy_compare(slot_copy *copy, db *from, db *to, const slot_customers *all,
-                            size_t first, int all_there, int locks);
+                            size_t first, unsigned how);
 
 #endif

@@ -23,13 +23,15 @@
  *   the target is taken over by another mover       the target's row is locked when the source
  *   between the comparison and "gone"               becomes "gone", and until the target owns it
  *   an answer to a commit is lost                   the next call reads what became of it
- *   a table that the caller did not name            stays behind; it is the caller's
+ *   a table that the caller forgot to name          the slot's row names those that went along;
+ *                                                   one that never did is never taken for a copy
  * Rows of business tables are nobody's but the service's: they are locked in share mode when they
  * are compared for the last time, so no change is lost; a row that is new by then shows as a
  * difference, one that comes later stays behind.  So a service writes a customer's rows only in the
  * transactions of his trades, or stops for the time of a move.
  */
 #include "admin/slot_copy.h"
+#include "admin/slot_tables.h"
 #include "admin/statements.h"
 
 #include "base/clock.h"
@@ -54,6 +56,8 @@ struct slot {
     char state[16], other[TL_FLEET_NAME_MAX + 1];
     uint64_t version;
     int sealed;
+    slot_tables tables, taking;
+    int takes; /* `taking` is said */
     unsigned char token[STORE_SLOT_TOKEN];
     int has_token;
 };
@@ -69,6 +73,8 @@ struct move {
     const tl_slot_moving *said;
     struct end from, to;
     unsigned char token[STORE_SLOT_TOKEN];
+    slot_tables named, tables;   /* by the caller; that go along */
+    char list[SLOT_TABLES_TEXT]; /* the latter, as a row keeps them */
     slot_copy copy;
     slot_customers customers;
     struct text_buffer json;
@@ -148,6 +154,9 @@ static tl_status read_slot(struct move *m, struct end *at, struct slot *to)
         to->has_token = !db_is_null(&r, 0, SLOT_ROW_TOKEN) && size == STORE_SLOT_TOKEN;
         if (to->has_token)
             memcpy(to->token, token, STORE_SLOT_TOKEN);
+        slot_tables_read(&to->tables, db_get_text(&r, 0, SLOT_ROW_TABLES));
+        to->takes = !db_is_null(&r, 0, SLOT_ROW_TAKING);
+        slot_tables_read(&to->taking, to->takes ? db_get_text(&r, 0, SLOT_ROW_TAKING) : "");
     }
     db_result_free(&r);
     return status;
@@ -198,9 +207,10 @@ static tl_status note(struct move *m, struct end *at, const char *what)
 
 /* -------------------------------------------------------------------- what comes first -- */
 
-static tl_status check_said(const struct move *m)
+static tl_status check_said(struct move *m)
 {
     const tl_slot_moving *s = m->said;
+    tl_status status;
 
     if (s == NULL || s->version != TL_SLOT_MOVING_VERSION)
         return error_set(TL_INVALID, "moving is NULL or its version is not set");
@@ -208,7 +218,8 @@ static tl_status check_said(const struct move *m)
         return error_set(TL_INVALID, "slots are 0 to %d", TL_FLEET_SLOTS - 1);
     if (s->tables == NULL && s->tables_count > 0)
         return error_set(TL_INVALID, "tables is NULL");
-    return read_check_person(s->actor, s->reason);
+    status = slot_tables_take(&m->named, s->tables, s->tables_count);
+    return status == TL_OK ? read_check_person(s->actor, s->reason) : status;
 }
 
 static tl_status open_end(struct end *at)
@@ -300,6 +311,19 @@ static tl_status be_alone(struct move *m, struct end *at)
 
 /* ------------------------------------------------------------------ leaving, and sealed -- */
 
+/*
+ * Whether the move of which `target` is the end may still be handed over, though `owner` has the slot
+ * now.  That makes the version next to the arriving one, and only the shard it arrives from makes
+ * it.  So it cannot where the slot is owned under a later version, for then that one was given to
+ * another shard; nor where the shard it arrives from itself has it under that version, for it has not
+ * let go, and whoever holds the row's lock here keeps a mover from it.
+ */
+static int may_come_still(const struct move *m, const struct slot *owner, const struct slot *target)
+{
+    return owner->version < target->version ||
+           (owner->version == target->version && strcmp(target->other, m->from.shard) != 0);
+}
+
 static tl_status may_leave(struct move *m, const struct slot *source, const struct slot *target)
 {
     const unsigned slot = m->said->slot;
@@ -309,7 +333,7 @@ static tl_status may_leave(struct move *m, const struct slot *source, const stru
                          "slot %u is owned by both shards: `tradelock audit` and "
                          "operators first",
                          slot);
-    if (is(target, "arriving") && strcmp(target->other, m->from.shard) != 0)
+    if (is(target, "arriving") && may_come_still(m, source, target))
         return error_set(TL_REFUSED, "slot %u arrives at shard %s from shard %s", slot, m->to.shard,
                          target->other);
     if (is(source, "leaving") && strcmp(source->other, m->to.shard) != 0)
@@ -328,10 +352,13 @@ static tl_status may_leave(struct move *m, const struct slot *source, const stru
 
 static tl_status leave(struct move *m, struct slot *source)
 {
+    char before[SLOT_TABLES_TEXT];
     const store_slot to = {.state = "leaving",
                            .other = m->to.shard,
                            .version = source->version,
                            .sealed = is(source, "leaving") && source->sealed,
+                           .tables = slot_tables_text(&source->tables, before),
+                           .taking = m->list,
                            .token = m->token};
     tl_status status = turn(m, &m->from, source, &to);
 
@@ -360,13 +387,15 @@ static tl_status lock_own(struct move *m, struct end *at, const char *state, str
 static void put_back(struct move *m)
 {
     struct slot source;
-    char sentence[ERROR_MAX];
+    char sentence[ERROR_MAX], before[SLOT_TABLES_TEXT];
 
     undo(&m->from);
     undo(&m->to);
     text_copy(sentence, sizeof sentence, tl_error_message());
     if (lock_own(m, &m->from, "leaving", &source) == TL_OK) {
-        const store_slot to = {.state = "owned", .version = source.version};
+        const store_slot to = {.state = "owned",
+                               .version = source.version,
+                               .tables = slot_tables_text(&source.tables, before)};
         tl_status status = turn(m, &m->from, &source, &to);
 
         if (status == TL_OK)
@@ -427,6 +456,7 @@ static tl_status fence_out(struct move *m)
 /* Under the exclusive lock nobody begins, and whoever was let through has ended. */
 static tl_status try_to_seal(struct move *m, int *blocked)
 {
+    char before[SLOT_TABLES_TEXT];
     struct slot source;
     tl_status status = lock_own(m, &m->from, "leaving", &source);
 
@@ -438,6 +468,8 @@ static tl_status try_to_seal(struct move *m, int *blocked)
                                .other = m->to.shard,
                                .version = source.version,
                                .sealed = 1,
+                               .tables = slot_tables_text(&source.tables, before),
+                               .taking = m->list,
                                .token = m->token};
 
         status = look(m, blocked);
@@ -517,27 +549,32 @@ static tl_status copy_page(struct move *m, size_t first)
     return slot_copy_page(&m->copy, m->from.connection, m->to.connection, &m->customers, first);
 }
 
-/* What is there of a slot that never was there must be the source's own rows. */
+/* What is there of a slot that never was there, or of a table that did not go along when it was,
+ * must be the source's own rows. */
 static tl_status check_leftovers(struct move *m)
 {
     tl_status status = read_customers(m, &m->to);
 
     for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
         status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
-                                   0, 0);
+                                   SLOT_STRANGE);
     return status;
 }
 
 static tl_status arrive(struct move *m, const struct slot *source)
 {
-    const store_slot to = {
-        .state = "arriving", .other = m->from.shard, .version = source->version, .token = m->token};
+    const store_slot to = {.state = "arriving",
+                           .other = m->from.shard,
+                           .version = source->version,
+                           .tables = m->list,
+                           .token = m->token};
     struct slot target;
     tl_status status = begin(&m->to);
 
     if (status == TL_OK)
         status = read_slot(m, &m->to, &target);
-    if (status == TL_OK && is(&target, "none"))
+    slot_copy_estrange(&m->copy, is(&target, "none") ? NULL : &target.tables);
+    if (status == TL_OK)
         status = check_leftovers(m);
     if (status == TL_OK && is(&target, "none"))
         status = status_of(&m->to,
@@ -580,7 +617,7 @@ static tl_status compare_all(struct move *m)
     m->copy.rows = 0;
     for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
         status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
-                                   1, 1);
+                                   SLOT_ALL_THERE | SLOT_LOCKS);
     if (status == TL_OK && m->copy.rows != copied)
         status = error_set(TL_REFUSED,
                            "%llu rows were copied and %llu are there; nothing was handed over",
@@ -611,8 +648,10 @@ static tl_status let_go(struct move *m)
     if (status == TL_OK)
         status = compare_all(m);
     if (status == TL_OK) {
-        const store_slot gone = {
-            .state = "gone", .other = m->to.shard, .version = source.version + 1};
+        const store_slot gone = {.state = "gone",
+                                 .other = m->to.shard,
+                                 .version = source.version + 1,
+                                 .tables = m->list};
 
         status = turn(m, &m->from, &source, &gone);
     }
@@ -624,7 +663,7 @@ static tl_status let_go(struct move *m)
 /* In a transaction that has the target's slot locked. */
 static tl_status own(struct move *m, const struct slot *target, uint64_t version)
 {
-    const store_slot owned = {.state = "owned", .version = version};
+    const store_slot owned = {.state = "owned", .version = version, .tables = m->list};
     tl_status status = read_customers(m, &m->to);
 
     if (status == TL_OK)
@@ -659,8 +698,8 @@ static tl_status compare_target(struct move *m, int *has_all)
     tl_status status = read_customers(m, &m->from);
 
     for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_compare(&m->copy, m->to.connection, m->from.connection, &m->customers, i,
-                                   0, 0);
+        status =
+            slot_copy_compare(&m->copy, m->to.connection, m->from.connection, &m->customers, i, 0);
     *has_all = status == TL_OK;
     return status == TL_REFUSED ? TL_OK : status;
 }
@@ -717,6 +756,34 @@ static tl_status go_on(struct move *m, struct slot *source)
     return status;
 }
 
+/*
+ * The rows of a business table must not stay behind, nor be taken for stale ones and removed, because
+ * somebody forgot to name it.  So the slot's row says which go along, and names are needed once.
+ *
+ *   bound, no `more`   of a move that has begun: these, and no others
+ *   bound and more     of one that begins: what went along the last time, and what an older move left
+ *                      copies of at the target, has to be among them; others may be added
+ */
+static tl_status choose_tables(struct move *m, const slot_tables *bound, const slot_tables *more)
+{
+    slot_tables wanted = *bound;
+    tl_status status = more != NULL ? slot_tables_add(&wanted, more) : TL_OK;
+
+    if (status == TL_OK && m->named.count > 0 &&
+        (!slot_tables_cover(&m->named, &wanted) ||
+         (more == NULL && m->named.count != wanted.count)))
+        status =
+            error_set(TL_REFUSED,
+                      "the tables that go along with slot %u are %s, by its row: name %s, or "
+                      "none",
+                      m->said->slot, wanted.count > 0 ? slot_tables_text(&wanted, m->list) : "none",
+                      more != NULL ? "these and what is new" : "the same ones");
+    m->tables = m->named.count > 0 && more != NULL ? m->named : wanted;
+    slot_tables_text(&m->tables, m->list);
+    return status == TL_OK ? slot_copy_open(&m->copy, m->from.connection, m->said->slot, &m->tables)
+                           : status;
+}
+
 static int was_let_go(const struct move *m, const struct slot *source, const struct slot *target)
 {
     return is(source, "gone") && strcmp(source->other, m->to.shard) == 0 &&
@@ -742,7 +809,8 @@ static tl_status decide(struct move *m)
         if (is(&target, "none") ||
             (is(&target, "arriving") && target.version + 1 == source.version)) {
             undo(&m->to);
-            return complete(m, &source);
+            status = choose_tables(m, &source.tables, NULL);
+            return status == TL_OK ? complete(m, &source) : status;
         }
         if (!is(&target, "arriving") && target.version >= source.version)
             return error_set(TL_ALREADY_DONE, "slot %u is at shard %s already", m->said->slot,
@@ -754,6 +822,9 @@ static tl_status decide(struct move *m)
     }
     undo(&m->to);
     status = may_leave(m, &source, &target);
+    if (status == TL_OK)
+        status = source.takes ? choose_tables(m, &source.taking, NULL)
+                              : choose_tables(m, &source.tables, &target.tables);
     return status == TL_OK ? go_on(m, &source) : status;
 }
 
@@ -767,9 +838,6 @@ static tl_status move(struct move *m)
         status = be_alone(m, &m->from);
     if (status == TL_OK)
         status = be_alone(m, &m->to);
-    if (status == TL_OK)
-        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, m->said->tables,
-                                m->said->tables_count);
     if (status == TL_OK)
         status = decide(m);
     undo(&m->from);
@@ -814,6 +882,7 @@ tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *mov
 static tl_status take_back(struct move *m)
 {
     store_slot to = {.state = "owned"};
+    char before[SLOT_TABLES_TEXT];
     struct slot source;
     tl_status status = begin(&m->from);
 
@@ -824,6 +893,7 @@ static tl_status take_back(struct move *m)
                            m->said->slot, m->from.shard, source.state);
     if (status == TL_OK) {
         to.version = source.version;
+        to.tables = slot_tables_text(&source.tables, before);
         text_copy(m->to.shard, sizeof m->to.shard, source.other);
         status = turn(m, &m->from, &source, &to);
     }
@@ -848,5 +918,66 @@ tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
         status = take_back(&m);
     undo(&m.from);
     close_end(&m.from);
+    return status;
+}
+
+/* -------------------------------------------------------------------------- giving up -- */
+
+/* In transactions at both ends, the arriving one first, as whoever hands over. */
+static tl_status give_up(struct move *m)
+{
+    char tables[SLOT_TABLES_TEXT];
+    store_slot to = {.state = "gone", .other = m->from.shard};
+    struct slot owner, target;
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->to, &target);
+    if (status == TL_OK)
+        status = begin(&m->from);
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, &owner);
+    if (status == TL_OK && !is(&target, "arriving"))
+        status = error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
+                           m->said->slot, m->to.shard, target.state);
+    else if (status == TL_OK && (!is(&owner, "owned") || may_come_still(m, &owner, &target)))
+        status = error_set(TL_REFUSED,
+                           "slot %u may be handed over to shard %s still: it is '%s' at shard %s",
+                           m->said->slot, m->to.shard, owner.state, m->from.shard);
+    if (status == TL_OK) {
+        to.version = owner.version;
+        to.tables = slot_tables_text(&target.tables, tables);
+        status = turn(m, &m->to, &target, &to);
+    }
+    if (status == TL_OK)
+        status = note(m, &m->to, "fleet move given up");
+    status = end_step(&m->to, status);
+    undo(&m->from);
+    return status;
+}
+
+tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving)
+{
+    struct move m = {.said = moving, .from = {.client = owner}, .to = {.client = at}};
+    tl_status status;
+
+    error_clear();
+    status = check_said(&m);
+    if (status == TL_OK)
+        status = open_end(&m.from);
+    if (status == TL_OK)
+        status = open_end(&m.to);
+    if (status == TL_OK)
+        status = check_fleet(&m);
+    if (status == TL_OK)
+        status = be_alone(&m, &m.from);
+    if (status == TL_OK)
+        status = be_alone(&m, &m.to);
+    if (status == TL_OK)
+        status = give_up(&m);
+    undo(&m.from);
+    undo(&m.to);
+    close_end(&m.from);
+    close_end(&m.to);
     return status;
 }

@@ -528,19 +528,19 @@ static db_value token_of(const store_slot *s)
 db_answer store_slot_turn(db *connection, unsigned slot, const store_slot *was,
                           const store_slot *is, const char *reason, db_result *result)
 {
-    return SQL_RUN(connection, result, slot_turn, .slot = db_uint(slot),
-                   .state = db_text(is->state), .sealed = db_int(is->sealed),
-                   .version = db_uint(is->version), .other = db_text(is->other),
-                   .token = token_of(is), .reason = db_text(reason), .was = db_text(was->state),
-                   .was_sealed = db_int(was->sealed), .was_version = db_uint(was->version),
-                   .was_token = token_of(was));
+    return SQL_RUN(
+        connection, result, slot_turn, .slot = db_uint(slot), .state = db_text(is->state),
+        .sealed = db_int(is->sealed), .version = db_uint(is->version), .other = db_text(is->other),
+        .tables = db_text(is->tables), .taking = db_text(is->taking), .token = token_of(is),
+        .reason = db_text(reason), .was = db_text(was->state), .was_sealed = db_int(was->sealed),
+        .was_version = db_uint(was->version), .was_token = token_of(was));
 }
 
 db_answer store_slot_make(db *connection, unsigned slot, const store_slot *is, const char *reason)
 {
     return SQL_RUN(connection, NULL, slot_make, .slot = db_uint(slot),
                    .version = db_uint(is->version), .other = db_text(is->other),
-                   .token = token_of(is), .reason = db_text(reason));
+                   .tables = db_text(is->tables), .token = token_of(is), .reason = db_text(reason));
 }
 
 db_answer store_slot_alone(db *connection, unsigned slot, db_result *result)

@@ -373,14 +373,16 @@ enum store_slot_column {
     SLOT_ROW_VERSION,
     SLOT_ROW_OTHER,
     SLOT_ROW_SEALED,
-    SLOT_ROW_TOKEN
+    SLOT_ROW_TOKEN,
+    SLOT_ROW_TABLES,
+    SLOT_ROW_TAKING
 };
 db_answer store_slot_row(db *connection, unsigned slot, db_result *result);
 
-/* What a slot is, or is to become.  token NULL: none. */
+/* What a slot is, or is to become.  NULL: none. */
 #define STORE_SLOT_TOKEN 16
 typedef struct store_slot {
-    const char *state, *other;
+    const char *state, *other, *tables, *taking;
     uint64_t version;
     int sealed;
     const unsigned char *token;

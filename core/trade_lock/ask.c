@@ -107,13 +107,20 @@ static tl_status refuse_for_now(tl_lock *lock, const char *sentence)
     return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
 }
 
+/* How long the last steps of a move take, about. */
+#define MOVING_MS 1000
+
 /* While a slot is leaving its rows are here still, and what is there answers as ever. */
 static tl_status refuse_moving(tl_lock *lock)
 {
     char sentence[ERROR_MAX];
+    tl_status status;
 
     text_copy(sentence, sizeof sentence, tl_error_message());
-    return refuse_for_now(lock, sentence);
+    status = refuse_for_now(lock, sentence);
+    if (status == TL_OVERLOADED)
+        lock->come_again_ms = MOVING_MS;
+    return status;
 }
 
 tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again)

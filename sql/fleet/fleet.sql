@@ -41,3 +41,7 @@ CALL tl_slot_check(NEW.cust_no, 0);
 CREATE OR REPLACE TRIGGER trade_resolution_known BEFORE INSERT ON trade_resolution
 FOR EACH ROW
 CALL tl_slot_check(NEW.cust_no, 0);
+
+CREATE OR REPLACE TRIGGER audit_closing_known BEFORE INSERT ON audit_closing
+FOR EACH ROW
+CALL tl_slot_check(NEW.cust_no, 3);

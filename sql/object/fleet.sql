@@ -3,12 +3,16 @@
 
 -- Refuses what is not for this shard: 31003 where the customer's slot is not owned here, 31004 while
 -- it is leaving.  what: 0 a row that is over is changed, or evidence or a decision filed; 1 a trade
--- or a hold begins; 2 a row is removed.
+-- or a hold begins; 2 a row is removed; 3 a finding is closed, which is about the rows that are here,
+-- whoever has the slot.
 --
 -- The slot's row is locked in share mode until the transaction ends.  So whoever moves the slot
--- waits for all who were let through, and reads what they committed; an ask that would have to wait
--- for the mover is answered 1205 at once.  A consistent read would let an ask commit after the slot
--- was seen empty.
+-- waits for all who were let through, and reads what they committed.  A consistent read would let an
+-- ask commit after the slot was seen empty.  Nobody but a mover locks the row otherwise, so whoever
+-- cannot have it at once is refused, by what the slot was when the mover came: where it is owned or
+-- leaving 31004, and not 1205, which would say that somebody has the trade.  What was committed
+-- before this statement began is the oldest that this may be: by then the trade was not here, or it
+-- is told as it is.
 --
 -- An arriving slot answers as one that is not here: its rows may not be here yet, and whoever is
 -- told to come again may pay by other means.  Only the mover writes there, who knows the token.
@@ -18,18 +22,33 @@ READS SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE its_slot INT UNSIGNED DEFAULT tl_customer_slot(cust);
     DECLARE its_state VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin;
+    DECLARE held_state VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin;
     DECLARE is_sealed TINYINT;
     DECLARE movers BINARY(16);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_state = 'none';
 
-    SELECT state, sealed, token INTO its_state, is_sealed, movers
-    FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE;
+    IF what = 2 THEN
+        SELECT state, sealed, token INTO its_state, is_sealed, movers
+        FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE;
+    ELSE
+        SELECT state, sealed, token INTO its_state, is_sealed, movers
+        FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE SKIP LOCKED;
+    END IF;
+    IF its_state = 'none' THEN
+        -- Not in the condition: there it would lock the row.
+        SELECT state INTO held_state FROM tl_slot WHERE slot = its_slot;
+    END IF;
+    IF held_state IN ('owned', 'leaving') OR (held_state IS NOT NULL AND what = 3) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31004,
+            MESSAGE_TEXT = 'the slot of this customer is being moved to another shard';
+    END IF;
     IF its_state = 'leaving' AND (is_sealed = 1 OR what = 1) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31004,
             MESSAGE_TEXT = 'the slot of this customer is being moved to another shard';
     END IF;
     -- NULL is what a statement that was killed tells.
-    IF (its_state IN ('owned', 'leaving') OR (its_state = 'gone' AND what = 2)
+    IF (its_state IN ('owned', 'leaving') OR (its_state = 'gone' AND what >= 2)
+        OR (its_state = 'none' AND what = 3)
         OR (its_state = 'arriving' AND movers = @tl_mover)) IS NOT TRUE THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31003,
             MESSAGE_TEXT = 'the slot of this customer is not of this shard';

@@ -15,6 +15,10 @@ ALTER TABLE tl_schema
 --              slot under the highest version has it
 --   sealed     of a leaving slot: nothing is in process, and nothing of it changes any more, so that
 --              it can be copied
+--   tables     business tables, with commas between.  Where the slot is owned: those that go along
+--              whenever it moves.  Gone or arriving: those that may have copies of its rows here
+--   taking     of a leaving slot: those that go along with this move.  Whoever goes on with it takes
+--              the same ones
 --   token      of whoever moves it now: another move begins with another one, and the former does
 --              nothing more.  No role may read it (sql/object/fleet.sql)
 CREATE TABLE IF NOT EXISTS tl_slot (
@@ -23,13 +27,16 @@ CREATE TABLE IF NOT EXISTS tl_slot (
     version BIGINT UNSIGNED NOT NULL DEFAULT 1,
     other VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
     sealed TINYINT NOT NULL DEFAULT 0,
+    tables VARCHAR(4200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    taking VARCHAR(4200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     token BINARY(16) NULL,
     changed_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     account VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT (USER()),
     reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
     CONSTRAINT slot_is_known CHECK (slot < 1024),
     CONSTRAINT state_of_a_slot CHECK (state IN ('owned', 'leaving', 'gone', 'arriving')),
-    CONSTRAINT only_leaving_is_sealed CHECK (sealed = 0 OR state = 'leaving')
+    CONSTRAINT only_leaving_is_sealed CHECK (sealed = 0 OR state = 'leaving'),
+    CONSTRAINT only_leaving_takes CHECK (taking IS NULL OR state = 'leaving')
 ) ENGINE = InnoDB;
 
 -- Archives of purges (core/admin/archive.h): whose they are, and which sets they have.

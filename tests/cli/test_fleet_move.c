@@ -18,11 +18,11 @@
 
 #include <cmocka.h>
 
-enum { A, B, SHARDS };
+enum { A, B, C, SHARDS };
 
 static database *db[SHARDS];
 static MYSQL *sql[SHARDS];
-static char config[512];
+static char config[512], three[512], one_down[512]; /* of two shards; of three; C is down */
 
 #define FLEET(...) RUN("fleet", __VA_ARGS__, "--config", config)
 #define BAD(words, ...) expect(FLEET(__VA_ARGS__), 2, words)
@@ -52,22 +52,24 @@ static void expect_listed(json_t *document, const char *name, json_t *other)
     json_decref(set);
 }
 
-static void write_settings(void)
+static void write_settings(char to[512], const char *ending, const char *shards,
+                           const char *socket_of_c)
 {
     const mode_t mask = umask(077);
     FILE *file;
 
-    snprintf(config, sizeof config, "%s.fleet", database_option_file(db[A]));
-    file = fopen(config, "we");
+    snprintf(to, sizeof config, "%s.%s", database_option_file(db[A]), ending);
+    file = fopen(to, "we");
     umask(mask);
     if (file == NULL)
-        server_panic("%s cannot be written", config);
+        server_panic("%s cannot be written", to);
     fprintf(file,
-            "[tradelock]\nsite = test\nfleet = payouts\nshards = a, b\n[tradelock-client]\n"
-            "user = %s\nsocket = %s\n",
-            server_user(server_shared()), server_socket(server_shared()));
-    for (int i = 0; i < SHARDS; i++)
-        fprintf(file, "[tradelock-client-%c]\ndatabase = %s\n", 'a' + i, database_name(db[i]));
+            "[tradelock]\nsite = test\nfleet = payouts\nshards = %s\n[tradelock-client]\n"
+            "user = %s\n",
+            shards, server_user(server_shared()));
+    for (int i = 0; i < SHARDS && (i < C || strchr(shards, 'c') != NULL); i++)
+        fprintf(file, "[tradelock-client-%c]\ndatabase = %s\nsocket = %s\n", 'a' + i,
+                database_name(db[i]), i == C ? socket_of_c : server_socket(server_shared()));
     fclose(file);
 }
 
@@ -78,7 +80,9 @@ static int set_up(void **state)
         db[i] = database_new(server_shared(), NULL);
         sql[i] = database_connect(db[i]);
     }
-    write_settings();
+    write_settings(config, "fleet", "a, b", "");
+    write_settings(three, "three", "a, b, c", server_socket(server_shared()));
+    write_settings(one_down, "down", "a, b, c", "/nowhere/s");
     return 0;
 }
 
@@ -86,6 +90,8 @@ static int tear_down(void **state)
 {
     (void)state;
     remove(config);
+    remove(three);
+    remove(one_down);
     for (int i = 0; i < SHARDS; i++) {
         mysql_close(sql[i]);
         database_free(db[i]);
@@ -200,12 +206,120 @@ static void test_move(void **state)
     free(cust);
 }
 
+static void set_slot(int shard, unsigned slot, const char *state, unsigned version,
+                     const char *other)
+{
+    database_run(sql[shard],
+                 "REPLACE INTO tl_slot (slot, state, version, other) VALUES (%u, '%s', %u, "
+                 "NULLIF('%s', ''))",
+                 slot, state, version, other);
+}
+
+static void expect_slot(int shard, unsigned slot, const char *expected)
+{
+    char *is = database_text(sql[shard],
+                             "SELECT COALESCE((SELECT CONCAT_WS(' ', state, version, other) FROM "
+                             "tl_slot WHERE slot = %u), 'none')",
+                             slot);
+
+    assert_string_equal(is, expected);
+    free(is);
+}
+
+#define THREE(...) RUN("fleet", __VA_ARGS__, "--reason", "r", "--config", three)
+#define DOWN(...) RUN("fleet", __VA_ARGS__, "--reason", "r", "--config", one_down)
+
+/* Beside the sentence that names the shard that is down. */
+static void expect_refused(output *o, int code, const char *words)
+{
+    EXPECT_CODE(o, code);
+    assert_non_null(strstr(o->err, words));
+    output_free(o);
+}
+
+/* A third shard that is down holds up neither the completion of a move nor that it is taken back;
+ * one that has not begun asks them all. */
+static void test_third_is_down(void **state)
+{
+    (void)state;
+    expect_done(THREE("join", "payouts", "c"), "owns 0 slots");
+    set_slot(A, 8, "leaving", 1, "b");
+    expect_done(DOWN("move", "8", "--to", "b"), "Slot 8 is at shard b");
+    expect_slot(A, 8, "gone 2 b");
+    expect_slot(B, 8, "owned 2");
+    set_slot(A, 9, "gone", 2, "b");
+    set_slot(B, 9, "arriving", 1, "a");
+    expect_refused(DOWN("move", "9", "--back"), 1, "was handed over");
+    expect_done(DOWN("move", "9", "--to", "b"), "Slot 9 is at shard b");
+    expect_slot(B, 9, "owned 2");
+    set_slot(A, 10, "leaving", 1, "b");
+    expect_done(DOWN("move", "10", "--back"), "owned by shard a again");
+    expect_slot(A, 10, "owned 1");
+    /* It may own the slot under a later version than whoever answers. */
+    expect_refused(DOWN("move", "10", "--to", "b"), 3, "shard c");
+    set_slot(A, 11, "leaving", 1, "c");
+    expect_refused(DOWN("move", "11", "--back"), 3, "shard c");
+    set_slot(A, 12, "leaving", 1, "b");
+    set_slot(B, 12, "gone", 3, "c");
+    expect_refused(DOWN("move", "12", "--back"), 3, "shard c");
+    expect_refused(DOWN("move", "12", "--to", "b"), 3, "shard c");
+    set_slot(A, 13, "gone", 2, "b");
+    expect_refused(DOWN("move", "13", "--to", "b"), 3, "shard c");
+    expect_slot(B, 13, "none");
+    for (unsigned slot = 10; slot < 14; slot++)
+        set_slot(A, slot, "owned", 1, "");
+    database_run(sql[B], "DELETE FROM tl_slot WHERE slot = 12");
+}
+
+/* A mover died for good, and the operator gave up: what arrives nowhere does not shut the shard
+ * out. */
+static void test_stale_arrival(void **state)
+{
+    output *o;
+    json_t *json, *rest;
+
+    (void)state;
+    set_slot(B, 20, "arriving", 1, "a");
+    expect(THREE("move", "21", "--back"), 1, "is not leaving");
+    expect_done(DOWN("move", "20", "--back"), "owned by shard a, and arrives nowhere");
+    expect_slot(A, 20, "owned 1");
+    expect_slot(B, 20, "gone 1 a");
+    expect_done(THREE("move", "20", "--to", "b"), "Slot 20 is at shard b");
+    /* Of a move that is left at both ends, both are ended. */
+    set_slot(A, 22, "leaving", 1, "b");
+    set_slot(B, 22, "arriving", 1, "a");
+    o = THREE("move", "22", "--back", "--json");
+    EXPECT_CODE(o, 0);
+    json = output_json(o);
+    output_free(o);
+    assert_int_equal(json_array_size(json_object_get(json, "given_up")), 1);
+    rest = json_pack("{s:i, s:s, s:s, s:i, s:i}", "slot", 1, "from", "", "to", "", "customers", 0,
+                     "rows", 0);
+    expect_listed(json, "fleet move", rest);
+    json_decref(json);
+    json_decref(rest);
+    expect_slot(B, 22, "gone 1 a");
+    /* Or it is left, and the slot goes its way, over a third one and to the very shard. */
+    set_slot(B, 23, "arriving", 1, "a");
+    expect_done(THREE("move", "23", "--to", "c"), "Slot 23 is at shard c");
+    expect_done(THREE("move", "23", "--to", "b"), "Slot 23 is at shard b");
+    expect_slot(B, 23, "owned 3");
+    /* It may be handed over still: by a shard that is not asked, or that let it go. */
+    set_slot(B, 24, "arriving", 2, "c");
+    expect(THREE("move", "24", "--back"), 1, "may be handed over to shard b still");
+    set_slot(C, 24, "gone", 3, "b");
+    expect(THREE("move", "24", "--back"), 1, "was handed over");
+    expect_slot(B, 24, "arriving 2 c");
+    database_run(sql[B], "DELETE FROM tl_slot WHERE slot = 24");
+    database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 24");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_join),
-        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_bad_input),     cmocka_unit_test(test_join),
+        cmocka_unit_test(test_move),          cmocka_unit_test(test_third_is_down),
+        cmocka_unit_test(test_stale_arrival),
     };
 
     return server_run_tests(tests, set_up, tear_down);

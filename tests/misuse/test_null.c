@@ -1402,6 +1402,13 @@ CALL(tl_slot_take_back)
 
     return (int)tl_slot_take_back(N(1, have.client), N(2, &moving));
 }
+CALL(tl_slot_give_up)
+{
+    static const tl_slot_moving moving = {
+        .version = TL_SLOT_MOVING_VERSION, .actor = "ann", .reason = "why"};
+
+    return (int)tl_slot_give_up(N(1, have.client), N(2, have.client), N(3, &moving));
+}
 CALL(tl_slots_of)
 {
     static const char *const customers[] = {"C"};
@@ -2366,6 +2373,7 @@ static const struct entry {
     FUNCTION(tl_slot_list, 5),
     FUNCTION(tl_slot_move, 4),
     FUNCTION(tl_slot_take_back, 2),
+    FUNCTION(tl_slot_give_up, 3),
     FUNCTION(tl_slot_customers, 3),
     FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),

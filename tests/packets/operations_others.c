@@ -705,6 +705,8 @@ static tl_status call_fleet(scene *s)
         status = tl_slot_list(s->far, fleet, shard, each_slot, NULL);
     if (status == TL_OK)
         status = refused(tl_slot_move(s->far, s->far, &moving, NULL));
+    if (status == TL_OK)
+        status = refused(tl_slot_give_up(s->far, s->far, &moving));
     return status == TL_OK ? refused(tl_slot_take_back(s->far, &moving)) : status;
 }
 

@@ -9,6 +9,7 @@
 #include "support/crew.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,6 +137,8 @@ static int teardown(void **state)
 /* ---------------------------------------------------------------------------- moving -- */
 
 struct mover {
+    const char *look_at; /* calls look() after this step; NULL: never */
+    void (*look)(int from);
     const char *die_at; /* after this step; NULL: never */
     int from;
     int64_t wait_ms;
@@ -149,12 +152,17 @@ static int die(void *context, const char *step, const tl_slot_moved *moved)
     (void)moved;
     if (m->die_at != NULL && strcmp(step, m->die_at) == 0)
         raise(SIGKILL);
+    if (m->look_at != NULL && strcmp(step, m->look_at) == 0)
+        m->look(m->from);
     return 0;
 }
 
 static const char *const tables[] = {"account", "posting", "letter"};
 
-static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved)
+static char sentence[512]; /* of the last move */
+
+static tl_status move_tables(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved,
+                             const char *const *names, size_t count)
 {
     tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
@@ -164,16 +172,22 @@ static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_m
     moving.actor = "ann";
     moving.reason = "test";
     moving.wait_ms = wait_ms;
-    moving.tables = tables;
-    moving.tables_count = 3;
+    moving.tables = names;
+    moving.tables_count = count;
     moving.progress = m != NULL ? die : NULL;
     moving.context = m;
     status = tl_slot_move(clients[from], clients[1 - from], &moving, moved);
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
     if (status != TL_OK && status != TL_ALREADY_DONE)
         print_message("%s: %s\n", tl_status_name(status), tl_error_message());
     tl_client_close(clients[0]);
     tl_client_close(clients[1]);
     return status;
+}
+
+static tl_status move_from(int from, int64_t wait_ms, struct mover *m, tl_slot_moved *moved)
+{
+    return move_tables(from, wait_ms, m, moved, tables, 3);
 }
 
 static void move_in_child(void *context, int number)
@@ -588,12 +602,158 @@ static void test_killed(void **state)
     assert_paid_once(owner);
 }
 
+static int owner_now(void)
+{
+    return database_number(f.sql[0], "SELECT state = 'owned' FROM tl_slot WHERE slot = %u",
+                           f.slot) == 1
+               ? 0
+               : 1;
+}
+
+static tl_status status_at(int shard, const char *serial)
+{
+    tl_client *client = client_at(shard, 0);
+    tl_lock_options options = sync_options("x");
+    tl_status status;
+    tl_lock *lock = ask(client, serial, f.cust[0], &options, &status);
+
+    if (status == TL_GRANTED)
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    else if (status == TL_OVERLOADED)
+        assert_true(tl_lock_come_again_ms(lock) > 0);
+    tl_lock_free(lock);
+    tl_client_close(client);
+    return status;
+}
+
+static void close_finding(int shard, unsigned expected_error)
+{
+    const int failed =
+        mysql_query(f.sql[shard],
+                    "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, "
+                    "rev, reason, actor, thread_no) SELECT RANDOM_BYTES(32), 1, 'test', cust_no, "
+                    "serial_no, op_code, rev, 'why', 'ann', UUID() FROM trade_lock WHERE status "
+                    "= 'Y' LIMIT 1");
+
+    assert_int_equal(failed ? mysql_errno(f.sql[shard]) : 0, expected_error);
+}
+
+/* The mover has both rows of the slot locked.  A new trade comes again to the source, and is not told
+ * that somebody has it; the target sends it away, since it may have been paid at the source.  What
+ * is there is told. */
+static void look_while_compared(int from)
+{
+    assert_status(status_at(from, "locked"), TL_OVERLOADED);
+    assert_status(status_at(1 - from, "locked"), TL_MISDIRECTED);
+    assert_status(status_at(from, "before"), TL_ALREADY_DONE);
+    close_finding(from, 31004);
+    close_finding(1 - from, 31004);
+}
+
+static void look_while_sealed(int from)
+{
+    assert_status(status_at(from, "locked"), TL_ALREADY_DONE);
+    assert_status(status_at(from, "sealed"), TL_OVERLOADED);
+    close_finding(from, 31004);
+}
+
+static void test_asked_while_it_is_handed_over(void **state)
+{
+    const int owner = owner_now();
+    struct mover m = {.from = owner, .look_at = "compared", .look = look_while_compared};
+    const long long closed = rows_at(owner, "audit_closing");
+
+    (void)state;
+    assert_status(status_at(owner, "before"), TL_GRANTED);
+    close_finding(owner, 0);
+    assert_status(move_from(owner, PATIENCE_MS, &m, NULL), TL_OK);
+    assert_status(status_at(1 - owner, "locked"), TL_GRANTED);
+    assert_status(status_at(owner, "locked"), TL_MISDIRECTED);
+    assert_int_equal(rows_at(1 - owner, "audit_closing"), closed + 1);
+    /* What is found in the rows that were left may be closed there, and goes with them. */
+    close_finding(owner, 0);
+    m = (struct mover){.from = 1 - owner, .look_at = "sealed", .look = look_while_sealed};
+    assert_status(move_from(1 - owner, PATIENCE_MS, &m, NULL), TL_OK);
+    assert_int_equal(rows_at(owner, "audit_closing"), closed + 1);
+    assert_status(status_at(owner, "locked"), TL_ALREADY_DONE);
+}
+
+static void assert_balance(int shard, long long expected)
+{
+    assert_int_equal(database_number(f.sql[shard],
+                                     "SELECT balance FROM account WHERE cust_no = "
+                                     "'%s'",
+                                     f.cust[0]),
+                     expected);
+}
+
+static tl_status move_back_with(int from, const char *const *names, size_t count)
+{
+    return move_tables(from, PATIENCE_MS, NULL, NULL, names, count);
+}
+
+/* Once a table went along it goes along, whether it is named or not: neither do its rows stay
+ * behind, nor are those that were left there taken for its own.  One that never went along is taken
+ * only where its rows are not at the target otherwise. */
+static void test_forgotten_tables(void **state)
+{
+    static const char *const some[] = {"account", "posting"},
+                             *const more[] = {"account", "posting", "letter", "later"},
+                             *const twice[] = {"account", "posting", "account"},
+                             *const comma[] = {"account,posting"},
+                             *const closing[] = {"audit_closing"};
+    const int owner = owner_now(), other = 1 - owner;
+    char *before = state_at(owner);
+
+    (void)state;
+    assert_status(move_back_with(owner, some, 2), TL_REFUSED);
+    assert_non_null(strstr(sentence, "account,posting,letter"));
+    assert_status(move_back_with(owner, twice, 3), TL_INVALID);
+    assert_status(move_back_with(owner, comma, 1), TL_INVALID);
+    assert_status(move_back_with(owner, closing, 1), TL_INVALID);
+    assert_state(owner, before);
+    free(before);
+    database_run(f.sql[owner], "UPDATE account SET balance = 31 WHERE cust_no = '%s'", f.cust[0]);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_balance(other, 31);
+    /* A table that is new: rows of it that are at the target are nobody's copies. */
+    for (int i = 0; i < 2; i++)
+        database_run(f.sql[i],
+                     "CREATE TABLE later (cust_no VARCHAR(64) PRIMARY KEY, at INT) "
+                     "ENGINE = InnoDB;"
+                     "INSERT INTO later VALUES ('%s', %d)",
+                     f.cust[0], i);
+    assert_status(move_back_with(other, more, 4), TL_REFUSED);
+    assert_int_equal(database_number(f.sql[owner], "SELECT at FROM later"), owner);
+    database_run(f.sql[owner], "DELETE FROM later");
+    /* A move that was begun goes on with the same ones, until it is taken back. */
+    kill_after("arriving", other);
+    assert_status(move_back_with(other, more, 4), TL_REFUSED);
+    assert_status(move_back_with(other, some, 2), TL_REFUSED);
+    assert_status(move_back_with(other, NULL, 0), TL_OK);
+    assert_balance(owner, 31);
+    assert_int_equal(rows_at(owner, "later"), 0);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_status(move_back_with(other, more, 4), TL_OK);
+    assert_int_equal(database_number(f.sql[owner], "SELECT at FROM later"), other);
+    /* From here on the fourth one belongs to it, at the completion too. */
+    assert_status(move_back_with(owner, tables, 3), TL_REFUSED);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_status(move_back_with(other, NULL, 0), TL_OK);
+    assert_audit_clean(owner);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_and_refused),     cmocka_unit_test(test_in_the_way),
-        cmocka_unit_test(test_differing_target),      cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_target_that_lost_rows), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_empty_and_refused),
+        cmocka_unit_test(test_in_the_way),
+        cmocka_unit_test(test_differing_target),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_target_that_lost_rows),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_asked_while_it_is_handed_over),
+        cmocka_unit_test(test_forgotten_tables),
     };
 
     crew_arguments(argc, argv);

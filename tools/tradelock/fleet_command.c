@@ -256,6 +256,32 @@ static size_t source_of(const struct fleet_map *map, unsigned slot, size_t to)
     return shard_of(map->shard[to].slot[slot].other);
 }
 
+/*
+ * Whether this move has begun at both ends, or at the source alone.  Then no other shard needs to be
+ * asked, and one that is down holds up neither its completion nor that it is taken back:
+ *   - it began when all shards were asked, and since then the slot is the source's alone to give
+ *     away: it names the target in its row, and makes the next version when it lets go.  A third
+ *     shard cannot come to own it meanwhile, whatever it does;
+ *   - both databases compare that once more, with their rows locked (tl_slot_move).
+ * So two owners of one version could only have been there before.  A move that has not begun asks
+ * all of them: one that is down may own the slot under a later version than whoever answers.  So does
+ * one whose target has forgotten the slot: it may have owned it, and given it to the third.
+ */
+static int has_begun(const struct fleet_map *map, unsigned slot, size_t from, size_t to)
+{
+    const struct fleet_slot *source, *target;
+
+    if (from == FLEET_NOBODY || !map->shard[from].told || !map->shard[to].told)
+        return 0;
+    source = &map->shard[from].slot[slot];
+    target = &map->shard[to].slot[slot];
+    if (strcmp(source->other, fleet_name(to)) != 0)
+        return 0;
+    return source->state == 'l' ||
+           (source->state == 'g' && target->state == 'a' &&
+            strcmp(target->other, fleet_name(from)) == 0 && target->version + 1 == source->version);
+}
+
 static int find_slot(const struct said *said, const char *operand, unsigned *slot)
 {
     tl_status status;
@@ -297,24 +323,74 @@ static int move_from(const struct common *common, tl_slot_moving *moving, size_t
     return report(status);
 }
 
+/* Where it arrives and does not come any more.  Asks these shards alone, and each database compares
+ * for itself. */
+static tl_status give_up(const struct fleet_map *map, const tl_slot_moving *moving, size_t owner,
+                         json_t *shards)
+{
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < map->count && status == TL_OK; i++) {
+        if (i == owner || !map->shard[i].told || map->shard[i].slot[moving->slot].state != 'a')
+            continue;
+        status = tl_slot_give_up(fleet_client(owner, 0), fleet_client(i, 0), moving);
+        if (status == TL_OK)
+            json_array_append_new(shards, json_string(fleet_name(i)));
+    }
+    return status;
+}
+
+/* One that leaves is taken back only when the shard where it goes says that it never had it under a
+ * later version, whoever else is down; it may have given it to that one.  To end what arrives the
+ * owner and that shard are enough (tl_slot_give_up). */
+static int can_be_given_back(const struct fleet_map *map, unsigned slot, size_t owner)
+{
+    size_t other;
+
+    if (owner == FLEET_NOBODY || !map->shard[owner].told)
+        return 0;
+    if (!fleet_is_incomplete() || map->shard[owner].slot[slot].state != 'l')
+        return 1;
+    other = shard_of(map->shard[owner].slot[slot].other);
+    return other != FLEET_NOBODY && map->shard[other].told;
+}
+
 static int take_back(const struct common *common, const struct fleet_map *map,
                      const tl_slot_moving *moving)
 {
     const size_t from = fleet_map_owner(map, moving->slot);
-    tl_client *client = from != FLEET_NOBODY ? fleet_client(from, 0) : NULL;
-    tl_status status;
+    tl_client *client = can_be_given_back(map, moving->slot, from) ? fleet_client(from, 0) : NULL;
+    json_t *shards = json_array();
+    tl_status status = TL_OK;
+    int code = EXIT_DONE;
 
     if (client == NULL)
-        return from == FLEET_NOBODY ? refuse("no shard is known to have the slot", "")
-                                    : fleet_code(EXIT_DONE, EXIT_DONE);
-    status = tl_slot_take_back(client, moving);
+        code = from == FLEET_NOBODY && !fleet_is_incomplete()
+                   ? refuse("no shard is known to have the slot", "")
+                   : fleet_code(EXIT_DONE, EXIT_DONE);
+    else if (map->shard[from].slot[moving->slot].state == 'a')
+        code = refuse("the slot was handed over: complete the move with --to ", fleet_name(from));
+    else if (map->shard[from].slot[moving->slot].state != 'l')
+        status = give_up(map, moving, from, shards);
+    /* Nothing was given up: then there is nothing to be taken back either, which it says. */
+    if (code == EXIT_DONE && status == TL_OK && json_array_size(shards) == 0) {
+        status = tl_slot_take_back(client, moving);
+        if (status == TL_OK)
+            status = give_up(map, moving, from, shards);
+    }
     if (status != TL_OK)
-        return report(status);
+        code = report(status);
+    if (code != EXIT_DONE) {
+        json_decref(shards);
+        return code;
+    }
     if (common->json)
-        return print_json(
-            json_pack("{s:i, s:s}", "slot", (int)moving->slot, "owned_by", fleet_name(from)),
-            EXIT_DONE);
-    printf("Slot %u is owned by shard %s again.\n", moving->slot, fleet_name(from));
+        return print_json(json_pack("{s:i, s:s, s:o}", "slot", (int)moving->slot, "owned_by",
+                                    fleet_name(from), "given_up", shards),
+                          EXIT_DONE);
+    printf("Slot %u is owned by shard %s%s.\n", moving->slot, fleet_name(from),
+           json_array_size(shards) > 0 ? ", and arrives nowhere" : " again");
+    json_decref(shards);
     return finish_output(EXIT_DONE);
 }
 
@@ -327,6 +403,8 @@ static int move_in(const struct common *common, const struct said *said,
     if (said->back)
         return take_back(common, map, moving);
     from = source_of(map, moving->slot, to);
+    if (fleet_is_incomplete() && !has_begun(map, moving->slot, from, to))
+        return fleet_code(EXIT_DONE, EXIT_DONE);
     if (from == FLEET_NOBODY && map->shard[to].slot[moving->slot].state == 'o')
         return refuse("the slot is already at shard ", said->to);
     if (from == FLEET_NOBODY)
@@ -340,9 +418,8 @@ static int move(const struct common *common, const struct said *said, const char
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &moving.slot);
 
-    if (code == EXIT_DONE)
-        code = fleet_map_read(&map);
     if (code == EXIT_DONE) {
+        (void)fleet_map_read(&map);
         moving.actor = said->actor;
         moving.reason = said->reason;
         moving.wait_ms = said->wait_ms >= 0 ? said->wait_ms : WAIT_MS;
@@ -494,7 +571,7 @@ const struct command command_fleet = {
             "it says what is in the way, and the slot stays.  Rows of business tables go along by\n"
             "their column cust_no, if --table names them, parents before children; services write\n"
             "no rows of these customers meanwhile.  When it is killed, the same command goes on;\n"
-            "--back takes a slot back that has not been handed over.\n"
+            "--back takes a slot back that has not been handed over, and has it arrive nowhere.\n"
             "\n"
             "It needs administrators' accounts at all shards.\n",
     .options = "  --slots LIST    which slots, as 0-511,600 (all that nobody owns)\n"

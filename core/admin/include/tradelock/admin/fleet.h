@@ -100,7 +100,9 @@ typedef struct tl_slot_moving {
     unsigned slot;
     const char *actor, *reason; /* mandatory; for the record */
     int64_t wait_ms;            /* for what is in process to end */
-    /* Business tables whose rows go along, by their column cust_no; parents before children. */
+    /* Business tables whose rows go along, by their column cust_no; parents before children, 64 at
+     * most.  The slot's row keeps them: none, those that went along the last time.  A move that
+     * has begun goes on with the same ones; a later one takes them all, and may take others. */
     const char *const *tables;
     size_t tables_count;
     tl_slot_step_fn progress; /* or NULL */
@@ -122,7 +124,8 @@ typedef struct tl_slot_moving {
  *     TL_BUSY          Something is in process still, and wait_ms is over; *moved says what.  Or
  *                      another process moves this slot.  It is at `from`, as it was.
  *     TL_REFUSED       It cannot be moved so; the sentence says why.  A row of one of these
- *                      customers differs at `to`, or the slot is not at `from`.  It stays.
+ *                      customers differs at `to`, or other tables go along, or the slot is not at
+ *                      `from`.  It stays.
  *     TL_INVALID       A table is not there, or has no column cust_no.
  *     TL_LOST          Another process has taken the move over.
  *     TL_ASK_CHANNEL   A restore is open at one of them.  Nothing is moved.
@@ -136,6 +139,12 @@ TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_m
  * `moving` only slot, actor and reason are used.  TL_OK; TL_REFUSED: it is not leaving; or the
  * database could not be asked. */
 TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving);
+
+/* The other end of a move that was given up: the slot does not arrive any more at `at`, which says
+ * that `owner` has it.  What was copied counts for nothing.  `moving` as above.  TL_OK; TL_REFUSED:
+ * it does not arrive there, or `owner` does not own it, or it may be handed over still, since it is
+ * leaving or has gone there; TL_BUSY: somebody moves it; or a database could not be asked. */
+TL_EXPORT tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving);
 
 #ifdef __cplusplus
 }
