@@ -579,19 +579,18 @@ const struct command command_audit = {
             "that several own, or none.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
-    .options =
-        "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
-        "                        and where there are op_code, channel_key, channel_ref,\n"
-        "                        amount_minor, currency\n"
-        "  --op OP               it is of this operation alone\n"
-        "  --channel NAME        and of this channel\n"
-        "  --since T             and of trades that succeeded from T on: a moment\n"
-        "                        (2026-03-01, 2026-03-01T09:30) or how long ago (2h)\n"
-        "  --until T             and before T, likewise\n"
-        "  --archive DIR         what purges have written there, with the database\n"
-        "  --closed              list the closed findings too\n"
-        "  --every TIME          how often a log is told (10s)\n"
-        "  --reason TEXT         close: why, for the record\n"
-        "  --actor NAME          close: who (the login name)\n",
+    .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
+               "                        and where there are op_code, channel_key, channel_ref,\n"
+               "                        amount_minor, currency\n"
+               "  --op OP               it is of this operation alone\n"
+               "  --channel NAME        and of this channel\n"
+               "  --since T             and of trades that succeeded from T on: a moment\n"
+               "                        (2026-03-01, 2026-03-01T09:30) or how long ago (2h)\n"
+               "  --until T             and before T, likewise\n"
+               "  --archive DIR         what purges have written there, with the database\n"
+               "  --closed              list the closed findings too\n"
+               "  --every TIME          how often a log is told (10s)\n"
+               "  --reason TEXT         close: why, for the record\n"
+               "  --actor NAME          close: who (the login name)\n",
     .run = run,
 };
