@@ -252,6 +252,17 @@ static void load_for(crowd *self, unsigned ms)
     }
 }
 
+/* Nobody has spoken against the new primary since. */
+static void assert_accepted(void)
+{
+    if (database_number(sql_replica, "SELECT tl_restored()") == 0)
+        return;
+    fail_msg("%s", database_text(sql_replica,
+                                 "SELECT GROUP_CONCAT(CONCAT_WS(' ', restore_no, step, reason, "
+                                 "account, decided_at) ORDER BY restore_no SEPARATOR '; ') "
+                                 "FROM tl_restore"));
+}
+
 /* Until trades have begun at the new primary. */
 static void await_begun(crowd *self)
 {
@@ -358,6 +369,7 @@ static void run_way(const char *kind, enum way way, const char *words)
     load_for(&self, 3000);
     atomic_store(&gap.ends, 1);
     pthread_join(watching, NULL);
+    assert_accepted();
     crowd_end(&self);
     town_no_rules(&self.town);
     crowd_ask_all_again(&self);
