@@ -12,8 +12,6 @@
 void nodes_prepare(void);
 /* Makes the node's directory. */
 server *node_new(unsigned machine);
-/* Up to which commit its data reach; it does not run. */
-long long node_position(const server *self);
 /* Starts it.  first: whom it finds the cluster at; itself: it makes one. */
 void node_join(server *self, unsigned machine, unsigned first);
 /* Gives `to`, which does not run, the data of `from`, which does, and is alone. */
