@@ -37,6 +37,15 @@ static int64_t margin_us(const tl_client *client)
     return client->config.clock_margin_ms * 1000;
 }
 
+/* No row is written by the clock of such a server.  What is recorded with the rights of the schema's
+ * owner would be written there all the same, and end its replication. */
+static int takes_no_writes(const db *connection)
+{
+    const db_server *server = db_server_of(connection);
+
+    return server != NULL && atomic_load(&server->takes_no_writes);
+}
+
 /* Reads the server's clock, and notes the moments of ours before and after. */
 static tl_status read_clock(db *connection, const char *boot_id, store_clock *found,
                             steady_look *look)
@@ -156,10 +165,19 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
     int64_t size_us, since_us;
     store_clock found;
     steady_look look;
-    tl_status status = read_clock(connection, opening ? watch->boot_id : NULL, &found, &look);
+    tl_status status;
 
+    opening |= watch->opens_later;
+    if (takes_no_writes(connection)) {
+        watch->opens_later = opening;
+        if (opening)
+            atomic_store(&watch->unclear, 1);
+        return TL_OK;
+    }
+    status = read_clock(connection, opening ? watch->boot_id : NULL, &found, &look);
     if (status != TL_OK)
         return status;
+    watch->opens_later = 0;
     pthread_mutex_lock(&watch->mutex);
     take_over(watch, &found, &look);
     since_us = watch->steady.at_us - margin_us(client);
@@ -240,7 +258,8 @@ tl_status clock_watch_search(tl_client *client)
 
     pthread_mutex_lock(&client->clock.turn);
     status = pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
-    if (status == TL_OK)
+    future_us = 0;
+    if (status == TL_OK && !takes_no_writes(connection))
         status = search(connection, &future_us);
     if (status == TL_OK && future_us > margin_us(client)) {
         status = read_clock(connection, NULL, &found, &now);
@@ -286,6 +305,9 @@ static tl_status adjust(tl_client *client, int64_t budget_ms, unsigned long *cha
     tl_status status =
         pool_get(client->connections, POOL_BUSINESS, client->config.beat_ms, &connection);
 
+    if (status == TL_OK && takes_no_writes(connection))
+        status = error_set(TL_READ_ONLY, "the server takes no writes: no rows are adjusted to its "
+                                         "clock");
     while (status == TL_OK && left > 0 && clock_left_ms(deadline_ms) > 0)
         status = adjust_page(client, connection, &left, changed);
     pool_put(client->connections, connection);

@@ -32,6 +32,7 @@ typedef struct clock_watch {
     /* Held during a look, search or adjustment, statements included.  Else the result of an earlier
      * look could hide a jump that a later search has recorded. */
     pthread_mutex_t turn;
+    int opens_later; /* under turn: the first look is yet to come, at a server that takes writes */
     pthread_mutex_t mutex;
     char boot_id[RANDOM_UUID]; /* fixed; "" if the kernel does not say */
     /* Under the mutex. */

@@ -469,11 +469,15 @@ static int is_another_history(const struct look *l)
 }
 
 /* Of two looks that were under way together nobody knows which one read first.  Where they saw
- * different terms, what the second one saw would make a server an earlier one than itself.  Needs:
- * all->mutex held. */
+ * different terms, what the second one saw would make a server an earlier one than itself; or it
+ * would keep from the first that the server may lack something, though it was accepted since.
+ * Needs: all->mutex held. */
 static int is_overtaken(const struct look *l)
 {
-    return l->number <= l->here->taken_at && !is_same(l->here->term, seen_term(l));
+    const struct met_server *here = l->here;
+
+    return (l->number <= here->taken_at || l->number <= here->found_at) &&
+           !is_same(here->term, seen_term(l));
 }
 
 /* Takes what was seen of the server that it was seen on, and says what that is; an overtaken look

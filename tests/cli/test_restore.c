@@ -2,6 +2,8 @@
 #include "fields.h"
 #include "operators.h"
 
+#include "support/crew.h"
+
 #include <tradelock/admin.h>
 
 #include <setjmp.h>
@@ -11,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +191,38 @@ static output *promote(const char *option, const char *value)
     return RUN("promote", "--actor", "Ann", "--config", operators.config[ANN], option, value);
 }
 
+/* Another transaction holds the row of the schema for longer than the command's settings let it try,
+ * and for less long than it is told to wait. */
+static void *let_go(void *argument)
+{
+    MYSQL *holder = argument;
+
+    usleep(2000 * 1000);
+    database_run(holder, "COMMIT");
+    return NULL;
+}
+
+static void promoted_while_held(void)
+{
+    MYSQL *holder = database_connect(operators.h.db);
+    char path[sizeof operators.config[ANN] + 8];
+    pthread_t thread;
+    output *o;
+
+    snprintf(path, sizeof path, "%s.hasty", operators.config[ANN]);
+    crew_shell("{ cat %s; echo commit_ms=200ms; } >%s && chmod 600 %s", operators.config[ANN], path,
+               path);
+    database_run(holder, "BEGIN; SELECT one FROM tl_schema FOR UPDATE");
+    assert_int_equal(pthread_create(&thread, NULL, let_go, holder), 0);
+    o = RUN("promote", "--reason", "the primary is gone", "--wait", "6s", "--config", path);
+    pthread_join(thread, NULL);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "Offered.");
+    output_free(o);
+    mysql_close(holder);
+    unlink(path);
+}
+
 /* The commands of whoever promotes; that it is accepted has a test with two servers. */
 static void test_it_is_promoted(void **state)
 {
@@ -212,6 +247,7 @@ static void test_it_is_promoted(void **state)
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
                  "timeout_ms, started_at, alive_until) VALUES (UUID(), 'gone', 'h', 7, UUID(), "
                  "1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    promoted_while_held();
     o = promote("--reason", "the primary is gone");
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "Offered.");

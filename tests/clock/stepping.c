@@ -13,7 +13,7 @@ struct stepping {
 };
 
 /* As the loader finds it in Debian's directory of this architecture. */
-static void find_library(char *path, size_t space)
+void stepping_library(char *path, size_t space)
 {
     static const char *const places[] = {"/usr/lib/" TESTS_CLOCK_TRIPLET, "/usr/lib"};
 
@@ -58,7 +58,7 @@ stepping *stepping_start(void)
         server_panic("no directory %s", self->dir);
     snprintf(self->file, sizeof self->file, "%s/ahead", self->dir);
     stepping_set(self, 0);
-    find_library(library, sizeof library);
+    stepping_library(library, sizeof library);
     setenv("FAKETIME_TIMESTAMP_FILE", self->file, 1);
     setenv("FAKETIME_NO_CACHE", "1", 1);
     setenv("DONT_FAKE_MONOTONIC", "1", 1);

@@ -20,4 +20,7 @@ server *stepping_server(stepping *self);
 /* From now on the server's clock is so far ahead of this machine's. */
 void stepping_set(stepping *self, int64_t ahead_ms);
 
+/* The path of libfaketime. */
+void stepping_library(char *path, size_t space);
+
 #endif

@@ -3,14 +3,17 @@
  * channel that goes wrong on another one.  The primary is killed, stands still, or is cut off in
  * either direction; the replica is promoted meanwhile, and the old primary comes back and takes
  * writes.  A town goes through several such events: after each the old primary is made anew as the
- * replica.  Where the primary waited for its one replica nobody is asked: that is asserted, and so
- * is that two people are asked everywhere else, who do what tools/RESTORE.md says.  The ledger of
+ * replica; a node of Galera joins again by itself, or from its own data.  Where the primary waited
+ * for its one replica, or a primary component of Galera is left, nobody is asked: that is asserted,
+ * and so is that two people are asked everywhere else, who do what tools/RESTORE.md says.  The ledger of
  * the channel decides: nobody paid twice, nothing lost, no failure with money moved.
  *
  * TL_TOWN_SEED=N repeats a run's events.
  */
+#include "clock/stepping.h"
 #include "crash/crowd.h"
 #include "nets.h"
+#include "nodes.h"
 
 #include "support/crew.h"
 
@@ -30,15 +33,17 @@
 #define PATIENCE_MS 60000
 #define SKIPPED 77
 #define SERVERS 3
+#define AHEAD "+30s"
 
 /* How a primary and its replica are tied together. */
 enum tie {
     TIE_SEMI_SYNC, /* a commit is answered when the replica has it, however long that takes */
     TIE_ASYNC,     /* it is answered at once */
-    TIE_TWO        /* it is answered when one of two replicas has it, and nobody knows which */
+    TIE_TWO,       /* it is answered when one of two replicas has it, and nobody knows which */
+    TIE_GALERA     /* three nodes, of which one is written to */
 };
 
-static const char *const ties[] = {"semi-sync", "asynchronous", "two replicas"};
+static const char *const ties[] = {"semi-sync", "asynchronous", "two replicas", "Galera"};
 
 enum event {
     EVENT_KILLED,    /* kill -9 */
@@ -46,14 +51,15 @@ enum event {
     EVENT_CUT,       /* from everybody, both ways; promoted meanwhile, then it can be reached */
     EVENT_DEAF,      /* what is sent to it is lost, from everybody */
     EVENT_DUMB,      /* what it sends is lost, to everybody */
-    EVENT_SPLIT,     /* from its replica alone: services go on reaching it */
+    EVENT_SPLIT,     /* from other servers alone: services go on reaching it */
     EVENT_SILENT,    /* it stands still, and goes on later */
     EVENT_BEHIND,    /* killed while the replica has not applied what it received */
     EVENT_FORGETS,   /* the same, and the replica throws away what it has not applied */
     EVENT_UNREACHED, /* killed, and promoted while nobody reaches the replica */
     EVENT_RESTARTED, /* both are killed, and begin anew as they were */
+    EVENT_AHEAD,     /* killed, and the clock of the promoted one is ahead */
     EVENTS,
-    EVENT_TWICE = EVENTS /* killed, and each of two replicas is promoted */
+    EVENT_TWICE = EVENTS /* killed, and each of the two others is promoted */
 };
 
 static const char *const names[EVENTS + 1] = {"killed",
@@ -67,15 +73,18 @@ static const char *const names[EVENTS + 1] = {"killed",
                                               "killed, relay log thrown away",
                                               "killed, replica cut off",
                                               "all restarted",
+                                              "killed, the other's clock is ahead",
                                               "both replicas promoted"};
 
 /* What a run of the fast suite takes of them; a long one takes them at random. */
 static const enum event few_semi_sync[] = {EVENT_BACK, EVENT_CUT, EVENT_SPLIT, EVENT_FORGETS};
 static const enum event few_async[] = {EVENT_BACK};
 static const enum event few_two[] = {EVENT_TWICE};
+static const enum event few_galera[] = {EVENT_CUT, EVENT_KILLED};
 
 static struct machine {
-    unsigned number, port;
+    unsigned number;
+    int is_dead; /* a node of a cluster: killed */
     server *server;
     MYSQL *sql;
 } machines[SERVERS];
@@ -83,7 +92,7 @@ static struct machine {
 typedef struct house {
     crowd crowd;
     enum tie tie;
-    struct machine *primary, *replica, *third; /* third: NULL, but for TIE_TWO */
+    struct machine *primary, *replica, *third; /* third: NULL where there are two */
 } house;
 
 static struct {
@@ -170,6 +179,60 @@ static void tie(house *self)
     }
 }
 
+/* ------------------------------------------------------------------------ the nodes -- */
+
+static void kill_node(struct machine *m)
+{
+    if (!m->is_dead)
+        server_kill9(m->server);
+    m->is_dead = 1;
+}
+
+/* From its own data, at the cluster that it finds there. */
+static void join(struct machine *m, const struct machine *first)
+{
+    node_join(m->server, m->number, first->number);
+    m->is_dead = 0;
+    if (m->sql != NULL)
+        mysql_close(m->sql);
+    m->sql = server_connect(m->server);
+}
+
+static void await_nodes(unsigned count)
+{
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (!machines[i].is_dead)
+            node_await(machines[i].sql, count, PATIENCE_MS);
+}
+
+static void start_nodes(void)
+{
+    for (unsigned i = 0; i < SERVERS; i++) {
+        machines[i].server = node_new(machines[i].number);
+        machines[i].is_dead = 1;
+    }
+    join(&machines[0], &machines[0]);
+    for (unsigned i = 1; i < SERVERS; i++)
+        node_copy(machines[0].server, machines[i].server);
+    for (unsigned i = 1; i < SERVERS; i++)
+        join(&machines[i], &machines[0]);
+    await_nodes(SERVERS);
+}
+
+/* Who lives comes back by itself, who was killed with its own data. */
+static void make_nodes_whole(house *self)
+{
+    struct machine *others[] = {self->replica, self->third};
+
+    nets_heal();
+    for (unsigned i = 0; i < 2; i++)
+        if (others[i]->is_dead)
+            join(others[i], self->primary);
+    await_nodes(SERVERS);
+}
+
+/* --------------------------------------------------------------- the replicas anew -- */
+
 /* A copy of the new primary, taken while that stands still. */
 static void make_anew(const house *self, struct machine *replica)
 {
@@ -186,6 +249,10 @@ static void make_anew(const house *self, struct machine *replica)
 
 static void make_replicas_anew(house *self)
 {
+    if (self->tie == TIE_GALERA) {
+        make_nodes_whole(self);
+        return;
+    }
     server_kill9(self->replica->server);
     if (self->third != NULL)
         server_kill9(self->third->server);
@@ -241,9 +308,10 @@ static void name_hosts(const house *self, char *path)
             nets_address(1), nets_address(2), self->third != NULL ? ", " : "",
             self->third != NULL ? nets_address(3) : "");
     fclose(file);
-    /* Whether the primary waits for its replica is seen once a beat, and believed for a session. */
-    crew_shell("sed -i 's/^session_ms=.*/session_ms=2s/; s/^max_hold_ms=.*/max_hold_ms=3s/' %s",
-               path);
+    /* Whether the primary waits for its replica is seen once a beat, and believed for a session.
+     * One that outlasts Galera's search for who is there goes on at the next writer. */
+    crew_shell("sed -i 's/^session_ms=.*/session_ms=%us/; s/^max_hold_ms=.*/max_hold_ms=%us/' %s",
+               self->tie == TIE_GALERA ? 15 : 2, self->tie == TIE_GALERA ? 16 : 3, path);
 }
 
 /* Where the test itself looks, and the books. */
@@ -290,27 +358,35 @@ static void await_payments(house *self, int64_t more)
     }
 }
 
+static void start_servers(house *self)
+{
+    for (unsigned i = 0; i < SERVERS; i++)
+        machines[i] = (struct machine){.number = i + 1};
+    self->primary = &machines[0];
+    self->replica = &machines[1];
+    self->third = self->tie == TIE_TWO || self->tie == TIE_GALERA ? &machines[2] : NULL;
+    if (self->tie == TIE_GALERA)
+        start_nodes();
+    for (unsigned i = 0; i < SERVERS && self->tie != TIE_GALERA; i++)
+        if (i < 2 || self->third != NULL)
+            start_at(&machines[i], 0, 0);
+    database_run(self->primary->sql,
+                 "CREATE USER replica@'%%'; GRANT REPLICATION SLAVE ON *.* TO replica@'%%'; "
+                 "CREATE USER plain@'%%' IDENTIFIED BY 'plain'");
+    for (unsigned i = 1; i < SERVERS && machines[i].server != NULL && self->tie != TIE_GALERA;
+         i++) {
+        database_run(machines[i].sql, "RESET MASTER");
+        follow(self, &machines[i]);
+    }
+}
+
 static void open_house(house *self, const char *kind, enum tie how, unsigned trades, uint64_t seed)
 {
     memset(self, 0, sizeof *self);
     self->tie = how;
     self->crowd =
         (crowd){.services = 2, .workers = 2, .threads = 4, .trades = trades, .faults = 0.1};
-    self->primary = &machines[0];
-    self->replica = &machines[1];
-    self->third = how == TIE_TWO ? &machines[2] : NULL;
-    for (unsigned i = 0; i < SERVERS; i++) {
-        machines[i] = (struct machine){.number = i + 1};
-        if (i < 2 || self->third != NULL)
-            start_at(&machines[i], 0, 0);
-    }
-    database_run(self->primary->sql,
-                 "CREATE USER replica@'%%'; GRANT REPLICATION SLAVE ON *.* TO replica@'%%'; "
-                 "CREATE USER plain@'%%' IDENTIFIED BY 'plain'");
-    for (unsigned i = 1; i < SERVERS && machines[i].server != NULL; i++) {
-        database_run(machines[i].sql, "RESET MASTER");
-        follow(self, &machines[i]);
-    }
+    start_servers(self);
     crowd_open_on(&self->crowd, kind, self->primary->server, "10m");
     self->crowd.random = seed;
     crew_shell("%s/bin/tradelock migrate --grants --config %s >/dev/null", test_build_dir(),
@@ -322,7 +398,8 @@ static void open_house(house *self, const char *kind, enum tie how, unsigned tra
     make_operator(self, "bob");
     name_hosts(self, self->crowd.town.service_config);
     name_hosts(self, self->crowd.town.worker_config);
-    tie(self);
+    if (how != TIE_GALERA)
+        tie(self);
     crowd_start(&self->crowd);
     await_payments(self, 20);
 }
@@ -369,9 +446,35 @@ static void end_watch(void)
     pthread_join(gap.thread, NULL);
 }
 
+/* What is another thing with nodes of a cluster; 0 where it is not. */
+static int lose_writer(house *self, enum event what)
+{
+    const unsigned number = self->primary->number;
+
+    switch (what) {
+    case EVENT_SPLIT:
+        nets_lose(number, self->replica->number);
+        nets_lose(self->replica->number, number);
+        nets_lose(number, self->third->number);
+        nets_lose(self->third->number, number);
+        return 1;
+    case EVENT_CUT:
+    case EVENT_DEAF:
+    case EVENT_DUMB:
+    case EVENT_SILENT:
+        return 0;
+    default:
+        kill_node(self->primary);
+        return 1;
+    }
+}
+
 static void lose_primary(house *self, enum event what)
 {
     const unsigned number = self->primary->number;
+
+    if (self->tie == TIE_GALERA && lose_writer(self, what))
+        return;
 
     switch (what) {
     case EVENT_CUT:
@@ -430,7 +533,10 @@ static void lead(house *self, int forgets)
 {
     struct machine *old = self->primary;
 
-    take_writes(self->replica, forgets);
+    if (self->tie == TIE_GALERA)
+        node_await(self->replica->sql, 2, PATIENCE_MS);
+    else
+        take_writes(self->replica, forgets);
     self->primary = self->replica;
     self->replica = old;
     look_at_primary(self);
@@ -479,7 +585,8 @@ static void follow_the_page(house *self)
  * the replica kept it. */
 static int is_kept(const house *self, enum event what)
 {
-    return what == EVENT_RESTARTED || (self->tie == TIE_SEMI_SYNC && what != EVENT_FORGETS);
+    return what == EVENT_RESTARTED ||
+           ((self->tie == TIE_SEMI_SYNC || self->tie == TIE_GALERA) && what != EVENT_FORGETS);
 }
 
 static void comes_back(house *self, enum event what)
@@ -555,12 +662,29 @@ static int fail_over(house *self, enum event what)
     return !accepted;
 }
 
+/* The clock of whom it starts is ahead; when that one is made anew, it is no more. */
+static void restart_ahead(house *self)
+{
+    char library[128];
+
+    stepping_library(library, sizeof library);
+    setenv("FAKETIME", AHEAD, 1);
+    setenv("DONT_FAKE_MONOTONIC", "1", 1);
+    setenv("LD_PRELOAD", library, 1);
+    start_at(self->replica, 0, 1);
+    unsetenv("LD_PRELOAD");
+    database_run(self->replica->sql, "START SLAVE");
+    tie(self);
+}
+
 static void one_event(house *self, enum event what)
 {
     const char *kind = self->crowd.town.kind;
     int64_t twice;
     int person = 0;
 
+    if (what == EVENT_AHEAD)
+        restart_ahead(self);
     /* All see that the primary waits for its replica. */
     load_for(self, 1500);
     begin_watch(self);
@@ -572,7 +696,7 @@ static void one_event(house *self, enum event what)
     load_for(self, 2000);
     end_watch();
     twice = sim_stat(&self->crowd.town.sim, "paid_twice");
-    print_message("%-12s %-10s %-30s %6.1f s without payments, %s; paid twice %lld\n",
+    print_message("%-12s %-10s %-34s %6.1f s without payments, %s; paid twice %lld\n",
                   ties[self->tie], kind, names[what], (double)gap.longest_ms / 1000,
                   person ? "two persons" : "no person", (long long)twice);
     assert_int_equal(twice, 0);
@@ -666,6 +790,19 @@ static void close_house(house *self)
 
 static uint64_t seed;
 
+static size_t may_happen(enum tie how, enum event what)
+{
+    switch (how) {
+    case TIE_TWO:
+        return 1;
+    case TIE_GALERA:
+        return what == EVENT_KILLED || what == EVENT_CUT || what == EVENT_DEAF ||
+               what == EVENT_DUMB || what == EVENT_SPLIT || what == EVENT_SILENT;
+    default:
+        return what != EVENT_TWICE;
+    }
+}
+
 static void run_town(const char *kind, enum tie how, const enum event *events, size_t count)
 {
     house self;
@@ -685,8 +822,10 @@ static void run_long(enum tie how, unsigned towns)
         crowd chance = {.random = seed * 1000 + i};
         enum event events[10];
 
-        for (size_t j = 0; j < 10; j++)
-            events[j] = (enum event)crowd_random(&chance, how == TIE_TWO ? EVENTS + 1 : EVENTS);
+        for (size_t j = 0; j < 10;) {
+            events[j] = (enum event)crowd_random(&chance, EVENTS + 1);
+            j += may_happen(how, events[j]);
+        }
         run_town(kinds[i % 3], how, events, 10);
     }
 }
@@ -701,9 +840,10 @@ static int run_given(enum tie how)
 
     if (given == NULL)
         return 0;
-    for (; count < 64 && *given != '\0'; given = end)
-        events[count++] =
-            (enum event)(strtoul(given, &end, 10) % (how == TIE_TWO ? EVENTS + 1 : EVENTS));
+    for (; count < 64 && *given != '\0'; given = end) {
+        events[count] = (enum event)(strtoul(given, &end, 10) % (EVENTS + 1));
+        count += may_happen(how, events[count]);
+    }
     run_town("plain", how, events, count);
     return 1;
 }
@@ -743,16 +883,24 @@ static void two_replicas(void **state)
         run_town("idempotent", TIE_TWO, few_two, COUNT(few_two));
 }
 
-int main(void)
+static void nodes_of_a_cluster(void **state)
 {
-    const struct CMUnitTest kept[] = {
+    (void)state;
+    if (run_given(TIE_GALERA))
+        return;
+    if (is_long())
+        run_long(TIE_GALERA, 9);
+    else
+        run_town("plain", TIE_GALERA, few_galera, COUNT(few_galera));
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replica_that_is_waited_for),
-    };
-    /* Where people accept servers, a slow machine may need longer than this test waits: an old
-     * primary that comes back early is found restored again. */
-    const struct CMUnitTest others[] = {
         cmocka_unit_test(a_replica_that_is_not),
         cmocka_unit_test(two_replicas),
+        cmocka_unit_test(nodes_of_a_cluster),
     };
     const char *given = getenv("TL_TOWN_SEED");
     int failed;
@@ -761,11 +909,11 @@ int main(void)
         printf("skipped: needs network namespaces\n");
         return SKIPPED;
     }
+    crew_arguments(count, arguments);
+    nodes_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);
-    failed = cmocka_run_group_tests(kept, NULL, NULL);
-    if (getenv("TL_TEST_LONG") != NULL)
-        failed += cmocka_run_group_tests(others, NULL, NULL);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
     print_message(
         "%u towns, %u events, %u with persons, else at most %.1f s without payments; "
         "%lld trades: %lld paid, %lld failed, %lld parked; %lld payments without a row were "

@@ -1026,6 +1026,34 @@ static void test_a_late_request(void **state)
     close_pair();
 }
 
+/* A replica's clock need not be the one by which rows are written, and what is recorded with the
+ * rights of the schema's owner is written on a read-only server too: its replication would end
+ * there.  The one that takes writes is judged when it is met. */
+static void test_a_replicas_clock_is_not_recorded(void **state)
+{
+    clock_watch *watch;
+
+    (void)state;
+    open_pair(SILENT);
+    watch = &f.client->clock;
+    assert_status(clock_watch_look(f.client), TL_OK);
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    restored_look_again(f.client);
+    watch->steady.least_us -= 30000000;
+    watch->steady.most_us -= 30000000;
+    assert_status(clock_watch_look(f.client), TL_OK);
+    assert_status(clock_watch_search(f.client), TL_OK);
+    assert_int_equal(database_number(f.sql, "SELECT steps FROM tl_clock"), 0);
+    database_run(f.sql, "UPDATE tl_clock SET steps = 1");
+    assert_status(clock_watch_adjust(f.client, 100), TL_READ_ONLY);
+    assert_int_equal(database_number(f.sql, "SELECT settled FROM tl_clock"), 0);
+    database_run(f.sql, "UPDATE tl_clock SET steps = 0; SET GLOBAL read_only = 0");
+    restored_look_again(f.client);
+    assert_status(clock_watch_look(f.client), TL_OK);
+    assert_int_equal(database_number(f.sql, "SELECT steps FROM tl_clock"), 1);
+    close_pair();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1052,6 +1080,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_certain_on_a_server_that_is_left),
         cmocka_unit_test(test_a_late_answer),
         cmocka_unit_test(test_a_late_request),
+        cmocka_unit_test(test_a_replicas_clock_is_not_recorded),
     };
 
     return server_run_tests(tests, NULL, NULL);

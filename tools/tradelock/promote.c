@@ -20,11 +20,25 @@ static int64_t now_ms(void)
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Waits until it is accepted; *accepted says whether it was. */
-static tl_status await(tl_client *client, int64_t wait_ms, int *accepted)
+static const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
+
+/* All processes come to the new server at once, and each looks at the row that is written here: who
+ * has time tries again. */
+static tl_status offer(tl_client *client, int fenced, const char *actor, const char *reason,
+                       int64_t end_ms)
 {
-    const int64_t end_ms = now_ms() + wait_ms;
-    const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
+    tl_status status = tl_promote(client, fenced, actor, reason);
+
+    while (status == TL_TRY_AGAIN && now_ms() < end_ms) {
+        nanosleep(&pause, NULL);
+        status = tl_promote(client, fenced, actor, reason);
+    }
+    return status;
+}
+
+/* Waits until it is accepted; *accepted says whether it was. */
+static tl_status await(tl_client *client, int64_t end_ms, int *accepted)
+{
     tl_status status;
 
     do {
@@ -41,11 +55,12 @@ static tl_status await(tl_client *client, int64_t wait_ms, int *accepted)
 static int promote(tl_client *client, const struct common *common, int fenced, const char *actor,
                    const char *reason, int64_t wait_ms)
 {
+    const int64_t end_ms = now_ms() + wait_ms;
     int accepted = 0;
-    tl_status status = tl_promote(client, fenced, actor, reason);
+    tl_status status = offer(client, fenced, actor, reason, end_ms);
 
     if (status == TL_OK)
-        status = await(client, wait_ms, &accepted);
+        status = await(client, end_ms, &accepted);
     if (status != TL_OK)
         return report(status);
     if (common->json)
