@@ -25,6 +25,8 @@
 /* If beats are further apart than so many beat times, the observer starts anew. */
 #define INTERRUPTED_BEATS 3
 #define ROW_TAKEN_MS 2
+/* So many sessions that only began are remembered. */
+#define GIVEN_UP_MOST 16
 /* Between two looks where the address leads. */
 #define SEEK_MS 1000
 /* From beat to beat while somebody waits for what this process sees or says next; and from look to
@@ -61,6 +63,7 @@ struct session {
     int64_t may_seek_ms, may_observe_ms;
     int is_unanswered;     /* the last beat was not confirmed, or no new session could be begun */
     int64_t obeys_us;      /* of which drain the connection says so; 0: of none */
+    unsigned given_up;     /* sessions that only began, since the last one under which it lived */
     int was_refused;       /* a new session could not be begun, and the log says so */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
@@ -359,7 +362,7 @@ static void after_confirmed(session *s)
     wake_following(s);
 }
 
-static tl_status insert_row(session *s, life *of)
+static tl_status insert_row(session *s, life *of, int *is_there)
 {
     store_session row = {
         .session_id = of->session_id,
@@ -374,6 +377,7 @@ static tl_status insert_row(session *s, life *of)
     session_beat sent = {.sent = sending(s), .before_ms = clock_boottime_ms()};
     db_answer answer = store_session_insert(s->connection, &row);
 
+    *is_there = answer == DB_DONE || answer == DB_UNANSWERED;
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
     if (!confirm(s, of, &sent))
@@ -382,27 +386,58 @@ static tl_status insert_row(session *s, life *of)
     return TL_OK;
 }
 
-/* Best effort: nobody asked for anything under this name. */
-static void take_row_back(session *s, const life *of)
+/* Nobody asked for anything under this name.  1: its row has ended. */
+static int take_row_back(session *s, const life *of)
 {
     db_result result = DB_RESULT_INIT;
+    int is = 0;
 
     if (s->connection != NULL && db_usable(s->connection))
-        (void)store_session_end(s->connection, of->session_id, 1, &result);
+        is = store_session_end(s->connection, of->session_id, 1, &result) == DB_DONE;
     db_result_free(&result);
+    return is;
 }
 
 /* What is decided while a session begins is decided before its row is there, and then it is read
  * now; or after that, and then whoever decided waits for this session. */
-static tl_status read_decisions(session *s, const life *of)
+static tl_status read_decisions(session *s)
 {
     tl_status status = TL_OK;
 
     if (s->options.begun != NULL)
         status = s->options.begun(s->options.before_context, s->connection);
-    if (status != TL_OK)
-        take_row_back(s, of);
     return status;
+}
+
+static int is_left(const struct db_server *server)
+{
+    return db_state_of(server) == DB_SERVER_LEFT;
+}
+
+/* A session whose row is there, and under which nobody lives: the INSERT was not answered, or the
+ * decisions could not be read after it.  Where the server died in that moment, the row stays, and a
+ * replica may have it.  Who promotes that one has this session asked, too, what it was told, and
+ * nobody else could answer: it was asked for nothing.  So it is one of the lives of this process that
+ * are over, for which the process attests.  That goes for the last few, since a server that is cut
+ * off may take one after the other, which no replica has.
+ *
+ * Of the first session of a process nothing is kept: the process ends, and that session is ended as
+ * one that died. */
+static void give_up_begun(session *s, life *of)
+{
+    life *before = atomic_load(&s->now);
+
+    if (take_row_back(s, of) || before == NULL || s->given_up >= GIVEN_UP_MOST) {
+        memory_free(of);
+        return;
+    }
+    s->given_up++;
+    assert(life_is_over(before));
+    of->is_left = is_left;
+    life_move(of, life_server(before));
+    life_end(of);
+    of->before = before;
+    atomic_store(&s->now, of);
 }
 
 /* Any thread: a connection leads to another server than the session's, or that one is left; then
@@ -432,11 +467,6 @@ static int keeps_last(const session *s, const db *next)
                                    is_whole(s->connection) && !is_whole(next));
 }
 
-static int is_left(const struct db_server *server)
-{
-    return db_state_of(server) == DB_SERVER_LEFT;
-}
-
 /* The heartbeat goes where the address leads: its own connection may have stayed elsewhere.  Keeps
  * that one if no better can be had. */
 static void seek_connection(session *s)
@@ -459,6 +489,7 @@ static tl_status begin(session *s, life **out)
 {
     life *of = memory_new(sizeof *of);
     tl_status status;
+    int is_there = 0;
 
     if (of == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the session");
@@ -470,10 +501,11 @@ static tl_status begin(session *s, life **out)
     if (status == TL_OK)
         status = check_replica(s);
     if (status == TL_OK)
-        status = insert_row(s, of);
+        status = insert_row(s, of, &is_there);
     if (status == TL_OK)
-        status = read_decisions(s, of);
+        status = read_decisions(s);
     if (status == TL_OK) {
+        s->given_up = 0;
         life_move(of, db_server_of(s->connection));
         of->seek = seek;
         of->seeker = s;
@@ -483,7 +515,10 @@ static tl_status begin(session *s, life **out)
     }
     if (s->connection != NULL && !db_usable(s->connection))
         close_connection(s);
-    memory_free(of);
+    if (is_there)
+        give_up_begun(s, of);
+    else
+        memory_free(of);
     return status;
 }
 
@@ -594,10 +629,10 @@ static int64_t until_next_beat_ms(const session *s)
                                                                             : s->options.beat_ms;
 }
 
-/* What is hurried for is seen at another host: that one was promoted. */
-static int64_t until_next_glance_ms(const session *s)
+/* Then what is hurried for is seen at another host: that one was promoted. */
+static int glances(const session *s)
 {
-    return s->is_unanswered && hurries(s) ? HURRY_MS : s->options.beat_ms;
+    return s->is_unanswered && hurries(s);
 }
 
 /* Needs: s->mutex held. */
@@ -611,8 +646,7 @@ static int64_t beat_due_ms(const session *s, int64_t next_ms)
 /* Sleeps until a beat is due, or it is to stop; has the other thread look meanwhile. */
 static void await_beat(session *s, int64_t next_ms)
 {
-    const int64_t every_ms = until_next_glance_ms(s);
-    int64_t glance_ms = clock_deadline(every_ms);
+    int64_t glance_ms = glances(s) ? clock_deadline(HURRY_MS) : INT64_MAX;
 
     pthread_mutex_lock(&s->mutex);
     while (!s->stop_beating && clock_left_ms(beat_due_ms(s, next_ms)) > 0) {
@@ -623,7 +657,7 @@ static void await_beat(session *s, int64_t next_ms)
             continue;
         s->glance_is_due = 1;
         pthread_cond_signal(&s->round_due);
-        glance_ms = clock_deadline(every_ms);
+        glance_ms = clock_deadline(HURRY_MS);
     }
     s->beat_is_due = 0;
     pthread_mutex_unlock(&s->mutex);

@@ -490,6 +490,34 @@ static void test_a_drain_at_a_server_that_is_read_only(void **state)
     close_pair();
 }
 
+/* A process that goes on anew, while the primary dies: the row of its next session is there, and it
+ * never lived under that one.  It answers for it all the same. */
+static void test_a_session_that_only_began(void **state)
+{
+    MYSQL *table;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    table = database_connect(f.db);
+    database_run(table, "LOCK TABLES trade_channel WRITE");
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, "
+                 "ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir) "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(f.client));
+    await_number(f.sql, "SELECT COUNT(*) > 3 FROM tl_session", 1); /* the first could not read */
+    server_kill9(primary);
+    mysql_close(table);
+    apply_all();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
 static atomic_int losses;
 
 static void on_loss(void *context, const char *resource, tl_status why)
@@ -893,6 +921,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
+        cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
         cmocka_unit_test(test_some_of_the_log_is_missing),
