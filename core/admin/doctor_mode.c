@@ -137,6 +137,17 @@ static void judge_replicated(const struct mode *m, int semi)
           "file, and let whoever promotes a server switch it off there");
 }
 
+/* Whether another node has what this one answers: an arbitrator has no address for clients, and keeps
+ * no rows. */
+static int has_another_node(const struct mode *m)
+{
+    const char *nodes = status_of(m, "wsrep_incoming_addresses");
+
+    nodes += strspn(nodes, ",");
+    nodes += strcspn(nodes, ",");
+    return nodes[strspn(nodes, ",")] != '\0';
+}
+
 static void judge_galera(const struct mode *m)
 {
     const char *status = status_of(m, "wsrep_cluster_status");
@@ -153,6 +164,10 @@ static void judge_galera(const struct mode *m)
         doctor_tell(m->d, TL_FINDING_UNSAFE, "mode", found,
                     "this node is not a synced part of the primary component: it may be cut off "
                     "from those who go on, and takes no writes");
+    else if (nodes > 1 && !has_another_node(m))
+        doctor_tell(m->d, TL_FINDING_WARNING, "mode", found,
+                    "this is the only one that keeps rows, the others are arbitrators: when it is "
+                    "lost, so is what it has answered");
     else if (nodes < 3)
         doctor_tell(m->d, TL_FINDING_WARNING, "mode", found,
                     "with fewer than three nodes or arbitrators one that dies can stop the other, "

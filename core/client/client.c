@@ -147,13 +147,16 @@ static void run_round(void *context)
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
     int64_t budget_ms = client->config.beat_ms / 2;
+    /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
+    const int comes_early = pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0;
 
-    restored_look_again(client);
+    if (!comes_early || session_waits(client->session) ||
+        life_is_between(session_life(client->session)))
+        restored_look_again(client);
     breakers_keep(client);
     (void)pauses_look_again(client); /* what was read last holds */
     limits_keep(client);
-    /* What comes faster than beats do is for whoever waits for a drain. */
-    if (pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0)
+    if (comes_early)
         return;
     client->next_round_ms = clock_deadline(client->config.beat_ms);
     if (clock_watch_look(client) != TL_OK)

@@ -45,8 +45,11 @@ struct hosts {
     struct host host[DB_HOSTS_MAX];
     size_t in_use; /* under the mutex */
     int64_t beat_silent_ms;
-    pthread_mutex_t looking_mutex; /* of those who look around */
-    int64_t looked_ms;             /* under it */
+    pthread_mutex_t looking_mutex; /* of those who look around; taken before the other one */
+    /* Under the mutex. */
+    int looks;         /* somebody looks, because that is due */
+    int64_t looked_ms; /* and then all that answer were looked at */
+    pthread_cond_t looked;
 };
 
 tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *options)
@@ -67,6 +70,12 @@ tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *optio
         h->silent_ms = SILENT_MS;
     pthread_mutex_init(&h->mutex, NULL);
     pthread_mutex_init(&h->looking_mutex, NULL);
+    if (clock_condition_init(&h->looked) != 0) {
+        pthread_mutex_destroy(&h->looking_mutex);
+        pthread_mutex_destroy(&h->mutex);
+        memory_free(h);
+        return error_set(TL_NO_MEMORY, "a condition variable could not be made");
+    }
     for (size_t i = 0; i < list->count; i++)
         h->host[i].at = &h->list.host[i];
     *out = h;
@@ -77,6 +86,7 @@ void hosts_free(hosts *h)
 {
     if (h == NULL)
         return;
+    pthread_cond_destroy(&h->looked);
     pthread_mutex_destroy(&h->looking_mutex);
     pthread_mutex_destroy(&h->mutex);
     memory_free(h);
@@ -387,7 +397,9 @@ tl_status hosts_check(hosts *h, const db_options *connect)
         if (!is_about_the_server(status))
             status = TL_OK;
     }
+    pthread_mutex_lock(&h->mutex);
     h->looked_ms = clock_boottime_ms();
+    pthread_mutex_unlock(&h->mutex);
     return status;
 }
 
@@ -408,20 +420,24 @@ static tl_status look_at(hosts *h, struct host *host, const db_options *connect)
     return connect_to(h, host, connect, POOL_LOOKED, &host->looking);
 }
 
-static int is_seen(hosts *h, const struct host *host)
+/* Which of them a look is at. */
+enum which { WHICH_ALL, WHICH_ANSWER, WHICH_SILENT };
+
+static int is_looked_at(hosts *h, size_t i, enum which which)
 {
-    int seen;
+    const struct host *host = &h->host[i];
+    int is;
 
     pthread_mutex_lock(&h->mutex);
-    seen = host->is_seen;
+    is = (i != h->in_use || !host->is_seen) &&
+         (which == WHICH_ALL || host->is_silent == (which == WHICH_SILENT));
     pthread_mutex_unlock(&h->mutex);
-    return seen;
+    return is;
 }
 
-/* Needs: h->looking_mutex held. */
-static tl_status look_around(hosts *h, const db_options *connect)
+/* Not TL_OK: what is new about one of them.  Needs: h->looking_mutex held. */
+static tl_status look_around(hosts *h, const db_options *connect, enum which which)
 {
-    const size_t used = in_use(h);
     char sentence[ERROR_MAX] = "";
     tl_status new_one = TL_OK;
 
@@ -429,7 +445,7 @@ static tl_status look_around(hosts *h, const db_options *connect)
         struct host *host = &h->host[i];
         tl_status status;
 
-        if (i == used && is_seen(h, host))
+        if (!is_looked_at(h, i, which))
             continue;
         status = look_at(h, host, connect);
         if (is_about_the_server(status) && status != host->told) {
@@ -446,25 +462,67 @@ tl_status hosts_look_around(hosts *h, const db_options *connect)
     tl_status status;
 
     pthread_mutex_lock(&h->looking_mutex);
-    status = look_around(h, connect);
+    status = look_around(h, connect, WHICH_ALL);
     pthread_mutex_unlock(&h->looking_mutex);
     return status;
 }
 
-int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms)
+void hosts_glance(hosts *h)
 {
-    int is_due;
+    if (pthread_mutex_trylock(&h->looking_mutex) != 0)
+        return;
+    for (size_t i = 0; i < h->list.count; i++) {
+        struct host *host = &h->host[i];
 
-    pthread_mutex_lock(&h->looking_mutex);
-    is_due = clock_boottime_ms() - h->looked_ms >= every_ms;
-    if (is_due) {
-        /* Who looks at it next says what is wrong with a host. */
-        (void)look_around(h, connect);
-        error_clear();
-        h->looked_ms = clock_boottime_ms();
+        if (is_looked_at(h, i, WHICH_ALL) && host->looking != NULL && db_alive(host->looking))
+            (void)h->opened(h->context, host->looking, POOL_LOOKED);
     }
     pthread_mutex_unlock(&h->looking_mutex);
-    return is_due;
+    error_clear();
+}
+
+/* 1: nobody did for so long, and nobody does: the caller looks now.  Else that is waited for. */
+static int takes_look(hosts *h, int64_t every_ms)
+{
+    const int64_t until_ms = clock_deadline(every_ms);
+    int takes;
+
+    pthread_mutex_lock(&h->mutex);
+    takes = !h->looks && clock_boottime_ms() - h->looked_ms >= every_ms;
+    if (takes)
+        h->looks = 1;
+    while (!takes && h->looks && clock_boottime_ms() - h->looked_ms >= every_ms &&
+           clock_left_ms(until_ms) > 0)
+        clock_wait(&h->looked, &h->mutex, until_ms);
+    pthread_mutex_unlock(&h->mutex);
+    return takes;
+}
+
+static void note_looked(hosts *h, int looks)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->looks = looks;
+    h->looked_ms = clock_boottime_ms();
+    pthread_cond_broadcast(&h->looked);
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* Nobody waits for a look at a host that did not answer, which takes as long as connecting may; for
+ * one that falls silent now they wait once.  Who goes on meanwhile goes by what was seen last, as
+ * all threads of a process with a session do during each look. */
+int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms)
+{
+    if (!takes_look(h, every_ms))
+        return 0;
+    pthread_mutex_lock(&h->looking_mutex);
+    /* Who looks at it next says what is wrong with a host. */
+    (void)look_around(h, connect, WHICH_ANSWER);
+    note_looked(h, 1);
+    (void)look_around(h, connect, WHICH_SILENT);
+    pthread_mutex_unlock(&h->looking_mutex);
+    note_looked(h, 0);
+    error_clear();
+    return 1;
 }
 
 int hosts_all_seen(hosts *h, const db_options *connect, hosts_unseen *unseen)

@@ -49,8 +49,10 @@ void hosts_note(hosts *h, const db *connection, const reached *how, int64_t sile
 
 tl_status hosts_check(hosts *h, const db_options *connect);
 tl_status hosts_look_around(hosts *h, const db_options *connect);
-/* The same by whichever thread comes first, if nobody did for so long; the others wait for it.  1:
- * this one did. */
+/* See pool_glance(). */
+void hosts_glance(hosts *h);
+/* The same by whichever thread comes first, if nobody did for so long; the others wait until it has
+ * looked at all that answer, and for every_ms at most.  1: this one did. */
 int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms);
 /* See pool_all_seen(). */
 int hosts_all_seen(hosts *h, const db_options *connect, hosts_unseen *unseen);

@@ -510,6 +510,14 @@ tl_status pool_look_around(pool *p, const life *home)
     return status;
 }
 
+void pool_glance(pool *p)
+{
+    if (p->hosts == NULL)
+        return;
+    hosts_glance(p->hosts);
+    cut_left(p);
+}
+
 int pool_all_seen(pool *p, hosts_unseen *unseen)
 {
     return p->hosts == NULL || hosts_all_seen(p->hosts, &p->connect[POOL_BEAT], unseen);

@@ -66,9 +66,13 @@ int pool_has_list(const pool *p);
 tl_status pool_check_hosts(pool *p);
 /* Looks at the hosts of a list that are not in use, for one of them may have been accepted
  * meanwhile, and closes idle connections that would not be lent again, or lead to another server
- * than that of this life (NULL: to any); by one thread at a time.  Not TL_OK: what is new about one
- * of the hosts, in a sentence. */
+ * than that of this life (NULL: to any).  Any thread; those who come together look one after the
+ * other.  Not TL_OK: what is new about one of the hosts, in a sentence. */
 tl_status pool_look_around(pool *p, const life *home);
+
+/* The same only where a connection to look by is there already, and nobody looks now: for whoever
+ * looks many times a second.  Says nothing of what it finds. */
+void pool_glance(pool *p);
 
 /* Whether each host of a list was looked at once: 1.  0: the sentence names one that was not. */
 int pool_all_seen(pool *p, hosts_unseen *unseen);

@@ -25,9 +25,12 @@
 /* If beats are further apart than so many beat times, the observer starts anew. */
 #define INTERRUPTED_BEATS 3
 #define ROW_TAKEN_MS 2
+/* So many sessions that only began are remembered. */
+#define GIVEN_UP_MOST 16
 /* Between two looks where the address leads. */
 #define SEEK_MS 1000
-/* From beat to beat while somebody waits for what this process sees or says next. */
+/* From beat to beat while somebody waits for what this process sees or says next; and from look to
+ * look while no beat is confirmed. */
 #define HURRY_MS 100
 
 struct session {
@@ -43,21 +46,24 @@ struct session {
     /* Atomic. */
     _Atomic(life *) now; /* the life; its `before` leads to those that are over */
     atomic_uint_fast64_t beats, unreachable, ended_others;
+    atomic_int waits; /* at a promoted server, which may yet be accepted */
 
     /* Under the mutex. */
     pthread_mutex_t mutex;
     pthread_cond_t wake;      /* of the beating thread */
     pthread_cond_t round_due; /* of the following thread */
-    int stop_beating, stop_following, round_is_due, look_is_due;
+    int stop_beating, stop_following, round_is_due, look_is_due, glance_is_due;
+    int beat_is_due;           /* its server was left meanwhile */
     int seeks;                 /* some connection leads to another server than the heartbeat's */
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
     /* The beating thread's own. */
     db *connection;
     int64_t last_confirmed_ms;
-    int64_t may_seek_ms;
-    int waits;             /* at a promoted server, which may yet be accepted */
+    int64_t may_seek_ms, may_observe_ms;
+    int is_unanswered;     /* the last beat was not confirmed, or no new session could be begun */
     int64_t obeys_us;      /* of which drain the connection says so; 0: of none */
+    unsigned given_up;     /* sessions that only began, since the last one under which it lived */
     int was_refused;       /* a new session could not be begun, and the log says so */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
@@ -329,24 +335,34 @@ static void look_elsewhere(session *s)
         look_around(s);
 }
 
+/* However fast beats come: each look reads the rows of all. */
+static void observe(session *s)
+{
+    uint64_t ended = 0;
+
+    if (clock_left_ms(s->may_observe_ms) > 0)
+        return;
+    s->may_observe_ms = clock_deadline(s->options.beat_ms);
+    if (observer_look(s->others, s->connection, &ended) != TL_OK && !db_usable(s->connection))
+        close_connection(s);
+    atomic_fetch_add(&s->ended_others, ended);
+}
+
 /* After a confirmed beat: observes the others, on the heartbeat's own connection, which does not
  * wait for a silent server; and wakes the other thread for the round. */
 static void after_confirmed(session *s)
 {
     int64_t now_ms = clock_boottime_ms();
-    uint64_t ended = 0;
 
     if (now_ms - s->last_confirmed_ms > INTERRUPTED_BEATS * s->options.beat_ms)
         observer_interrupt(s->others);
     s->last_confirmed_ms = now_ms;
-    if (observer_look(s->others, s->connection, &ended) != TL_OK && !db_usable(s->connection))
-        close_connection(s);
-    atomic_fetch_add(&s->ended_others, ended);
+    observe(s);
     say_that_it_obeys(s, atomic_load(&s->now));
     wake_following(s);
 }
 
-static tl_status insert_row(session *s, life *of)
+static tl_status insert_row(session *s, life *of, int *is_there)
 {
     store_session row = {
         .session_id = of->session_id,
@@ -361,6 +377,7 @@ static tl_status insert_row(session *s, life *of)
     session_beat sent = {.sent = sending(s), .before_ms = clock_boottime_ms()};
     db_answer answer = store_session_insert(s->connection, &row);
 
+    *is_there = answer == DB_DONE || answer == DB_UNANSWERED;
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
     if (!confirm(s, of, &sent))
@@ -369,27 +386,58 @@ static tl_status insert_row(session *s, life *of)
     return TL_OK;
 }
 
-/* Best effort: nobody asked for anything under this name. */
-static void take_row_back(session *s, const life *of)
+/* Nobody asked for anything under this name.  1: its row has ended. */
+static int take_row_back(session *s, const life *of)
 {
     db_result result = DB_RESULT_INIT;
+    int is = 0;
 
     if (s->connection != NULL && db_usable(s->connection))
-        (void)store_session_end(s->connection, of->session_id, 1, &result);
+        is = store_session_end(s->connection, of->session_id, 1, &result) == DB_DONE;
     db_result_free(&result);
+    return is;
 }
 
 /* What is decided while a session begins is decided before its row is there, and then it is read
  * now; or after that, and then whoever decided waits for this session. */
-static tl_status read_decisions(session *s, const life *of)
+static tl_status read_decisions(session *s)
 {
     tl_status status = TL_OK;
 
     if (s->options.begun != NULL)
         status = s->options.begun(s->options.before_context, s->connection);
-    if (status != TL_OK)
-        take_row_back(s, of);
     return status;
+}
+
+static int is_left(const struct db_server *server)
+{
+    return db_state_of(server) == DB_SERVER_LEFT;
+}
+
+/* A session whose row is there, and under which nobody lives: the INSERT was not answered, or the
+ * decisions could not be read after it.  Where the server died in that moment, the row stays, and a
+ * replica may have it.  Who promotes that one has this session asked, too, what it was told, and
+ * nobody else could answer: it was asked for nothing.  So it is one of the lives of this process that
+ * are over, for which the process attests.  That goes for the last few, since a server that is cut
+ * off may take one after the other, which no replica has.
+ *
+ * Of the first session of a process nothing is kept: the process ends, and that session is ended as
+ * one that died. */
+static void give_up_begun(session *s, life *of)
+{
+    life *before = atomic_load(&s->now);
+
+    if (take_row_back(s, of) || before == NULL || s->given_up >= GIVEN_UP_MOST) {
+        memory_free(of);
+        return;
+    }
+    s->given_up++;
+    assert(life_is_over(before));
+    of->is_left = is_left;
+    life_move(of, life_server(before));
+    life_end(of);
+    of->before = before;
+    atomic_store(&s->now, of);
 }
 
 /* Any thread: a connection leads to another server than the session's, or that one is left; then
@@ -419,11 +467,6 @@ static int keeps_last(const session *s, const db *next)
                                    is_whole(s->connection) && !is_whole(next));
 }
 
-static int is_left(const struct db_server *server)
-{
-    return db_state_of(server) == DB_SERVER_LEFT;
-}
-
 /* The heartbeat goes where the address leads: its own connection may have stayed elsewhere.  Keeps
  * that one if no better can be had. */
 static void seek_connection(session *s)
@@ -446,6 +489,7 @@ static tl_status begin(session *s, life **out)
 {
     life *of = memory_new(sizeof *of);
     tl_status status;
+    int is_there = 0;
 
     if (of == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the session");
@@ -457,10 +501,11 @@ static tl_status begin(session *s, life **out)
     if (status == TL_OK)
         status = check_replica(s);
     if (status == TL_OK)
-        status = insert_row(s, of);
+        status = insert_row(s, of, &is_there);
     if (status == TL_OK)
-        status = read_decisions(s, of);
+        status = read_decisions(s);
     if (status == TL_OK) {
+        s->given_up = 0;
         life_move(of, db_server_of(s->connection));
         of->seek = seek;
         of->seeker = s;
@@ -470,7 +515,10 @@ static tl_status begin(session *s, life **out)
     }
     if (s->connection != NULL && !db_usable(s->connection))
         close_connection(s);
-    memory_free(of);
+    if (is_there)
+        give_up_begun(s, of);
+    else
+        memory_free(of);
     return status;
 }
 
@@ -492,7 +540,8 @@ static void go_on_anew(session *s)
     life *next;
 
     error_clear();
-    if (begin(s, &next) != TL_OK) {
+    s->is_unanswered = begin(s, &next) != TL_OK;
+    if (s->is_unanswered) {
         if (!s->was_refused)
             log_line(s->options.logger, TL_WARNING, NULL, 0,
                      "no new session could be begun yet: %s", tl_error_message());
@@ -535,7 +584,8 @@ static void round_once(session *s)
         return;
     }
     answer = beat(s, mine);
-    s->waits = answer == BEAT_WAITS;
+    atomic_store(&s->waits, answer == BEAT_WAITS);
+    s->is_unanswered = answer == BEAT_UNREACHABLE;
     switch (answer) {
     case BEAT_CONFIRMED:
         atomic_fetch_add(&s->beats, 1);
@@ -564,39 +614,90 @@ static void round_once(session *s)
 
 /* While a drain waits for this process, or its session is between two servers, all goes on by beats
  * and their rounds. */
+static int hurries(const session *s)
+{
+    return atomic_load(&s->waits) || life_is_between(atomic_load(&s->now)) ||
+           (s->options.hurries != NULL && s->options.hurries(s->options.before_context));
+}
+
+/* One that is not confirmed hurries to nothing: what it would tell, nobody there can write down, and
+ * each needs a connection.  A server that is about to be left takes no writes for as long as people
+ * need, and all processes are there. */
 static int64_t until_next_beat_ms(const session *s)
 {
-    const int hurries =
-        s->waits || life_is_between(atomic_load(&s->now)) ||
-        (s->options.hurries != NULL && s->options.hurries(s->options.before_context));
+    return !s->is_unanswered && s->options.beat_ms > HURRY_MS && hurries(s) ? HURRY_MS
+                                                                            : s->options.beat_ms;
+}
 
-    return hurries && s->options.beat_ms > HURRY_MS ? HURRY_MS : s->options.beat_ms;
+/* Then what is hurried for is seen at another host: that one was promoted. */
+static int glances(const session *s)
+{
+    return s->is_unanswered && hurries(s);
+}
+
+/* Needs: s->mutex held. */
+static int64_t beat_due_ms(const session *s, int64_t next_ms)
+{
+    if (s->beat_is_due)
+        return 0;
+    return s->seeks && s->may_seek_ms < next_ms ? s->may_seek_ms : next_ms;
+}
+
+/* Sleeps until a beat is due, or it is to stop; has the other thread look meanwhile. */
+static void await_beat(session *s, int64_t next_ms)
+{
+    int64_t glance_ms = glances(s) ? clock_deadline(HURRY_MS) : INT64_MAX;
+
+    pthread_mutex_lock(&s->mutex);
+    while (!s->stop_beating && clock_left_ms(beat_due_ms(s, next_ms)) > 0) {
+        const int64_t due_ms = beat_due_ms(s, next_ms);
+
+        clock_wait(&s->wake, &s->mutex, due_ms < glance_ms ? due_ms : glance_ms);
+        if (clock_left_ms(glance_ms) > 0)
+            continue;
+        s->glance_is_due = 1;
+        pthread_cond_signal(&s->round_due);
+        glance_ms = clock_deadline(HURRY_MS);
+    }
+    s->beat_is_due = 0;
+    pthread_mutex_unlock(&s->mutex);
 }
 
 static void *beat_on(void *argument)
 {
     session *s = argument;
-    int64_t next_ms = clock_deadline(s->options.beat_ms), due_ms;
-    int seeks;
+    int seeks, stops;
 
-    pthread_mutex_lock(&s->mutex);
-    while (!s->stop_beating) {
-        due_ms = s->seeks && s->may_seek_ms < next_ms ? s->may_seek_ms : next_ms;
-        if (clock_left_ms(due_ms) > 0) {
-            clock_wait(&s->wake, &s->mutex, due_ms);
-            continue;
-        }
+    for (;;) {
+        await_beat(s, clock_deadline(until_next_beat_ms(s)));
+        pthread_mutex_lock(&s->mutex);
         seeks = s->seeks;
         s->seeks = 0;
+        stops = s->stop_beating;
         pthread_mutex_unlock(&s->mutex);
+        if (stops)
+            return NULL;
         if (seeks)
             seek_connection(s);
         round_once(s);
-        next_ms = clock_deadline(until_next_beat_ms(s));
-        pthread_mutex_lock(&s->mutex);
     }
-    pthread_mutex_unlock(&s->mutex);
-    return NULL;
+}
+
+static int has_left(const session *s)
+{
+    const life *mine = atomic_load(&s->now);
+
+    return !life_is_over(mine) && mine->is_left(life_server(mine));
+}
+
+static void look_as_due(session *s, int round, int look)
+{
+    if (round)
+        s->options.round(s->options.round_context);
+    else if (look)
+        look_around(s);
+    else
+        pool_glance(s->connections);
 }
 
 /* The thread of the rounds.  They use the pool, where a silent connection is awaited for longer
@@ -606,22 +707,26 @@ static void *beat_on(void *argument)
 static void *follow(void *argument)
 {
     session *s = argument;
-    int round;
+    int round, look, had_left;
 
     pthread_mutex_lock(&s->mutex);
     while (!s->stop_following) {
-        if (!s->round_is_due && !s->look_is_due) {
+        if (!s->round_is_due && !s->look_is_due && !s->glance_is_due) {
             pthread_cond_wait(&s->round_due, &s->mutex);
             continue;
         }
         round = s->round_is_due;
-        s->round_is_due = s->look_is_due = 0;
+        look = s->look_is_due;
+        s->round_is_due = s->look_is_due = s->glance_is_due = 0;
         pthread_mutex_unlock(&s->mutex);
-        if (round)
-            s->options.round(s->options.round_context);
-        else
-            look_around(s);
+        had_left = has_left(s);
+        look_as_due(s, round, look);
         pthread_mutex_lock(&s->mutex);
+        /* The next beat is sent to the server that was promoted or accepted. */
+        if (!had_left && has_left(s)) {
+            s->beat_is_due = 1;
+            pthread_cond_signal(&s->wake);
+        }
     }
     pthread_mutex_unlock(&s->mutex);
     return NULL;
@@ -761,6 +866,11 @@ void session_stop(session *s, const atomic_uint_fast64_t *untracked)
 life *session_life(const session *s)
 {
     return s != NULL ? atomic_load(&s->now) : NULL;
+}
+
+int session_waits(const session *s)
+{
+    return s != NULL && atomic_load(&s->waits);
 }
 
 const char *session_id(const session *s)

@@ -33,7 +33,9 @@ typedef struct session session;
 struct store_session_clock;
 
 /* Called after a confirmed beat, on a thread of its own: the round, in which the janitor works.
- * However long it takes, it delays no beat.  It is called again once a later beat is confirmed. */
+ * However long it takes, it delays no beat, unless one was not confirmed meanwhile: then the heartbeat
+ * itself looks at the other hosts of a list, and waits for a look that is under way.  It is called
+ * again once a later beat is confirmed. */
 typedef void (*session_round_fn)(void *context);
 
 typedef struct session_beat {
@@ -82,7 +84,8 @@ typedef struct session_options {
     /* With each beat: the drain that this process obeys now, by the moment of its decision; 0: none.
      * May be NULL. */
     int64_t (*obeys)(void *context);
-    /* 1: what is next is awaited by many, so beats come faster, HURRY_MS apart.  May be NULL. */
+    /* 1: what is next is awaited by many, so beats come faster, HURRY_MS apart, as long as they are
+     * confirmed.  May be NULL. */
     int (*hurries)(void *context);
     void *before_context; /* of these four */
 } session_options;
@@ -97,6 +100,8 @@ void session_stop(session *s, const atomic_uint_fast64_t *untracked);
 
 /* The life of the session as it is now; each ask keeps it.  NULL without a session. */
 life *session_life(const session *s);
+/* Whether it waits at a server that may yet be accepted by itself. */
+int session_waits(const session *s);
 /* The name of that life; the text stays valid until the session is stopped. */
 const char *session_id(const session *s);
 

@@ -3,6 +3,7 @@
  * names of connections (GET_LOCK) are of one node alone. */
 #include "fixture.h"
 
+#include "store/position.h"
 #include "support/crew.h"
 
 #include <tradelock/admin.h>
@@ -22,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NODES 3
@@ -473,6 +476,102 @@ static void test_a_node_that_was_behind(void **state)
     close_town();
 }
 
+/* What the node itself says. */
+static int keeps(int node)
+{
+    db_options options = {
+        .option_file = database_option_file_at(f.db, server_socket(nodes[node].server), BEATING),
+        .group = "tradelock-client",
+        .connect_timeout_s = 10,
+        .read_timeout_s = 10};
+    db *connection = NULL;
+    store_kept kept;
+
+    keep_path((char *)options.option_file);
+    assert_status(db_open(&connection, &options), TL_OK);
+    assert_int_equal(store_attest_kept(connection, &kept), DB_DONE);
+    assert_string_not_equal(kept.cluster, "");
+    db_close(connection);
+    return kept.kept;
+}
+
+static pid_t start_arbitrator(void)
+{
+    char program[512], members[64], options[160];
+    const pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(program, sizeof program, "%s/tools/dev/garbd", test_source_dir());
+    snprintf(members, sizeof members, "gcomm://%s:4567", nodes[0].address);
+    snprintf(options, sizeof options,
+             "base_port=4567;gmcast.listen_addr=tcp://127.%u.%u.%d:4567;base_host=127.%u.%u.%d",
+             1 + (unsigned)getppid() / 250 % 250, (unsigned)getppid() % 250, NODES + 1,
+             1 + (unsigned)getppid() / 250 % 250, (unsigned)getppid() % 250, NODES + 1);
+    if (chdir(server_dir(nodes[0].server)) != 0) /* it leaves a file */
+        _exit(127);
+    execl(program, program, "--address", members, "--group", "my_wsrep_cluster", "--options",
+          options, "--log", "/dev/null", (char *)NULL);
+    _exit(127);
+}
+
+static void stop_node(int node)
+{
+    mysql_close(nodes[node].sql);
+    server_stop(nodes[node].server);
+    nodes[node].sql = server_connect(nodes[0].server);
+    database_run(nodes[node].sql, "USE %s", database_name(f.db));
+}
+
+static int is_alone;
+
+static int hear(void *context, const tl_finding *finding)
+{
+    (void)context;
+    if (strcmp(finding->check, "mode") == 0)
+        is_alone = strstr(finding->sentence, "the only one that keeps rows") != NULL;
+    return 0;
+}
+
+static int doctor_finds_it_alone(void)
+{
+    is_alone = -1;
+    (void)tl_doctor(ops, hear, NULL);
+    assert_int_not_equal(is_alone, -1);
+    return is_alone;
+}
+
+/* An arbitrator votes, and has no row: with one node beside it nothing is kept when that is lost. */
+static void test_an_arbitrator_keeps_nothing(void **state)
+{
+    pid_t arbitrator;
+
+    (void)state;
+    open_town();
+    assert_true(keeps(0));
+    arbitrator = start_arbitrator();
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "4");
+    assert_true(keeps(0));
+    stop_node(2);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "3");
+    assert_true(keeps(0));
+    ops =
+        open_with(keep_path(database_option_file_at(f.db, server_socket(nodes[0].server), BEATING)),
+                  TL_CLIENT_NO_SESSION);
+    assert_false(doctor_finds_it_alone());
+    stop_node(1);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
+    assert_false(keeps(0));
+    assert_true(doctor_finds_it_alone());
+    assert_int_equal(kill(arbitrator, SIGTERM), 0);
+    assert_int_equal(waitpid(arbitrator, NULL, 0), arbitrator);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
+    assert_false(keeps(0));
+    close_town();
+}
+
 static tl_status count_up(void *context, MYSQL *connection)
 {
     (void)context;
@@ -544,9 +643,13 @@ static void test_certification_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_node_is_the_writer), cmocka_unit_test(test_the_writer_dies),
-        cmocka_unit_test(test_promoted_by_itself),     cmocka_unit_test(test_the_writer_moves),
-        cmocka_unit_test(test_a_node_that_was_behind), cmocka_unit_test(test_certification_fails),
+        cmocka_unit_test(test_one_node_is_the_writer),
+        cmocka_unit_test(test_the_writer_dies),
+        cmocka_unit_test(test_promoted_by_itself),
+        cmocka_unit_test(test_the_writer_moves),
+        cmocka_unit_test(test_a_node_that_was_behind),
+        cmocka_unit_test(test_certification_fails),
+        cmocka_unit_test(test_an_arbitrator_keeps_nothing),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

@@ -19,8 +19,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -659,6 +661,58 @@ static void test_a_client_without_a_session(void **state)
     close_pair();
 }
 
+/* A host that takes connections and says nothing is waited for for 10 s. */
+#define PATIENT "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=2\nconnect_timeout_s=20\n"
+#define LONG_MS 5000
+#define READERS 4
+
+static struct {
+    tl_client *client;
+    atomic_int is_over, waited; /* one reader waited for long; how many did */
+} reading;
+
+static int take_no_operation(void *context, const char *op_code)
+{
+    (void)context;
+    (void)op_code;
+    return 0;
+}
+
+static void *read_on(void *unused)
+{
+    while (!atomic_load(&reading.is_over)) {
+        const int64_t begun_ms = crew_now_ms();
+
+        CREW_STATUS(tl_operations(reading.client, take_no_operation, NULL), TL_OK);
+        if (crew_now_ms() - begun_ms > LONG_MS) {
+            atomic_fetch_add(&reading.waited, 1);
+            atomic_store(&reading.is_over, 1);
+        }
+    }
+    return unused;
+}
+
+/* Of the threads of a client without a session one looks whether a dead host has come back.  The
+ * others go on meanwhile. */
+static void test_one_looks_at_a_dead_host(void **state)
+{
+    pthread_t readers[READERS];
+
+    (void)state;
+    open_pair();
+    assert_status(try_open_with(file_of(both(), PATIENT), TL_CLIENT_NO_SESSION, &reading.client),
+                  TL_OK);
+    assert_int_equal(kill((pid_t)server_pid(copy), SIGSTOP), 0);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, read_on, NULL), 0);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(readers[i], NULL);
+    assert_int_equal(kill((pid_t)server_pid(copy), SIGCONT), 0);
+    assert_int_equal(atomic_load(&reading.waited), 1);
+    tl_client_close(reading.client);
+    close_pair();
+}
+
 /* ------------------------------------------------------------------ who begins later -- */
 
 /* Sessions of 18 s: silence counts after 6 s. */
@@ -1086,6 +1140,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest late[] = {
         cmocka_unit_test(test_names_that_are_not_known),
         cmocka_unit_test(test_a_client_without_a_session),
+        cmocka_unit_test(test_one_looks_at_a_dead_host),
         cmocka_unit_test(test_the_accepted_host_is_slow),
         cmocka_unit_test(test_a_dead_host_stops_no_start),
         cmocka_unit_test(test_a_rival_that_is_away),

@@ -30,6 +30,8 @@
 /* So long nothing may have happened. */
 #define QUIET_MS 1500
 #define BEATING "beat_ms=100ms\nsession_ms=20s\nread_timeout_s=2\nconnect_timeout_s=4\n"
+#define SLOW_BEAT_MS 60000
+#define SLOW "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define A_DAY "86400000"
 
 static fixture f;
@@ -101,9 +103,9 @@ static void await_copy(void)
 }
 
 /* The service's account, at these servers. */
-static const char *file_of(const char *hosts)
+static const char *file_with(const char *hosts, const char *settings)
 {
-    char *path = database_option_file_at(f.db, "/nowhere", BEATING);
+    char *path = database_option_file_at(f.db, "/nowhere", settings);
     FILE *file = fopen(path, "ae");
 
     assert_non_null(file);
@@ -112,6 +114,11 @@ static const char *file_of(const char *hosts)
     assert_true(path_count < sizeof paths / sizeof paths[0]);
     paths[path_count++] = path;
     return path;
+}
+
+static const char *file_of(const char *hosts)
+{
+    return file_with(hosts, BEATING);
 }
 
 static const char *both(void)
@@ -413,6 +420,101 @@ static void test_a_planned_switch_over(void **state)
         usleep(20 * 1000);
     }
     tl_lock_free(lock);
+    close_pair();
+}
+
+/* Both processes anew, with the drain on record. */
+static void drain_slowly(void)
+{
+    tl_client_close(second);
+    tl_client_close(f.client);
+    database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
+                        "COMMIT");
+    f.client = open_with(file_with(both(), SLOW), 0);
+    second = open_with(file_with(both(), SLOW), 0);
+}
+
+static uint64_t unreachable(tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats.beats_unreachable;
+}
+
+static void await_unreachable(tl_client *client)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (unreachable(client) == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* While the primary takes no writes, no beat can be confirmed there, and one that was refused is not
+ * followed by ten a second, each on a connection of its own.  And yet all see at once that the other
+ * server was promoted, without a connection more. */
+static void test_a_drain_at_a_server_that_is_read_only(void **state)
+{
+    char mine[64];
+    int64_t made[2], since_ms;
+
+    (void)state;
+    open_pair(1);
+    drain_slowly();
+    await_rounds(); /* they hurry */
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    since_ms = crew_now_ms();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    await_unreachable(f.client);
+    await_unreachable(second);
+    usleep(QUIET_MS * 1000);
+    made[0] = database_counter(f.sql, "Connections");
+    made[1] = database_counter(sql_copy, "Connections");
+    usleep(QUIET_MS * 1000);
+    assert_int_equal(unreachable(f.client), 1);
+    assert_int_equal(unreachable(second), 1);
+    assert_int_equal(database_counter(f.sql, "Connections"), made[0]);
+    assert_int_equal(database_counter(sql_copy, "Connections"), made[1]);
+    take_writes();
+    promote();
+    await_accepted();
+    assert_true(crew_now_ms() - since_ms < SLOW_BEAT_MS); /* by no beat that was merely due */
+    database_run(sql_copy,
+                 "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); COMMIT");
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
+/* A process that goes on anew, while the primary dies: the row of its next session is there, and it
+ * never lived under that one.  It answers for it all the same. */
+static void test_a_session_that_only_began(void **state)
+{
+    MYSQL *table;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    table = database_connect(f.db);
+    database_run(table, "LOCK TABLES trade_channel WRITE");
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, "
+                 "ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir) "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(f.client));
+    await_number(f.sql, "SELECT COUNT(*) > 3 FROM tl_session", 1); /* the first could not read */
+    server_kill9(primary);
+    mysql_close(table);
+    apply_all();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
     close_pair();
 }
 
@@ -818,6 +920,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_which_commits_are_kept),
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
+        cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
+        cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
         cmocka_unit_test(test_some_of_the_log_is_missing),

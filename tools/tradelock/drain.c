@@ -21,6 +21,7 @@
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ struct drain {
     /* The last look. */
     unsigned sessions, unheard, in_process;
     int more;
-    struct table *trades;
+    struct table *trades, *processes;
     json_t *trade_rows, *unheard_rows;
 };
 
@@ -97,11 +98,15 @@ void drain_warn(tl_client *client)
 static int take_session(void *context, const tl_session_row *row)
 {
     struct drain *d = context;
+    char pid[24], silent[TIME_TEXT];
 
     d->sessions++;
     if (row->obeys_drain || strcmp(row->state, "ended") == 0)
         return 0;
     d->unheard++;
+    snprintf(pid, sizeof pid, "%" PRIu64, row->pid);
+    table_add(d->processes, row->program, pid, row->host,
+              distance_text(silent, 0, row->silent_us) + 1);
     json_array_append_new(d->unheard_rows,
                           json_pack("{s:s, s:I, s:s, s:f}", "program", row->program, "pid",
                                     (json_int_t)row->pid, "host", row->host, "silent_s",
@@ -130,9 +135,10 @@ static int take_trade(void *context, const tl_view *view)
 static void forget(struct drain *d)
 {
     table_free(d->trades);
+    table_free(d->processes);
     json_decref(d->trade_rows);
     json_decref(d->unheard_rows);
-    d->trades = NULL;
+    d->trades = d->processes = NULL;
     d->trade_rows = d->unheard_rows = NULL;
     d->sessions = d->unheard = d->in_process = 0;
 }
@@ -146,6 +152,7 @@ static tl_status look(struct drain *d)
     forget(d);
     d->trades =
         table_new("SERIAL", "CUSTOMER", "OPERATION", "STATE", "FOR", "HOLD ENDS", "HOLDER", NULL);
+    d->processes = table_new("PROCESS", "PID", "HOST", "SILENT FOR", NULL);
     d->trade_rows = json_array();
     d->unheard_rows = json_array();
     filter.held = 1;
@@ -213,6 +220,7 @@ static int print_result(struct drain *d, int empty)
         return finish_output(code);
     }
     table_print(d->trades);
+    table_print(d->processes);
     printf("In process still: %u%s; %u process%s not said that nothing begins there. It stays on "
            "record: "
            "`tradelock drain --wait` waits on, `tradelock drain --end` ends it.\n",
