@@ -4,6 +4,7 @@
 #include "base/config.h"
 #include "base/text.h"
 #include "client/read.h"
+#include "fleet/map.h"
 
 #include <tradelock/admin/shards.h>
 
@@ -59,6 +60,20 @@ static tl_status slots_of(db *connection, const char *const *cust_nos, size_t co
     }
     db_result_free(&r);
     return status;
+}
+
+size_t tl_slot_owner(const tl_slot_claim *claims, size_t count)
+{
+    slot_verdict all = {.is_said = 0};
+
+    for (size_t i = 0; claims != NULL && i < count; i++) {
+        const slot_said said = {.claim = map_claim_of(claims[i].state),
+                                .version = claims[i].version,
+                                .other = claims[i].other};
+
+        map_judge(&all, i, &said);
+    }
+    return map_judged(&all);
 }
 
 tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t count, unsigned *slots)

@@ -197,12 +197,13 @@ static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
     return status;
 }
 
-tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection)
+tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, int others,
+                              db *connection)
 {
     tl_status status = TL_OK;
 
     *all = (slot_customers){.count = 0};
-    for (size_t i = 0; i < copy->count && status == TL_OK; i++)
+    for (size_t i = others ? OWN_TABLES : 0; i < copy->count && status == TL_OK; i++)
         status = read_customers_of(all, copy, &copy->tables[i], connection);
     if (status == TL_OK)
         make_unique(all);
@@ -281,7 +282,8 @@ static tl_status insert_some(const struct slot_table *t, db *to, const db_result
 
     text_buffer_clear(sql);
     text_buffer_append_text(sql, t->insert);
-    while (*row < rows->rows && (*row == first || sql->size < STATEMENT_BYTES)) {
+    while (*row < rows->rows && *row - first < SLOT_ROWS &&
+           (*row == first || sql->size < STATEMENT_BYTES)) {
         text_buffer_append_text(sql, *row > first ? ",(" : "(");
         text_buffer_append_text(sql, db_get_text(rows, *row, 0));
         text_buffer_append_text(sql, ")");
@@ -298,7 +300,8 @@ static const char *order_of(const struct slot_table *t)
     return strcmp(t->name, "trade_evidence") == 0 ? " ORDER BY evidence_id" : "";
 }
 
-tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers *all, size_t first)
+tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers *all, size_t first,
+                         const slot_writing *writing)
 {
     struct text_buffer sql;
     db_result rows = DB_RESULT_INIT;
@@ -310,8 +313,11 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
         size_t row = 0;
 
         status = read_rows(t, from, all, first, order_of(t), &rows);
-        while (status == TL_OK && row < rows.rows)
-            status = insert_some(t, to, &rows, &row, &sql);
+        while (status == TL_OK && row < rows.rows) {
+            status = writing->begin(writing->context);
+            if (status == TL_OK)
+                status = writing->end(writing->context, insert_some(t, to, &rows, &row, &sql));
+        }
         if (status == TL_OK)
             copy->rows += rows.rows;
         else if (status != TL_REFUSED)
@@ -322,29 +328,47 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
     return status;
 }
 
+static tl_status wipe_some(const struct slot_table *t, db *at, const struct text_buffer *sql,
+                           uint64_t *removed)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = status_of(at, db_run_text(at, t->name, sql->data, sql->size, &r),
+                                 "removing the rows of a slot");
+
+    *removed = status == TL_OK ? r.affected : 0;
+    db_result_free(&r);
+    return status;
+}
+
 static tl_status wipe_table(const struct slot_table *t, db *at, const slot_customers *all,
-                            size_t first)
+                            size_t first, const slot_writing *writing)
 {
     struct text_buffer sql;
+    char limit[32];
+    uint64_t removed = SLOT_ROWS;
     tl_status status;
 
     text_buffer_init(&sql);
-    status = statement_of(&sql, t->remove, all, first, "");
-    if (status == TL_OK)
-        status = status_of(at, db_run_text(at, t->name, sql.data, sql.size, NULL),
-                           "removing the rows of a slot");
+    snprintf(limit, sizeof limit, " LIMIT %d", SLOT_ROWS);
+    status = statement_of(&sql, t->remove, all, first, limit);
+    while (status == TL_OK && removed == SLOT_ROWS) {
+        status = writing->begin(writing->context);
+        if (status == TL_OK)
+            status = writing->end(writing->context, wipe_some(t, at, &sql, &removed));
+    }
     text_buffer_free(&sql);
     return status;
 }
 
-tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first)
+tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first,
+                         const slot_writing *writing)
 {
     tl_status status = TL_OK;
 
     for (size_t i = copy->count; i > OWN_TABLES && status == TL_OK; i--)
-        status = wipe_table(&copy->tables[i - 1], at, all, first);
+        status = wipe_table(&copy->tables[i - 1], at, all, first, writing);
     for (size_t i = 0; i < OWN_TABLES && status == TL_OK; i++)
-        status = wipe_table(&copy->tables[i], at, all, first);
+        status = wipe_table(&copy->tables[i], at, all, first, writing);
     return status;
 }
 
@@ -413,7 +437,8 @@ tl_status slot_copy_compare(slot_copy *copy, db *from, db *to, const slot_custom
     for (size_t i = 0; i < copy->count && status == TL_OK; i++) {
         const struct slot_table *t = &copy->tables[i];
 
-        if ((how & SLOT_STRANGE) != 0 && !t->is_strange)
+        if (((how & SLOT_STRANGE) != 0 && !t->is_strange) ||
+            ((how & SLOT_OTHERS) != 0 && t->is_own))
             continue;
         status = read_rows(t, to, all, first, "", &target);
         if (status == TL_OK)

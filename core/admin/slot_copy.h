@@ -40,8 +40,9 @@ tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const slot_ta
 void slot_copy_estrange(slot_copy *copy, const slot_tables *known);
 void slot_copy_close(slot_copy *copy);
 
-/* Everybody of the slot who has a row in one of the tables. */
-tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection);
+/* Everybody of the slot who has a row in one of the tables; others: in one that is not ours. */
+tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, int others,
+                              db *connection);
 void slot_customers_free(slot_customers *all);
 
 /* How many customers go in one statement. */
@@ -50,16 +51,26 @@ void slot_customers_free(slot_customers *all);
 /* The customers from `first` on, at most SLOT_CUSTOMERS: their names as a JSON array. */
 tl_status slot_customers_json(const slot_customers *all, size_t first, struct text_buffer *to);
 
-/* In a transaction of the caller's. */
-tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers *all,
-                         size_t first);
-tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first);
+/* What writes is done in many short transactions.  Begins one of them, in which alone the mover may
+ * write; or ends it, by what became of it. */
+typedef struct slot_writing {
+    tl_status (*begin)(void *context);
+    tl_status (*end)(void *context, tl_status status);
+    void *context;
+} slot_writing;
+/* How many rows one transaction writes or removes, at most. */
+#define SLOT_ROWS 1000
+
+tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers *all, size_t first,
+                         const slot_writing *writing);
+tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first,
+                         const slot_writing *writing);
 
 #define SLOT_ALL_THERE 1u /* each row of the source has to be at the target, too */
-#define SLOT_LOCKS                                                                                 \
-    2u                  /* nobody changes the source's rows of other tables than ours before the
-                           * transaction of `from` ends */
+/* Nobody changes the source's rows of other tables than ours before the transaction of `from` ends. */
+#define SLOT_LOCKS 2u
 #define SLOT_STRANGE 4u /* strange tables alone */
+#define SLOT_OTHERS 8u  /* tables alone that are not ours */
 /* TL_REFUSED, with a sentence: a row of the target is not at the source, or a row is missing. */
 tl_status slot_copy_compare(slot_copy *copy, db *from, db *to, const slot_customers *all,
                             size_t first, unsigned how);

@@ -21,7 +21,8 @@
  *   two movers, or one that was stopped for an      each begins with a new token at both ends; each
  *   hour and goes on                                step, and each row that is copied, wants its own
  *   the target is taken over by another mover       the target's row is locked when the source
- *   between the comparison and "gone"               becomes "gone", and until the target owns it
+ *   between the comparison and "gone"               becomes "gone"; from there on each step wants
+ *                                                   its mover's token, and compares before
  *   an answer to a commit is lost                   the next call reads what became of it
  *   a table that the caller forgot to name          the slot's row names those that went along;
  *                                                   one that never did is never taken for a copy
@@ -438,7 +439,7 @@ static tl_status look(struct move *m, int *blocked)
 static tl_status read_customers(struct move *m, struct end *at)
 {
     slot_customers_free(&m->customers);
-    return slot_customers_read(&m->customers, &m->copy, at->connection);
+    return slot_customers_read(&m->customers, &m->copy, 0, at->connection);
 }
 
 static tl_status fence_out(struct move *m)
@@ -522,31 +523,41 @@ static tl_status seal(struct move *m)
 
 /* --------------------------------------------------------------------- the target's copy -- */
 
-/* Each page in a transaction of its own, with the slot's row locked. */
-typedef tl_status (*page_fn)(struct move *m, size_t first);
-
-static tl_status by_pages(struct move *m, const char *state, page_fn fn)
+/* Each step in a transaction of its own, with the slot's row locked. */
+static tl_status begin_writing(void *context)
 {
+    struct move *m = context;
+    struct slot target;
+
+    return lock_own(m, &m->to, "arriving", &target);
+}
+
+static tl_status end_writing(void *context, tl_status status)
+{
+    struct move *m = context;
+
+    return end_step(&m->to, status);
+}
+
+static tl_status wipe(struct move *m)
+{
+    const slot_writing writing = {.begin = begin_writing, .end = end_writing, .context = m};
     tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS) {
-        struct slot target;
-
-        status = lock_own(m, &m->to, state, &target);
-        if (status == TL_OK)
-            status = end_step(&m->to, fn(m, i));
-    }
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_wipe(&m->copy, m->to.connection, &m->customers, i, &writing);
     return status;
 }
 
-static tl_status wipe_page(struct move *m, size_t first)
+static tl_status copy(struct move *m)
 {
-    return slot_copy_wipe(&m->copy, m->to.connection, &m->customers, first);
-}
+    const slot_writing writing = {.begin = begin_writing, .end = end_writing, .context = m};
+    tl_status status = TL_OK;
 
-static tl_status copy_page(struct move *m, size_t first)
-{
-    return slot_copy_page(&m->copy, m->from.connection, m->to.connection, &m->customers, first);
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_page(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                                &writing);
+    return status;
 }
 
 /* What is there of a slot that never was there, or of a table that did not go along when it was,
@@ -596,19 +607,19 @@ static tl_status copy_all(struct move *m)
     tl_status status = read_customers(m, &m->to);
 
     if (status == TL_OK)
-        status = by_pages(m, "arriving", wipe_page);
+        status = wipe(m);
     if (status == TL_OK)
         status = read_customers(m, &m->from);
     m->copy.rows = 0;
     if (status == TL_OK)
-        status = by_pages(m, "arriving", copy_page);
+        status = copy(m);
     m->moved.customers = m->customers.count;
     m->moved.rows = m->copy.rows;
     return status == TL_OK ? say(m, "copied") : status;
 }
 
-/* In transactions at both ends.  Everybody is read anew: a customer may have come to a business
- * table. */
+/* Our own tables do not change any more: the slot is sealed at the one end, and the other one takes
+ * rows from the mover alone.  So they are compared before the slot's rows are locked. */
 static tl_status compare_all(struct move *m)
 {
     const uint64_t copied = m->moved.rows;
@@ -617,24 +628,44 @@ static tl_status compare_all(struct move *m)
     m->copy.rows = 0;
     for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
         status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
-                                   SLOT_ALL_THERE | SLOT_LOCKS);
+                                   SLOT_ALL_THERE);
     if (status == TL_OK && m->copy.rows != copied)
         status = error_set(TL_REFUSED,
                            "%llu rows were copied and %llu are there; nothing was handed over",
                            (unsigned long long)copied, (unsigned long long)m->copy.rows);
+    return status;
+}
+
+/* In transactions at both ends.  Everybody is read anew: a customer may have come to a business
+ * table. */
+static tl_status compare_others(struct move *m)
+{
+    tl_status status;
+
+    slot_customers_free(&m->customers);
+    status = slot_customers_read(&m->customers, &m->copy, 1, m->from.connection);
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                                   SLOT_ALL_THERE | SLOT_LOCKS | SLOT_OTHERS);
     return status == TL_OK ? say(m, "compared") : status;
 }
 
 /* -------------------------------------------------------------------- the hand-over -- */
 
+/* Each customer in a transaction of his own. */
 static tl_status raise(struct move *m)
 {
     tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i++)
-        status = status_of(
-            &m->to, store_slot_raise(m->to.connection, m->customers.of[i].name, m->said->actor),
-            "raising the fences");
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i++) {
+        status = begin_writing(m);
+        if (status == TL_OK)
+            status =
+                end_writing(m, status_of(&m->to,
+                                         store_slot_raise(m->to.connection, m->customers.of[i].name,
+                                                          m->said->actor),
+                                         "raising the fences"));
+    }
     return status;
 }
 
@@ -646,7 +677,7 @@ static tl_status let_go(struct move *m)
     if (status == TL_OK && !source.sealed)
         status = lost(m);
     if (status == TL_OK)
-        status = compare_all(m);
+        status = compare_others(m);
     if (status == TL_OK) {
         const store_slot gone = {.state = "gone",
                                  .other = m->to.shard,
@@ -660,16 +691,20 @@ static tl_status let_go(struct move *m)
     return end_step(&m->from, status);
 }
 
-/* In a transaction that has the target's slot locked. */
-static tl_status own(struct move *m, const struct slot *target, uint64_t version)
+/* Whoever is killed while fences rise goes on with rows that differ from the source's, and copies
+ * them anew. */
+static tl_status own(struct move *m, uint64_t version)
 {
     const store_slot owned = {.state = "owned", .version = version, .tables = m->list};
+    struct slot target;
     tl_status status = read_customers(m, &m->to);
 
     if (status == TL_OK)
         status = raise(m);
     if (status == TL_OK)
-        status = turn(m, &m->to, target, &owned);
+        status = lock_own(m, &m->to, "arriving", &target);
+    if (status == TL_OK)
+        status = turn(m, &m->to, &target, &owned);
     if (status == TL_OK)
         status = note(m, &m->to, "fleet moved here");
     status = end_step(&m->to, status);
@@ -679,17 +714,17 @@ static tl_status own(struct move *m, const struct slot *target, uint64_t version
 static tl_status hand_over(struct move *m)
 {
     struct slot target;
-    tl_status status = lock_own(m, &m->to, "arriving", &target);
+    tl_status status = compare_all(m);
 
+    if (status == TL_OK)
+        status = lock_own(m, &m->to, "arriving", &target);
     if (status != TL_OK)
         return status;
     status = let_go(m);
+    undo(&m->to);
     if (status == TL_OK)
         status = say(m, "gone");
-    if (status == TL_OK)
-        status = own(m, &target, target.version + 1);
-    undo(&m->to);
-    return status;
+    return status == TL_OK ? own(m, target.version + 1) : status;
 }
 
 /* Whether the target has all rows that the source has; the source may have purged some since. */
@@ -724,17 +759,11 @@ static tl_status copy_what_is_lost(struct move *m)
 static tl_status complete(struct move *m, const struct slot *source)
 {
     const struct slot before = {.version = source->version - 1};
-    struct slot now;
     tl_status status = arrive(m, &before);
 
     if (status == TL_OK)
         status = copy_what_is_lost(m);
-    if (status == TL_OK)
-        status = lock_own(m, &m->to, "arriving", &now);
-    if (status == TL_OK)
-        status = own(m, &now, source->version);
-    undo(&m->to);
-    return status;
+    return status == TL_OK ? own(m, source->version) : status;
 }
 
 /* ------------------------------------------------------------------------ all of it -- */

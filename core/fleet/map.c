@@ -22,7 +22,7 @@ static size_t named(const char *name, char *const names[], size_t count)
     return MAP_NOBODY;
 }
 
-static slot_claim claim_of(const char *state)
+slot_claim map_claim_of(const char *state)
 {
     if (strcmp(state, "owned") == 0 || strcmp(state, "leaving") == 0)
         return SLOT_HAD;
@@ -38,7 +38,7 @@ int map_take(slot_map *to, const db_result *rows, char *const names[], size_t co
     for (size_t row = 0; row < rows->rows; row++) {
         slot_said *slot = &to->slot[db_get_uint(rows, row, 0)];
 
-        slot->claim = claim_of(db_get_text(rows, row, 1));
+        slot->claim = map_claim_of(db_get_text(rows, row, 1));
         slot->version = db_get_uint(rows, row, 2);
         slot->other = named(db_get_text(rows, row, 3), names, count);
     }
@@ -55,28 +55,38 @@ static int says_more(const slot_said *said, const slot_said *than)
            (said->version == than->version && said->claim > than->claim);
 }
 
+void map_judge(slot_verdict *so_far, size_t shard, const slot_said *said)
+{
+    const slot_said *best = so_far->is_said ? &so_far->best : NULL;
+
+    if (says_more(said, best)) {
+        so_far->owner = said->claim == SLOT_HAD ? shard : said->other;
+        so_far->best = *said;
+        so_far->is_said = 1;
+        so_far->is_twice = 0;
+    } else if (best != NULL && said->claim == SLOT_HAD && best->claim == SLOT_HAD &&
+               said->version == best->version) {
+        so_far->is_twice = 1;
+    }
+}
+
+size_t map_judged(const slot_verdict *of_all)
+{
+    return of_all->is_said && !of_all->is_twice ? of_all->owner : MAP_NOBODY;
+}
+
 size_t map_owner(const slot_map *const maps[], size_t count, unsigned slot, size_t *unread)
 {
-    const slot_said *best = NULL;
-    size_t owner = MAP_NOBODY;
-    int is_twice = 0;
+    slot_verdict verdict = {.is_said = 0};
 
     *unread = MAP_NOBODY;
     for (size_t i = 0; i < count; i++) {
-        const slot_said *said = &maps[i]->slot[slot];
-
-        if (!maps[i]->is_read)
+        if (maps[i]->is_read)
+            map_judge(&verdict, i, &maps[i]->slot[slot]);
+        else
             *unread = i;
-        else if (says_more(said, best)) {
-            best = said;
-            owner = said->claim == SLOT_HAD ? i : said->other;
-            is_twice = 0;
-        } else if (best != NULL && said->claim == SLOT_HAD && best->claim == SLOT_HAD &&
-                   said->version == best->version) {
-            is_twice = 1;
-        }
     }
-    if (is_twice)
+    if (verdict.is_twice)
         *unread = MAP_NOBODY;
-    return is_twice ? MAP_NOBODY : owner;
+    return map_judged(&verdict);
 }

@@ -31,6 +31,18 @@ typedef struct slot_map {
  * was. */
 int map_take(slot_map *to, const db_result *rows, char *const names[], size_t count);
 
+slot_claim map_claim_of(const char *state);
+
+/* The rule of whose a slot is, which is told of one shard after the other. */
+typedef struct slot_verdict {
+    slot_said best; /* what counts most so far */
+    int is_said, is_twice;
+    size_t owner;
+} slot_verdict;
+void map_judge(slot_verdict *so_far, size_t shard, const slot_said *said);
+/* MAP_NOBODY: none says that it has it, or two say so under one version. */
+size_t map_judged(const slot_verdict *of_all);
+
 /*
  * The shard that has the slot under the highest version; where that one says that it is gone, the
  * one that it went to, which may not know it yet.  MAP_NOBODY: none says so, and *unread is then a

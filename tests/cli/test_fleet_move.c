@@ -314,12 +314,71 @@ static void test_stale_arrival(void **state)
     database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 24");
 }
 
+/* What a slot left behind goes with a purge, as soon as it is old enough, and nothing at the owner
+ * does because of it. */
+static void test_purge_of_what_was_left(void **state)
+{
+    char *cust = database_text(sql[A], "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
+                                       "tl_customer_slot(CONCAT('c', seq)) = 30 LIMIT 1");
+    long long left, steps;
+
+    (void)state;
+    insert_trade(cust);
+    database_run(sql[A],
+                 "UPDATE trade_lock SET status = 'Y', step = 'end', rev = rev + 1 WHERE "
+                 "cust_no = '%s'",
+                 cust);
+    database_run(sql[A],
+                 "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
+                 "account, filed_at) VALUES ('%s', 's', 'WITHDRAW', 1, 'SUCCEEDED', 'test', 'x', "
+                 "UTC_TIMESTAMP(6))",
+                 cust);
+    expect_done(THREE("move", "30", "--to", "b"), "Slot 30 is at shard b");
+    for (int i = A; i <= B; i++)
+        assert_int_equal(database_number(sql[i],
+                                         "SELECT (SELECT COUNT(*) FROM trade_lock WHERE "
+                                         "cust_no = '%s') + (SELECT COUNT(*) FROM "
+                                         "trade_evidence WHERE cust_no = '%s')",
+                                         cust, cust),
+                         2);
+    expect_done(RUN("purge", "--older", "90d", "--shard", "a", "--config", three), "0 trades");
+    /* As if it had been left long ago.  A gone slot's rows do not change any more. */
+    set_slot(A, 30, "owned", 2, "");
+    database_run(sql[A],
+                 "UPDATE trade_lock SET created_at = created_at - INTERVAL 99 DAY, "
+                 "updated_at = updated_at - INTERVAL 99 DAY, rev = rev + 1 WHERE cust_no = "
+                 "'%s'",
+                 cust);
+    set_slot(A, 30, "gone", 2, "b");
+    steps =
+        database_number(sql[B], "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = '%s'", cust);
+    expect_done(RUN("purge", "--older", "90d", "--shard", "a", "--config", three), "1 trade");
+    left = database_number(sql[A],
+                           "SELECT (SELECT COUNT(*) FROM trade_lock WHERE cust_no = '%s') + "
+                           "(SELECT COUNT(*) FROM trade_lock_past WHERE cust_no = '%s') + "
+                           "(SELECT COUNT(*) FROM trade_evidence WHERE cust_no = '%s')",
+                           cust, cust, cust);
+    assert_int_equal(left, 0);
+    assert_int_equal(database_number(sql[B],
+                                     "SELECT COUNT(*) FROM trade_lock WHERE cust_no = "
+                                     "'%s' AND status = 'Y'",
+                                     cust),
+                     1);
+    assert_int_equal(database_number(sql[B],
+                                     "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = "
+                                     "'%s'",
+                                     cust),
+                     steps);
+    expect_slot(A, 30, "gone 2 b");
+    free(cust);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),     cmocka_unit_test(test_join),
         cmocka_unit_test(test_move),          cmocka_unit_test(test_third_is_down),
-        cmocka_unit_test(test_stale_arrival),
+        cmocka_unit_test(test_stale_arrival), cmocka_unit_test(test_purge_of_what_was_left),
     };
 
     return server_run_tests(tests, set_up, tear_down);

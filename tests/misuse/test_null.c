@@ -1409,6 +1409,13 @@ CALL(tl_slot_give_up)
 
     return (int)tl_slot_give_up(N(1, have.client), N(2, have.client), N(3, &moving));
 }
+CALL(tl_slot_owner)
+{
+    static const tl_slot_claim claims[] = {{"owned", 1, SIZE_MAX}};
+
+    (void)tl_slot_owner(N(1, claims), 1);
+    return NEUTRAL;
+}
 CALL(tl_slots_of)
 {
     static const char *const customers[] = {"C"};
@@ -2374,6 +2381,7 @@ static const struct entry {
     FUNCTION(tl_slot_move, 4),
     FUNCTION(tl_slot_take_back, 2),
     FUNCTION(tl_slot_give_up, 3),
+    FUNCTION(tl_slot_owner, 1),
     FUNCTION(tl_slot_customers, 3),
     FUNCTION(tl_inbox, 3),
     FUNCTION(tl_timeline, 4),

@@ -689,6 +689,7 @@ static tl_status call_fleet(scene *s)
 {
     static const unsigned char none[TL_FLEET_SLOTS] = {0};
     static const char *const tables[] = {"nothing"};
+    static const tl_slot_claim claim = {"owned", 1, SIZE_MAX};
     char fleet[TL_FLEET_NAME_MAX + 1], shard[TL_FLEET_NAME_MAX + 1];
     tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
@@ -705,6 +706,8 @@ static tl_status call_fleet(scene *s)
         status = tl_slot_list(s->far, fleet, shard, each_slot, NULL);
     if (status == TL_OK)
         status = refused(tl_slot_move(s->far, s->far, &moving, NULL));
+    if (status == TL_OK && tl_slot_owner(&claim, 1) != 0)
+        status = TL_INTERNAL;
     if (status == TL_OK)
         status = refused(tl_slot_give_up(s->far, s->far, &moving));
     return status == TL_OK ? refused(tl_slot_take_back(s->far, &moving)) : status;

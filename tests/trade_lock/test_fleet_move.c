@@ -46,6 +46,7 @@ static struct together {
     atomic_uchar granted[KEYS]; /* how often */
     atomic_uchar known[KEYS];   /* its asker heard that it was done, after its grant */
     atomic_int grants, misdirected, overloaded, filed;
+    atomic_int largest, seen; /* transaction: rows that it had changed; how often one was seen */
 } * t;
 
 static tl_client *client_at(int shard, unsigned flags)
@@ -743,6 +744,71 @@ static void test_forgotten_tables(void **state)
     assert_audit_clean(owner);
 }
 
+#define BIG_ROWS 20000
+/* Of one customer's fences, each with a step of the history; all others are smaller. */
+#define LARGEST_ROWS 5000
+
+static void watch_transactions(void *context, int number)
+{
+    MYSQL *sql[] = {database_connect(f.at[0]), database_connect(f.at[1])};
+
+    (void)context;
+    (void)number;
+    while (!atomic_load(&t->stop))
+        for (int i = 0; i < 2; i++) {
+            const int rows = (int)database_number(sql[i], "SELECT COALESCE(MAX(trx_rows_modified), "
+                                                          "0) FROM information_schema.innodb_trx");
+
+            if (rows > atomic_load(&t->largest))
+                atomic_store(&t->largest, rows);
+            atomic_fetch_add(&t->seen, rows > 0);
+            crew_sleep_ms(20);
+        }
+    mysql_close(sql[0]);
+    mysql_close(sql[1]);
+}
+
+/* A large slot goes in transactions that are as small as ever, there and back, where the stale rows
+ * are removed first. */
+static void test_large(void **state)
+{
+    const int owner = owner_now(), other = 1 - owner, each = 1000;
+    const int known = (int)database_number(
+        f.sql[owner], "SELECT tables IS NOT NULL FROM tl_slot WHERE slot = %u", f.slot);
+    pid_t watcher;
+
+    (void)state;
+    for (int i = 0; i < CUSTOMERS; i++)
+        database_run(f.sql[owner],
+                     "INSERT IGNORE INTO account (cust_no) VALUES ('%s');"
+                     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                     "thread_no, token, fence, rev, created_at, updated_at) SELECT '%s', "
+                     "CONCAT('big', seq), 'WITHDRAW', 'S', 'Y', 'ask', UUID(), 'x', 1, 1, "
+                     "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM seq_1_to_%d",
+                     f.cust[i], f.cust[i], each);
+    database_run(f.sql[owner],
+                 "INSERT INTO posting (id, cust_no, amount) SELECT 1000000 + seq, '%s', seq FROM "
+                 "seq_1_to_%d",
+                 f.cust[0], BIG_ROWS - CUSTOMERS * each);
+    atomic_store(&t->stop, 0);
+    watcher = crew_fork(watch_transactions, NULL, 0);
+    assert_status(move_back_with(owner, tables, known ? 0 : 3), TL_OK);
+    assert_status(move_back_with(other, NULL, 0), TL_OK);
+    assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    atomic_store(&t->stop, 1);
+    assert_int_equal(crew_wait(watcher), 0);
+    print_message("%d rows at most in a transaction, of %d that were seen\n",
+                  atomic_load(&t->largest), atomic_load(&t->seen));
+    assert_true(atomic_load(&t->seen) > 0);
+    assert_in_range(atomic_load(&t->largest), 1, LARGEST_ROWS);
+    assert_int_equal(database_number(f.sql[other], "SELECT COUNT(*) FROM posting WHERE id > "
+                                                   "1000000"),
+                     BIG_ROWS - CUSTOMERS * each);
+    assert_int_equal(database_number(f.sql[other], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                   "serial_no LIKE 'big%%' AND fence = 4"),
+                     CUSTOMERS * each);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -754,6 +820,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_asked_while_it_is_handed_over),
         cmocka_unit_test(test_forgotten_tables),
+        cmocka_unit_test(test_large),
     };
 
     crew_arguments(argc, argv);

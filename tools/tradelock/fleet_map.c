@@ -61,31 +61,40 @@ static size_t shard_named(const struct fleet_map *map, const char *name)
     return FLEET_NOBODY;
 }
 
-static int is_had(const struct fleet_slot *one)
+static const char *word_of(char state)
 {
-    return one->state == 'o' || one->state == 'l';
+    switch (state) {
+    case 'o':
+        return "owned";
+    case 'l':
+        return "leaving";
+    case 'g':
+        return "gone";
+    case 'a':
+        return "arriving";
+    default:
+        return "";
+    }
 }
 
-/* As services go by the map (core/fleet/map.h): the highest version, where that one is gone the one
- * that it went to, and nobody where two have it under one version. */
 size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
 {
-    const struct fleet_slot *best = NULL;
-    size_t owner = FLEET_NOBODY;
+    tl_slot_claim *claims = calloc(map->count + 1, sizeof *claims);
+    size_t owner;
 
-    for (size_t i = 0; i < map->count && slot < TL_FLEET_SLOTS; i++) {
-        const struct fleet_slot *one = &map->shard[i].slot[slot];
-
-        if (!is_had(one) && one->state != 'g')
-            continue;
-        if (best == NULL || one->version > best->version ||
-            (one->version == best->version && is_had(one) && !is_had(best))) {
-            best = one;
-            owner = is_had(one) ? i : shard_named(map, one->other);
-        } else if (one->version == best->version && is_had(one) && is_had(best)) {
-            owner = FLEET_NOBODY;
-        }
+    if (claims == NULL) {
+        fputs("tradelock: out of memory\n", stderr);
+        exit(EXIT_INTERNAL);
     }
+    for (size_t i = 0; i < map->count; i++) {
+        const struct fleet_slot *one = slot < TL_FLEET_SLOTS ? &map->shard[i].slot[slot] : NULL;
+
+        claims[i].state = word_of(one != NULL ? one->state : 0);
+        claims[i].version = one != NULL ? one->version : 0;
+        claims[i].other = one != NULL ? shard_named(map, one->other) : FLEET_NOBODY;
+    }
+    owner = tl_slot_owner(claims, map->count);
+    free(claims);
     return owner;
 }
 

@@ -24,6 +24,19 @@ typedef int (*tl_shard_name_fn)(void *context, const char *shard);
  */
 TL_EXPORT tl_status tl_shards(const char *config_file, tl_shard_name_fn each, void *context);
 
+/* What a shard says of a slot, as in tl_slot_row (admin/fleet.h); state "": it never had it, or could
+ * not be asked.  other: which one of these shards it names; SIZE_MAX: none of them. */
+typedef struct tl_slot_claim {
+    const char *state;
+    uint64_t version;
+    size_t other;
+} tl_slot_claim;
+
+/* Which one of the shards has the slot, as services go by it (tl_fleet_owner): the one under the
+ * highest version; where that is gone the one that it went to.  SIZE_MAX: none says so, or two do
+ * under one version. */
+TL_EXPORT size_t tl_slot_owner(const tl_slot_claim *claims, size_t count);
+
 /* To which slots these customers belong, by the database's rule; slots[count] is filled in. */
 TL_EXPORT tl_status tl_slots_of(tl_client *client, const char *const *cust_nos, size_t count,
                                 unsigned *slots);
