@@ -52,7 +52,7 @@ static void expect_listed(json_t *document, const char *name, json_t *other)
     json_decref(set);
 }
 
-static void write_settings(void)
+static void write_settings(const int at[SHARDS])
 {
     const mode_t mask = umask(077);
     FILE *file;
@@ -67,9 +67,11 @@ static void write_settings(void)
             "user = %s\nsocket = %s\n",
             server_user(server_shared()), server_socket(server_shared()));
     for (int i = 0; i < SHARDS; i++)
-        fprintf(file, "[tradelock-client-%c]\ndatabase = %s\n", 'a' + i, database_name(db[i]));
+        fprintf(file, "[tradelock-client-%c]\ndatabase = %s\n", 'a' + i, database_name(db[at[i]]));
     fclose(file);
 }
+
+static const int straight[SHARDS] = {A, B}, one[SHARDS] = {A, A};
 
 static int set_up(void **state)
 {
@@ -78,7 +80,7 @@ static int set_up(void **state)
         db[i] = database_new(server_shared(), NULL);
         sql[i] = database_connect(db[i]);
     }
-    write_settings();
+    write_settings(straight);
     return 0;
 }
 
@@ -119,6 +121,18 @@ static void test_bad_input(void **state)
     BAD("takes no --shard", "ls", "--shard", "a");
     expect(RUN("fleet", "ls", "--config", database_option_file(db[A])), 2, "name no shards");
     assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
+}
+
+/* Both sections lead to a: before the first join no name tells. */
+static void test_one_database_for_two(void **state)
+{
+    (void)state;
+    write_settings(one);
+    BAD("lead to one database, or to a copy of it", "join", "payouts", "a");
+    BAD("lead to one database, or to a copy of it", "join", "payouts", "b", "--slots", "5");
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(fleet) FROM tl_schema"), 0);
+    write_settings(straight);
 }
 
 static void test_join(void **state)
@@ -204,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_one_database_for_two),
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_move),
     };
