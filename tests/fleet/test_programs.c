@@ -373,14 +373,23 @@ static void test_a_customer_whom_nobody_owns(void **state)
     free(rows);
 }
 
-/* Each line of the output is of a payment. */
-static void expect_paid(void)
+/* Each line of the output is of a payment, or of one that failed, which the channel never heard of:
+ * on a loaded machine the time of an attempt may be over before it sends. */
+static void expect_paid(int may_fail)
 {
     char *text = file_read(out), *rest = NULL;
 
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        if (strstr(line, ",succeeded,") == NULL && strncmp(line, "serial_no,", 10) != 0)
+    assert_non_null(text);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const int failed = strstr(line, ",failed,") != NULL;
+
+        if (failed)
+            print_message("%s\n", line);
+        if (strstr(line, ",succeeded,") == NULL && strncmp(line, "serial_no,", 10) != 0 &&
+            !(failed && may_fail))
             fail_msg("not paid: %s", line);
+    }
     free(text);
 }
 
@@ -410,9 +419,15 @@ static void test_a_slot_that_moves_under_load(void **state)
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("ended with %x: %s", (unsigned)status, file_read(said));
     await_over();
-    stop_it(worker);
     expect_said("mismatch 0 + refused 0 + bad 0 + error 0");
-    expect_paid();
+    expect_paid(1);
+    /* The same lines once more. */
+    unlink(said);
+    status = await_end(start_service_for(rows, "100000"));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_over();
+    stop_it(worker);
+    expect_paid(0);
     shards_clean(&town.shards);
     assert_int_equal(sim_stat(&town.sim, "payments"), before + ROWS);
     bank_books(&town, before + ROWS);
