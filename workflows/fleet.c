@@ -16,9 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A customer that is moved again and again is told so. */
 #define REDIRECTS_MAX 3
+/* So long it takes to hand a customer over, who is then asked for again. */
+#define HANDED_OVER_MS 20
 /* So long a start waits for what has to be registered at a shard that answers. */
 #define FIRST_WAIT_MS 10000
 #define SENTENCE 640
@@ -263,6 +266,23 @@ static tl_status check_run(const tl_fleet_workflows *all, const tl_request *requ
     return TL_OK;
 }
 
+/* Whoever hands a slot over has its row locked, at the shard that is to have it until that has it.
+ * An ask, which waits for no lock, cannot tell that from another attempt of the trade. */
+static tl_status busy_with_what(tl_fleet_workflows *all, const tl_request *request,
+                                tl_answer *answer, size_t shard)
+{
+    tl_status status = tl_fleet_confirm(all->fleet, request->key.cust_no, shard);
+
+    if (status != TL_MISDIRECTED) {
+        workflow_call_begins();
+        return TL_BUSY;
+    }
+    tl_answer_clear(answer);
+    (void)tl_error_report(status, "shard %s does not have this customer yet",
+                          tl_fleet_shard(all->fleet, shard));
+    return answer->status = status;
+}
+
 static tl_status run_once(tl_fleet_workflows *all, const tl_request *request, tl_answer *answer,
                           size_t *shard)
 {
@@ -270,8 +290,10 @@ static tl_status run_once(tl_fleet_workflows *all, const tl_request *request, tl
     tl_status status = enter(&v, request->key.cust_no);
 
     *shard = v.shard;
-    return status == TL_OK ? tl_workflow_run(v.registry, request, answer)
-                           : (answer->status = status);
+    if (status != TL_OK)
+        return answer->status = status;
+    status = tl_workflow_run(v.registry, request, answer);
+    return status == TL_BUSY ? busy_with_what(all, request, answer, v.shard) : status;
 }
 
 tl_status tl_fleet_workflow_run(tl_fleet_workflows *all, const tl_request *request,
@@ -311,10 +333,12 @@ tl_status tl_fleet_workflow_settle(tl_fleet_workflows *all, tl_answer *answer)
 static tl_status look_once(tl_fleet_workflows *all, const tl_key *key, int64_t wait_ms,
                            tl_trade *trade, size_t *shard)
 {
-    VISIT v = {.all = all};
+    VISIT v = {.all = all, .shard = *shard};
     tl_status status = enter(&v, key->cust_no);
 
     *shard = v.shard;
+    if (status == TL_OK)
+        status = tl_fleet_confirm(all->fleet, key->cust_no, v.shard);
     if (status != TL_OK)
         return status;
     return wait_ms > 0 ? tl_workflow_await(v.registry, key, wait_ms, trade)
@@ -322,26 +346,45 @@ static tl_status look_once(tl_fleet_workflows *all, const tl_key *key, int64_t w
 }
 
 /* What a shard said that no longer has the customer is not told: the row there is of the past. */
+static int is_elsewhere(tl_fleet_workflows *all, const char *cust_no, tl_status said, size_t shard)
+{
+    size_t now = shard;
+
+    if (said == TL_MISDIRECTED)
+        return 1;
+    return tl_fleet_owner(all->fleet, cust_no, &now) == TL_OK && now != shard;
+}
+
+/* Where a question is put next.  Between "gone" and "owned" nobody has the customer. */
+static void look_for_owner(tl_fleet_workflows *all, tl_status said, int is_handed_over)
+{
+    if (said != TL_MISDIRECTED)
+        return;
+    (void)tl_fleet_look_again(all->fleet);
+    if (is_handed_over)
+        usleep(HANDED_OVER_MS * 1000);
+}
+
 tl_status tl_fleet_workflow_await(tl_fleet_workflows *all, const tl_key *key, int64_t wait_ms,
                                   tl_trade *trade)
 {
     const int64_t end_ms = schedule_now_ms() + (wait_ms > 0 ? wait_ms : 0);
-    size_t shard = 0, now = 0;
     tl_status status = check(all);
 
     if (status == TL_OK && key == NULL)
         status = tl_error_report(TL_INVALID, "key is NULL");
     if (status == TL_OK && wait_ms < 0)
         status = tl_error_report(TL_INVALID, "wait_ms is negative");
-    for (unsigned i = 0; status == TL_OK && i <= REDIRECTS_MAX; i++) {
+    for (unsigned i = 0; status == TL_OK; i++) {
         const int64_t left_ms = end_ms - schedule_now_ms();
         char sentence[SENTENCE];
+        size_t shard = SIZE_MAX;
         tl_status said = look_once(all, key, left_ms > 0 ? left_ms : 0, trade, &shard);
 
         (void)keep_sentence(said, sentence);
-        status = tl_fleet_owner(all->fleet, key->cust_no, &now);
-        if (status != TL_OK || now == shard || i == REDIRECTS_MAX)
+        if (!is_elsewhere(all, key->cust_no, said, shard) || (i >= REDIRECTS_MAX && left_ms <= 0))
             return tl_error_report(said, "%s", sentence);
+        look_for_owner(all, said, i >= REDIRECTS_MAX);
     }
     return status;
 }

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "client/client.h"
+#include "client/read.h"
+#include "store/server.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -411,6 +413,37 @@ tl_status tl_fleet_client(tl_fleet *fleet, const char *cust_no, tl_client **clie
     tl_status status = tl_fleet_owner(fleet, cust_no, &owner);
 
     return status == TL_OK ? tl_fleet_shard_client(fleet, owner, client) : status;
+}
+
+static tl_status read_version(tl_client *client, unsigned slot, db_result *rows)
+{
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_status(connection, store_slot_version(connection, slot, rows),
+                             "asking whether a slot is here");
+    read_end(client, connection);
+    return status;
+}
+
+tl_status tl_fleet_confirm(tl_fleet *fleet, const char *cust_no, size_t at)
+{
+    db_result rows = DB_RESULT_INIT;
+    tl_client *client = NULL;
+    unsigned slot = 0;
+    tl_status status = slot_of(fleet, cust_no, &slot);
+
+    if (status == TL_OK)
+        status = tl_fleet_shard_client(fleet, at, &client);
+    if (status != TL_OK)
+        return status;
+    READ_REPEATED(status, read_version(client, slot, &rows));
+    if (status == TL_OK && rows.rows == 0)
+        status =
+            error_set(TL_MISDIRECTED, "shard %s does not have slot %u now", fleet->names[at], slot);
+    db_result_free(&rows);
+    return status;
 }
 
 /* Needs: fleet->mutex held.  A shard that does not answer is not waited for. */

@@ -15,6 +15,8 @@
 
 #include <pthread.h>
 
+#define SHARD_INSTALLATION 37 /* a UUID */
+
 typedef struct shard {
     /* Fixed. */
     tl_fleet *fleet;
@@ -30,6 +32,7 @@ typedef struct shard {
     int64_t answered_ms; /* when its map was read last */
     uint64_t looked;     /* the highest number of a look that it has answered */
     slot_map map;
+    char installation[SHARD_INSTALLATION]; /* of the database; "": not read yet */
 } shard;
 
 struct tl_fleet_watch {

@@ -189,8 +189,45 @@ static void wait_for_round(shard *s, uint64_t look)
     pthread_mutex_unlock(&fleet->mutex);
 }
 
+static tl_status read_installation(tl_client *client, char installation[SHARD_INSTALLATION])
+{
+    db_result r = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    if (status == TL_OK)
+        status = read_status(connection, store_schema_shard(connection, &r),
+                             "reading which installation this is");
+    if (status == TL_OK && r.rows == 1)
+        text_copy(installation, SHARD_INSTALLATION, db_get_text(&r, 0, 2));
+    db_result_free(&r);
+    read_end(client, connection);
+    return status;
+}
+
+/* The names of two shards tell them apart, unless one is a copy of the other that was named by hand:
+ * then both have what was paid before.  Whoever was there first stays.  Needs: fleet->mutex held. */
+static tl_status stand_apart(shard *s, tl_client *client, const char *installation)
+{
+    const tl_fleet *fleet = s->fleet;
+
+    for (size_t i = 0; i < fleet->count; i++) {
+        const shard *other = &fleet->shards[i];
+
+        if (other != s && installation[0] != '\0' && strcmp(other->installation, installation) == 0)
+            return error_set(TL_BAD_CONFIG,
+                             "it leads to the database of shard %s, or to a copy of it "
+                             "(installation %s)",
+                             other->name, installation);
+    }
+    text_copy(s->installation, sizeof s->installation, installation);
+    s->client = client;
+    return TL_OK;
+}
+
 static tl_status open_if_new(shard *s)
 {
+    char installation[SHARD_INSTALLATION] = "", sentence[ERROR_MAX];
     tl_client *client = NULL;
     tl_status status;
 
@@ -199,10 +236,17 @@ static tl_status open_if_new(shard *s)
     status = open_client(s, &client);
     if (status != TL_OK)
         return status;
-    pthread_mutex_lock(&s->fleet->mutex);
-    s->client = client;
-    pthread_mutex_unlock(&s->fleet->mutex);
-    return TL_OK;
+    READ_REPEATED(status, read_installation(client, installation));
+    if (status == TL_OK) {
+        pthread_mutex_lock(&s->fleet->mutex);
+        status = stand_apart(s, client, installation);
+        pthread_mutex_unlock(&s->fleet->mutex);
+    }
+    if (status == TL_OK)
+        return TL_OK;
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    tl_client_close(client);
+    return error_set(status, "%s", sentence);
 }
 
 void *keeper_main(void *argument)

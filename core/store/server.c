@@ -19,6 +19,11 @@ db_answer store_slots(db *connection, db_result *result)
     return db_run(connection, &sql_slots, NULL, 0, result);
 }
 
+db_answer store_slot_version(db *connection, unsigned slot, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_version, .slot = db_uint(slot));
+}
+
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result)
 {

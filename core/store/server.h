@@ -7,10 +7,12 @@
 
 /* (version, oldest_client) */
 db_answer store_schema_version(db *connection, db_result *result);
-/* (fleet, shard): NULLs, if it is of none. */
+/* (fleet, shard, installation): the first two are NULL, if it is of none. */
 db_answer store_schema_shard(db *connection, db_result *result);
 /* (slot, state, version, other): each slot that is or was here. */
 db_answer store_slots(db *connection, db_result *result);
+/* (version): of a slot that is here; no row: it is not. */
+db_answer store_slot_version(db *connection, unsigned slot, db_result *result);
 /* The columns of a look for a restore.  session_id is the session that may bear witness, NULL for
  * none; age_ms is the time since its last confirmed beat. */
 enum store_restored_column {

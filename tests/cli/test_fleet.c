@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -837,7 +838,8 @@ static void test_bad_input(void **state)
         {{"run", "--lock", "x", "--", "true"}, "by --shard"},
         {{"reap"}, "by --shard"},
         {{"acts"}, "by --shard"},
-        {{"exporter", "--once"}, "has to be named: a, b"},
+        {{"ls", "--shard", "all"}, "--shard names one shard: without it a command goes over all"},
+        {{"drain", "--shard", "all"}, "or is called once for each"},
         {{"retry", "--all", "--parked", "--reason", "r"}, "want --shard"},
         {{"purge", "--older", "9d", "--archive", "/tmp"}, "--archive wants --shard"},
         {{"audit", "--archive", "/tmp"}, "--archive wants --shard"},
@@ -894,6 +896,62 @@ static void test_settings_that_lead_elsewhere(void **state)
     o = RUN("status", "--shard", "b", "--config", twice);
     EXPECT_SENTENCE(o, 2, "is shard a of fleet payouts");
     output_free(o);
+}
+
+/* ----------------------------------------------------------------- the exporter -- */
+
+#define UP "# HELP tradelock_up "
+
+static output *expect_metrics(const char *up_of_b)
+{
+    output *o = FLEET("exporter", "--once");
+    char *rest = NULL, *text;
+
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "\ntradelock_up{shard=\"a\"} 1\n");
+    EXPECT_WORDS(o, up_of_b);
+    EXPECT_WORDS(o, "\ntradelock_trades{shard=\"a\",operation=\"" OP "\",state=");
+    /* Each metric is told of once. */
+    assert_ptr_equal(strstr(strstr(o->out, UP) + 1, UP), NULL);
+    text = strdup(o->out);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        if (line[0] != '#' && strstr(line, "{shard=\"") == NULL)
+            fail_msg("no label: %s", line);
+    free(text);
+    return o;
+}
+
+/* One page of both; one that stands still is down, and the other one's lines are there. */
+static void test_exporter(void **state)
+{
+    output *o;
+
+    (void)state;
+    make_doubtful(A, "A1", cust(A, 0));
+    make_doubtful(B, "B1", cust(B, 0));
+    o = expect_metrics("\ntradelock_up{shard=\"b\"} 1\n");
+    EXPECT_WORDS(o, "\ntradelock_trades{shard=\"b\",operation=\"" OP "\",state=");
+    assert_string_equal(o->err, "");
+    output_free(o);
+    o = FLEET("exporter", "--once", "--shard", "b");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "\ntradelock_up 1\n");
+    output_free(o);
+    kill((pid_t)server_pid(shards[B].where), SIGSTOP);
+    o = expect_metrics("\ntradelock_up{shard=\"b\"} 0\n");
+    kill((pid_t)server_pid(shards[B].where), SIGCONT);
+    output_free(o);
+    write_settings(config, "fleet", B, A);
+    o = FLEET("exporter", "--once");
+    /* Nothing of one is told as the other's. */
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "tradelock_up{shard=\"a\"} 0\ntradelock_up{shard=\"b\"} 0\n");
+    assert_null(strstr(o->out, "tradelock_trades"));
+    if (strstr(o->err, "tradelock: shard a: the settings lead to shard a of fleet payouts, but the "
+                       "database there is shard b") == NULL)
+        fail_msg("%s", o->err);
+    output_free(o);
+    write_settings(config, "fleet", A, B);
 }
 
 /* ------------------------------------------------------------------ one down -- */
@@ -965,6 +1023,10 @@ static void test_shard_is_down(void **state)
     server_kill9(shards[B].where);
     expect_lists_without_b();
     expect_trades_without_b();
+    o = expect_metrics("\ntradelock_up{shard=\"b\"} 0\n");
+    if (strstr(o->err, "tradelock: shard b: ") == NULL)
+        fail_msg("%s", o->err);
+    output_free(o);
 
     document = document_of(FLEET("evidence", "add", "--statement", statement_of(serials, of, ""),
                                  "--source", "s", "--reason", "r", "--yes", "1", "--json"),
@@ -1010,6 +1072,7 @@ int main(void)
         cmocka_unit_test_setup(test_reader, clear),
         cmocka_unit_test_setup(test_bad_input, clear),
         cmocka_unit_test_setup(test_settings_that_lead_elsewhere, clear),
+        cmocka_unit_test_setup(test_exporter, clear),
         cmocka_unit_test_setup(test_shard_is_down, clear),
     };
 

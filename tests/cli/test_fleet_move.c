@@ -22,10 +22,11 @@ enum { A, B, C, SHARDS };
 
 static database *db[SHARDS];
 static MYSQL *sql[SHARDS];
-static char config[512], three[512], one_down[512]; /* of two shards; of three; C is down */
+static char config[512], one[512], three[512], one_down[512];
 
 #define FLEET(...) RUN("fleet", __VA_ARGS__, "--config", config)
 #define BAD(words, ...) expect(FLEET(__VA_ARGS__), 2, words)
+#define AT_ONE(...) RUN("fleet", __VA_ARGS__, "--config", one)
 #define REFUSED(words, ...) expect(FLEET(__VA_ARGS__), 1, words)
 
 static void expect(output *o, int code, const char *words)
@@ -52,8 +53,9 @@ static void expect_listed(json_t *document, const char *name, json_t *other)
     json_decref(set);
 }
 
+/* at: whose database each section leads to. */
 static void write_settings(char to[512], const char *ending, const char *shards,
-                           const char *socket_of_c)
+                           const char *socket_of_c, const int at[SHARDS])
 {
     const mode_t mask = umask(077);
     FILE *file;
@@ -69,9 +71,11 @@ static void write_settings(char to[512], const char *ending, const char *shards,
             shards, server_user(server_shared()));
     for (int i = 0; i < SHARDS && (i < C || strchr(shards, 'c') != NULL); i++)
         fprintf(file, "[tradelock-client-%c]\ndatabase = %s\nsocket = %s\n", 'a' + i,
-                database_name(db[i]), i == C ? socket_of_c : server_socket(server_shared()));
+                database_name(db[at[i]]), i == C ? socket_of_c : server_socket(server_shared()));
     fclose(file);
 }
+
+static const int straight[SHARDS] = {A, B, C}, all_at_a[SHARDS] = {A, A, A};
 
 static int set_up(void **state)
 {
@@ -80,9 +84,10 @@ static int set_up(void **state)
         db[i] = database_new(server_shared(), NULL);
         sql[i] = database_connect(db[i]);
     }
-    write_settings(config, "fleet", "a, b", "");
-    write_settings(three, "three", "a, b, c", server_socket(server_shared()));
-    write_settings(one_down, "down", "a, b, c", "/nowhere/s");
+    write_settings(config, "fleet", "a, b", "", straight);
+    write_settings(one, "one", "a, b", "", all_at_a);
+    write_settings(three, "three", "a, b, c", server_socket(server_shared()), straight);
+    write_settings(one_down, "down", "a, b, c", "/nowhere/s", straight);
     return 0;
 }
 
@@ -90,6 +95,7 @@ static int tear_down(void **state)
 {
     (void)state;
     remove(config);
+    remove(one);
     remove(three);
     remove(one_down);
     for (int i = 0; i < SHARDS; i++) {
@@ -125,6 +131,18 @@ static void test_bad_input(void **state)
     BAD("takes no --shard", "ls", "--shard", "a");
     expect(RUN("fleet", "ls", "--config", database_option_file(db[A])), 2, "name no shards");
     assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
+}
+
+/* Both sections lead to a: before the first join no name tells. */
+static void test_one_database_for_two(void **state)
+{
+    static const char both[] = "lead to one database, or to a copy of it";
+
+    (void)state;
+    expect(AT_ONE("join", "payouts", "a"), 2, both);
+    expect(AT_ONE("join", "payouts", "b", "--slots", "5"), 2, both);
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(fleet) FROM tl_schema"), 0);
 }
 
 static void test_join(void **state)
@@ -376,9 +394,13 @@ static void test_purge_of_what_was_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),     cmocka_unit_test(test_join),
-        cmocka_unit_test(test_move),          cmocka_unit_test(test_third_is_down),
-        cmocka_unit_test(test_stale_arrival), cmocka_unit_test(test_purge_of_what_was_left),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_one_database_for_two),
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_third_is_down),
+        cmocka_unit_test(test_stale_arrival),
+        cmocka_unit_test(test_purge_of_what_was_left),
     };
 
     return server_run_tests(tests, set_up, tear_down);

@@ -177,6 +177,41 @@ void shards_hand_over(shards *self, size_t from, size_t to, unsigned slot)
                  version);
 }
 
+tl_status shards_move(const shards *self, size_t from, size_t to, unsigned slot,
+                      tl_slot_step_fn progress, void *context)
+{
+    static const char *const tables[] = {"account", "withdraw_order", "ledger"};
+    tl_client *source = plain_client(self, from), *target = plain_client(self, to);
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    tl_status status;
+
+    moving.slot = slot;
+    moving.actor = "ann";
+    moving.reason = "test";
+    moving.wait_ms = 120000;
+    moving.tables = tables;
+    moving.tables_count = sizeof tables / sizeof tables[0];
+    moving.progress = progress;
+    moving.context = context;
+    status = tl_slot_move(source, target, &moving, NULL);
+    if (status != TL_OK)
+        fprintf(stderr, "slot %u: %s\n", slot, tl_error_message());
+    tl_client_close(source);
+    tl_client_close(target);
+    return status;
+}
+
+#define GONE "WHERE tl_customer_slot(cust_no) IN (SELECT slot FROM tl_slot WHERE state = 'gone')"
+
+void shards_clean(const shards *self)
+{
+    static const char *const tables[] = {"account", "withdraw_order", "ledger", "trade_lock"};
+
+    for (size_t i = 0; i < self->count; i++)
+        for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+            database_run(self->sql[i], "DELETE FROM %s " GONE, tables[t]);
+}
+
 void shards_stop(shards *self, size_t i)
 {
     kill((pid_t)server_pid(self->where[i]), SIGSTOP);

@@ -7,6 +7,7 @@
 
 #include "support/database.h"
 
+#include <tradelock/admin/fleet.h>
 #include <tradelock/fleet.h>
 
 #define SHARDS_MOST 4
@@ -47,6 +48,12 @@ void shards_account(shards *self, size_t i, const char *cust_no, long long balan
 tl_status shards_fleet(const shards *self, tl_fleet **fleet);
 /* A slot is given to another shard by hand, as the last two steps of a move do. */
 void shards_hand_over(shards *self, size_t from, size_t to, unsigned slot);
+
+/* A real move, with the tables of the sample. */
+tl_status shards_move(const shards *self, size_t from, size_t to, unsigned slot,
+                      tl_slot_step_fn progress, void *context);
+/* Removes the rows that moves left behind, as a purge does. */
+void shards_clean(const shards *self);
 
 void shards_stop(shards *self, size_t i); /* SIGSTOP */
 void shards_go_on(shards *self, size_t i);

@@ -430,6 +430,25 @@ static void test_a_slot_that_two_have(void **state)
     tl_fleet_close(fleet);
 }
 
+/* A copy that was named by hand has all that was paid before, under another name. */
+static void test_a_copy_of_a_shard(void **state)
+{
+    char *own = database_text(all.sql[1], "SELECT CAST(installation AS CHAR) FROM tl_schema"),
+         *other = database_text(all.sql[0], "SELECT CAST(installation AS CHAR) FROM tl_schema");
+    tl_fleet *fleet = NULL;
+
+    (void)state;
+    database_run(all.sql[1], "UPDATE tl_schema SET installation = '%s'", other);
+    assert_status(shards_fleet(&all, &fleet), TL_BAD_CONFIG);
+    assert_null(fleet);
+    assert_non_null(strstr(tl_error_message(), ", or to a copy of it (installation "));
+    database_run(all.sql[1], "UPDATE tl_schema SET installation = '%s'", own);
+    fleet = open_fleet();
+    tl_fleet_close(fleet);
+    free(own);
+    free(other);
+}
+
 static uint16_t always_last(void *context, const char *cust_no)
 {
     (void)cust_no;
@@ -494,6 +513,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_shard_that_is_down_at_the_start),
         cmocka_unit_test(test_a_slot_that_was_handed_over),
         cmocka_unit_test(test_a_slot_that_two_have),
+        cmocka_unit_test(test_a_copy_of_a_shard),
         cmocka_unit_test(test_a_rule_of_the_service),
         cmocka_unit_test(test_after_fork),
     };

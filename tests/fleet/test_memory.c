@@ -99,6 +99,8 @@ static tl_status all_questions(tl_fleet *fleet, tl_fleet_workflows *workflows, c
     if (status == TL_OK)
         status = tl_fleet_owner(fleet, cust, &shard);
     if (status == TL_OK)
+        status = tl_fleet_confirm(fleet, cust, shard);
+    if (status == TL_OK)
         status = tl_fleet_client(fleet, cust, &client);
     if (status == TL_OK)
         status = tl_fleet_shard_client(fleet, shard, &client);

@@ -24,6 +24,7 @@
 
 static bank town;
 static char said[640]; /* a file: what the last program printed */
+static char out[640];  /* a file: what became of each line */
 
 static int set_up(void **state)
 {
@@ -32,6 +33,7 @@ static int set_up(void **state)
     (void)state;
     bank_open(&town, 2);
     snprintf(said, sizeof said, "%s/said", town.sim.directory);
+    snprintf(out, sizeof out, "%s/out", town.sim.directory);
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < CUSTOMERS; n++)
             shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
@@ -42,6 +44,7 @@ static int tear_down(void **state)
 {
     (void)state;
     unlink(said);
+    unlink(out);
     bank_close(&town);
     return 0;
 }
@@ -232,6 +235,206 @@ static void test_service_and_worker_that_are_killed(void **state)
     free(rows);
 }
 
+/* ------------------------------------------------------------- a slot that is handed over -- */
+
+#define MOVED 40  /* lines of customers that move, at the head of the file */
+#define STAYED 40 /* of others, at its end */
+
+typedef struct handing {
+    const char *rows;
+    pid_t service;
+    long long begun; /* paid at b before */
+} handing;
+
+/* The file of MOVED lines of one customer, and after them of others of shard b. */
+static char *write_moving(const char *name, const char *cust, unsigned others)
+{
+    char *path = malloc(128), other[TL_CUST_MAX + 1];
+    FILE *file;
+
+    snprintf(path, 128, "%s/%s.csv", town.sim.directory, name);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("serial_no,cust_no,op,amount_minor,currency,payee\n", file);
+    for (unsigned i = 0; i < MOVED + others; i++)
+        fprintf(file, "%s-%u,%s,WITHDRAW,%u,EUR,Anna\n", name, i,
+                i < MOVED ? cust : shards_cust(&town.shards, 1, i % CUSTOMERS, other), 10 + i);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static pid_t start_service_for(const char *rows, const char *patience_ms)
+{
+    const char *const words[] = {
+        "--channel-url", town.url,          "--threads", "6",  "--patience-ms",
+        patience_ms,     "--final-wait-ms", "60000",     rows, NULL};
+
+    return start("tradelock-withdraw", words);
+}
+
+/* Nobody owns the slot until the lines behind those of its customer are paid: each thread of the
+ * service was told so by then, at either end. */
+static int serve_when_gone(void *context, const char *step, const tl_slot_moved *moved)
+{
+    handing *self = context;
+
+    (void)moved;
+    if (strcmp(step, "gone") == 0) {
+        self->service = start_service_for(self->rows, "100000");
+        await_paid(1, self->begun + STAYED);
+    }
+    return 0;
+}
+
+static void expect_said(const char *words)
+{
+    char *text = file_read(said);
+
+    if (strstr(text, words) == NULL)
+        fail_msg("no '%s' in '%s'", words, text);
+    free(text);
+}
+
+static long long owned_by(size_t i, unsigned slot)
+{
+    return database_number(town.shards.sql[i],
+                           "SELECT COUNT(*) FROM tl_slot WHERE slot = %u AND state = 'owned'",
+                           slot);
+}
+
+/* The line of a customer whom nobody owns for a moment is asked for again, and paid. */
+static void test_a_customer_who_is_handed_over(void **state)
+{
+    char cust[TL_CUST_MAX + 1];
+    handing self = {0};
+    char *rows;
+    unsigned slot;
+    int status;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 0, cust);
+    slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
+    self.rows = rows = write_moving("hand", cust, STAYED);
+    self.begun = paid_at(1);
+    unlink(said);
+    assert_int_equal(shards_move(&town.shards, 0, 1, slot, serve_when_gone, &self), TL_OK);
+    status = await_end(self.service);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("ended with %x: %s", (unsigned)status, file_read(said));
+    expect_said("lines 80 = new 80 + repeated 0 + mismatch 0 + refused 0 + bad 0 + error 0");
+    assert_int_equal(owned_by(1, slot), 1);
+    assert_int_equal(shards_move(&town.shards, 1, 0, slot, NULL, NULL), TL_OK);
+    shards_clean(&town.shards);
+    bank_books(&town, sim_stat(&town.sim, "payments"));
+    unlink(rows);
+    free(rows);
+}
+
+/* A mover that was killed between the two: after its patience the service says to try again. */
+static int stop_when_gone(void *context, const char *step, const tl_slot_moved *moved)
+{
+    (void)context;
+    (void)moved;
+    return strcmp(step, "gone") == 0;
+}
+
+static void test_a_customer_whom_nobody_owns(void **state)
+{
+    char cust[TL_CUST_MAX + 1], *rows, *answers;
+    const char *words[] = {"--channel-url", town.url, "--threads", "1", "--patience-ms",
+                           "500",           "--out",  out,         "",  NULL};
+    unsigned slot;
+    int status;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 0, cust);
+    slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
+    words[8] = rows = write_moving("nobody", cust, 0);
+    unlink(said);
+    assert_int_not_equal(shards_move(&town.shards, 0, 1, slot, stop_when_gone, NULL), TL_OK);
+    status = await_end(start("tradelock-withdraw", words));
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) != 70)
+        fail_msg("ended with %x: %s", (unsigned)status, file_read(said));
+    expect_said("lines 40 = new 0 + repeated 0 + mismatch 0 + refused 0 + bad 0 + error 40");
+    answers = file_read(out);
+    assert_int_equal(text_count(answers, ",misdirected,,error,try again: "), MOVED);
+    free(answers);
+    /* The same lines once more, after the same command has ended the move. */
+    words[5] = "100000";
+    assert_int_equal(shards_move(&town.shards, 0, 1, slot, NULL, NULL), TL_OK);
+    status = await_end(start("tradelock-withdraw", words));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    expect_said("lines 40 = new 40 + repeated 0 + mismatch 0 + refused 0 + bad 0 + error 0");
+    assert_int_equal(shards_move(&town.shards, 1, 0, slot, NULL, NULL), TL_OK);
+    shards_clean(&town.shards);
+    bank_books(&town, sim_stat(&town.sim, "payments"));
+    unlink(rows);
+    free(rows);
+}
+
+/* Each line of the output is of a payment, or of one that failed, which the channel never heard of:
+ * on a loaded machine the time of an attempt may be over before it sends. */
+static void expect_paid(int may_fail)
+{
+    char *text = file_read(out), *rest = NULL;
+
+    assert_non_null(text);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const int failed = strstr(line, ",failed,") != NULL;
+
+        if (failed)
+            print_message("%s\n", line);
+        if (strstr(line, ",succeeded,") == NULL && strncmp(line, "serial_no,", 10) != 0 &&
+            !(failed && may_fail))
+            fail_msg("not paid: %s", line);
+    }
+    free(text);
+}
+
+/* Back and forth under load. */
+static void test_a_slot_that_moves_under_load(void **state)
+{
+    char cust[TL_CUST_MAX + 1], *rows = write_rows("load", ROWS);
+    const long long before = sim_stat(&town.sim, "payments");
+    const long long begun = paid_at(0) + paid_at(1);
+    pid_t service, worker;
+    unsigned slot;
+    int status;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 0, cust);
+    slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
+    unlink(said);
+    bank_rule(&town, "{\"kind\":\"slow\",\"count\":200}");
+    bank_rule(&town, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":12}");
+    worker = start_worker(NULL);
+    service = start_service_for(rows, "100000");
+    while (paid_at(0) + paid_at(1) < begun + 8)
+        crew_sleep_ms(10);
+    for (size_t from = 0, moves = 0; moves < 4; moves++, from = 1 - from)
+        assert_int_equal(shards_move(&town.shards, from, 1 - from, slot, NULL, NULL), TL_OK);
+    status = await_end(service);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("ended with %x: %s", (unsigned)status, file_read(said));
+    await_over();
+    expect_said("mismatch 0 + refused 0 + bad 0 + error 0");
+    expect_paid(1);
+    /* The same lines once more. */
+    unlink(said);
+    status = await_end(start_service_for(rows, "100000"));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    await_over();
+    stop_it(worker);
+    expect_paid(0);
+    shards_clean(&town.shards);
+    assert_int_equal(sim_stat(&town.sim, "payments"), before + ROWS);
+    bank_books(&town, before + ROWS);
+    unlink(rows);
+    free(rows);
+}
+
 /* Leaves trades in doubt at both shards, with a channel that hides its answers. */
 static void leave_in_doubt(const char *name, unsigned count)
 {
@@ -338,6 +541,9 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_service_and_worker_that_are_killed),
+        cmocka_unit_test(test_a_customer_who_is_handed_over),
+        cmocka_unit_test(test_a_customer_whom_nobody_owns),
+        cmocka_unit_test(test_a_slot_that_moves_under_load),
         cmocka_unit_test(test_a_worker_of_one_shard),
         cmocka_unit_test(test_a_plug_in),
         cmocka_unit_test(test_what_is_refused),

@@ -320,6 +320,89 @@ static void test_a_customer_that_was_moved(void **state)
     branch_close(&self);
 }
 
+/* ------------------------------------------------------------- a look by an old map -- */
+
+static tl_status look_for(branch *self, const char *serial, const char *cust, int64_t wait_ms)
+{
+    const tl_key key = {serial, cust, WITHDRAW_OP};
+    tl_trade trade = TL_TRADE_INIT;
+
+    return wait_ms > 0 ? tl_fleet_workflow_await(self->workflows, &key, wait_ms, &trade)
+                       : tl_fleet_workflow_look(self->workflows, &key, &trade);
+}
+
+static void own(size_t at, unsigned slot, const char *state)
+{
+    database_run(town.shards.sql[at], "UPDATE tl_slot SET state = '%s' WHERE slot = %u", state,
+                 slot);
+}
+
+typedef struct giver {
+    unsigned slot;
+    atomic_int asked;
+} giver;
+
+static void *own_later(void *context)
+{
+    giver *self = context;
+
+    while (!atomic_load(&self->asked))
+        crew_sleep_ms(1);
+    crew_sleep_ms(300);
+    own(1, self->slot, "owned");
+    return NULL;
+}
+
+#define OLD_SETTINGS                                                                               \
+    "site=fleet\nbeat_ms=60s\nsession_ms=10m\nmax_hold_ms=3s\nexecute_ms=1s\ncommit_ms=1s\n"       \
+    "deadline_ms=1m\n"
+
+/* It does not beat, so its map stays as it was until it is read anew for a reason. */
+static void test_a_look_by_an_old_map(void **state)
+{
+    static const size_t straight[] = {0, 1};
+    char cust[TL_CUST_MAX + 1];
+    branch old, other;
+    giver later = {0};
+    pthread_t thread;
+    tl_client *client = NULL;
+    size_t shard = 9;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 101, cust);
+    shards_account(&town.shards, 0, cust, BALANCE);
+    shards_write(&town.shards, "a, b", straight, OLD_SETTINGS);
+    branch_open(&old, &town, 0);
+    shards_write(&town.shards, "a, b", straight, NULL);
+    later.slot = tl_fleet_slot(old.fleet, cust);
+    assert_status(tl_fleet_confirm(old.fleet, cust, 0), TL_OK);
+    assert_status(tl_fleet_confirm(old.fleet, cust, 1), TL_MISDIRECTED);
+    assert_status(tl_fleet_confirm(old.fleet, cust, 2), TL_INVALID);
+    assert_status(tl_fleet_confirm(old.fleet, "two words", 0), TL_INVALID);
+    assert_status(look_for(&old, "old-map", cust, 0), TL_NOT_FOUND);
+    assert_int_equal(shards_move(&town.shards, 0, 1, later.slot, NULL, NULL), TL_OK);
+    branch_open(&other, &town, 0);
+    assert_status(branch_pay(&other, "old-map", cust, 88), TL_SUCCEEDED);
+    branch_close(&other);
+    assert_status(tl_fleet_owner(old.fleet, cust, &shard), TL_OK);
+    assert_int_equal(shard, 0);
+    assert_status(look_for(&old, "old-map", cust, 0), TL_SUCCEEDED);
+    assert_status(tl_fleet_owner(old.fleet, cust, &shard), TL_OK);
+    assert_int_equal(shard, 1);
+    /* Nobody owns it: it is not told what stands at either end. */
+    own(1, later.slot, "arriving");
+    assert_status(look_for(&old, "old-map", cust, 0), TL_MISDIRECTED);
+    assert_status(look_for(&old, "old-map", cust, 200), TL_MISDIRECTED);
+    assert_int_equal(pthread_create(&thread, NULL, own_later, &later), 0);
+    atomic_store(&later.asked, 1);
+    assert_status(look_for(&old, "old-map", cust, PATIENCE_MS), TL_SUCCEEDED);
+    pthread_join(thread, NULL);
+    assert_status(tl_fleet_client(old.fleet, cust, &client), TL_OK);
+    branch_close(&old);
+    assert_int_equal(shards_move(&town.shards, 1, 0, later.slot, NULL, NULL), TL_OK);
+    shards_clean(&town.shards);
+}
+
 /* --------------------------------------------------------------------------- registering -- */
 
 typedef struct script {
@@ -545,6 +628,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_shard_that_is_killed),
         cmocka_unit_test(test_a_shard_that_comes_up_later),
         cmocka_unit_test(test_a_customer_that_was_moved),
+        cmocka_unit_test(test_a_look_by_an_old_map),
         cmocka_unit_test(test_what_registering_says),
         cmocka_unit_test(test_a_shard_that_is_full),
         cmocka_unit_test(test_bad_arguments),

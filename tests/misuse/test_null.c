@@ -1777,6 +1777,11 @@ CALL(tl_fleet_close)
     return NEUTRAL;
 }
 
+CALL(tl_fleet_confirm)
+{
+    return (int)tl_fleet_confirm(N(1, have.fleet), N(2, "C-1"), 0);
+}
+
 CALL(tl_fleet_count)
 {
     size_t shards = 0;
@@ -2427,6 +2432,7 @@ static const struct entry {
     FUNCTION(tl_workflows_new, 2),
     FUNCTION(tl_fleet_client, 3),
     FUNCTION(tl_fleet_close, 1),
+    FUNCTION(tl_fleet_confirm, 2),
     FUNCTION(tl_fleet_count, 2),
     FUNCTION(tl_fleet_look_again, 1),
     FUNCTION(tl_fleet_name, 1),

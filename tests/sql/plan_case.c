@@ -626,6 +626,7 @@ const plan_case plan_cases[] = {
      .values = (const db_value *)&(const struct sql_slots_of_row){.number = N(0),
                                                                   .cust_no = S("C5")}},
     {&sql_slots, "", 512, 520, PLAN_WALK, .values = NULL},
+    {&sql_slot_version, "", 1, FEW, PLAN_KEYS, VALUES(slot_version, .slot = N(5))},
     {&sql_slot_list, "", 512, 520, PLAN_WALK, .values = NULL},
     {&sql_slot_take, "", 2, FEW, PLAN_NONE,
      VALUES(slot_take, .slots = S("[600,601]"), .reason = S("why"))},

@@ -1,14 +1,18 @@
-/* tradelock exporter: what waits in the database, for Prometheus.  Each scrape opens a client of
- * its own, so a server that was away, restarted or restored is seen as it is now. */
+/* tradelock exporter: what waits in the database, or in all shards of a fleet, for Prometheus.  Each
+ * scrape opens a client of its own, so a server that was away, restarted or restored is seen as it is
+ * now. */
 #include "command.h"
 
+#include "exporter_fleet.h"
 #include "metrics_server.h"
 
 #include <tradelock/admin/metrics.h>
+#include <tradelock/admin/shards.h>
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,8 +29,8 @@ static const struct option options[] = {
 
 struct exporter {
     const char *config_file, *shard, *listen;
-    int once;
-    char problem[512]; /* what kept the last scrape from the database; "": nothing */
+    int once, of_fleet; /* of_fleet: one of several, each told with its name */
+    char problem[512];  /* what kept the last scrape from the database; "": nothing */
 };
 
 /* Says what is wrong when it begins and when it changes, and when it is over; not at each
@@ -36,7 +40,9 @@ static void mention(struct exporter *e, const char *problem)
     if (strcmp(e->problem, problem) == 0)
         return;
     snprintf(e->problem, sizeof e->problem, "%s", problem);
-    fprintf(stderr, "tradelock: %s\n", problem[0] != '\0' ? problem : "the database is back");
+    fprintf(stderr, "tradelock: %s%s%s%s\n", e->of_fleet ? "shard " : "",
+            e->of_fleet ? e->shard : "", e->of_fleet ? ": " : "",
+            problem[0] != '\0' ? problem : "the database is back");
 }
 
 static int put(tl_metrics_fn write, void *to, const char *text)
@@ -107,6 +113,15 @@ static tl_status page(void *context, tl_metrics_fn write, void *to)
                : tl_error_report(TL_CALLBACK_FAILED, "the metrics could not be written");
 }
 
+/* Of a shard that told nothing in time. */
+static tl_status page_of_none(void *context, tl_metrics_fn write, void *to)
+{
+    (void)context;
+    return put_own(write, to, 0, 0) == 0
+               ? TL_OK
+               : tl_error_report(TL_CALLBACK_FAILED, "the metrics could not be written");
+}
+
 static int to_stdout(void *to, const char *text, size_t size)
 {
     return fwrite(text, 1, size, to) != size;
@@ -124,7 +139,7 @@ static int check_settings(const struct exporter *e)
     return EXIT_DONE;
 }
 
-static int serve(struct exporter *e)
+static int serve(const struct exporter *e, metrics_page_fn make, void *of)
 {
     char problem[512];
     sigset_t signals;
@@ -136,7 +151,7 @@ static int serve(struct exporter *e)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    server = metrics_server_start(e->listen != NULL ? e->listen : DEFAULT_LISTEN, page, e, NULL,
+    server = metrics_server_start(e->listen != NULL ? e->listen : DEFAULT_LISTEN, make, of, NULL,
                                   NULL, problem, sizeof problem);
     if (server == NULL) {
         fprintf(stderr, "tradelock: %s\n", problem);
@@ -175,20 +190,99 @@ static int read_arguments(const struct command *self, struct exporter *e, int ar
     return e->config_file != NULL ? -1 : EXIT_USAGE;
 }
 
+static int tell(const struct exporter *e, metrics_page_fn make, void *of)
+{
+    if (!e->once)
+        return serve(e, make, of);
+    (void)make(of, to_stdout, stdout);
+    return finish_output(EXIT_DONE);
+}
+
+/* -------------------------------------------------------------------------- a fleet -- */
+
+#define SHARD_SPACE 64
+
+struct shard_exporter {
+    struct exporter e;
+    char name[SHARD_SPACE];
+};
+
+struct shards {
+    const struct exporter *of;
+    struct shard_exporter **list;
+    size_t count;
+    int failed;
+};
+
+static int take_shard(void *context, const char *name)
+{
+    struct shards *all = context;
+    struct shard_exporter **larger = realloc(all->list, (all->count + 1) * sizeof *larger);
+    struct shard_exporter *one = calloc(1, sizeof *one);
+
+    if (larger != NULL)
+        all->list = larger;
+    if (larger == NULL || one == NULL) {
+        free(one);
+        all->failed = 1;
+        return 1;
+    }
+    one->e = *all->of;
+    one->e.of_fleet = 1;
+    snprintf(one->name, sizeof one->name, "%s", name);
+    one->e.shard = one->name;
+    all->list[all->count++] = one;
+    return 0;
+}
+
+static int tell_fleet(const struct exporter *e, const struct shards *all)
+{
+    exporter_fleet *fleet = exporter_fleet_new(page, page_of_none);
+    int code = fleet != NULL ? EXIT_DONE : EXIT_INTERNAL;
+
+    for (size_t i = 0; i < all->count && code == EXIT_DONE; i++) {
+        code = check_settings(&all->list[i]->e);
+        if (code == EXIT_DONE &&
+            exporter_fleet_add(fleet, all->list[i]->name, &all->list[i]->e) != 0)
+            code = EXIT_INTERNAL;
+    }
+    if (code == EXIT_INTERNAL)
+        fputs("tradelock: out of memory\n", stderr);
+    if (code == EXIT_DONE)
+        code = tell(e, exporter_fleet_page, fleet);
+    exporter_fleet_free(fleet);
+    return code;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct exporter e = {.once = 0};
+    struct shards all = {.of = &e};
     int code = read_arguments(self, &e, argc, argv);
 
     if (code >= 0)
         return code;
-    code = check_settings(&e);
-    if (code != EXIT_DONE)
-        return code;
-    if (!e.once)
-        return serve(&e);
-    (void)page(&e, to_stdout, stdout);
-    return finish_output(EXIT_DONE);
+    code = EXIT_DONE;
+    if (e.shard == NULL) {
+        const tl_status status = tl_shards(e.config_file, take_shard, &all);
+
+        code = status == TL_OK ? EXIT_DONE : report(status);
+    }
+    if (code == EXIT_DONE && all.failed) {
+        fputs("tradelock: out of memory\n", stderr);
+        code = EXIT_INTERNAL;
+    }
+    if (code == EXIT_DONE && all.count > 0) {
+        code = tell_fleet(&e, &all);
+    } else if (code == EXIT_DONE) {
+        code = check_settings(&e);
+        if (code == EXIT_DONE)
+            code = tell(&e, page, &e);
+    }
+    for (size_t i = 0; i < all.count; i++)
+        free(all.list[i]);
+    free(all.list);
+    return code;
 }
 
 const struct command command_exporter = {
@@ -197,9 +291,10 @@ const struct command command_exporter = {
     .arguments = "[--listen 127.0.0.1:PORT | --once]",
     .text = "Tells, as text for Prometheus at /metrics, how many trades and how much money are in\n"
             "doubt, queued, parked and in conflict, for how long, and who is alive.  One exporter\n"
-            "is enough for a database; of a fleet each shard has its own, by --shard.  It needs a\n"
-            "reader's account, and reads by index, however many trades have ended.  While the\n"
-            "server is away it says tradelock_up 0.\n",
+            "is enough for a database, or for all shards of a fleet: then each line has a label\n"
+            "shard, and a shard that is down holds up no other; --shard NAME tells one alone.  It\n"
+            "needs a reader's account, and reads by index, however many trades have ended.  While\n"
+            "the server is away it says tradelock_up 0.\n",
     .options = "  --listen ADDRESS  an address of the loopback, with a port (" DEFAULT_LISTEN ");\n"
                "                    port 0 is any free one\n"
                "  --once            print once, and end\n",

@@ -90,6 +90,11 @@ int common_next(const struct command *self, struct common *common, int argc, cha
             common->config_file = optarg;
             break;
         case OPTION_SHARD:
+            if (strcmp(optarg, "all") == 0) {
+                *code = usage_error(self, "--shard names one shard: without it a command goes over "
+                                          "all of them, or is called once for each");
+                return COMMON_STOP;
+            }
             common->shard = optarg;
             break;
         case OPTION_JSON:

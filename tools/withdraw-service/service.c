@@ -52,8 +52,8 @@ static tl_key row_key(const row *of)
     return key;
 }
 
-/* Over a fleet the row of a shard that is down is tried again later, so that the thread can serve
- * the others meanwhile.  0: its time is over. */
+/* Over a fleet the row of a shard that is down, or of a customer who is being handed over, is tried
+ * again later, so that the thread can serve the others meanwhile.  0: its time is over. */
 static int defer(service *self, row *of)
 {
     if (self->host->all == NULL || now_ms() >= of->give_up_ms)
@@ -128,12 +128,21 @@ static void note_answer(const service *self, row *of, tl_status status, const tl
         of->sentence = strdup(answer->remark);
 }
 
+/* No refusal, and no word about the trade. */
+static void note_moving(row *of, tl_status status)
+{
+    of->status = status;
+    of->kind = ROW_ERROR;
+    of->sentence = strdup("try again: this customer is being handed over to another shard");
+}
+
 static void run_row(service *self, row *of)
 {
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
     char *payload = withdraw_order_write(&of->order);
     tl_status status;
+    int is_moving;
 
     of->status = TL_NO_MEMORY;
     of->kind = ROW_ERROR;
@@ -149,8 +158,13 @@ static void run_row(service *self, row *of)
     if (of->give_up_ms == 0)
         of->give_up_ms = now_ms() + self->with->patience_ms;
     status = run_patiently(self, &request, &answer);
-    if (tl_status_class(status) != TL_CLASS_RETRY || !defer(self, of))
-        note_answer(self, of, status, &answer);
+    is_moving = host_is_moving(self->host, &request.key, status);
+    if ((tl_status_class(status) != TL_CLASS_RETRY && !is_moving) || !defer(self, of)) {
+        if (is_moving)
+            note_moving(of, status);
+        else
+            note_answer(self, of, status, &answer);
+    }
     tl_answer_clear(&answer);
     free(payload);
 }

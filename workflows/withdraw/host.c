@@ -201,12 +201,41 @@ tl_status host_settle(const host *self, tl_answer *answer)
                              : tl_workflow_settle(self->workflows, answer);
 }
 
+/* TL_BUSY without a trade: whoever moves the slot has it locked, or another attempt is just about to
+ * begin. */
+int host_is_moving(const host *self, const tl_key *key, tl_status status)
+{
+    tl_trade trade = TL_TRADE_INIT;
+
+    if (self->all == NULL || (status != TL_MISDIRECTED && status != TL_BUSY))
+        return 0;
+    if (status == TL_BUSY)
+        status = tl_fleet_workflow_look(self->all, key, &trade);
+    return status == TL_MISDIRECTED || status == TL_NOT_FOUND;
+}
+
+static tl_status find_shard(const host *self, const char *cust_no, size_t *shard)
+{
+    tl_status status = tl_fleet_owner(self->fleet, cust_no, shard);
+
+    return status == TL_OK ? tl_fleet_confirm(self->fleet, cust_no, *shard) : status;
+}
+
 tl_status host_client(const host *self, const char *cust_no, tl_client **client)
 {
-    if (self->fleet != NULL)
-        return tl_fleet_client(self->fleet, cust_no, client);
-    *client = self->client;
-    return TL_OK;
+    size_t shard = 0;
+    tl_status status;
+
+    if (self->fleet == NULL) {
+        *client = self->client;
+        return TL_OK;
+    }
+    status = find_shard(self, cust_no, &shard);
+    if (status == TL_MISDIRECTED) {
+        (void)tl_fleet_look_again(self->fleet);
+        status = find_shard(self, cust_no, &shard);
+    }
+    return status == TL_OK ? tl_fleet_shard_client(self->fleet, shard, client) : status;
 }
 
 int host_exit_code(tl_status status)

@@ -80,7 +80,8 @@ typedef struct tl_fleet_options {
  *     TL_OK           The fleet is open.  A shard that cannot be reached now is tried again with
  *                     each beat.
  *     TL_BAD_CONFIG   The file names no shards, or cannot be used; or a database is another shard
- *                     than the settings say, of another fleet, or of none.
+ *                     than the settings say, of another fleet, or of none; or two shards lead to
+ *                     one database, or to a copy of it.
  *
  * or why else a shard may not be used, as tl_client_open() says it (TL_ACCESS_DENIED,
  * TL_WRONG_SCHEMA, TL_SERVER_UNSAFE ...); the message begins with the shard's name.  The fleet is
@@ -125,6 +126,20 @@ TL_EXPORT tl_status tl_fleet_owner(tl_fleet *fleet, const char *cust_no, size_t 
 
 /* The client of that shard: TL_OK, or what these two answer. */
 TL_EXPORT tl_status tl_fleet_client(tl_fleet *fleet, const char *cust_no, tl_client **client);
+
+/*
+ * Asks the shard's own database whether it has this customer now, by one row.  Before a question
+ * that only reads: the map may be old for a beat, and rows that were left behind tell of the past,
+ * while an ask is refused by the database anyhow.
+ *
+ *     TL_OK            It has: what is read there from now on is true.
+ *     TL_MISDIRECTED   It has not.  tl_fleet_look_again(), and tl_fleet_owner(); if that one has
+ *                      not either, the customer is being handed over: ask again later.
+ *     TL_INVALID       cust_no is none, or there is no such shard.
+ *
+ * or why the shard could not be asked, as tl_fleet_shard_client() says it.
+ */
+TL_EXPORT tl_status tl_fleet_confirm(tl_fleet *fleet, const char *cust_no, size_t shard);
 
 /* The slot of a customer, by the fleet's rule; TL_FLEET_SLOTS: cust_no is none. */
 TL_EXPORT unsigned tl_fleet_slot(const tl_fleet *fleet, const char *cust_no);

@@ -765,10 +765,13 @@ TL_EXPORT tl_status tl_fleet_workflows_new(tl_fleet_workflows **out,
 TL_EXPORT void tl_fleet_workflows_free(tl_fleet_workflows *workflows);
 
 /* As tl_workflow_run(), and TL_UNREACHABLE at once where the customer's shard is down;
- * TL_MISDIRECTED: no shard of the settings has this customer. */
+ * TL_MISDIRECTED: no shard of the settings has this customer, for a moment while he is handed over
+ * to another one.  Ask again later: it may be paid there. */
 TL_EXPORT tl_status tl_fleet_workflow_run(tl_fleet_workflows *workflows, const tl_request *request,
                                           tl_answer *answer);
 TL_EXPORT tl_status tl_fleet_workflow_settle(tl_fleet_workflows *workflows, tl_answer *answer);
+/* The shard's database is asked first whether it has the customer; if it has not, the map is read
+ * anew.  TL_MISDIRECTED as above; one that waits asks again until its time is over. */
 TL_EXPORT tl_status tl_fleet_workflow_look(tl_fleet_workflows *workflows, const tl_key *key,
                                            tl_trade *trade);
 TL_EXPORT tl_status tl_fleet_workflow_await(tl_fleet_workflows *workflows, const tl_key *key,

@@ -57,6 +57,7 @@ typedef struct tl_fleet_joined {
  *                      customers here whose slots are not asked for; or the database is of another
  *                      fleet, or another shard.  Nothing was changed.
  *     TL_INVALID       A name or the slots are not valid.
+ *     TL_BAD_CONFIG    Two of the shards lead to one database, or to a copy of it.
  *     TL_TIMEOUT       Somebody migrates, or another shard joins.  Nothing was changed.
  *     else             A shard could not be asked.  Call again.
  */
