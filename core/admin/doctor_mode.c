@@ -148,6 +148,17 @@ static int has_another_node(const struct mode *m)
     return nodes[strspn(nodes, ",")] != '\0';
 }
 
+/* Whether each item of that list is one node: one that is bound to several addresses has commas in
+ * its own. */
+static int are_told_apart(const struct mode *m, int64_t nodes)
+{
+    int64_t items = 1;
+
+    for (const char *c = status_of(m, "wsrep_incoming_addresses"); *c != '\0'; c++)
+        items += *c == ',';
+    return items == nodes;
+}
+
 static void judge_galera(const struct mode *m)
 {
     const char *status = status_of(m, "wsrep_cluster_status");
@@ -164,6 +175,12 @@ static void judge_galera(const struct mode *m)
         doctor_tell(m->d, TL_FINDING_UNSAFE, "mode", found,
                     "this node is not a synced part of the primary component: it may be cut off "
                     "from those who go on, and takes no writes");
+    else if (!are_told_apart(m, nodes))
+        doctor_tell(m->d, TL_FINDING_WARNING, "mode", found,
+                    "a node has several addresses for clients, so nobody can tell which members "
+                    "keep rows, and no promotion is accepted by itself: set "
+                    "wsrep_node_incoming_address to one host and port at each node, and start it "
+                    "anew");
     else if (nodes > 1 && !has_another_node(m))
         doctor_tell(m->d, TL_FINDING_WARNING, "mode", found,
                     "this is the only one that keeps rows, the others are arbitrators: when it is "

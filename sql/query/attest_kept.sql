@@ -6,10 +6,14 @@
 -- asynchronous ones among them, the one that has a commit need not be the one that is promoted.
 -- With Galera: each node of the primary component has a commit before it is answered; alone it would
 -- say nothing.  An arbitrator counts in the cluster's size and keeps no rows; it has no address for
--- clients, so its item in the list of those is empty.  The number rises with every change of the
+-- clients, so its item in the list of those is empty.  A node that is bound to several addresses has
+-- an item with commas in it: unless the commas are as many as stand between the members, nobody can
+-- tell how many keep rows, and it does not count as kept.  The number rises with every change of the
 -- membership, and begins anew where a cluster is made from one node, which may lack what others had
 -- answered, and which was started for that.
-SELECT (k.galera AND k.is_several) OR (@@rpl_semi_sync_master_enabled = 1
+SELECT (k.galera AND k.size > 1 AND k.nodes REGEXP '[^,],+[^,]'
+        AND LENGTH(k.nodes) - LENGTH(REPLACE(k.nodes, ',', '')) + 1 = k.size)
+    OR (@@rpl_semi_sync_master_enabled = 1
         AND @@rpl_semi_sync_master_wait_point = 'AFTER_SYNC'
         AND @@rpl_semi_sync_master_wait_no_slave = 1
         AND @@rpl_semi_sync_master_timeout >= 86400000 AND k.semi_sync),
@@ -18,8 +22,8 @@ FROM (SELECT
         COALESCE(SUM(variable_name = 'WSREP_READY' AND variable_value = 'ON'), 0) = 1
             AND COALESCE(SUM(variable_name = 'WSREP_CLUSTER_STATUS'
                 AND variable_value = 'Primary'), 0) = 1 AS galera,
-        COALESCE(SUM(variable_name = 'WSREP_INCOMING_ADDRESSES'
-            AND variable_value REGEXP '[^,],+[^,]'), 0) = 1 AS is_several,
+        MAX(IF(variable_name = 'WSREP_CLUSTER_SIZE', CAST(variable_value AS SIGNED), 0)) AS size,
+        MAX(IF(variable_name = 'WSREP_INCOMING_ADDRESSES', variable_value, '')) AS nodes,
         COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_STATUS' AND variable_value = 'ON'), 0) = 1
             AND COALESCE(SUM(variable_name IN ('RPL_SEMI_SYNC_MASTER_CLIENTS', 'SLAVES_CONNECTED')
                 AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0 AS semi_sync,
@@ -29,5 +33,5 @@ FROM (SELECT
         MAX(IF(variable_name = 'UPTIME', CAST(variable_value AS UNSIGNED), 0)) AS up_s
     FROM information_schema.global_status
     WHERE variable_name IN ('RPL_SEMI_SYNC_MASTER_STATUS', 'RPL_SEMI_SYNC_MASTER_CLIENTS',
-        'SLAVES_CONNECTED', 'WSREP_READY', 'WSREP_CLUSTER_STATUS', 'WSREP_INCOMING_ADDRESSES',
-        'WSREP_CLUSTER_STATE_UUID', 'WSREP_CLUSTER_CONF_ID', 'UPTIME')) k
+        'SLAVES_CONNECTED', 'WSREP_READY', 'WSREP_CLUSTER_STATUS', 'WSREP_CLUSTER_SIZE',
+        'WSREP_INCOMING_ADDRESSES', 'WSREP_CLUSTER_STATE_UUID', 'WSREP_CLUSTER_CONF_ID', 'UPTIME')) k

@@ -37,7 +37,9 @@
 static fixture f; /* its client and sql are the first node's */
 static struct node {
     server *server;
-    char address[16]; /* its own, so that nobody else has its ports */
+    char address[16];  /* its own, so that nobody else has its ports */
+    char also[16];     /* a second one that it is bound to, or "" */
+    char incoming[24]; /* where clients reach it, if it says so itself */
     MYSQL *sql;
 } nodes[NODES];
 static tl_client *ops;
@@ -49,7 +51,8 @@ static size_t path_count;
 /* first: it makes the cluster. */
 static void join(struct node *n, const struct node *first)
 {
-    char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], node[64], provider[512];
+    char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], node[64], incoming[64],
+         provider[512];
     const char *const options[] = {"--wsrep-on=1",
                                    "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
                                    "--wsrep-sst-method=nothing",
@@ -60,13 +63,17 @@ static void join(struct node *n, const struct node *first)
                                    cluster,
                                    at,
                                    node,
+                                   incoming,
                                    provider,
                                    NULL};
 
     if (n != first)
         snprintf(cluster, sizeof cluster, "--wsrep-cluster-address=gcomm://%s:4567",
                  first->address);
-    snprintf(at, sizeof at, "--bind-address=%s", n->address);
+    snprintf(at, sizeof at, "--bind-address=%s%s%s", n->address, n->also[0] != '\0' ? "," : "",
+             n->also);
+    snprintf(incoming, sizeof incoming, "--wsrep-node-incoming-address=%s",
+             n->incoming[0] != '\0' ? n->incoming : "AUTO");
     snprintf(node, sizeof node, "--wsrep-node-address=%s:4567", n->address);
     snprintf(provider, sizeof provider,
              "--wsrep-provider-options=base_port=4567;gmcast.listen_addr=tcp://%s:4567;"
@@ -213,15 +220,20 @@ static void close_town(void)
     memset(&f, 0, sizeof f);
 }
 
+static void operate_at(int node)
+{
+    tl_client_close(ops);
+    ops = open_with(
+        keep_path(database_option_file_at(f.db, server_socket(nodes[node].server), BEATING)),
+        TL_CLIENT_NO_SESSION);
+}
+
 /* As two operators at a node do, who know that it is the writer from now on. */
 static void accept_node(int node)
 {
     tl_status status;
 
-    tl_client_close(ops);
-    ops = open_with(
-        keep_path(database_option_file_at(f.db, server_socket(nodes[node].server), BEATING)),
-        TL_CLIENT_NO_SESSION);
+    operate_at(node);
     assert_status(tl_restore_declare(ops, "ann", "another node writes now"), TL_OK);
     database_propose(nodes[node].sql);
     status = tl_restore_accept(ops, "bob", "the cluster lost nothing", NULL);
@@ -248,10 +260,7 @@ static void await_rounds(tl_client *client)
 /* As a hook does when the writer has left the cluster. */
 static void promote_node(int node)
 {
-    tl_client_close(ops);
-    ops = open_with(
-        keep_path(database_option_file_at(f.db, server_socket(nodes[node].server), BEATING)),
-        TL_CLIENT_NO_SESSION);
+    operate_at(node);
     assert_status(tl_promote(ops, 0, "hook", "the writer has left the cluster"), TL_OK);
 }
 
@@ -525,22 +534,23 @@ static void stop_node(int node)
     database_run(nodes[node].sql, "USE %s", database_name(f.db));
 }
 
-static int is_alone;
+static char mode_sentence[512];
 
 static int hear(void *context, const tl_finding *finding)
 {
     (void)context;
     if (strcmp(finding->check, "mode") == 0)
-        is_alone = strstr(finding->sentence, "the only one that keeps rows") != NULL;
+        snprintf(mode_sentence, sizeof mode_sentence, "%s", finding->sentence);
     return 0;
 }
 
-static int doctor_finds_it_alone(void)
+/* Of the mode. */
+static int doctor_says(const char *part)
 {
-    is_alone = -1;
+    mode_sentence[0] = '\0';
     (void)tl_doctor(ops, hear, NULL);
-    assert_int_not_equal(is_alone, -1);
-    return is_alone;
+    assert_string_not_equal(mode_sentence, "");
+    return strstr(mode_sentence, part) != NULL;
 }
 
 /* An arbitrator votes, and has no row: with one node beside it nothing is kept when that is lost. */
@@ -557,19 +567,51 @@ static void test_an_arbitrator_keeps_nothing(void **state)
     stop_node(2);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "3");
     assert_true(keeps(0));
-    ops =
-        open_with(keep_path(database_option_file_at(f.db, server_socket(nodes[0].server), BEATING)),
-                  TL_CLIENT_NO_SESSION);
-    assert_false(doctor_finds_it_alone());
+    operate_at(0);
+    assert_false(doctor_says("the only one that keeps rows"));
     stop_node(1);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
     assert_false(keeps(0));
-    assert_true(doctor_finds_it_alone());
+    assert_true(doctor_says("the only one that keeps rows"));
     assert_int_equal(kill(arbitrator, SIGTERM), 0);
     assert_int_equal(waitpid(arbitrator, NULL, 0), arbitrator);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
     assert_false(keeps(0));
     close_town();
+}
+
+/* A node that is bound to two addresses gives both to the others as they stand in its settings, with
+ * the comma between them.  They do not count as two nodes. */
+static void test_two_addresses_are_one_node(void **state)
+{
+    (void)state;
+    snprintf(nodes[0].also, sizeof nodes[0].also, "127.%u.%u.%d",
+             1 + (unsigned)getpid() / 250 % 250, (unsigned)getpid() % 250, NODES + 2);
+    open_town();
+    operate_at(0);
+    stop_node(2);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
+    assert_false(keeps(0));
+    assert_true(doctor_says("set wsrep_node_incoming_address"));
+    stop_node(1);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
+    assert_false(keeps(0));
+    assert_true(doctor_says("set wsrep_node_incoming_address"));
+    /* As the doctor says. */
+    snprintf(nodes[0].incoming, sizeof nodes[0].incoming, "%s:3306", nodes[0].address);
+    server_stop(nodes[0].server);
+    join(&nodes[0], &nodes[0]);
+    for (int i = 0; i < NODES; i++) {
+        mysql_close(nodes[i].sql);
+        nodes[i].sql = server_connect(nodes[0].server);
+        database_run(nodes[i].sql, "USE %s", database_name(f.db));
+    }
+    await_status(nodes[0].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
+    assert_false(keeps(0));
+    operate_at(0);
+    assert_true(doctor_says("fewer than three"));
+    close_town();
+    nodes[0].also[0] = nodes[0].incoming[0] = '\0';
 }
 
 static tl_status count_up(void *context, MYSQL *connection)
@@ -650,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_a_node_that_was_behind),
         cmocka_unit_test(test_certification_fails),
         cmocka_unit_test(test_an_arbitrator_keeps_nothing),
+        cmocka_unit_test(test_two_addresses_are_one_node),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
