@@ -47,8 +47,9 @@ struct hosts {
     int64_t beat_silent_ms;
     pthread_mutex_t looking_mutex; /* of those who look around; taken before the other one */
     /* Under the mutex. */
-    int looks;         /* somebody looks, because that is due */
-    int64_t looked_ms; /* and then all that answer were looked at */
+    int looks;              /* somebody looks, because that is due */
+    int64_t waits_until_ms; /* others wait for that one until then at most */
+    int64_t looked_ms;      /* and then all that answer were looked at */
     pthread_cond_t looked;
 };
 
@@ -481,19 +482,21 @@ void hosts_glance(hosts *h)
     error_clear();
 }
 
-/* 1: nobody did for so long, and nobody does: the caller looks now.  Else that is waited for. */
+/* 1: nobody did for so long, and nobody does: the caller looks now.  Else that is waited for, until
+ * so long after the look began: one that lasts longer is not waited for again and again. */
 static int takes_look(hosts *h, int64_t every_ms)
 {
-    const int64_t until_ms = clock_deadline(every_ms);
     int takes;
 
     pthread_mutex_lock(&h->mutex);
     takes = !h->looks && clock_boottime_ms() - h->looked_ms >= every_ms;
-    if (takes)
+    if (takes) {
         h->looks = 1;
+        h->waits_until_ms = clock_deadline(every_ms);
+    }
     while (!takes && h->looks && clock_boottime_ms() - h->looked_ms >= every_ms &&
-           clock_left_ms(until_ms) > 0)
-        clock_wait(&h->looked, &h->mutex, until_ms);
+           clock_left_ms(h->waits_until_ms) > 0)
+        clock_wait(&h->looked, &h->mutex, h->waits_until_ms);
     pthread_mutex_unlock(&h->mutex);
     return takes;
 }

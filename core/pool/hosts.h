@@ -52,7 +52,7 @@ tl_status hosts_look_around(hosts *h, const db_options *connect);
 /* See pool_glance(). */
 void hosts_glance(hosts *h);
 /* The same by whichever thread comes first, if nobody did for so long; the others wait until it has
- * looked at all that answer, and for every_ms at most.  1: this one did. */
+ * looked at all that answer, and until every_ms after it began at most.  1: this one did. */
 int hosts_look_if_due(hosts *h, const db_options *connect, int64_t every_ms);
 /* See pool_all_seen(). */
 int hosts_all_seen(hosts *h, const db_options *connect, hosts_unseen *unseen);
