@@ -81,9 +81,10 @@ static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
     return answer;
 }
 
-/* Whether this is a node of the cluster that kept a commit, and was so since then: where one was made
- * anew, from a node that may lack it, the number of the membership begins anew, and all nodes were
- * started since. */
+/* Whether this is a node of the cluster that kept a commit, and was so since then: where a node that
+ * may lack it was started to make the cluster anew, the number of the membership begins anew, and all
+ * nodes were started since.  A node that was told to be a cluster while it ran (pc.bootstrap) is not
+ * noticed: that is to be declared (tools/RESTORE.md). */
 static db_answer is_of_cluster(db *connection, const store_kept *before, int64_t age_ms, int *is)
 {
     store_kept here;

@@ -9,8 +9,8 @@
 -- clients, so its item in the list of those is empty.  A node that is bound to several addresses has
 -- an item with commas in it: unless the commas are as many as stand between the members, nobody can
 -- tell how many keep rows, and it does not count as kept.  The number rises with every change of the
--- membership, and begins anew where a cluster is made from one node, which may lack what others had
--- answered, and which was started for that.
+-- membership, and begins anew where a node is started to make a cluster, which may lack what others
+-- had answered.  It does not where a person tells a node that runs to be one (pc.bootstrap).
 SELECT (k.galera AND k.size > 1 AND k.nodes REGEXP '[^,],+[^,]'
         AND LENGTH(k.nodes) - LENGTH(REPLACE(k.nodes, ',', '')) + 1 = k.size)
     OR (@@rpl_semi_sync_master_enabled = 1
