@@ -442,11 +442,11 @@ static uint64_t unreachable(tl_client *client)
     return stats.beats_unreachable;
 }
 
-static void await_unreachable(tl_client *client)
+static void await_unreachable(tl_client *client, uint64_t times)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (unreachable(client) == 0) {
+    while (unreachable(client) < times) {
         assert_true(crew_now_ms() < end_ms);
         usleep(10 * 1000);
     }
@@ -468,8 +468,8 @@ static void test_a_drain_at_a_server_that_is_read_only(void **state)
     since_ms = crew_now_ms();
     database_run(f.sql, "SET GLOBAL read_only = 1");
     await_copy();
-    await_unreachable(f.client);
-    await_unreachable(second);
+    await_unreachable(f.client, 1);
+    await_unreachable(second, 1);
     usleep(QUIET_MS * 1000);
     made[0] = database_counter(f.sql, "Connections");
     made[1] = database_counter(sql_copy, "Connections");
@@ -490,6 +490,89 @@ static void test_a_drain_at_a_server_that_is_read_only(void **state)
     close_pair();
 }
 
+static void let_in(int lets)
+{
+    for (int i = 0; i < 2; i++)
+        database_run(sql_copy, "ALTER USER plain@'%s' ACCOUNT %s", i == 0 ? "%" : "localhost",
+                     lets ? "UNLOCK" : "LOCK");
+}
+
+/* A promoted server that takes no connection for a moment is tried again soon, however slow beats
+ * are: a session that waits for the next beat may be over by then. */
+static void test_a_promoted_server_that_is_full(void **state)
+{
+    char mine[64];
+    int64_t since_ms;
+
+    (void)state;
+    open_pair(1);
+    drain_slowly();
+    await_rounds();
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    since_ms = crew_now_ms();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    await_unreachable(f.client, 1);
+    await_unreachable(second, 1);
+    take_writes();
+    let_in(0);
+    promote();
+    await_unreachable(f.client, 2); /* both were sent to it, and none came in */
+    await_unreachable(second, 2);
+    let_in(1);
+    await_accepted();
+    assert_true(crew_now_ms() - since_ms < SLOW_BEAT_MS);
+    database_run(sql_copy,
+                 "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); COMMIT");
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
+static void end_mine(void)
+{
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, "
+                 "ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir) "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(f.client));
+}
+
+/* One that lost its session during the drain, and could begin no other, is at the promoted server as
+ * soon as the others: nobody would wait for its word longer than for theirs. */
+static void test_a_process_without_a_session(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    int64_t since_ms;
+
+    (void)state;
+    open_pair(1);
+    drain_slowly();
+    await_rounds();
+    database_run(f.sql,
+                 "SET SESSION sql_log_bin = 0; CREATE TRIGGER no_other BEFORE INSERT ON tl_session "
+                 "FOR EACH ROW SIGNAL SQLSTATE '45000'; SET SESSION sql_log_bin = 1");
+    since_ms = crew_now_ms();
+    end_mine();
+    while (tl_client_alive_ms(f.client) > 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    await_unreachable(second, 1);
+    take_writes();
+    promote();
+    await_accepted();
+    assert_true(crew_now_ms() - since_ms < SLOW_BEAT_MS);
+    database_run(sql_copy,
+                 "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); COMMIT");
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
 /* A process that goes on anew, while the primary dies: the row of its next session is there, and it
  * never lived under that one.  It answers for it all the same. */
 static void test_a_session_that_only_began(void **state)
@@ -501,11 +584,7 @@ static void test_a_session_that_only_began(void **state)
     await_rounds();
     table = database_connect(f.db);
     database_run(table, "LOCK TABLES trade_channel WRITE");
-    database_run(f.sql,
-                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, "
-                 "ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir) "
-                 "WHERE session_id = '%s'",
-                 tl_client_session(f.client));
+    end_mine();
     await_number(f.sql, "SELECT COUNT(*) > 3 FROM tl_session", 1); /* the first could not read */
     server_kill9(primary);
     mysql_close(table);
@@ -921,6 +1000,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
+        cmocka_unit_test(test_a_promoted_server_that_is_full),
+        cmocka_unit_test(test_a_process_without_a_session),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
