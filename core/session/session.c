@@ -60,11 +60,13 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms, may_observe_ms;
-    int is_unanswered;     /* the last beat was not confirmed, or no new session could be begun */
-    int had_left;          /* its server was left when that was tried */
-    int64_t obeys_us;      /* of which drain the connection says so; 0: of none */
-    unsigned given_up;     /* sessions that only began, since the last one under which it lived */
-    int was_refused;       /* a new session could not be begun, and the log says so */
+    int is_unanswered; /* the last beat was not confirmed, or no new session could be begun */
+    int had_left;      /* its server was left when that was tried */
+    int64_t obeys_us;  /* of which drain the connection says so; 0: of none */
+    unsigned given_up; /* sessions that only began, since the last one under which it lived */
+    int was_refused;   /* a new session could not be begun, and the log says so */
+    int64_t
+        waits_since_ms;    /* of the first beat that was answered elsewhere; 0: one was confirmed */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
 
@@ -216,7 +218,8 @@ static session_stay stay_of(const session *s, const life *mine, const db_server 
     session_stay stay = SESSION_LEAVES;
 
     if (s->options.follow != NULL)
-        stay = s->options.follow(s->options.confirmed_context, life_server(mine), to);
+        stay = s->options.follow(s->options.confirmed_context, life_server(mine), to,
+                                 s->waits_since_ms);
     if (stay == SESSION_WAITS && clock_left_ms(atomic_load(&mine->certain_until_ms)) == 0)
         stay = SESSION_LEAVES;
     return stay;
@@ -598,6 +601,7 @@ static void round_once(session *s)
     s->is_unanswered = answer == BEAT_UNREACHABLE;
     switch (answer) {
     case BEAT_CONFIRMED:
+        s->waits_since_ms = 0;
         atomic_fetch_add(&s->beats, 1);
         note_back(s);
         after_confirmed(s);
@@ -605,10 +609,13 @@ static void round_once(session *s)
     case BEAT_ENDED:
     case BEAT_GONE:
     case BEAT_MOVED:
+        s->waits_since_ms = 0;
         lose(s, mine, answer);
         go_on_anew(s);
         break;
     case BEAT_WAITS:
+        if (s->waits_since_ms == 0)
+            s->waits_since_ms = clock_boottime_ms();
         /* Nobody is observed from here, and the round looks whether it was accepted. */
         observer_interrupt(s->others);
         wake_following(s);

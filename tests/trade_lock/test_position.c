@@ -32,6 +32,8 @@
 #define BEATING "beat_ms=100ms\nsession_ms=20s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define SLOW_BEAT_MS 60000
 #define SLOW "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\nconnect_timeout_s=4\n"
+/* Two of these are longer than a session waits for a promotion. */
+#define SLOWER "beat_ms=9s\nsession_ms=1m\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define A_DAY "86400000"
 
 static fixture f;
@@ -573,6 +575,50 @@ static void test_a_process_without_a_session(void **state)
     close_pair();
 }
 
+/* The writer dies just after a beat, beats are slow, and the next server has taken writes for long:
+ * who stands there waits as long as anybody else, though the last beat that was confirmed is old. */
+static void test_the_writer_dies_between_slow_beats(void **state)
+{
+    char mine[64];
+    int64_t end_ms;
+    uint64_t last;
+
+    (void)state;
+    open_pair(1);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    f.client = open_with(file_with(both(), SLOWER), 0);
+    second = open_with(file_with(both(), SLOWER), 0);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    last = beats(f.client);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (beats(f.client) == last) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    usleep(1000 * 1000); /* and the round after it */
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    await_unreachable(f.client, 1);
+    last = (uint64_t)database_number(sql_copy,
+                                     "SELECT beat FROM tl_session WHERE session_id = '%s'", mine);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (strcmp(tl_client_session(f.client), mine) == 0 &&
+           database_number(sql_copy, "SELECT beat FROM tl_session WHERE session_id = '%s'", mine) ==
+               (int64_t)last) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
 /* A process that goes on anew, while the primary dies: the row of its next session is there, and it
  * never lived under that one.  It answers for it all the same. */
 static void test_a_session_that_only_began(void **state)
@@ -1002,6 +1048,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
         cmocka_unit_test(test_a_promoted_server_that_is_full),
         cmocka_unit_test(test_a_process_without_a_session),
+        cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
