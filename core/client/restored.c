@@ -1006,10 +1006,11 @@ void restored_look_again(struct tl_client *client)
     if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) != TL_OK)
         return;
     /* If the look fails, the last result stands: the connection looked when it was made.  A process
-     * stays neither at a replica nor where its session is not, since nothing is asked there. */
+     * stays neither at a replica nor where its session is not, since nothing is asked there; unless
+     * that is on its way to there, which is seen on the same connections, many times a second. */
     if (restored_look(client, connection) == TL_OK)
         look_whether_kept(client, connection);
-    if (life_is_over(home))
+    if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||
         (home != NULL && !life_is_at(home, db_server_of(connection))))

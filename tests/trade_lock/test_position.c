@@ -575,6 +575,33 @@ static void test_a_process_without_a_session(void **state)
     close_pair();
 }
 
+/* Who waits at a server that is not promoted yet keeps its connections there. */
+static void test_who_waits_connects_to_nothing(void **state)
+{
+    int64_t made[2];
+
+    (void)state;
+    open_pair(1);
+    database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
+                        "COMMIT");
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    usleep(QUIET_MS * 1000);
+    made[0] = database_counter(f.sql, "Connections");
+    made[1] = database_counter(sql_copy, "Connections");
+    usleep(2 * QUIET_MS * 1000);
+    made[0] = database_counter(f.sql, "Connections") - made[0];
+    made[1] = database_counter(sql_copy, "Connections") - made[1];
+    print_message("%lld and %lld connections were made\n", (long long)made[0], (long long)made[1]);
+    promote();
+    await_accepted();
+    assert_true(made[0] <= 2 * 2 * QUIET_MS / 1000); /* one a second for each process */
+    assert_true(made[1] <= 2 * 2 * QUIET_MS / 1000);
+    close_pair();
+}
+
 /* The writer dies just after a beat, beats are slow, and the next server has taken writes for long:
  * who stands there waits as long as anybody else, though the last beat that was confirmed is old. */
 static void test_the_writer_dies_between_slow_beats(void **state)
@@ -1048,6 +1075,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
         cmocka_unit_test(test_a_promoted_server_that_is_full),
         cmocka_unit_test(test_a_process_without_a_session),
+        cmocka_unit_test(test_who_waits_connects_to_nothing),
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
