@@ -421,7 +421,7 @@ static int is_left(const struct db_server *server)
  * decisions could not be read after it.  Where the server died in that moment, the row stays, and a
  * replica may have it.  Who promotes that one has this session asked, too, what it was told, and
  * nobody else could answer: it was asked for nothing.  So it is one of the lives of this process that
- * are over, for which the process attests.  That goes for the last few, since a server that is cut
+ * are over, for which the process attests.  That goes for the first few, since a server that is cut
  * off may take one after the other, which no replica has.
  *
  * Of the first session of a process nothing is kept: the process ends, and that session is ended as
@@ -711,16 +711,17 @@ static void look_as_due(session *s, int round, int look)
 {
     if (round)
         s->options.round(s->options.round_context);
-    else if (look)
+    if (look)
         look_around(s);
-    else
+    else if (!round)
         pool_glance(s->connections);
 }
 
 /* The thread of the rounds.  They use the pool, where a silent connection is awaited for longer
  * than a session lives; so they must not delay beats.  Beats confirmed during a round make one more
- * round, not many.  Without a confirmed beat there is no round, only the look at the other hosts,
- * which the round ends with. */
+ * round, not many.  Without a confirmed beat there is no round, only the look at the other hosts.
+ * A round ends with one, unless it came early: so after a beat that was not confirmed it is done for
+ * itself, though a round is due too. */
 static void *follow(void *argument)
 {
     session *s = argument;
