@@ -21,9 +21,9 @@
 /* Shorter than any age at which a session's row may be purged, which is a day. */
 #define WITNESS_MOST_MS (INT64_C(12) * 3600 * 1000)
 /* For so long a session that lost the writer waits at a server that takes writes and that nobody has
- * accepted, since it may be promoted: Galera alone takes up to that long to see that a node is gone.
- * While the installation drains, servers are about to change places, and a person may promote: then
- * it waits for as long as it was certain to live. */
+ * accepted, since it may be promoted, from its first beat there: beats may be slow, and Galera alone
+ * takes up to that long to see that a node is gone.  While the installation drains, servers are about
+ * to change places, and a person may promote: then it waits for as long as it was certain to live. */
 #define PROMOTED_WITHIN_MS 15000
 /* As tl_identity(): 255 characters. */
 #define IDENTITY_SPACE (255 * 4 + 1)
@@ -36,9 +36,8 @@ struct met_server {
     /* Under the mutex. */
     restored_term term;
     int may_lack;
-    int64_t lacks_since_ms; /* boot time, when that was found and it took writes */
-    int is_accepted;        /* by its own record, whatever this process knows to be missing there */
-    int is_rival;           /* it took writes beside another one, under rival_term */
+    int is_accepted; /* by its own record, whatever this process knows to be missing there */
+    int is_rival;    /* it took writes beside another one, under rival_term */
     restored_term rival_term;
     int is_given_up; /* under given_up_term, for a promoted one */
     restored_term given_up_term;
@@ -496,9 +495,6 @@ static int take(struct look *l, int may_lack, db_server_state *state)
     }
     if (may_lack)
         here->found_at = all->looks;
-    if (may_lack && !db_get_int(l->seen, 0, RESTORED_READ_ONLY) &&
-        (!here->may_lack || !takes_writes(here)))
-        here->lacks_since_ms = clock_boottime_ms();
     if (may_lack || l->number > here->found_at)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
@@ -929,18 +925,8 @@ tl_status restored_compare(struct tl_client *client, db *connection)
     return look(client, connection, 1);
 }
 
-/* Until when a session waits there.  A node of Galera was known to take writes all along, so the
- * time begins with the last beat that the session's own server confirmed.  Needs: all->mutex held. */
-static int64_t waits_until_ms(const restored_servers *all, const db_server *from,
-                              const struct met_server *next)
-{
-    const restored_witness *w = &all->witness;
-    const int64_t seen_ms = w->by == from ? w->confirmed_ms : 0;
-
-    return (seen_ms > next->lacks_since_ms ? seen_ms : next->lacks_since_ms) + PROMOTED_WITHIN_MS;
-}
-
-session_stay restored_follow(void *context, const db_server *from, const db_server *to)
+session_stay restored_follow(void *context, const db_server *from, const db_server *to,
+                             int64_t since_ms)
 {
     struct tl_client *client = context;
     restored_servers *all = &client->servers;
@@ -960,7 +946,7 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
             stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
     } else if (next != NULL && before != NULL && !is_left(all, before) &&
                db_state_of(to) == DB_SERVER_MAY_LACK && (there == NULL || there == before) &&
-               (drains || clock_left_ms(waits_until_ms(all, from, next)) > 0)) {
+               (drains || since_ms == 0 || clock_left_ms(since_ms + PROMOTED_WITHIN_MS) > 0)) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
     pthread_mutex_unlock(&all->mutex);
@@ -1020,10 +1006,11 @@ void restored_look_again(struct tl_client *client)
     if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) != TL_OK)
         return;
     /* If the look fails, the last result stands: the connection looked when it was made.  A process
-     * stays neither at a replica nor where its session is not, since nothing is asked there. */
+     * stays neither at a replica nor where its session is not, since nothing is asked there; unless
+     * that is on its way to there, which is seen on the same connections, many times a second. */
     if (restored_look(client, connection) == TL_OK)
         look_whether_kept(client, connection);
-    if (life_is_over(home))
+    if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||
         (home != NULL && !life_is_at(home, db_server_of(connection))))

@@ -110,7 +110,8 @@ void restored_free(restored_servers *all);
 uint64_t restored_sending(void *context);
 int restored_confirmed(void *context, const session_beat *beat);
 /* Whether a session goes along to another server. */
-session_stay restored_follow(void *context, const db_server *from, const db_server *to);
+session_stay restored_follow(void *context, const db_server *from, const db_server *to,
+                             int64_t since_ms);
 /* As tl_identity() says it. */
 const char *restored_identity(const db_server *server);
 /* Whether that server, when it answered at that moment, had been seen a short while ago to answer

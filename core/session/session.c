@@ -27,7 +27,7 @@
 #define ROW_TAKEN_MS 2
 /* So many sessions that only began are remembered. */
 #define GIVEN_UP_MOST 16
-/* Between two looks where the address leads. */
+/* Between two looks where the address leads, and two tries to be where a promoted server is. */
 #define SEEK_MS 1000
 /* From beat to beat while somebody waits for what this process sees or says next; and from look to
  * look while no beat is confirmed. */
@@ -53,7 +53,6 @@ struct session {
     pthread_cond_t wake;      /* of the beating thread */
     pthread_cond_t round_due; /* of the following thread */
     int stop_beating, stop_following, round_is_due, look_is_due, glance_is_due;
-    int beat_is_due;           /* its server was left meanwhile */
     int seeks;                 /* some connection leads to another server than the heartbeat's */
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
@@ -61,10 +60,13 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms, may_observe_ms;
-    int is_unanswered;     /* the last beat was not confirmed, or no new session could be begun */
-    int64_t obeys_us;      /* of which drain the connection says so; 0: of none */
-    unsigned given_up;     /* sessions that only began, since the last one under which it lived */
-    int was_refused;       /* a new session could not be begun, and the log says so */
+    int is_unanswered; /* the last beat was not confirmed, or no new session could be begun */
+    int had_left;      /* its server was left when that was tried */
+    int64_t obeys_us;  /* of which drain the connection says so; 0: of none */
+    unsigned given_up; /* sessions that only began, since the last one under which it lived */
+    int was_refused;   /* a new session could not be begun, and the log says so */
+    int64_t
+        waits_since_ms;    /* of the first beat that was answered elsewhere; 0: one was confirmed */
     int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
 };
 
@@ -216,7 +218,8 @@ static session_stay stay_of(const session *s, const life *mine, const db_server 
     session_stay stay = SESSION_LEAVES;
 
     if (s->options.follow != NULL)
-        stay = s->options.follow(s->options.confirmed_context, life_server(mine), to);
+        stay = s->options.follow(s->options.confirmed_context, life_server(mine), to,
+                                 s->waits_since_ms);
     if (stay == SESSION_WAITS && clock_left_ms(atomic_load(&mine->certain_until_ms)) == 0)
         stay = SESSION_LEAVES;
     return stay;
@@ -418,7 +421,7 @@ static int is_left(const struct db_server *server)
  * decisions could not be read after it.  Where the server died in that moment, the row stays, and a
  * replica may have it.  Who promotes that one has this session asked, too, what it was told, and
  * nobody else could answer: it was asked for nothing.  So it is one of the lives of this process that
- * are over, for which the process attests.  That goes for the last few, since a server that is cut
+ * are over, for which the process attests.  That goes for the first few, since a server that is cut
  * off may take one after the other, which no replica has.
  *
  * Of the first session of a process nothing is kept: the process ends, and that session is ended as
@@ -574,11 +577,21 @@ static void note_back(session *s)
     s->away_since_ms = 0;
 }
 
+/* The server of the life, or of the last one that is over, is left: whatever comes next is at another
+ * one. */
+static int has_left(const session *s)
+{
+    const life *mine = atomic_load(&s->now);
+
+    return mine->is_left(life_server(mine));
+}
+
 static void round_once(session *s)
 {
     life *mine = atomic_load(&s->now);
     enum beat answer;
 
+    s->had_left = has_left(s);
     if (life_is_over(mine)) {
         go_on_anew(s);
         return;
@@ -588,6 +601,7 @@ static void round_once(session *s)
     s->is_unanswered = answer == BEAT_UNREACHABLE;
     switch (answer) {
     case BEAT_CONFIRMED:
+        s->waits_since_ms = 0;
         atomic_fetch_add(&s->beats, 1);
         note_back(s);
         after_confirmed(s);
@@ -595,10 +609,13 @@ static void round_once(session *s)
     case BEAT_ENDED:
     case BEAT_GONE:
     case BEAT_MOVED:
+        s->waits_since_ms = 0;
         lose(s, mine, answer);
         go_on_anew(s);
         break;
     case BEAT_WAITS:
+        if (s->waits_since_ms == 0)
+            s->waits_since_ms = clock_boottime_ms();
         /* Nobody is observed from here, and the round looks whether it was accepted. */
         observer_interrupt(s->others);
         wake_following(s);
@@ -635,23 +652,31 @@ static int glances(const session *s)
     return s->is_unanswered && hurries(s);
 }
 
-/* Needs: s->mutex held. */
-static int64_t beat_due_ms(const session *s, int64_t next_ms)
+/* As soon as its server is left, whoever saw that, the next one is tried, and then again and again:
+ * what is not there in time is lost, and a promoted server may be full for a moment. */
+static int64_t until_next_server_ms(const session *s)
 {
-    if (s->beat_is_due)
-        return 0;
-    return s->seeks && s->may_seek_ms < next_ms ? s->may_seek_ms : next_ms;
+    return s->is_unanswered && s->had_left ? SEEK_MS : HURRY_MS;
+}
+
+/* Needs: s->mutex held. */
+static int64_t beat_due_ms(const session *s, int64_t next_ms, int64_t next_server_ms)
+{
+    const int64_t due_ms = has_left(s) && next_server_ms < next_ms ? next_server_ms : next_ms;
+
+    return s->seeks && s->may_seek_ms < due_ms ? s->may_seek_ms : due_ms;
 }
 
 /* Sleeps until a beat is due, or it is to stop; has the other thread look meanwhile. */
-static void await_beat(session *s, int64_t next_ms)
+static void await_beat(session *s)
 {
-    int64_t glance_ms = glances(s) ? clock_deadline(HURRY_MS) : INT64_MAX;
+    const int64_t next_ms = clock_deadline(until_next_beat_ms(s));
+    const int64_t next_server_ms = clock_deadline(until_next_server_ms(s));
+    int64_t glance_ms = glances(s) ? clock_deadline(HURRY_MS) : INT64_MAX, due_ms;
 
     pthread_mutex_lock(&s->mutex);
-    while (!s->stop_beating && clock_left_ms(beat_due_ms(s, next_ms)) > 0) {
-        const int64_t due_ms = beat_due_ms(s, next_ms);
-
+    while (!s->stop_beating &&
+           clock_left_ms(due_ms = beat_due_ms(s, next_ms, next_server_ms)) > 0) {
         clock_wait(&s->wake, &s->mutex, due_ms < glance_ms ? due_ms : glance_ms);
         if (clock_left_ms(glance_ms) > 0)
             continue;
@@ -659,7 +684,6 @@ static void await_beat(session *s, int64_t next_ms)
         pthread_cond_signal(&s->round_due);
         glance_ms = clock_deadline(HURRY_MS);
     }
-    s->beat_is_due = 0;
     pthread_mutex_unlock(&s->mutex);
 }
 
@@ -669,7 +693,7 @@ static void *beat_on(void *argument)
     int seeks, stops;
 
     for (;;) {
-        await_beat(s, clock_deadline(until_next_beat_ms(s)));
+        await_beat(s);
         pthread_mutex_lock(&s->mutex);
         seeks = s->seeks;
         s->seeks = 0;
@@ -683,31 +707,25 @@ static void *beat_on(void *argument)
     }
 }
 
-static int has_left(const session *s)
-{
-    const life *mine = atomic_load(&s->now);
-
-    return !life_is_over(mine) && mine->is_left(life_server(mine));
-}
-
 static void look_as_due(session *s, int round, int look)
 {
     if (round)
         s->options.round(s->options.round_context);
-    else if (look)
+    if (look)
         look_around(s);
-    else
+    else if (!round)
         pool_glance(s->connections);
 }
 
 /* The thread of the rounds.  They use the pool, where a silent connection is awaited for longer
  * than a session lives; so they must not delay beats.  Beats confirmed during a round make one more
- * round, not many.  Without a confirmed beat there is no round, only the look at the other hosts,
- * which the round ends with. */
+ * round, not many.  Without a confirmed beat there is no round, only the look at the other hosts.
+ * A round ends with one, unless it came early: so after a beat that was not confirmed it is done for
+ * itself, though a round is due too. */
 static void *follow(void *argument)
 {
     session *s = argument;
-    int round, look, had_left;
+    int round, look;
 
     pthread_mutex_lock(&s->mutex);
     while (!s->stop_following) {
@@ -719,14 +737,11 @@ static void *follow(void *argument)
         look = s->look_is_due;
         s->round_is_due = s->look_is_due = s->glance_is_due = 0;
         pthread_mutex_unlock(&s->mutex);
-        had_left = has_left(s);
         look_as_due(s, round, look);
         pthread_mutex_lock(&s->mutex);
         /* The next beat is sent to the server that was promoted or accepted. */
-        if (!had_left && has_left(s)) {
-            s->beat_is_due = 1;
+        if (has_left(s))
             pthread_cond_signal(&s->wake);
-        }
     }
     pthread_mutex_unlock(&s->mutex);
     return NULL;

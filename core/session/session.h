@@ -68,8 +68,10 @@ typedef struct session_options {
      * a server that was left meanwhile, and confirms nothing. */
     int (*confirmed)(void *context, const session_beat *beat);
     /* What becomes of a session at `from` whose connection leads to another server, or (NULL) to
-     * none that can be used.  May be NULL: it is lost. */
-    session_stay (*follow)(void *context, const db_server *from, const db_server *to);
+     * none that can be used; since_ms: when it first waited at one, by the clock of the boot, with
+     * no beat confirmed since; 0: it did not.  May be NULL: it is lost. */
+    session_stay (*follow)(void *context, const db_server *from, const db_server *to,
+                           int64_t since_ms);
     void *confirmed_context; /* of these three */
     /* Tells what the session's row says of the server's clock, when it begins and with each
      * beat. */

@@ -32,6 +32,8 @@
 #define BEATING "beat_ms=100ms\nsession_ms=20s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define SLOW_BEAT_MS 60000
 #define SLOW "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\nconnect_timeout_s=4\n"
+/* Two of these are longer than a session waits for a promotion. */
+#define SLOWER "beat_ms=9s\nsession_ms=1m\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define A_DAY "86400000"
 
 static fixture f;
@@ -442,11 +444,11 @@ static uint64_t unreachable(tl_client *client)
     return stats.beats_unreachable;
 }
 
-static void await_unreachable(tl_client *client)
+static void await_unreachable(tl_client *client, uint64_t times)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (unreachable(client) == 0) {
+    while (unreachable(client) < times) {
         assert_true(crew_now_ms() < end_ms);
         usleep(10 * 1000);
     }
@@ -468,8 +470,8 @@ static void test_a_drain_at_a_server_that_is_read_only(void **state)
     since_ms = crew_now_ms();
     database_run(f.sql, "SET GLOBAL read_only = 1");
     await_copy();
-    await_unreachable(f.client);
-    await_unreachable(second);
+    await_unreachable(f.client, 1);
+    await_unreachable(second, 1);
     usleep(QUIET_MS * 1000);
     made[0] = database_counter(f.sql, "Connections");
     made[1] = database_counter(sql_copy, "Connections");
@@ -490,6 +492,161 @@ static void test_a_drain_at_a_server_that_is_read_only(void **state)
     close_pair();
 }
 
+static void let_in(int lets)
+{
+    for (int i = 0; i < 2; i++)
+        database_run(sql_copy, "ALTER USER plain@'%s' ACCOUNT %s", i == 0 ? "%" : "localhost",
+                     lets ? "UNLOCK" : "LOCK");
+}
+
+/* A promoted server that takes no connection for a moment is tried again soon, however slow beats
+ * are: a session that waits for the next beat may be over by then. */
+static void test_a_promoted_server_that_is_full(void **state)
+{
+    char mine[64];
+    int64_t since_ms;
+
+    (void)state;
+    open_pair(1);
+    drain_slowly();
+    await_rounds();
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    since_ms = crew_now_ms();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    await_unreachable(f.client, 1);
+    await_unreachable(second, 1);
+    take_writes();
+    let_in(0);
+    promote();
+    await_unreachable(f.client, 2); /* both were sent to it, and none came in */
+    await_unreachable(second, 2);
+    let_in(1);
+    await_accepted();
+    assert_true(crew_now_ms() - since_ms < SLOW_BEAT_MS);
+    database_run(sql_copy,
+                 "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); COMMIT");
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
+static void end_mine(void)
+{
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, "
+                 "ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir) "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(f.client));
+}
+
+/* One that lost its session during the drain, and could begin no other, begins one at the promoted
+ * server as soon as the others are there. */
+static void test_a_process_without_a_session(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    int64_t since_ms;
+
+    (void)state;
+    open_pair(1);
+    drain_slowly();
+    await_rounds();
+    database_run(f.sql,
+                 "SET SESSION sql_log_bin = 0; CREATE TRIGGER no_other BEFORE INSERT ON tl_session "
+                 "FOR EACH ROW SIGNAL SQLSTATE '45000'; SET SESSION sql_log_bin = 1");
+    since_ms = crew_now_ms();
+    end_mine();
+    while (tl_client_alive_ms(f.client) > 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    await_unreachable(second, 1);
+    take_writes();
+    promote();
+    await_accepted();
+    database_run(sql_copy,
+                 "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); COMMIT");
+    await_grant(f.client, "s1");
+    assert_true(crew_now_ms() - since_ms < SLOW_BEAT_MS);
+    await_grant(second, "s2");
+    close_pair();
+}
+
+/* Who waits at a server that is not promoted yet keeps its connections there. */
+static void test_who_waits_connects_to_nothing(void **state)
+{
+    int64_t made[2];
+
+    (void)state;
+    open_pair(1);
+    database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
+                        "COMMIT");
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    usleep(QUIET_MS * 1000);
+    made[0] = database_counter(f.sql, "Connections");
+    made[1] = database_counter(sql_copy, "Connections");
+    usleep(2 * QUIET_MS * 1000);
+    made[0] = database_counter(f.sql, "Connections") - made[0];
+    made[1] = database_counter(sql_copy, "Connections") - made[1];
+    print_message("%lld and %lld connections were made\n", (long long)made[0], (long long)made[1]);
+    promote();
+    await_accepted();
+    /* For each process one a second, and there are ten rounds. */
+    assert_true(made[0] <= 4 * 2 * QUIET_MS / 1000);
+    assert_true(made[1] <= 4 * 2 * QUIET_MS / 1000);
+    close_pair();
+}
+
+/* The writer dies just after a beat, beats are slow, and the next server has taken writes for long:
+ * who stands there waits as long as anybody else, though the last beat that was confirmed is old. */
+static void test_the_writer_dies_between_slow_beats(void **state)
+{
+    char mine[64];
+    int64_t end_ms;
+    uint64_t last;
+
+    (void)state;
+    open_pair(1);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    f.client = open_with(file_with(both(), SLOWER), 0);
+    second = open_with(file_with(both(), SLOWER), 0);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    last = beats(f.client);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (beats(f.client) == last) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    usleep(1000 * 1000); /* and the round after it */
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    await_unreachable(f.client, 1);
+    last = (uint64_t)database_number(sql_copy,
+                                     "SELECT beat FROM tl_session WHERE session_id = '%s'", mine);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (strcmp(tl_client_session(f.client), mine) == 0 &&
+           database_number(sql_copy, "SELECT beat FROM tl_session WHERE session_id = '%s'", mine) ==
+               (int64_t)last) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
 /* A process that goes on anew, while the primary dies: the row of its next session is there, and it
  * never lived under that one.  It answers for it all the same. */
 static void test_a_session_that_only_began(void **state)
@@ -501,11 +658,7 @@ static void test_a_session_that_only_began(void **state)
     await_rounds();
     table = database_connect(f.db);
     database_run(table, "LOCK TABLES trade_channel WRITE");
-    database_run(f.sql,
-                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id, "
-                 "ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir) "
-                 "WHERE session_id = '%s'",
-                 tl_client_session(f.client));
+    end_mine();
     await_number(f.sql, "SELECT COUNT(*) > 3 FROM tl_session", 1); /* the first could not read */
     server_kill9(primary);
     mysql_close(table);
@@ -921,6 +1074,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
+        cmocka_unit_test(test_a_promoted_server_that_is_full),
+        cmocka_unit_test(test_a_process_without_a_session),
+        cmocka_unit_test(test_who_waits_connects_to_nothing),
+        cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
