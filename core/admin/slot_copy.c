@@ -21,9 +21,11 @@
 /* A statement with rows is not made longer than this, but for one long row. */
 #define STATEMENT_BYTES (512 * 1024)
 
+/* Findings may be closed where the slot never was, and nobody can take that back. */
+#define OWN_CLOSINGS "audit_closing"
 /* Removed in this order: the trigger of the first writes into the second. */
 static const char *const own_tables[] = {"trade_lock", "trade_lock_past", "trade_evidence",
-                                         "trade_resolution", "audit_closing"};
+                                         "trade_resolution", OWN_CLOSINGS};
 #define OWN_TABLES (sizeof own_tables / sizeof own_tables[0])
 
 enum { TABLE_ENGINE, TABLE_READ, TABLE_INSERT, TABLE_REMOVE, TABLE_CUSTOMERS, TABLE_HAS_CUST };
@@ -105,7 +107,10 @@ void slot_copy_estrange(slot_copy *copy, const slot_tables *known)
     for (size_t i = 0; i < copy->count; i++) {
         struct slot_table *t = &copy->tables[i];
 
-        t->is_strange = known == NULL || (!t->is_own && !slot_tables_has(known, t->name));
+        if (t->is_own)
+            t->is_strange = known == NULL && strcmp(t->name, OWN_CLOSINGS) != 0;
+        else
+            t->is_strange = known == NULL || !slot_tables_has(known, t->name);
     }
 }
 
@@ -197,14 +202,29 @@ static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
     return status;
 }
 
-tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, int others,
-                              db *connection)
+tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection)
 {
     tl_status status = TL_OK;
 
     *all = (slot_customers){.count = 0};
-    for (size_t i = others ? OWN_TABLES : 0; i < copy->count && status == TL_OK; i++)
+    for (size_t i = 0; i < copy->count && status == TL_OK; i++)
         status = read_customers_of(all, copy, &copy->tables[i], connection);
+    if (status == TL_OK)
+        make_unique(all);
+    return status;
+}
+
+tl_status slot_customers_read_others(slot_customers *all, const slot_copy *copy, db *connection,
+                                     tl_status (*read)(void *context), void *context)
+{
+    tl_status status = TL_OK;
+
+    *all = (slot_customers){.count = 0};
+    for (size_t i = OWN_TABLES; i < copy->count && status == TL_OK; i++) {
+        status = read_customers_of(all, copy, &copy->tables[i], connection);
+        if (status == TL_OK)
+            status = read(context);
+    }
     if (status == TL_OK)
         make_unique(all);
     return status;

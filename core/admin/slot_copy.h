@@ -36,13 +36,15 @@ typedef struct slot_copy {
  * has no column cust_no, or is not of InnoDB. */
 tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const slot_tables *named);
 /* Of which tables what is at the target is not known to be copies of this slot's rows: of all but
- * ours and `known`; NULL: of all, since the slot never was there. */
+ * ours and `known`; NULL: of all but the closings of findings, since the slot never was there. */
 void slot_copy_estrange(slot_copy *copy, const slot_tables *known);
 void slot_copy_close(slot_copy *copy);
 
-/* Everybody of the slot who has a row in one of the tables; others: in one that is not ours. */
-tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, int others,
-                              db *connection);
+/* Everybody of the slot who has a row in one of the tables. */
+tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection);
+/* In one that is not ours; read(context) comes after each table that was read. */
+tl_status slot_customers_read_others(slot_customers *all, const slot_copy *copy, db *connection,
+                                     tl_status (*read)(void *context), void *context);
 void slot_customers_free(slot_customers *all);
 
 /* How many customers go in one statement. */

@@ -439,7 +439,7 @@ static tl_status look(struct move *m, int *blocked)
 static tl_status read_customers(struct move *m, struct end *at)
 {
     slot_customers_free(&m->customers);
-    return slot_customers_read(&m->customers, &m->copy, 0, at->connection);
+    return slot_customers_read(&m->customers, &m->copy, at->connection);
 }
 
 static tl_status fence_out(struct move *m)
@@ -636,17 +636,28 @@ static tl_status compare_all(struct move *m)
     return status;
 }
 
+/* The server ends a transaction that stands idle (idle_transaction_s), and this one stands while the
+ * other end reads.  One statement takes read_timeout_s at most, so it is woken after each. */
+static tl_status wake_target(void *context)
+{
+    struct move *m = context;
+    struct slot target;
+
+    return read_slot(m, &m->to, &target);
+}
+
 /* In transactions at both ends.  Everybody is read anew: a customer may have come to a business
  * table. */
 static tl_status compare_others(struct move *m)
 {
-    tl_status status;
+    slot_customers all = {.count = 0};
+    tl_status status =
+        slot_customers_read_others(&all, &m->copy, m->from.connection, wake_target, m);
 
-    slot_customers_free(&m->customers);
-    status = slot_customers_read(&m->customers, &m->copy, 1, m->from.connection);
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+    for (size_t i = 0; i < all.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &all, i,
                                    SLOT_ALL_THERE | SLOT_LOCKS | SLOT_OTHERS);
+    slot_customers_free(&all);
     return status == TL_OK ? say(m, "compared") : status;
 }
 
@@ -691,16 +702,15 @@ static tl_status let_go(struct move *m)
     return end_step(&m->from, status);
 }
 
-/* Whoever is killed while fences rise goes on with rows that differ from the source's, and copies
- * them anew. */
+/* Nobody has the slot meanwhile, so nothing is looked for here: m->customers are all who have trades
+ * at the target.  Whoever is killed while fences rise goes on with rows that differ from the
+ * source's, and copies them anew. */
 static tl_status own(struct move *m, uint64_t version)
 {
     const store_slot owned = {.state = "owned", .version = version, .tables = m->list};
     struct slot target;
-    tl_status status = read_customers(m, &m->to);
+    tl_status status = raise(m);
 
-    if (status == TL_OK)
-        status = raise(m);
     if (status == TL_OK)
         status = lock_own(m, &m->to, "arriving", &target);
     if (status == TL_OK)
@@ -711,6 +721,7 @@ static tl_status own(struct move *m, uint64_t version)
     return status == TL_OK ? say(m, "owned") : status;
 }
 
+/* Who was compared at the source is who has trades at the target: both ends have the same ones. */
 static tl_status hand_over(struct move *m)
 {
     struct slot target;
@@ -755,7 +766,7 @@ static tl_status copy_what_is_lost(struct move *m)
                : status;
 }
 
-/* The source let it go already. */
+/* The source let it go already, and may have purged customers whose fences rise all the same. */
 static tl_status complete(struct move *m, const struct slot *source)
 {
     const struct slot before = {.version = source->version - 1};
@@ -763,6 +774,8 @@ static tl_status complete(struct move *m, const struct slot *source)
 
     if (status == TL_OK)
         status = copy_what_is_lost(m);
+    if (status == TL_OK)
+        status = read_customers(m, &m->to);
     return status == TL_OK ? own(m, source->version) : status;
 }
 

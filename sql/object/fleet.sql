@@ -8,11 +8,15 @@
 --
 -- The slot's row is locked in share mode until the transaction ends.  So whoever moves the slot
 -- waits for all who were let through, and reads what they committed.  A consistent read would let an
--- ask commit after the slot was seen empty.  Nobody but a mover locks the row otherwise, so whoever
--- cannot have it at once is refused, by what the slot was when the mover came: where it is owned or
--- leaving 31004, and not 1205, which would say that somebody has the trade.  What was committed
--- before this statement began is the oldest that this may be: by then the trade was not here, or it
--- is told as it is.
+-- ask commit after the slot was seen empty.  Nobody but a mover locks the row otherwise.
+--
+-- Where a trade begins or a finding is closed, whoever cannot have it at once is refused, by what the
+-- slot was when the mover came: where it is owned or leaving 31004, and not 1205, which would say
+-- that somebody has the trade.  What was committed before this statement began is the oldest that
+-- this may be: by then the trade was not here, or it is told as it is.  All others hear 1205, or wait
+-- if they wait for rows: a claim leaves out that row, and goes on with those of other slots.  Each
+-- SELECT has its own alias: within a trigger the server opens a table once for each of its aliases,
+-- and locks as the strongest of their statements says, so all of one alias would skip the row.
 --
 -- An arriving slot answers as one that is not here: its rows may not be here yet, and whoever is
 -- told to come again may pay by other means.  Only the mover writes there, who knows the token.
@@ -27,16 +31,16 @@ BEGIN
     DECLARE movers BINARY(16);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_state = 'none';
 
-    IF what = 2 THEN
+    IF what IN (1, 3) THEN
         SELECT state, sealed, token INTO its_state, is_sealed, movers
-        FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE;
+        FROM tl_slot AS free WHERE slot = its_slot LOCK IN SHARE MODE SKIP LOCKED;
+        IF its_state = 'none' THEN
+            -- Not in the condition: there it would lock the row.
+            SELECT state INTO held_state FROM tl_slot AS held WHERE slot = its_slot;
+        END IF;
     ELSE
         SELECT state, sealed, token INTO its_state, is_sealed, movers
-        FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE SKIP LOCKED;
-    END IF;
-    IF its_state = 'none' THEN
-        -- Not in the condition: there it would lock the row.
-        SELECT state INTO held_state FROM tl_slot WHERE slot = its_slot;
+        FROM tl_slot WHERE slot = its_slot LOCK IN SHARE MODE;
     END IF;
     IF held_state IN ('owned', 'leaving') OR (held_state IS NOT NULL AND what = 3) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31004,

@@ -355,6 +355,59 @@ static void test_leaving(void **state)
     assert_status(ask_as("l3", cust, 0), TL_GRANTED);
 }
 
+/* Claims what is due and ends it; how many there were. */
+static size_t claim_all(void)
+{
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *claimed[TL_CLAIM_MAX];
+    size_t count = TL_CLAIM_MAX;
+
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, claimed, &count), TL_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_status(tl_lock_arm(claimed[i], 1000), TL_OK);
+        assert_status(finish(claimed[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(claimed[i]);
+    }
+    return count;
+}
+
+/* Whoever moves a slot has its row: what is due of the others is claimed all the same. */
+static void test_claimed_beside_a_mover(void **state)
+{
+    static const char *const serials[] = {"d0", "d1", "d2"};
+    tl_lock_options options = sync_options("x");
+    MYSQL *mover = database_connect(f.db);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tl_lock *lock = granted(f.client, serials[i], ours[20 + i], &options);
+
+        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+    while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = "
+                                  "'F' AND next_run_at <= UTC_TIMESTAMP(6)") < 3)
+        usleep(10000);
+    for (int i = 1; i < 3; i++)
+        assert_int_equal(database_number(f.sql,
+                                         "SELECT tl_customer_slot('%s') = "
+                                         "tl_customer_slot('%s')",
+                                         ours[20], ours[20 + i]),
+                         0);
+    database_run(mover,
+                 "START TRANSACTION; SELECT * FROM tl_slot WHERE slot = tl_customer_slot('%s') "
+                 "FOR UPDATE",
+                 ours[20]);
+    assert_int_equal(claim_all(), 2);
+    assert_status(ask_as("d0", ours[20], 0), TL_IN_DOUBT);
+    database_run(mover, "COMMIT");
+    assert_int_equal(claim_all(), 1);
+    assert_status(ask_as("d0", ours[20], 0), TL_ALREADY_DONE);
+    mysql_close(mover);
+}
+
 static tl_status evidence(const char *serial, const char *cust)
 {
     tl_evidence e = TL_EVIDENCE_INIT;
@@ -816,14 +869,23 @@ static void test_mended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),       cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_submitted),   cmocka_unit_test(test_books),
-        cmocka_unit_test(test_callback),    cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_evidence),    cmocka_unit_test(test_sealed),
-        cmocka_unit_test(test_gone),        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_mover_alone), cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_purge),       cmocka_unit_test(test_service),
-        cmocka_unit_test(test_joining),     cmocka_unit_test(test_mended),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_submitted),
+        cmocka_unit_test(test_books),
+        cmocka_unit_test(test_callback),
+        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_claimed_beside_a_mover),
+        cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_sealed),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_mover_alone),
+        cmocka_unit_test(test_locks),
+        cmocka_unit_test(test_purge),
+        cmocka_unit_test(test_service),
+        cmocka_unit_test(test_joining),
+        cmocka_unit_test(test_mended),
     };
 
     return server_run_tests(tests, setup, teardown);

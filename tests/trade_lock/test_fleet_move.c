@@ -2,7 +2,7 @@
  * A slot moves from one server to another while processes ask at both: every key is granted once,
  * wherever it is asked for, and everything that its customers had is there afterwards.
  *
- *     --askers=3 --rounds=6
+ *     --askers=3 --long=0
  */
 #include "fixture.h"
 
@@ -480,6 +480,12 @@ static void test_differing_target(void **state)
     assert_state(1, "none");
     assert_int_equal(database_number(f.sql[1], "SELECT balance FROM account"), 777777);
     database_run(f.sql[1], "DELETE FROM account");
+    /* A finding that was closed there is no trade, and in nobody's way. */
+    database_run(f.sql[1],
+                 "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, "
+                 "rev, reason, actor, thread_no) VALUES (RANDOM_BYTES(32), 1, 'test', '%s', 's', "
+                 "'WITHDRAW', 1, 'why', 'ann', UUID())",
+                 f.cust[1]);
 }
 
 static void assert_moved_rows(int from, int to)
@@ -679,6 +685,73 @@ static void test_asked_while_it_is_handed_over(void **state)
     assert_status(status_at(owner, "locked"), TL_ALREADY_DONE);
 }
 
+/* A table that cannot be read is a read that would be met. */
+static void hide_at_target(int from)
+{
+    database_run(f.sql[1 - from], "RENAME TABLE letter TO letter_away, account TO account_away, "
+                                  "trade_evidence TO trade_evidence_away");
+}
+
+/* While nobody has the slot its rows are not looked for: that would take as long as the tables are
+ * large. */
+static void test_nothing_is_read_once_it_is_gone(void **state)
+{
+    const int owner = owner_now(), other = 1 - owner;
+    struct mover m = {.from = owner, .look_at = "gone", .look = hide_at_target};
+
+    (void)state;
+    assert_status(status_at(owner, "hidden"), TL_GRANTED);
+    assert_status(move_from(owner, PATIENCE_MS, &m, NULL), TL_OK);
+    database_run(f.sql[other], "RENAME TABLE letter_away TO letter, account_away TO account, "
+                               "trade_evidence_away TO trade_evidence");
+    assert_audit_clean(other);
+    assert_int_equal(database_number(f.sql[other],
+                                     "SELECT COUNT(*) FROM trade_lock WHERE step <> 'moved' AND "
+                                     "tl_customer_slot(cust_no) = %u",
+                                     f.slot),
+                     0);
+}
+
+#define RULE                                                                                       \
+    "CREATE OR REPLACE FUNCTION tl_customer_slot(\n    cust VARCHAR(32) CHARACTER SET "            \
+    "ascii COLLATE ascii_nopad_bin)\nRETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL "              \
+    "SQL SECURITY INVOKER\nRETURN "
+#define IDLE "idle_transaction_s=5s\n"
+#define SLOW "2"
+
+/* Each business table takes so long to look through, while the slot's rows are locked. */
+static void be_slow_at_source(int from)
+{
+    database_run(f.sql[from],
+                 RULE "IF(@@in_transaction = 1 AND cust = '%s', SLEEP(" SLOW "), 0) "
+                      "+ CRC32(cust) %% 1024",
+                 f.cust[0]);
+}
+
+/* All tables together take longer than a transaction may stand idle: the target's does not, while
+ * the source is read. */
+static void test_large_tables_are_compared(void **state)
+{
+    const int owner = owner_now(), other = 1 - owner;
+    struct mover m = {.from = owner, .look_at = "copied", .look = be_slow_at_source};
+
+    (void)state;
+    /* One row of the customer in each. */
+    database_run(f.sql[owner],
+                 "INSERT IGNORE INTO account (cust_no) VALUES ('%s');"
+                 "DELETE FROM posting WHERE cust_no = '%s';"
+                 "INSERT INTO posting (id, cust_no) VALUES (500000, '%s');"
+                 "DELETE FROM letter WHERE cust_no = '%s'; INSERT INTO letter VALUES ('%s', 'one')",
+                 f.cust[0], f.cust[0], f.cust[0], f.cust[0], f.cust[0]);
+    for (int i = 0; i < 2; i++)
+        database_set(f.at[i], SETTINGS IDLE);
+    assert_status(move_from(owner, PATIENCE_MS, &m, NULL), TL_OK);
+    database_run(f.sql[owner], RULE "CRC32(cust) %% 1024");
+    for (int i = 0; i < 2; i++)
+        database_set(f.at[i], SETTINGS);
+    assert_audit_clean(other);
+}
+
 static void assert_balance(int shard, long long expected)
 {
     assert_int_equal(database_number(f.sql[shard],
@@ -744,8 +817,8 @@ static void test_forgotten_tables(void **state)
     assert_audit_clean(owner);
 }
 
-#define BIG_ROWS 20000
-/* Of one customer's fences, each with a step of the history; all others are smaller. */
+/* Of one transaction: those of one statement, or of one customer's fences, each with a step of the
+ * history. */
 #define LARGEST_ROWS 5000
 
 static void watch_transactions(void *context, int number)
@@ -772,7 +845,10 @@ static void watch_transactions(void *context, int number)
  * are removed first. */
 static void test_large(void **state)
 {
-    const int owner = owner_now(), other = 1 - owner, each = 1000;
+    const int is_long = crew_number("long", 0) != 0;
+    const int owner = owner_now(), other = 1 - owner;
+    /* Trades of each customer, and rows of one table: alone more than any transaction may have. */
+    const int each = is_long ? 1000 : 200, postings = is_long ? 14000 : LARGEST_ROWS + 500;
     const int known = (int)database_number(
         f.sql[owner], "SELECT tables IS NOT NULL FROM tl_slot WHERE slot = %u", f.slot);
     pid_t watcher;
@@ -789,7 +865,7 @@ static void test_large(void **state)
     database_run(f.sql[owner],
                  "INSERT INTO posting (id, cust_no, amount) SELECT 1000000 + seq, '%s', seq FROM "
                  "seq_1_to_%d",
-                 f.cust[0], BIG_ROWS - CUSTOMERS * each);
+                 f.cust[0], postings);
     atomic_store(&t->stop, 0);
     watcher = crew_fork(watch_transactions, NULL, 0);
     assert_status(move_back_with(owner, tables, known ? 0 : 3), TL_OK);
@@ -803,7 +879,7 @@ static void test_large(void **state)
     assert_in_range(atomic_load(&t->largest), 1, LARGEST_ROWS);
     assert_int_equal(database_number(f.sql[other], "SELECT COUNT(*) FROM posting WHERE id > "
                                                    "1000000"),
-                     BIG_ROWS - CUSTOMERS * each);
+                     postings);
     assert_int_equal(database_number(f.sql[other], "SELECT COUNT(*) FROM trade_lock WHERE "
                                                    "serial_no LIKE 'big%%' AND fence = 4"),
                      CUSTOMERS * each);
@@ -819,6 +895,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_target_that_lost_rows),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_asked_while_it_is_handed_over),
+        cmocka_unit_test(test_nothing_is_read_once_it_is_gone),
+        cmocka_unit_test(test_large_tables_are_compared),
         cmocka_unit_test(test_forgotten_tables),
         cmocka_unit_test(test_large),
     };

@@ -256,32 +256,6 @@ static size_t source_of(const struct fleet_map *map, unsigned slot, size_t to)
     return shard_of(map->shard[to].slot[slot].other);
 }
 
-/*
- * Whether this move has begun at both ends, or at the source alone.  Then no other shard needs to be
- * asked, and one that is down holds up neither its completion nor that it is taken back:
- *   - it began when all shards were asked, and since then the slot is the source's alone to give
- *     away: it names the target in its row, and makes the next version when it lets go.  A third
- *     shard cannot come to own it meanwhile, whatever it does;
- *   - both databases compare that once more, with their rows locked (tl_slot_move).
- * So two owners of one version could only have been there before.  A move that has not begun asks
- * all of them: one that is down may own the slot under a later version than whoever answers.  So does
- * one whose target has forgotten the slot: it may have owned it, and given it to the third.
- */
-static int has_begun(const struct fleet_map *map, unsigned slot, size_t from, size_t to)
-{
-    const struct fleet_slot *source, *target;
-
-    if (from == FLEET_NOBODY || !map->shard[from].told || !map->shard[to].told)
-        return 0;
-    source = &map->shard[from].slot[slot];
-    target = &map->shard[to].slot[slot];
-    if (strcmp(source->other, fleet_name(to)) != 0)
-        return 0;
-    return source->state == 'l' ||
-           (source->state == 'g' && target->state == 'a' &&
-            strcmp(target->other, fleet_name(from)) == 0 && target->version + 1 == source->version);
-}
-
 static int find_slot(const struct said *said, const char *operand, unsigned *slot)
 {
     tl_status status;
@@ -340,19 +314,12 @@ static tl_status give_up(const struct fleet_map *map, const tl_slot_moving *movi
     return status;
 }
 
-/* One that leaves is taken back only when the shard where it goes says that it never had it under a
- * later version, whoever else is down; it may have given it to that one.  To end what arrives the
- * owner and that shard are enough (tl_slot_give_up). */
+/* To end what arrives the owner and that shard are enough (tl_slot_give_up): nobody comes to own the
+ * slot.  Of one that leaves somebody does, and all must answer, as in a move. */
 static int can_be_given_back(const struct fleet_map *map, unsigned slot, size_t owner)
 {
-    size_t other;
-
-    if (owner == FLEET_NOBODY || !map->shard[owner].told)
-        return 0;
-    if (!fleet_is_incomplete() || map->shard[owner].slot[slot].state != 'l')
-        return 1;
-    other = shard_of(map->shard[owner].slot[slot].other);
-    return other != FLEET_NOBODY && map->shard[other].told;
+    return owner != FLEET_NOBODY && map->shard[owner].told &&
+           (!fleet_is_incomplete() || map->shard[owner].slot[slot].state != 'l');
 }
 
 static int take_back(const struct common *common, const struct fleet_map *map,
@@ -394,6 +361,9 @@ static int take_back(const struct common *common, const struct fleet_map *map,
     return finish_output(EXIT_DONE);
 }
 
+/* Whoever answers may have gone back in time, in a restore: then what it says of a move that has begun
+ * is long over, and a shard that is down may own the slot under a later version, and pay.  So all
+ * are asked, also to complete one. */
 static int move_in(const struct common *common, const struct said *said,
                    const struct fleet_map *map, tl_slot_moving *moving)
 {
@@ -402,9 +372,9 @@ static int move_in(const struct common *common, const struct said *said,
 
     if (said->back)
         return take_back(common, map, moving);
-    from = source_of(map, moving->slot, to);
-    if (fleet_is_incomplete() && !has_begun(map, moving->slot, from, to))
+    if (fleet_is_incomplete())
         return fleet_code(EXIT_DONE, EXIT_DONE);
+    from = source_of(map, moving->slot, to);
     if (from == FLEET_NOBODY && map->shard[to].slot[moving->slot].state == 'o')
         return refuse("the slot is already at shard ", said->to);
     if (from == FLEET_NOBODY)
@@ -572,6 +542,7 @@ const struct command command_fleet = {
             "their column cust_no, if --table names them, parents before children; services write\n"
             "no rows of these customers meanwhile.  When it is killed, the same command goes on;\n"
             "--back takes a slot back that has not been handed over, and has it arrive nowhere.\n"
+            "All shards must answer: one that is down may have the slot by now.\n"
             "\n"
             "It needs administrators' accounts at all shards.\n",
     .options = "  --slots LIST    which slots, as 0-511,600 (all that nobody owns)\n"

@@ -118,7 +118,9 @@ typedef struct tl_slot_moving {
  * rows are copied and compared, and the slot is handed over under the next version, with every fence
  * raised.  Until then they are told to come again (TL_OVERLOADED).  Whoever was killed calls again:
  * it goes on from what both databases show.  The rows stay at the source, where nobody can use them,
- * until a purge.  Needs administrators' accounts at both.
+ * until a purge.  Needs administrators' accounts at both.  Only these two are asked: before each call
+ * the caller asks all other shards (tl_slot_list) that none owns the slot under a later version,
+ * which an end that was restored does not know.
  *
  *     TL_OK            The slot is at `to`.
  *     TL_ALREADY_DONE  It was there already.
@@ -137,8 +139,8 @@ TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_m
                                  tl_slot_moved *moved);
 
 /* Ends a move that was cut off before the source let the slot go: it is owned there again.  Of
- * `moving` only slot, actor and reason are used.  TL_OK; TL_REFUSED: it is not leaving; or the
- * database could not be asked. */
+ * `moving` only slot, actor and reason are used.  All others are asked before, as for tl_slot_move().
+ * TL_OK; TL_REFUSED: it is not leaving; or the database could not be asked. */
 TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving);
 
 /* The other end of a move that was given up: the slot does not arrive any more at `at`, which says
