@@ -345,13 +345,14 @@ static tl_status look_once(tl_fleet_workflows *all, const tl_key *key, int64_t w
                        : tl_workflow_look(v.registry, key, trade);
 }
 
-/* What a shard said that no longer has the customer is not told: the row there is of the past. */
+/* What a shard said that no longer has the customer is not told: the row there is of the past.  But
+ * what is final was so while this call asked, since the shard confirmed before that it had it. */
 static int is_elsewhere(tl_fleet_workflows *all, const char *cust_no, tl_status said, size_t shard)
 {
     size_t now = shard;
 
-    if (said == TL_MISDIRECTED)
-        return 1;
+    if (said == TL_MISDIRECTED || said == TL_SUCCEEDED || said == TL_FAILED)
+        return said == TL_MISDIRECTED;
     return tl_fleet_owner(all->fleet, cust_no, &now) == TL_OK && now != shard;
 }
 
