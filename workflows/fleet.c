@@ -271,11 +271,14 @@ static tl_status check_run(const tl_fleet_workflows *all, const tl_request *requ
 static tl_status busy_with_what(tl_fleet_workflows *all, const tl_request *request,
                                 tl_answer *answer, size_t shard)
 {
-    tl_status status = tl_fleet_confirm(all->fleet, request->key.cust_no, shard);
+    char sentence[SENTENCE];
+    tl_status status;
 
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+    status = tl_fleet_confirm(all->fleet, request->key.cust_no, shard);
     if (status != TL_MISDIRECTED) {
         workflow_call_begins();
-        return TL_BUSY;
+        return sentence[0] != '\0' ? tl_error_report(TL_BUSY, "%s", sentence) : TL_BUSY;
     }
     tl_answer_clear(answer);
     (void)tl_error_report(status, "shard %s does not have this customer yet",

@@ -630,6 +630,14 @@ static void test_a_final_answer_of_before(void **state)
     assert_status(watch(workflows, "final-1", &with), TL_SUCCEEDED);
     give_back(with.slot);
     assert_status(tl_fleet_look_again(with.fleet), TL_OK);
+    /* Busy for another reason is said with its reason. */
+    database_run(town.shards.sql[0], "BEGIN");
+    database_number(town.shards.sql[0], "SELECT COUNT(*) FROM trade_lock FOR UPDATE");
+    paid.serial = "final-2";
+    (void)ask(&paid);
+    assert_status(paid.status, TL_BUSY);
+    assert_string_equal(tl_error_message(), "an open transaction is deciding this trade");
+    database_run(town.shards.sql[0], "ROLLBACK");
     /* That there is none proves nothing of the other shard. */
     assert_status(watch(workflows, "final-2", &with), TL_MISDIRECTED);
     assert_int_equal(database_number(town.shards.sql[0],
