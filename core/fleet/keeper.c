@@ -258,16 +258,17 @@ static tl_status look_which(shard *s, tl_client *client)
     return TL_OK;
 }
 
-static tl_status open_or_look(shard *s)
+static tl_status open_new(shard *s)
 {
     char sentence[ERROR_MAX];
-    tl_client *client = s->client;
-    tl_status status = client != NULL ? TL_OK : open_client(s, &client);
+    tl_client *client = NULL;
+    tl_status status = open_client(s, &client);
 
-    if (status == TL_OK)
-        status = look_which(s, client);
-    if (status == TL_OK || client == s->client)
+    if (status != TL_OK)
         return status;
+    status = look_which(s, client);
+    if (status == TL_OK)
+        return TL_OK;
     text_copy(sentence, sizeof sentence, tl_error_message());
     tl_client_close(client);
     return error_set(status, "%s", sentence);
@@ -276,10 +277,13 @@ static tl_status open_or_look(shard *s)
 /* Also the map of one that has a twin is read: what it alone has is not "not reached yet". */
 static tl_status do_round(shard *s, uint64_t look)
 {
-    tl_status status = open_or_look(s);
+    const int is_new = s->client == NULL;
+    tl_status status = is_new ? open_new(s) : TL_OK;
 
     if (status == TL_OK)
         status = read_map(s, look);
+    if (status == TL_OK && !is_new)
+        status = look_which(s, s->client);
     if (status != TL_OK)
         return status;
     pthread_mutex_lock(&s->fleet->mutex);
