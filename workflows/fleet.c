@@ -359,13 +359,16 @@ static int is_elsewhere(tl_fleet_workflows *all, const char *cust_no, tl_status 
     return tl_fleet_owner(all->fleet, cust_no, &now) == TL_OK && now != shard;
 }
 
-/* Where a question is put next.  Between "gone" and "owned" nobody has the customer. */
-static void look_for_owner(tl_fleet_workflows *all, tl_status said, int is_handed_over)
+/* Where a question is put next.  Between "gone" and "owned" nobody has the customer: the shard that
+ * is to have it is asked for that one slot each time, and all maps are read ever more seldom, so that
+ * many who wait do not have every shard read all of its slots. */
+static void look_for_owner(tl_fleet_workflows *all, tl_status said, unsigned turn)
 {
     if (said != TL_MISDIRECTED)
         return;
-    (void)tl_fleet_look_again(all->fleet);
-    if (is_handed_over)
+    if (turn < REDIRECTS_MAX || (turn & (turn - 1)) == 0)
+        (void)tl_fleet_look_again(all->fleet);
+    if (turn >= REDIRECTS_MAX)
         usleep(HANDED_OVER_MS * 1000);
 }
 
@@ -388,7 +391,7 @@ tl_status tl_fleet_workflow_await(tl_fleet_workflows *all, const tl_key *key, in
         (void)keep_sentence(said, sentence);
         if (!is_elsewhere(all, key->cust_no, said, shard) || (i >= REDIRECTS_MAX && left_ms <= 0))
             return tl_error_report(said, "%s", sentence);
-        look_for_owner(all, said, i >= REDIRECTS_MAX);
+        look_for_owner(all, said, i);
     }
     return status;
 }

@@ -353,6 +353,14 @@ static void *own_later(void *context)
     return NULL;
 }
 
+/* Rows that the shard's server has read. */
+static long long reads_at(size_t i)
+{
+    return database_number(town.shards.sql[i],
+                           "SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS "
+                           "WHERE VARIABLE_NAME LIKE 'HANDLER_READ%%'");
+}
+
 #define OLD_SETTINGS                                                                               \
     "site=fleet\nbeat_ms=60s\nsession_ms=10m\nmax_hold_ms=3s\nexecute_ms=1s\ncommit_ms=1s\n"       \
     "deadline_ms=1m\n"
@@ -367,6 +375,7 @@ static void test_a_look_by_an_old_map(void **state)
     pthread_t thread;
     tl_client *client = NULL;
     size_t shard = 9;
+    long long before;
 
     (void)state;
     shards_cust(&town.shards, 0, 101, cust);
@@ -392,7 +401,10 @@ static void test_a_look_by_an_old_map(void **state)
     /* Nobody owns it: it is not told what stands at either end. */
     own(1, later.slot, "arriving");
     assert_status(look_for(&old, "old-map", cust, 0), TL_MISDIRECTED);
-    assert_status(look_for(&old, "old-map", cust, 200), TL_MISDIRECTED);
+    before = reads_at(0);
+    assert_status(look_for(&old, "old-map", cust, 2000), TL_MISDIRECTED);
+    /* About eight times all of its slots, and not each 20 ms. */
+    assert_in_range(reads_at(0) - before, 1, 16LL * (TL_FLEET_SLOTS / 2));
     assert_int_equal(pthread_create(&thread, NULL, own_later, &later), 0);
     atomic_store(&later.asked, 1);
     assert_status(look_for(&old, "old-map", cust, PATIENCE_MS), TL_SUCCEEDED);
