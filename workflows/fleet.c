@@ -271,11 +271,14 @@ static tl_status check_run(const tl_fleet_workflows *all, const tl_request *requ
 static tl_status busy_with_what(tl_fleet_workflows *all, const tl_request *request,
                                 tl_answer *answer, size_t shard)
 {
-    tl_status status = tl_fleet_confirm(all->fleet, request->key.cust_no, shard);
+    char sentence[SENTENCE];
+    tl_status status;
 
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+    status = tl_fleet_confirm(all->fleet, request->key.cust_no, shard);
     if (status != TL_MISDIRECTED) {
         workflow_call_begins();
-        return TL_BUSY;
+        return sentence[0] != '\0' ? tl_error_report(TL_BUSY, "%s", sentence) : TL_BUSY;
     }
     tl_answer_clear(answer);
     (void)tl_error_report(status, "shard %s does not have this customer yet",
@@ -345,23 +348,27 @@ static tl_status look_once(tl_fleet_workflows *all, const tl_key *key, int64_t w
                        : tl_workflow_look(v.registry, key, trade);
 }
 
-/* What a shard said that no longer has the customer is not told: the row there is of the past. */
+/* What a shard said that no longer has the customer is not told: the row there is of the past.  But
+ * what is final was so while this call asked, since the shard confirmed before that it had it. */
 static int is_elsewhere(tl_fleet_workflows *all, const char *cust_no, tl_status said, size_t shard)
 {
     size_t now = shard;
 
-    if (said == TL_MISDIRECTED)
-        return 1;
+    if (said == TL_MISDIRECTED || said == TL_SUCCEEDED || said == TL_FAILED)
+        return said == TL_MISDIRECTED;
     return tl_fleet_owner(all->fleet, cust_no, &now) == TL_OK && now != shard;
 }
 
-/* Where a question is put next.  Between "gone" and "owned" nobody has the customer. */
-static void look_for_owner(tl_fleet_workflows *all, tl_status said, int is_handed_over)
+/* Where a question is put next.  Between "gone" and "owned" nobody has the customer: the shard that
+ * is to have it is asked for that one slot each time, and all maps are read ever more seldom, so that
+ * many who wait do not have every shard read all of its slots. */
+static void look_for_owner(tl_fleet_workflows *all, tl_status said, unsigned turn)
 {
     if (said != TL_MISDIRECTED)
         return;
-    (void)tl_fleet_look_again(all->fleet);
-    if (is_handed_over)
+    if (turn < REDIRECTS_MAX || (turn & (turn - 1)) == 0)
+        (void)tl_fleet_look_again(all->fleet);
+    if (turn >= REDIRECTS_MAX)
         usleep(HANDED_OVER_MS * 1000);
 }
 
@@ -384,7 +391,7 @@ tl_status tl_fleet_workflow_await(tl_fleet_workflows *all, const tl_key *key, in
         (void)keep_sentence(said, sentence);
         if (!is_elsewhere(all, key->cust_no, said, shard) || (i >= REDIRECTS_MAX && left_ms <= 0))
             return tl_error_report(said, "%s", sentence);
-        look_for_owner(all, said, i >= REDIRECTS_MAX);
+        look_for_owner(all, said, i);
     }
     return status;
 }

@@ -202,6 +202,10 @@ tl_status pauses_check(struct tl_client *client, const char *channel, const char
     channel_pauses *all = &client->pauses;
     tl_status status = TL_OK;
 
+    /* Not of class RETRY: the trade may be paid at the other one. */
+    if (atomic_load(&all->is_copy))
+        return error_set(TL_BAD_CONFIG, "another shard of the settings leads to this database, or "
+                                        "to a copy of it: nothing was written");
     if (!atomic_load(&all->any))
         return TL_OK;
     pthread_mutex_lock(&all->mutex);
@@ -226,6 +230,11 @@ tl_status pauses_enter(struct tl_client *client, const char *channel, const char
     if (status != TL_OK)
         pauses_leave(client);
     return status;
+}
+
+void pauses_set_copy(struct tl_client *client, int is_copy)
+{
+    atomic_store(&client->pauses.is_copy, is_copy);
 }
 
 void pauses_stay(struct tl_client *client)

@@ -36,8 +36,9 @@ typedef struct channel_pauses {
     int fails;          /* the last look failed, which was said */
     int64_t drained_ms; /* boot time, when the drain was first read; 0: none is on record */
     int64_t obeyed_us;  /* the drain that was decided then is obeyed; 0: none is */
-    /* Atomic: whether there are any; how many asks and claims are under way. */
-    atomic_int any;
+    /* Atomic: whether there are any; whether this shard is a copy of another one; how many asks and
+     * claims are under way. */
+    atomic_int any, is_copy;
     atomic_uint under_way;
 } channel_pauses;
 
@@ -51,10 +52,13 @@ tl_status pauses_look(struct tl_client *client, db *connection);
 tl_status pauses_look_again(struct tl_client *client);
 
 /* TL_OK, or TL_OVERLOADED with a sentence: this channel (NULL: any; "": none is named) is paused
- * for the operation, or the installation drains. */
+ * for the operation, or the installation drains.  TL_BAD_CONFIG: another shard is a copy. */
 tl_status pauses_check(struct tl_client *client, const char *channel, const char *op_code);
 /* The same, and with TL_OK an ask is counted as under way, until pauses_leave(). */
 tl_status pauses_enter(struct tl_client *client, const char *channel, const char *op_code);
+/* Whether another shard of the fleet leads to the same database, or to a copy of it: then nothing
+ * begins here (fleet/keeper.c). */
+void pauses_set_copy(struct tl_client *client, int is_copy);
 /* One more, of which it is not asked whether it may begin: an earlier one left it in doubt. */
 void pauses_stay(struct tl_client *client);
 void pauses_leave(struct tl_client *client);

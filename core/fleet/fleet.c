@@ -321,8 +321,22 @@ const char *tl_fleet_shard(const tl_fleet *fleet, size_t i)
 }
 
 /* Needs: fleet->mutex held. */
+static tl_status twin_refused(const shard *s)
+{
+    char sentence[ERROR_MAX];
+    const tl_status status = keeper_stands_apart(s);
+
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    return status == TL_OK ? status : error_set(status, "shard %s: %.900s", s->name, sentence);
+}
+
+/* Needs: fleet->mutex held. */
 static tl_status client_of(const shard *s, tl_client **client)
 {
+    const tl_status status = twin_refused(s);
+
+    if (status != TL_OK)
+        return status;
     if (s->client == NULL && !s->is_tried)
         return error_set(TL_UNREACHABLE, "shard %s: it was not reached yet", s->name);
     if (s->client == NULL || (s->status != TL_OK && !fleet_may_pass(s->status)))
@@ -368,8 +382,11 @@ static tl_status owner_of(const tl_fleet *fleet, unsigned slot, size_t *owner)
     found = map_owner(maps, fleet->count, slot, &unread);
     if (found != MAP_NOBODY) {
         *owner = found;
-        return TL_OK;
+        return twin_refused(&fleet->shards[found]);
     }
+    for (size_t i = 0; i < fleet->count; i++)
+        if (fleet->shards[i].twin != NULL && maps[i]->slot[slot].claim == SLOT_HAD)
+            return twin_refused(&fleet->shards[i]);
     if (unread != MAP_NOBODY)
         return error_set(TL_UNREACHABLE,
                          "whose slot %u is may be known to shard %s alone, which was "

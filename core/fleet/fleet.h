@@ -33,6 +33,7 @@ typedef struct shard {
     uint64_t looked;     /* the highest number of a look that it has answered */
     slot_map map;
     char installation[SHARD_INSTALLATION]; /* of the database; "": not read yet */
+    const struct shard *twin;              /* another one of the same installation, or NULL */
 } shard;
 
 struct tl_fleet_watch {
@@ -74,6 +75,9 @@ int fleet_may_pass(tl_status status);
 
 /* Of the shard's client. */
 void fleet_client_options(const shard *s, tl_client_options *options);
+
+/* TL_BAD_CONFIG, where it has a twin.  Needs: fleet->mutex held. */
+tl_status keeper_stands_apart(const shard *s);
 
 /* A shard's thread. */
 void *keeper_main(void *shard);

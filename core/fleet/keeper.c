@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "client/client.h"
 #include "client/read.h"
 #include "store/server.h"
 
@@ -205,48 +206,90 @@ static tl_status read_installation(tl_client *client, char installation[SHARD_IN
     return status;
 }
 
-/* The names of two shards tell them apart, unless one is a copy of the other that was named by hand:
- * then both have what was paid before.  Whoever was there first stays.  Needs: fleet->mutex held. */
-static tl_status stand_apart(shard *s, tl_client *client, const char *installation)
+tl_status keeper_stands_apart(const shard *s)
+{
+    if (s->twin == NULL)
+        return TL_OK;
+    return error_set(TL_BAD_CONFIG,
+                     "it leads to the database of shard %s, or to a copy of it (installation %s)",
+                     s->twin->name, s->installation);
+}
+
+static const shard *twin_of(const shard *s)
 {
     const tl_fleet *fleet = s->fleet;
 
-    for (size_t i = 0; i < fleet->count; i++) {
-        const shard *other = &fleet->shards[i];
+    for (size_t i = 0; i < fleet->count && s->installation[0] != '\0'; i++)
+        if (&fleet->shards[i] != s && strcmp(fleet->shards[i].installation, s->installation) == 0)
+            return &fleet->shards[i];
+    return NULL;
+}
 
-        if (other != s && installation[0] != '\0' && strcmp(other->installation, installation) == 0)
-            return error_set(TL_BAD_CONFIG,
-                             "it leads to the database of shard %s, or to a copy of it "
-                             "(installation %s)",
-                             other->name, installation);
-    }
-    text_copy(s->installation, sizeof s->installation, installation);
+/* The names of two shards tell them apart, unless one is a copy of the other that was named by hand:
+ * then both have what was paid before, and which is the copy nobody can tell.  So nothing begins at
+ * either, whoever has their clients by now.  Needs: fleet->mutex held. */
+static void note_installation(shard *s, tl_client *client, const char *installation)
+{
+    tl_fleet *fleet = s->fleet;
+
     s->client = client;
+    text_copy(s->installation, sizeof s->installation, installation);
+    for (size_t i = 0; i < fleet->count; i++) {
+        shard *one = &fleet->shards[i];
+
+        one->twin = twin_of(one);
+        if (one->client != NULL)
+            pauses_set_copy(one->client, one->twin != NULL);
+    }
+}
+
+/* With each round, since a host may lead to another database after a failover. */
+static tl_status look_which(shard *s, tl_client *client)
+{
+    char installation[SHARD_INSTALLATION] = "";
+    tl_status status;
+
+    READ_REPEATED(status, read_installation(client, installation));
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&s->fleet->mutex);
+    note_installation(s, client, installation);
+    pthread_mutex_unlock(&s->fleet->mutex);
     return TL_OK;
 }
 
-static tl_status open_if_new(shard *s)
+static tl_status open_new(shard *s)
 {
-    char installation[SHARD_INSTALLATION] = "", sentence[ERROR_MAX];
+    char sentence[ERROR_MAX];
     tl_client *client = NULL;
-    tl_status status;
+    tl_status status = open_client(s, &client);
 
-    if (s->client != NULL)
-        return TL_OK;
-    status = open_client(s, &client);
     if (status != TL_OK)
         return status;
-    READ_REPEATED(status, read_installation(client, installation));
-    if (status == TL_OK) {
-        pthread_mutex_lock(&s->fleet->mutex);
-        status = stand_apart(s, client, installation);
-        pthread_mutex_unlock(&s->fleet->mutex);
-    }
+    status = look_which(s, client);
     if (status == TL_OK)
         return TL_OK;
     text_copy(sentence, sizeof sentence, tl_error_message());
     tl_client_close(client);
     return error_set(status, "%s", sentence);
+}
+
+/* Also the map of one that has a twin is read: what it alone has is not "not reached yet". */
+static tl_status do_round(shard *s, uint64_t look)
+{
+    const int is_new = s->client == NULL;
+    tl_status status = is_new ? open_new(s) : TL_OK;
+
+    if (status == TL_OK)
+        status = read_map(s, look);
+    if (status == TL_OK && !is_new)
+        status = look_which(s, s->client);
+    if (status != TL_OK)
+        return status;
+    pthread_mutex_lock(&s->fleet->mutex);
+    status = keeper_stands_apart(s);
+    pthread_mutex_unlock(&s->fleet->mutex);
+    return status;
 }
 
 void *keeper_main(void *argument)
@@ -255,10 +298,8 @@ void *keeper_main(void *argument)
     uint64_t look, round = 0;
 
     while ((look = begin_round(s)) != 0) {
-        tl_status status = open_if_new(s);
+        const tl_status status = do_round(s, look);
 
-        if (status == TL_OK)
-            status = read_map(s, look);
         leave_status(s, status);
         if (status == TL_OK)
             tell_watches(s, ++round);

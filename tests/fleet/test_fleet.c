@@ -7,6 +7,8 @@
 #include "support/crew.h"
 #include "workflows/cmocka_all.h"
 
+#include <tradelock/lane.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -449,6 +451,129 @@ static void test_a_copy_of_a_shard(void **state)
     free(other);
 }
 
+/* The serial's trade of the lane, due at once: asked for at that client, ended without an answer. */
+static void leave_due(tl_client *client, const char *serial, const char *cust)
+{
+    const tl_key key = {serial, cust, "FLEET"};
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock = NULL;
+
+    options.max_hold_ms = 3000;
+    options.payload = "x";
+    options.payload_size = 1;
+    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+/* How many are claimed of what is due; each is put back. */
+static size_t claim_due(tl_client *client)
+{
+    tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *locks[TL_CLAIM_MAX];
+    size_t count = TL_CLAIM_MAX;
+
+    options.op_code = "FLEET";
+    options.max_hold_ms = 3000;
+    assert_status(tl_claim_due(client, &options, locks, &count), TL_OK);
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    for (size_t i = 0; i < count; i++) {
+        assert_status(tl_lock_finish(locks[i], &ending), TL_IN_DOUBT);
+        tl_lock_free(locks[i]);
+    }
+    return count;
+}
+
+static void await_client(tl_fleet *fleet, const char *cust, tl_status expected)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_client *client = NULL;
+    tl_status status;
+
+    while ((status = tl_fleet_client(fleet, cust, &client)) != expected) {
+        if (crew_now_ms() > end_ms)
+            fail_msg("%s: %s", tl_status_name(status), tl_error_message());
+        crew_sleep_ms(20);
+    }
+}
+
+/* Shard 1 becomes a copy of shard 0, named by hand; or what it was. */
+static void copy_slots(const char *installation, int is_copy)
+{
+    const unsigned half = TL_FLEET_SLOTS / 2;
+
+    if (is_copy)
+        for (unsigned slot = 0; slot < half; slot++)
+            database_run(
+                all.sql[1],
+                "REPLACE INTO tl_slot (slot, state, version) VALUES (%u, 'owned', %lld)", slot,
+                database_number(all.sql[0], "SELECT version FROM tl_slot WHERE slot = %u", slot));
+    else
+        database_run(all.sql[1], "DELETE FROM tl_slot WHERE slot < %u", half);
+    database_run(all.sql[1], "UPDATE tl_schema SET installation = '%s'", installation);
+}
+
+/* One of the two is away when the fleet is opened, and comes up: nobody is paid at either, also not
+ * by who got a client or a worker's claim before. */
+static void copy_that_meets(size_t away, const char *name)
+{
+    char *own = database_text(all.sql[1], "SELECT CAST(installation AS CHAR) FROM tl_schema"),
+         *other = database_text(all.sql[0], "SELECT CAST(installation AS CHAR) FROM tl_schema");
+    char cust[TL_CUST_MAX + 1], serial[32];
+    const size_t there = 1 - away;
+    tl_client *client = NULL, *before = NULL;
+    tl_fleet *fleet;
+    size_t owner = 9;
+
+    shards_cust(&all, 0, 60, cust);
+    copy_slots(other, 1);
+    shards_kill(&all, away);
+    fleet = open_fleet();
+    assert_status(tl_fleet_shard_client(fleet, there, &before), TL_OK);
+    snprintf(serial, sizeof serial, "due-%s", name);
+    leave_due(before, serial, cust);
+    shards_restart(&all, away);
+    await_client(fleet, cust, TL_BAD_CONFIG);
+    assert_non_null(strstr(tl_error_message(), ", or to a copy of it (installation "));
+    snprintf(serial, sizeof serial, "copy-%s", name);
+    for (unsigned i = 0; i < 20; i++) {
+        assert_status(pay(fleet, serial, cust), TL_BAD_CONFIG);
+        assert_status(pay_with(before, serial, cust), TL_BAD_CONFIG);
+        assert_int_equal(claim_due(before), 0);
+        crew_sleep_ms(20);
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_status(tl_fleet_shard_client(fleet, i, &client), TL_BAD_CONFIG);
+    assert_status(tl_fleet_owner(fleet, cust, &owner), TL_BAD_CONFIG);
+    assert_int_equal(rows_at(0, serial) + rows_at(1, serial), 0);
+    /* Until they differ. */
+    copy_slots(own, 0);
+    await_client(fleet, cust, TL_OK);
+    assert_status(pay(fleet, serial, cust), TL_SUCCEEDED);
+    assert_int_equal(rows_at(0, serial), 1);
+    if (there == 0) /* the copy has no such customer any more */
+        assert_int_equal(claim_due(before), 1);
+    tl_fleet_close(fleet);
+    free(own);
+    free(other);
+}
+
+static void test_a_copy_that_is_there_first(void **state)
+{
+    (void)state;
+    copy_that_meets(0, "first");
+}
+
+static void test_a_copy_that_comes_later(void **state)
+{
+    (void)state;
+    copy_that_meets(1, "later");
+}
+
 static uint16_t always_last(void *context, const char *cust_no)
 {
     (void)cust_no;
@@ -514,6 +639,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_slot_that_was_handed_over),
         cmocka_unit_test(test_a_slot_that_two_have),
         cmocka_unit_test(test_a_copy_of_a_shard),
+        cmocka_unit_test(test_a_copy_that_is_there_first),
+        cmocka_unit_test(test_a_copy_that_comes_later),
         cmocka_unit_test(test_a_rule_of_the_service),
         cmocka_unit_test(test_after_fork),
     };

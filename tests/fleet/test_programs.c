@@ -373,6 +373,51 @@ static void test_a_customer_whom_nobody_owns(void **state)
     free(rows);
 }
 
+/* What the service says of one line, after its patience. */
+static void expect_answer(const char *rows, const char *words)
+{
+    const char *const with[] = {"--channel-url", town.url, "--threads", "1",  "--patience-ms",
+                                "500",           "--out",  out,         rows, NULL};
+    char *answers;
+
+    assert_true(WIFEXITED(await_end(start("tradelock-withdraw", with))));
+    answers = file_read(out);
+    if (text_count(answers, words) != MOVED)
+        fail_msg("not %d of '%s' in '%s'", MOVED, words, answers);
+    free(answers);
+}
+
+/* What looks like a move and is none is not called one. */
+static void test_what_is_no_move(void **state)
+{
+    char cust[TL_CUST_MAX + 1], *rows, words[160];
+    long long version;
+    unsigned slot;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 0, cust);
+    slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
+    rows = write_moving("still", cust, 0);
+    version =
+        database_number(town.shards.sql[0], "SELECT version FROM tl_slot WHERE slot = %u", slot);
+    /* No shard was given that slot. */
+    database_run(town.shards.sql[0], "DELETE FROM tl_slot WHERE slot = %u", slot);
+    snprintf(words, sizeof words,
+             ",misdirected,,error,try again: no shard that the settings name has slot %u alone",
+             slot);
+    expect_answer(rows, words);
+    database_run(town.shards.sql[0],
+                 "INSERT INTO tl_slot (slot, state, version) VALUES (%u, 'owned', %lld)", slot,
+                 version);
+    /* Another attempt's transaction is open. */
+    database_run(town.shards.sql[0], "BEGIN");
+    database_number(town.shards.sql[0], "SELECT COUNT(*) FROM trade_lock FOR UPDATE");
+    expect_answer(rows, ",busy,none,repeated,");
+    database_run(town.shards.sql[0], "ROLLBACK");
+    unlink(rows);
+    free(rows);
+}
+
 /* Each line of the output is of a payment, or of one that failed, which the channel never heard of:
  * on a loaded machine the time of an attempt may be over before it sends. */
 static void expect_paid(int may_fail)
@@ -543,6 +588,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_service_and_worker_that_are_killed),
         cmocka_unit_test(test_a_customer_who_is_handed_over),
         cmocka_unit_test(test_a_customer_whom_nobody_owns),
+        cmocka_unit_test(test_what_is_no_move),
         cmocka_unit_test(test_a_slot_that_moves_under_load),
         cmocka_unit_test(test_a_worker_of_one_shard),
         cmocka_unit_test(test_a_plug_in),

@@ -353,6 +353,14 @@ static void *own_later(void *context)
     return NULL;
 }
 
+/* Rows that the shard's server has read. */
+static long long reads_at(size_t i)
+{
+    return database_number(town.shards.sql[i],
+                           "SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS "
+                           "WHERE VARIABLE_NAME LIKE 'HANDLER_READ%%'");
+}
+
 #define OLD_SETTINGS                                                                               \
     "site=fleet\nbeat_ms=60s\nsession_ms=10m\nmax_hold_ms=3s\nexecute_ms=1s\ncommit_ms=1s\n"       \
     "deadline_ms=1m\n"
@@ -367,6 +375,7 @@ static void test_a_look_by_an_old_map(void **state)
     pthread_t thread;
     tl_client *client = NULL;
     size_t shard = 9;
+    long long before;
 
     (void)state;
     shards_cust(&town.shards, 0, 101, cust);
@@ -392,7 +401,10 @@ static void test_a_look_by_an_old_map(void **state)
     /* Nobody owns it: it is not told what stands at either end. */
     own(1, later.slot, "arriving");
     assert_status(look_for(&old, "old-map", cust, 0), TL_MISDIRECTED);
-    assert_status(look_for(&old, "old-map", cust, 200), TL_MISDIRECTED);
+    before = reads_at(0);
+    assert_status(look_for(&old, "old-map", cust, 2000), TL_MISDIRECTED);
+    /* About eight times all of its slots, and not each 20 ms. */
+    assert_in_range(reads_at(0) - before, 1, 16LL * (TL_FLEET_SLOTS / 2));
     assert_int_equal(pthread_create(&thread, NULL, own_later, &later), 0);
     atomic_store(&later.asked, 1);
     assert_status(look_for(&old, "old-map", cust, PATIENCE_MS), TL_SUCCEEDED);
@@ -537,6 +549,119 @@ static void *ask(void *context)
     return NULL;
 }
 
+/* ------------------------------------------------------- a map that turns meanwhile -- */
+
+typedef struct turn {
+    tl_fleet *fleet;
+    const char *cust;
+    unsigned slot, calls, at; /* it turns in the call of that number; 0: never */
+} turn;
+
+static _Thread_local int is_watched;
+
+static void *await_turn(void *context)
+{
+    const turn *self = context;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    size_t owner = 0;
+
+    while (owner != 1) {
+        CREW_CHECK(crew_now_ms() < end_ms);
+        (void)tl_fleet_look_again(self->fleet);
+        (void)tl_fleet_owner(self->fleet, self->cust, &owner);
+    }
+    return NULL;
+}
+
+/* The fleet's rule: in that call of the watched thread the slot is given away, and the other shard
+ * does not have it yet, and the map is read. */
+static uint16_t turning_slot(void *context, const char *cust_no)
+{
+    turn *self = context;
+    pthread_t thread;
+
+    (void)cust_no;
+    if (is_watched && ++self->calls == self->at) {
+        shards_hand_over(&town.shards, 0, 1, self->slot);
+        own(1, self->slot, "arriving");
+        CREW_CHECK(pthread_create(&thread, NULL, await_turn, self) == 0);
+        pthread_join(thread, NULL);
+    }
+    return (uint16_t)self->slot;
+}
+
+static void give_back(unsigned slot)
+{
+    database_run(town.shards.sql[1], "DELETE FROM tl_slot WHERE slot = %u", slot);
+    database_run(town.shards.sql[0],
+                 "UPDATE tl_slot SET state = 'owned', other = NULL WHERE slot = %u", slot);
+}
+
+static tl_status watch(tl_fleet_workflows *workflows, const char *serial, turn *self)
+{
+    const tl_key key = {serial, self->cust, "SLOW"};
+    tl_trade trade = TL_TRADE_INIT;
+    tl_status status;
+
+    self->calls = 0;
+    self->at = 3; /* whose it is, whether it is there, and after the answer */
+    is_watched = 1;
+    status = tl_fleet_workflow_look(workflows, &key, &trade);
+    is_watched = 0;
+    self->at = 0;
+    return status;
+}
+
+/* A trade was seen paid at a shard that had it: it is told so, wherever the customer goes to. */
+static void test_a_final_answer_of_before(void **state)
+{
+    script self = {.registers = 1,
+                   .may_go = 1,
+                   .mutex = PTHREAD_MUTEX_INITIALIZER,
+                   .changed = PTHREAD_COND_INITIALIZER};
+    tl_client_options client = TL_CLIENT_OPTIONS_INIT;
+    tl_fleet_options options = TL_FLEET_OPTIONS_INIT;
+    tl_fleet_workflows *workflows = NULL;
+    char cust[TL_CUST_MAX + 1];
+    turn with = {.cust = cust};
+    asker paid = {.serial = "final-1", .cust = cust};
+
+    (void)state;
+    shards_cust(&town.shards, 0, 102, cust);
+    with.slot =
+        (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
+    client.config_file = town.shards.file;
+    options.client = &client;
+    options.slot = turning_slot;
+    options.slot_context = &with;
+    assert_status(tl_fleet_open(&with.fleet, &options), TL_OK);
+    assert_status(try_script(&self, with.fleet, &workflows, 0), TL_OK);
+    paid.workflows = workflows;
+    (void)ask(&paid);
+    assert_status(paid.status, TL_SUCCEEDED);
+    assert_status(watch(workflows, "final-1", &with), TL_SUCCEEDED);
+    give_back(with.slot);
+    assert_status(tl_fleet_look_again(with.fleet), TL_OK);
+    /* Busy for another reason is said with its reason. */
+    database_run(town.shards.sql[0], "BEGIN");
+    database_number(town.shards.sql[0], "SELECT COUNT(*) FROM trade_lock FOR UPDATE");
+    paid.serial = "final-2";
+    (void)ask(&paid);
+    assert_status(paid.status, TL_BUSY);
+    assert_string_equal(tl_error_message(), "an open transaction is deciding this trade");
+    database_run(town.shards.sql[0], "ROLLBACK");
+    /* That there is none proves nothing of the other shard. */
+    assert_status(watch(workflows, "final-2", &with), TL_MISDIRECTED);
+    assert_int_equal(database_number(town.shards.sql[0],
+                                     "SELECT COUNT(*) FROM tl_slot WHERE slot = %u AND "
+                                     "state = 'gone'",
+                                     with.slot),
+                     1);
+    give_back(with.slot);
+    tl_fleet_workflows_free(workflows);
+    tl_fleet_close(with.fleet);
+}
+
 static void test_a_shard_that_is_full(void **state)
 {
     script self = {
@@ -630,6 +755,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_customer_that_was_moved),
         cmocka_unit_test(test_a_look_by_an_old_map),
         cmocka_unit_test(test_what_registering_says),
+        cmocka_unit_test(test_a_final_answer_of_before),
         cmocka_unit_test(test_a_shard_that_is_full),
         cmocka_unit_test(test_bad_arguments),
     };

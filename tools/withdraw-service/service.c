@@ -128,12 +128,15 @@ static void note_answer(const service *self, row *of, tl_status status, const tl
         of->sentence = strdup(answer->remark);
 }
 
-/* No refusal, and no word about the trade. */
-static void note_moving(row *of, tl_status status)
+/* No refusal, and no word about the trade.  Not every slot that no shard has is being moved. */
+static void note_moving(row *of)
 {
-    of->status = status;
+    char sentence[1024];
+
+    snprintf(sentence, sizeof sentence, "try again: %s", tl_error_message());
+    of->status = TL_MISDIRECTED;
     of->kind = ROW_ERROR;
-    of->sentence = strdup("try again: this customer is being handed over to another shard");
+    of->sentence = strdup(sentence);
 }
 
 static void run_row(service *self, row *of)
@@ -141,8 +144,7 @@ static void run_row(service *self, row *of)
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
     char *payload = withdraw_order_write(&of->order);
-    tl_status status;
-    int is_moving;
+    tl_status status, moving;
 
     of->status = TL_NO_MEMORY;
     of->kind = ROW_ERROR;
@@ -158,10 +160,10 @@ static void run_row(service *self, row *of)
     if (of->give_up_ms == 0)
         of->give_up_ms = now_ms() + self->with->patience_ms;
     status = run_patiently(self, &request, &answer);
-    is_moving = host_is_moving(self->host, &request.key, status);
-    if ((tl_status_class(status) != TL_CLASS_RETRY && !is_moving) || !defer(self, of)) {
-        if (is_moving)
-            note_moving(of, status);
+    moving = host_moving(self->host, &request.key, status);
+    if ((tl_status_class(status) != TL_CLASS_RETRY && moving == TL_OK) || !defer(self, of)) {
+        if (moving == TL_MISDIRECTED)
+            note_moving(of);
         else
             note_answer(self, of, status, &answer);
     }

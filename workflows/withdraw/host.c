@@ -203,15 +203,15 @@ tl_status host_settle(const host *self, tl_answer *answer)
 
 /* TL_BUSY without a trade: whoever moves the slot has it locked, or another attempt is just about to
  * begin. */
-int host_is_moving(const host *self, const tl_key *key, tl_status status)
+tl_status host_moving(const host *self, const tl_key *key, tl_status status)
 {
     tl_trade trade = TL_TRADE_INIT;
 
     if (self->all == NULL || (status != TL_MISDIRECTED && status != TL_BUSY))
-        return 0;
+        return TL_OK;
     if (status == TL_BUSY)
         status = tl_fleet_workflow_look(self->all, key, &trade);
-    return status == TL_MISDIRECTED || status == TL_NOT_FOUND;
+    return status == TL_MISDIRECTED || status == TL_NOT_FOUND ? status : TL_OK;
 }
 
 static tl_status find_shard(const host *self, const char *cust_no, size_t *shard)

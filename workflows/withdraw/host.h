@@ -45,9 +45,11 @@ void host_close(host *self);
 /* tl_workflow_run() and the like, over the fleet if there is one. */
 tl_status host_run(const host *self, const tl_request *request, tl_answer *answer);
 tl_status host_settle(const host *self, tl_answer *answer);
-/* Over a fleet: whether that was answered since the customer is being handed over, not since the trade
- * is there.  The same request may be made again; nobody may pay by other means. */
-int host_is_moving(const host *self, const tl_key *key, tl_status status);
+/* Over a fleet, whether that was answered since the trade is there: TL_OK; else the same request may
+ * be made again, and nobody may pay by other means.  TL_MISDIRECTED: no shard has the customer now,
+ * and tl_error_message() says why.  TL_NOT_FOUND: busy, and no trade is seen; either the customer is
+ * being handed over, or another attempt's transaction is open. */
+tl_status host_moving(const host *self, const tl_key *key, tl_status status);
 /* The client that has this customer, for questions: over a fleet the database said so. */
 tl_status host_client(const host *self, const char *cust_no, tl_client **client);
 

@@ -120,6 +120,8 @@ TL_EXPORT tl_status tl_fleet_shard_client(tl_fleet *fleet, size_t i, tl_client *
  *     TL_OK            *shard is set.
  *     TL_UNREACHABLE   No shard that was reached has this customer's slot, and one was not reached.
  *     TL_MISDIRECTED   No shard of this file has it.
+ *     TL_BAD_CONFIG    The shard that has it leads to the same database as another one, or one of
+ *                      them is a copy: neither is used.
  *     TL_INVALID       cust_no is none.
  */
 TL_EXPORT tl_status tl_fleet_owner(tl_fleet *fleet, const char *cust_no, size_t *shard);
