@@ -704,7 +704,8 @@ static long long fleet_triggers(MYSQL *sql)
     return database_number(sql, "SELECT COUNT(*) FROM information_schema.triggers WHERE "
                                 "event_object_schema = DATABASE() AND trigger_name IN "
                                 "('trade_lock_begun', 'trade_lock_moved', 'trade_lock_removed', "
-                                "'trade_evidence_known', 'trade_resolution_known')");
+                                "'trade_evidence_known', 'trade_resolution_known', "
+                                "'audit_closing_known')");
 }
 
 static int count_slot(void *context, const tl_slot_row *row)

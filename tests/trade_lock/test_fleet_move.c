@@ -835,7 +835,8 @@ static void watch_transactions(void *context, int number)
             if (rows > atomic_load(&t->largest))
                 atomic_store(&t->largest, rows);
             atomic_fetch_add(&t->seen, rows > 0);
-            crew_sleep_ms(20);
+            /* Whoever reads it within 100 ms of the last reading is told the same once more. */
+            crew_sleep_ms(60);
         }
     mysql_close(sql[0]);
     mysql_close(sql[1]);
