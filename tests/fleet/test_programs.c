@@ -265,9 +265,18 @@ static char *write_moving(const char *name, const char *cust, unsigned others)
 
 static pid_t start_service_for(const char *rows, const char *patience_ms)
 {
-    const char *const words[] = {
-        "--channel-url", town.url,          "--threads", "6",  "--patience-ms",
-        patience_ms,     "--final-wait-ms", "60000",     rows, NULL};
+    const char *const words[] = {"--channel-url",
+                                 town.url,
+                                 "--threads",
+                                 "6",
+                                 "--patience-ms",
+                                 patience_ms,
+                                 "--final-wait-ms",
+                                 "60000",
+                                 "--out",
+                                 out,
+                                 rows,
+                                 NULL};
 
     return start("tradelock-withdraw", words);
 }
@@ -395,7 +404,8 @@ static void test_what_is_no_move(void **state)
     unsigned slot;
 
     (void)state;
-    shards_cust(&town.shards, 0, 0, cust);
+    /* Another slot than those that are moved. */
+    shards_cust(&town.shards, 0, 1, cust);
     slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
     rows = write_moving("still", cust, 0);
     version =
@@ -496,6 +506,17 @@ static void leave_in_doubt(const char *name, unsigned count)
     free(rows);
 }
 
+/* Until so many trades are due at each shard. */
+static void await_due(int64_t count)
+{
+    for (size_t i = 0; i < 2; i++)
+        while (
+            database_number(town.shards.sql[i],
+                            "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND next_run_at <= "
+                            "UTC_TIMESTAMP(6)") < count)
+            crew_sleep_ms(10);
+}
+
 static void test_a_worker_of_one_shard(void **state)
 {
     pid_t worker;
@@ -528,6 +549,7 @@ static void test_a_plug_in(void **state)
     (void)state;
     snprintf(plugin, sizeof plugin, "%s/tests/plugin/handlers.so", test_build_dir());
     leave_in_doubt("plug", 6);
+    await_due(3);
     file = fopen(town.shards.file, "ae");
     assert_non_null(file);
     snprintf(tail, sizeof tail, "[service-handlers]\nchannel_url = %s\n", town.url);
