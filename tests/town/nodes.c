@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROVIDER "/usr/lib/galera/libgalera_smm.so"
+#define WITH_PROVIDER "--wsrep-provider=/usr/lib/galera/libgalera_smm.so"
 
 void nodes_prepare(void)
 {
@@ -44,8 +44,8 @@ static void recover(const server *self, char *position, size_t space)
 
     crew_shell("cd %s && PATH=$PATH:/usr/sbin && { "
                "mariadbd --no-defaults --datadir=%s/data --tmpdir=%s/tmp --user=$(id -un) "
-               "--innodb-log-file-size=64M --skip-networking --socket=$(mktemp -u) --wsrep-on=1 "
-               "--wsrep-provider=" PROVIDER " --wsrep-cluster-address=gcomm:// "
+               "--innodb-log-file-size=64M --skip-networking --socket=$(mktemp -u) "
+               "--wsrep-on=1 " WITH_PROVIDER " --wsrep-cluster-address=gcomm:// "
                "--binlog-format=ROW --wsrep-recover >recover.log 2>&1 & } && pid=$! && "
                "until grep -q 'Recovered position' recover.log || ! kill -0 $pid; do sleep 0.05; "
                "done; kill -9 $pid; wait $pid; grep -q 'Recovered position' recover.log || "
@@ -81,7 +81,7 @@ void node_join(server *self, unsigned machine, unsigned first)
     char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], id[32], node[64], provider[512],
          position[160];
     const char *const options[] = {"--wsrep-on=1",
-                                   "--wsrep-provider=" PROVIDER,
+                                   WITH_PROVIDER,
                                    "--wsrep-sst-method=nothing",
                                    "--binlog-format=ROW",
                                    "--innodb-autoinc-lock-mode=2",
