@@ -263,7 +263,8 @@ static void assert_accepted(void)
                                  "FROM tl_restore"));
 }
 
-/* Until trades have begun at the new primary, beside those that there were. */
+/* Until trades have begun at the new primary, beside those that there were; on a quick machine all
+ * begin before the other one is back. */
 static void await_begun(crowd *self, long long before)
 {
     const int64_t end_ms = now_ms() + PATIENCE_MS;
@@ -357,7 +358,6 @@ static void run_way(const char *kind, enum way way, const char *words)
         tell_haproxy(&self.town, "disable server db/first; enable server db/second\n");
     load_for(&self, 500);
     accept_replica(&self.town);
-    /* All may have begun before the other one is back. */
     before = crowd_begun(&self);
     if (way == WAY_ZOMBIE) {
         load_for(&self, 1000);
