@@ -266,26 +266,6 @@ static tl_status check_run(const tl_fleet_workflows *all, const tl_request *requ
     return TL_OK;
 }
 
-/* Whoever hands a slot over has its row locked, at the shard that is to have it until that has it.
- * An ask, which waits for no lock, cannot tell that from another attempt of the trade. */
-static tl_status busy_with_what(tl_fleet_workflows *all, const tl_request *request,
-                                tl_answer *answer, size_t shard)
-{
-    char sentence[SENTENCE];
-    tl_status status;
-
-    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
-    status = tl_fleet_confirm(all->fleet, request->key.cust_no, shard);
-    if (status != TL_MISDIRECTED) {
-        workflow_call_begins();
-        return sentence[0] != '\0' ? tl_error_report(TL_BUSY, "%s", sentence) : TL_BUSY;
-    }
-    tl_answer_clear(answer);
-    (void)tl_error_report(status, "shard %s does not have this customer yet",
-                          tl_fleet_shard(all->fleet, shard));
-    return answer->status = status;
-}
-
 static tl_status run_once(tl_fleet_workflows *all, const tl_request *request, tl_answer *answer,
                           size_t *shard)
 {
@@ -293,10 +273,8 @@ static tl_status run_once(tl_fleet_workflows *all, const tl_request *request, tl
     tl_status status = enter(&v, request->key.cust_no);
 
     *shard = v.shard;
-    if (status != TL_OK)
-        return answer->status = status;
-    status = tl_workflow_run(v.registry, request, answer);
-    return status == TL_BUSY ? busy_with_what(all, request, answer, v.shard) : status;
+    return status == TL_OK ? tl_workflow_run(v.registry, request, answer)
+                           : (answer->status = status);
 }
 
 tl_status tl_fleet_workflow_run(tl_fleet_workflows *all, const tl_request *request,
