@@ -157,22 +157,6 @@ static int check_join(const struct command *self, const struct common *common,
 
 /* ---------------------------------------------------------------------------- a list -- */
 
-static const char *state_word(char state)
-{
-    switch (state) {
-    case 'o':
-        return "owned";
-    case 'l':
-        return "leaving";
-    case 'g':
-        return "gone";
-    case 'a':
-        return "arriving";
-    default:
-        return "none";
-    }
-}
-
 static int is_same(const struct fleet_slot *a, const struct fleet_slot *b)
 {
     return a->state == b->state && a->version == b->version && strcmp(a->other, b->other) == 0;
@@ -185,11 +169,11 @@ static void add_range(struct table *table, json_t *rows, size_t shard, unsigned 
 
     snprintf(range, sizeof range, first == last ? "%u" : "%u-%u", first, last);
     snprintf(version, sizeof version, "%llu", (unsigned long long)slot->version);
-    table_add(table, fleet_name(shard), range, state_word(slot->state), version, slot->other);
+    table_add(table, fleet_name(shard), range, fleet_slot_word(slot->state), version, slot->other);
     json_array_append_new(
         rows, json_pack("{s:s, s:i, s:i, s:s, s:I, s:o}", "shard", fleet_name(shard), "first",
-                        (int)first, "last", (int)last, "state", state_word(slot->state), "version",
-                        (json_int_t)slot->version, "other", json_text(slot->other)));
+                        (int)first, "last", (int)last, "state", fleet_slot_word(slot->state),
+                        "version", (json_int_t)slot->version, "other", json_text(slot->other)));
 }
 
 static void add_shard(struct table *table, json_t *rows, size_t shard,

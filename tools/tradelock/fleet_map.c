@@ -61,7 +61,7 @@ static size_t shard_named(const struct fleet_map *map, const char *name)
     return FLEET_NOBODY;
 }
 
-static const char *word_of(char state)
+const char *fleet_slot_word(char state)
 {
     switch (state) {
     case 'o':
@@ -73,7 +73,7 @@ static const char *word_of(char state)
     case 'a':
         return "arriving";
     default:
-        return "";
+        return "none";
     }
 }
 
@@ -89,7 +89,7 @@ size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
     for (size_t i = 0; i < map->count; i++) {
         const struct fleet_slot *one = slot < TL_FLEET_SLOTS ? &map->shard[i].slot[slot] : NULL;
 
-        claims[i].state = word_of(one != NULL ? one->state : 0);
+        claims[i].state = one != NULL && one->state != 0 ? fleet_slot_word(one->state) : "";
         claims[i].version = one != NULL ? one->version : 0;
         claims[i].other = one != NULL ? shard_named(map, one->other) : FLEET_NOBODY;
     }

@@ -17,6 +17,9 @@ struct fleet_slot {
     char other[TL_FLEET_NAME_MAX + 1]; /* where it goes to, or comes from */
 };
 
+/* As the databases call it; "none": the shard never had it. */
+const char *fleet_slot_word(char state);
+
 /* Of each shard of fleet_begin(), in its order; told 0: it could not be asked. */
 struct fleet_map {
     size_t count;
