@@ -43,6 +43,7 @@
 #include "client/read.h"
 #include "client/schema.h"
 #include "store/act.h"
+#include "store/server.h"
 
 #include <tradelock/admin/fleet.h>
 
@@ -833,17 +834,26 @@ static int was_let_go(const struct move *m, const struct slot *source, const str
             is(target, "none") || is(target, "owned") || is(target, "leaving"));
 }
 
+/* In transactions at both ends, the arriving one first, as whoever hands over: nobody who waits there
+ * has the row locked at the shard that pays. */
+static tl_status begin_both(struct move *m, struct slot *source, struct slot *target)
+{
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->to, target);
+    if (status == TL_OK)
+        status = begin(&m->from);
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, source);
+    return status;
+}
+
 static tl_status decide(struct move *m)
 {
     struct slot source, target;
-    tl_status status = begin(&m->from);
+    tl_status status = begin_both(m, &source, &target);
 
-    if (status == TL_OK)
-        status = read_slot(m, &m->from, &source);
-    if (status == TL_OK)
-        status = begin(&m->to);
-    if (status == TL_OK)
-        status = read_slot(m, &m->to, &target);
     if (status != TL_OK)
         return status;
     if (was_let_go(m, &source, &target)) {
@@ -965,20 +975,13 @@ tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
 
 /* -------------------------------------------------------------------------- giving up -- */
 
-/* In transactions at both ends, the arriving one first, as whoever hands over. */
 static tl_status give_up(struct move *m)
 {
     char tables[SLOT_TABLES_TEXT];
     store_slot to = {.state = "gone", .other = m->from.shard};
     struct slot owner, target;
-    tl_status status = begin(&m->to);
+    tl_status status = begin_both(m, &owner, &target);
 
-    if (status == TL_OK)
-        status = read_slot(m, &m->to, &target);
-    if (status == TL_OK)
-        status = begin(&m->from);
-    if (status == TL_OK)
-        status = read_slot(m, &m->from, &owner);
     if (status == TL_OK && !is(&target, "arriving"))
         status = error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
                            m->said->slot, m->to.shard, target.state);
