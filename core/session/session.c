@@ -60,14 +60,13 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms, may_observe_ms;
-    int is_unanswered; /* the last beat was not confirmed, or no new session could be begun */
-    int had_left;      /* its server was left when that was tried */
-    int64_t obeys_us;  /* of which drain the connection says so; 0: of none */
-    unsigned given_up; /* sessions that only began, since the last one under which it lived */
-    int was_refused;   /* a new session could not be begun, and the log says so */
-    int64_t
-        waits_since_ms;    /* of the first beat that was answered elsewhere; 0: one was confirmed */
-    int64_t away_since_ms; /* of the first beat that was not confirmed; 0: the last one was */
+    int is_unanswered;      /* the last beat was not confirmed, or no new session could be begun */
+    int had_left;           /* its server was left when that was tried */
+    int64_t obeys_us;       /* of which drain the connection says so; 0: of none */
+    unsigned given_up;      /* sessions that only began, since the last one under which it lived */
+    int was_refused;        /* a new session could not be begun, and the log says so */
+    int64_t waits_since_ms; /* first answered elsewhere; 0: confirmed since */
+    int64_t away_since_ms;  /* of the first beat that was not confirmed; 0: the last one was */
 };
 
 enum beat {
