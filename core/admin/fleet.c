@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "client/read.h"
+#include "client/shard.h"
+#include "store/server.h"
 
 #include "sql_text.h"
 
@@ -35,8 +37,6 @@ enum slot_column {
     SLOT_ACCOUNT,
     SLOT_REASON
 };
-
-#define INSTALLATION_SPACE 37 /* a UUID */
 
 struct joining {
     const tl_fleet_joining *said;
@@ -273,32 +273,15 @@ static tl_status check_is(const struct joining *j)
                      j->fleet);
 }
 
-static tl_status read_installation(tl_client *client, char installation[INSTALLATION_SPACE])
-{
-    db_result r = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-
-    if (status == TL_OK)
-        status = read_status(connection, store_fleet_of(connection, &r),
-                             "reading which installation this is");
-    installation[0] = '\0';
-    if (status == TL_OK && r.rows == 1)
-        text_copy(installation, INSTALLATION_SPACE, db_get_text(&r, 0, FLEET_OF_INSTALLATION));
-    db_result_free(&r);
-    read_end(client, connection);
-    return status;
-}
-
 /* Before anybody's turn is taken, since one database has one turn.  A database that says nothing yet
  * has no name by which it could be told from another. */
 static tl_status check_apart(const struct joining *j)
 {
-    char installations[SHARDS_MAX][INSTALLATION_SPACE];
+    char installations[SHARDS_MAX][SHARD_INSTALLATION];
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < j->count && status == TL_OK; i++) {
-        READ_REPEATED(status, read_installation(j->clients[i], installations[i]));
+        READ_REPEATED(status, shard_installation(j->clients[i], installations[i]));
         for (size_t k = 0; k < i && status == TL_OK; k++)
             if (installations[i][0] != '\0' && strcmp(installations[i], installations[k]) == 0)
                 status = error_set(TL_BAD_CONFIG,

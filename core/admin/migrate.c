@@ -14,6 +14,7 @@
 #include "client/read.h"
 #include "client/schema.h"
 #include "client/server.h"
+#include "store/server.h"
 #include "admin/migrate.h"
 #include "admin/schema_objects.h"
 #include "admin/statements.h"

@@ -480,11 +480,6 @@ db_answer store_channel_decide(db *connection, const store_channel_decision *d)
                    .reason = db_text(d->reason));
 }
 
-db_answer store_fleet_of(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_fleet_of, NULL, 0, result);
-}
-
 db_answer store_fleet_name(db *connection, const char *fleet, const char *shard)
 {
     return SQL_RUN(connection, NULL, fleet_name, .fleet = db_text(fleet), .shard = db_text(shard));

@@ -356,9 +356,6 @@ enum store_known_column {
 db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
                                size_t count, db_result *result);
 
-/* The columns of fleet_of.sql. */
-enum store_fleet_column { FLEET_OF_NAME, FLEET_OF_SHARD, FLEET_OF_INSTALLATION };
-db_answer store_fleet_of(db *connection, db_result *result);
 db_answer store_fleet_name(db *connection, const char *fleet, const char *shard);
 db_answer store_fleet_probe(db *connection, db_result *result);
 db_answer store_slot_list(db *connection, db_result *result);

@@ -2,7 +2,9 @@
 #include "client/shard.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "client/client.h"
+#include "client/read.h"
 #include "client/schema.h"
 #include "store/server.h"
 
@@ -50,7 +52,7 @@ tl_status shard_check(const struct tl_client *client, db *connection, int may_be
 
     if (client->shard == NULL)
         return TL_OK;
-    answer = store_schema_shard(connection, &said);
+    answer = store_fleet_of(connection, &said);
     if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_SCHEMA)
         status = may_be_none ? TL_OK : tell_schema(connection);
     else if (answer != DB_DONE)
@@ -58,5 +60,22 @@ tl_status shard_check(const struct tl_client *client, db *connection, int may_be
     else
         status = judge(client, &said, may_be_none);
     db_result_free(&said);
+    return status;
+}
+
+tl_status shard_installation(struct tl_client *client, char installation[SHARD_INSTALLATION])
+{
+    db_result r = DB_RESULT_INIT;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
+
+    installation[0] = '\0';
+    if (status == TL_OK)
+        status = read_status(connection, store_fleet_of(connection, &r),
+                             "reading which installation this is");
+    if (status == TL_OK && r.rows == 1)
+        text_copy(installation, SHARD_INSTALLATION, db_get_text(&r, 0, FLEET_OF_INSTALLATION));
+    db_result_free(&r);
+    read_end(client, connection);
     return status;
 }

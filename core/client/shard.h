@@ -11,10 +11,15 @@
 
 #include "db/db.h"
 
+#define SHARD_INSTALLATION 37 /* a UUID */
+
 struct tl_client;
 
 /* TL_OK; TL_BAD_CONFIG with a sentence; or why it could not be read.  may_be_none: a database that
  * says nothing yet will do, for whoever makes the schema or has it join. */
 tl_status shard_check(const struct tl_client *client, db *connection, int may_be_none);
+
+/* Which installation the client's database is; "": it says nothing yet. */
+tl_status shard_installation(struct tl_client *client, char installation[SHARD_INSTALLATION]);
 
 #endif

@@ -11,11 +11,10 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "client/shard.h"
 #include "fleet/map.h"
 
 #include <pthread.h>
-
-#define SHARD_INSTALLATION 37 /* a UUID */
 
 typedef struct shard {
     /* Fixed. */

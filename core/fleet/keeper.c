@@ -190,22 +190,6 @@ static void wait_for_round(shard *s, uint64_t look)
     pthread_mutex_unlock(&fleet->mutex);
 }
 
-static tl_status read_installation(tl_client *client, char installation[SHARD_INSTALLATION])
-{
-    db_result r = DB_RESULT_INIT;
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
-
-    if (status == TL_OK)
-        status = read_status(connection, store_schema_shard(connection, &r),
-                             "reading which installation this is");
-    if (status == TL_OK && r.rows == 1)
-        text_copy(installation, SHARD_INSTALLATION, db_get_text(&r, 0, 2));
-    db_result_free(&r);
-    read_end(client, connection);
-    return status;
-}
-
 tl_status keeper_stands_apart(const shard *s)
 {
     if (s->twin == NULL)
@@ -249,7 +233,7 @@ static tl_status look_which(shard *s, tl_client *client)
     char installation[SHARD_INSTALLATION] = "";
     tl_status status;
 
-    READ_REPEATED(status, read_installation(client, installation));
+    READ_REPEATED(status, shard_installation(client, installation));
     if (status != TL_OK)
         return status;
     pthread_mutex_lock(&s->fleet->mutex);

@@ -9,7 +9,7 @@ db_answer store_schema_version(db *connection, db_result *result)
     return db_run(connection, &sql_schema_version, NULL, 0, result);
 }
 
-db_answer store_schema_shard(db *connection, db_result *result)
+db_answer store_fleet_of(db *connection, db_result *result)
 {
     return db_run(connection, &sql_fleet_of, NULL, 0, result);
 }

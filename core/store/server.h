@@ -7,8 +7,9 @@
 
 /* (version, oldest_client) */
 db_answer store_schema_version(db *connection, db_result *result);
-/* (fleet, shard, installation): the first two are NULL, if it is of none. */
-db_answer store_schema_shard(db *connection, db_result *result);
+/* The columns of what a database says of itself: the first two are NULL, if it is of no fleet. */
+enum store_fleet_column { FLEET_OF_NAME, FLEET_OF_SHARD, FLEET_OF_INSTALLATION };
+db_answer store_fleet_of(db *connection, db_result *result);
 /* (slot, state, version, other): each slot that is or was here. */
 db_answer store_slots(db *connection, db_result *result);
 /* (version): of a slot that is here; no row: it is not. */
