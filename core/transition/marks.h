@@ -61,7 +61,10 @@ typedef struct commit_marks {
     pthread_mutex_t mutex;
     commit_mark all[COMMIT_MARKS_MAX];
     size_t used;
-    int overflowed; /* there was no room for one */
+    /* There was no room for one of this server, when so many had been answered; 0: for each there
+     * was.  If servers differ, of none. */
+    uint64_t overflowed;
+    const db_server *overflowed_of;
 } commit_marks;
 
 void marks_init(commit_marks *self);

@@ -7,7 +7,9 @@
 #include "client/position.h"
 #include "db/db.h"
 #include "support/crew.h"
+#include "transition/engine.h"
 #include "transition/marks.h"
+#include "transition/settle.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/resource.h>
@@ -1063,11 +1065,69 @@ static void test_which_commits_are_kept(void **state)
     assert_true(marks_of_others(&noted, &promoted, &all, &count));
     assert_int_equal(count, 0);
     free(all);
-    /* More at a time than there is room for: then it cannot say any more what it was told. */
+    /* More at a time than there is room for: then it cannot say any more what it was told, before a
+     * commit covers them all. */
     for (size_t i = 0; i <= COMMIT_MARKS_MAX; i++)
         assert_true(marks_note(&noted, &a, &promoted, 0));
     assert_false(marks_of_others(&noted, &old, &all, &count));
     free(all);
+    assert_true(marks_note(&noted, &a, &promoted, marks_begin(&noted) - 1));
+    assert_false(marks_of_others(&noted, &old, &all, &count));
+    free(all);
+    assert_true(marks_note(&noted, &a, &promoted, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, &old, &all, &count));
+    assert_int_equal(count, 1);
+    free(all);
+    marks_end(&noted);
+}
+
+static void mark_nothing(const task *t, commit_mark *to)
+{
+    (void)t;
+    to->kind = MARK_NONE;
+}
+
+static void mark_trade(const task *t, commit_mark *to)
+{
+    *to = mark_of(t->name);
+}
+
+/* Of a batch the first step that was committed stands for all, and not one that found nothing to
+ * do, nor one that nobody can look up. */
+static void test_which_of_a_batch_is_kept(void **state)
+{
+    static commit_marks noted;
+    static const task_kind nothing = {.mark = mark_nothing}, trade = {.mark = mark_trade},
+                           untold = {.mark = NULL};
+    task tasks[] = {{.kind = &nothing, .name = "a"},
+                    {.kind = &untold, .name = "b"},
+                    {.kind = &trade, .name = "c"},
+                    {.kind = &trade, .name = "d"}};
+    const task *const all_of[] = {&tasks[0], &tasks[1], &tasks[2], &tasks[3]};
+    struct task_engine engine = {.noted = &noted};
+    db_server old = {DB_SERVER_WHOLE, 0};
+    commit_mark *all;
+    size_t count;
+
+    (void)state;
+    marks_init(&noted);
+    assert_true(settle_note(&engine, all_of, 1, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, NULL, &all, &count));
+    assert_int_equal(count, 0);
+    free(all);
+    assert_true(settle_note(&engine, all_of, 2, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, NULL, &all, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(all[0].kind, MARK_UNTOLD);
+    free(all);
+    assert_true(settle_note(&engine, all_of, 4, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, NULL, &all, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(all[0].serial_no, "c");
+    free(all);
+    /* What the old one answers once it was given up is believed of none. */
+    atomic_store(&old.state, DB_SERVER_LEFT);
+    assert_false(settle_note(&engine, all_of, 4, &old, marks_begin(&noted)));
     marks_end(&noted);
 }
 
@@ -1253,6 +1313,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),
+        cmocka_unit_test(test_which_of_a_batch_is_kept),
         cmocka_unit_test(test_each_step_is_looked_up),
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
