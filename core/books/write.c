@@ -1,6 +1,6 @@
 /*
- * Writes lines: those of one trade by a prepared statement each, those of a group by one execution
- * a statement, bound to all of them.  Touches what the statements name, on one connection.
+ * Writes lines: those of one trade by a prepared statement each, several in one round trip, those of
+ * a group by one execution a statement, bound to all of them.  Touches what the statements name, on one connection.
  *
  * The server tells of an array-bound statement only how many rows were changed in all.  So an
  * UPDATE or DELETE of a group appends the number of a line to @tl_changed for each row that the
@@ -39,35 +39,70 @@ static void fill(db_value *to, const tl_book *book, const book_line *line)
 
 /* --------------------------------------------------------------------------- one trade -- */
 
-static db_answer write_line(db *connection, const tl_book *book, const book_line *line, int waits,
-                            uint64_t *changed)
+#define VALUES_MAX (BOOK_OWN_COUNT + TL_BOOK_VALUES)
+
+static enum db_wait wait_of(const book_line *line, int waits)
 {
-    const book_statement *statement = line->statement;
-    db_value values[BOOK_OWN_COUNT + TL_BOOK_VALUES];
-    db_result result = DB_RESULT_INIT;
+    return waits && line->statement->shared ? DB_WAIT_LONG : DB_WAIT_NEVER;
+}
+
+/* How many lines go together, from this one on.  A row that is waited for is not locked for a trade
+ * that an earlier line refuses. */
+static size_t count_together(const tl_book *book, size_t first, int waits)
+{
+    size_t count = 1;
+
+    for (; count < DB_AHEAD_MAX && first + count < book->count; count++) {
+        const book_line *line = &book->lines[first + count];
+
+        if (wait_of(line, waits) == DB_WAIT_LONG)
+            break;
+        for (size_t i = first; i < first + count; i++)
+            if (book->lines[i].statement == line->statement)
+                return count;
+    }
+    return count;
+}
+
+static db_answer write_together(db *connection, const tl_book *book, size_t first, size_t count,
+                                int waits, book_fault *fault)
+{
+    db_value values[DB_AHEAD_MAX][VALUES_MAX];
+    db_request requests[DB_AHEAD_MAX];
+    size_t done;
     db_answer answer;
 
-    fill(values, book, line);
-    answer = db_run_with_wait(connection, waits && statement->shared ? DB_WAIT_LONG : DB_WAIT_NEVER,
-                              &statement->one, values, statement->one.values, &result);
-    *changed = result.affected;
-    db_result_free(&result);
+    for (size_t i = 0; i < count; i++) {
+        const book_line *line = &book->lines[first + i];
+
+        fill(values[i], book, line);
+        requests[i] = (db_request){.statement = &line->statement->one,
+                                   .values = values[i],
+                                   .count = line->statement->one.values,
+                                   .wait = wait_of(line, waits)};
+    }
+    answer = db_run_ahead(connection, requests, count, &done);
+    for (size_t i = 0; i < done && fault->line == NULL; i++)
+        if (requests[i].affected != book->lines[first + i].statement->rows) {
+            fault->line = &book->lines[first + i];
+            fault->changed = requests[i].affected;
+        }
+    if (fault->line != NULL)
+        return answer == DB_ERROR ? DB_DONE : answer; /* the first one that is wrong counts */
+    if (answer != DB_DONE && done < count)
+        fault->line = &book->lines[first + done];
     return answer;
 }
 
 db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault)
 {
     db_answer answer = DB_DONE;
+    size_t count;
 
     fault->line = NULL;
-    for (size_t i = 0; i < book->count && answer == DB_DONE; i++) {
-        const book_line *line = &book->lines[i];
-
-        answer = write_line(connection, book, line, waits, &fault->changed);
-        if (answer == DB_DONE && fault->changed == line->statement->rows)
-            continue;
-        fault->line = line;
-        break;
+    for (size_t i = 0; i < book->count && answer == DB_DONE && fault->line == NULL; i += count) {
+        count = count_together(book, i, waits);
+        answer = write_together(connection, book, i, count, waits, fault);
     }
     return answer;
 }

@@ -10,9 +10,10 @@ typedef struct book_fault {
     uint64_t changed;
 } book_fault;
 
-/* Writes the lines one after the other, up to the first fault, without waiting for rows; waits: but
- * for those of shared statements.  Needs: a finished book, on a connection of POOL_BOOKS, in a
- * transaction.  After an error `fault->line` is the line that met it. */
+/* Writes the lines in their order, without waiting for rows; waits: but for those of shared
+ * statements.  Several are sent before the first is answered, so lines after the first fault may be
+ * written too: then the transaction is to be rolled back.  Needs: a finished book, on a connection
+ * of POOL_BOOKS, in a transaction.  After an error `fault->line` is the line that met it. */
 db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault);
 
 /* The sentence of a fault: the statement's reason, or that the books are broken.  TL_REFUSED or

@@ -245,6 +245,21 @@ enum db_wait {
 db_answer db_run_with_wait(db *connection, enum db_wait wait, const struct sql_text *statement,
                            const db_value *values, size_t count, db_result *result);
 
+/* Several statements of one transaction, for one round trip. */
+#define DB_AHEAD_MAX 8
+typedef struct db_request {
+    const struct sql_text *statement; /* each one once */
+    const db_value *values;
+    size_t count;
+    enum db_wait wait;
+    uint64_t affected; /* once it is done */
+} db_request;
+/* Sends them all before it reads the first answer.  The server carries out each of them, whatever
+ * became of those before it: unless all are done, and as they should be, the transaction has to be
+ * rolled back.  *done: how many were, before the first that was not.  What the connection has not
+ * prepared yet is waited for, and then nothing is carried out after an error. */
+db_answer db_run_ahead(db *connection, db_request *requests, size_t count, size_t *done);
+
 /* Many rows of values for a statement that has one row of parameters, row after row. */
 typedef struct db_rows {
     const db_value *values;

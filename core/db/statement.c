@@ -598,6 +598,140 @@ db_answer db_run_with_wait(db *connection, enum db_wait wait, const struct sql_t
     return run(connection, &execution, values);
 }
 
+/* ------------------------------------------------------- several in one round trip -- */
+
+/* libmariadb leaves the answers to whoever set MARIADB_OPT_SKIP_READ_RESPONSE. */
+struct flight {
+    struct execution executions[DB_AHEAD_MAX];
+    db_request *requests;
+    size_t count, done;
+};
+
+static void skip_answers(db *connection, my_bool skip)
+{
+    mysql_optionsv(connection->mysql, MARIADB_OPT_SKIP_READ_RESPONSE, &skip);
+}
+
+static int send_all(db *connection, const struct flight *flight)
+{
+    int failed = 0;
+
+    skip_answers(connection, 1);
+    for (size_t i = 0; i < flight->count && !failed; i++) {
+        if (i > 0)
+            fault_point(FAULT_STATEMENT, flight->requests[i].statement->name, "before");
+        failed = mysql_stmt_execute(flight->executions[i].prepared->stmt) != 0;
+        if (failed)
+            keep_statement_error(connection, flight->executions[i].prepared->stmt);
+    }
+    skip_answers(connection, 0);
+    return failed;
+}
+
+static int read_one(db *connection, MYSQL_STMT *stmt, uint64_t *affected)
+{
+    db_result result = DB_RESULT_INIT;
+    int failed = connection->mysql->methods->db_read_execute_response(stmt) != 0;
+
+    if (failed)
+        keep_statement_error(connection, stmt);
+    else
+        failed = read_answers(connection, stmt, &result);
+    *affected = result.affected;
+    db_result_free(&result);
+    return failed;
+}
+
+/* Reads on after an error of the server, since the other answers come all the same; the first one
+ * counts. */
+static int fly(db *connection, void *what)
+{
+    struct flight *flight = what;
+    unsigned number = 0;
+    char text[DB_ERROR_SIZE];
+
+    if (send_all(connection, flight))
+        return 1;
+    for (size_t i = 0; i < flight->count; i++) {
+        const int failed = read_one(connection, flight->executions[i].prepared->stmt,
+                                    &flight->requests[i].affected);
+
+        if (failed && db_error_is_client(connection->error_number))
+            return 1;
+        if (failed && number == 0) {
+            number = connection->error_number;
+            memcpy(text, connection->error_text, sizeof text);
+        }
+        flight->done += number == 0;
+        if (i > 0) {
+            fault_point(FAULT_STATEMENT, flight->requests[i].statement->name, "after");
+            db_counter_add(&connection->counters.statements, 1);
+        }
+    }
+    if (number != 0)
+        db_keep_error(connection, number, text);
+    return number != 0;
+}
+
+/* Binds them all before the first is sent.  0: one of them has to be waited for. */
+static int board(db *connection, struct flight *flight, db_answer *answer)
+{
+    *answer = DB_DONE;
+    for (size_t i = 0; i < flight->count && *answer == DB_DONE; i++) {
+        const db_request *r = &flight->requests[i];
+        struct execution *e = &flight->executions[i];
+
+        *e = (struct execution){.text = r->statement, .count = r->count, .wait = r->wait};
+        e->prepared = find(connection, r->statement, r->wait);
+        if (e->prepared == NULL || e->prepared->stmt->mysql == NULL)
+            return 0;
+        if (check_values(connection, e) || check_count(connection, e))
+            *answer = DB_ERROR;
+        else if (bind_values(connection, e->text, r->values, e->count) ||
+                 bind_parameters(connection, e))
+            *answer = DB_NO_MEMORY;
+    }
+    return 1;
+}
+
+static db_answer run_one_by_one(db *connection, db_request *requests, size_t count, size_t *done)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = DB_DONE;
+
+    for (size_t i = 0; i < count && answer == DB_DONE; i++) {
+        db_request *r = &requests[i];
+
+        answer = db_run_with_wait(connection, r->wait, r->statement, r->values, r->count, &result);
+        r->affected = result.affected;
+        *done += answer == DB_DONE;
+    }
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer db_run_ahead(db *connection, db_request *requests, size_t count, size_t *done)
+{
+    struct flight flight = {.requests = requests, .count = count};
+    db_answer answer;
+
+    *done = 0;
+    if (!db_ready(connection))
+        return DB_NOT_SENT;
+    if (count < 2 || count > DB_AHEAD_MAX || connection->borrowed ||
+        !db_in_transaction(connection) || !board(connection, &flight, &answer))
+        return run_one_by_one(connection, requests, count, done);
+    if (answer == DB_DONE)
+        answer =
+            db_round_trip(connection, FAULT_STATEMENT, requests[0].statement->name, fly, &flight);
+    *done = flight.done;
+    if (answer == DB_ERROR && flight.done < count &&
+        (connection->error_number == ERROR_NOT_PREPARED ||
+         db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA))
+        forget(connection, flight.executions[flight.done].prepared);
+    return answer;
+}
+
 db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
                        size_t count, int nowait, db_result *result)
 {

@@ -13,6 +13,7 @@ static MYSQL *admin;
 STATEMENT(add_one, "UPDATE t SET n = n + 1 WHERE id = ?");
 STATEMENT(add_ten, "UPDATE t SET n = n + 10 WHERE id = 1");
 STATEMENT(insert_row, "INSERT INTO t VALUES (?, 7) RETURNING id");
+STATEMENT(divide, "UPDATE t SET n = 1 DIV 0 WHERE id = 1");
 
 static int set_up(void **state)
 {
@@ -390,6 +391,64 @@ static void the_next_begin_may_wait(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
 
+static long long number_inside(void)
+{
+    db_result result = DB_RESULT_INIT;
+    long long value;
+
+    EXPECT(connection, run_sql(connection, "SELECT n FROM t WHERE id = 1", &result), DB_DONE);
+    value = db_get_int(&result, 0, 0);
+    db_result_free(&result);
+    return value;
+}
+
+/* Of several statements in one round trip each is carried out, whatever became of those before it;
+ * the first error counts.  What is not prepared yet is waited for, and stops at an error. */
+static void several_in_one_round_trip(void **state)
+{
+    db_value one = db_int(1), new = db_int(31);
+    db_request right[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0},
+                          {&insert_row, &new, 1, DB_WAIT_AS_SET, 0},
+                          {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0}};
+    db_request wrong[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0},
+                          {&insert_row, &one, 1, DB_WAIT_AS_SET, 0},
+                          {&divide, NULL, 0, DB_WAIT_AS_SET, 0},
+                          {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0}};
+    size_t done;
+
+    (void)state;
+    EXPECT(connection, begin_with(30), DB_DONE);
+    EXPECT(connection, db_run_ahead(connection, wrong, 4, &done), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1062);
+    assert_int_equal(done, 1);
+    assert_int_equal(number_inside(), 1);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    for (int round = 0; round < 2; round++) {
+        new.int_value = 31 + round;
+        EXPECT(connection, begin_with(40 + round), DB_DONE);
+        EXPECT(connection, db_run_ahead(connection, right, 3, &done), DB_DONE);
+        assert_int_equal(done, 3);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(right[i].affected, 1);
+        EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
+        assert_int_equal(number(), 11 * (round + 1));
+        assert_int_equal(has_row(31 + round), 1);
+    }
+    EXPECT(connection, begin_with(50), DB_DONE);
+    EXPECT(connection, db_run_ahead(connection, &wrong[2], 1, &done), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1365);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    /* All four are prepared now. */
+    EXPECT(connection, begin_with(50), DB_DONE);
+    EXPECT(connection, db_run_ahead(connection, wrong, 4, &done), DB_ERROR);
+    assert_int_equal(db_errno(connection), 1062);
+    assert_int_equal(done, 1);
+    assert_int_equal(number_inside(), 22 + 1 + 10);
+    EXPECT(connection, db_rollback(connection), DB_DONE);
+    assert_int_equal(number(), 22);
+    assert_true(db_usable(connection));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +464,7 @@ int main(void)
         TEST(no_room_for_the_commit),
         TEST(a_callback_that_cannot_prepare),
         TEST(the_next_begin_may_wait),
+        TEST(several_in_one_round_trip),
     };
     return server_run_tests(tests, set_up, tear_down);
 }
