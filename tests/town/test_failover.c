@@ -16,6 +16,7 @@
 #include "nodes.h"
 
 #include "support/crew.h"
+#include "support/galera.h"
 
 #include "workflows/cmocka_all.h"
 
@@ -212,8 +213,6 @@ static void start_nodes(void)
         machines[i].is_dead = 1;
     }
     join(&machines[0], &machines[0]);
-    for (unsigned i = 1; i < SERVERS; i++)
-        node_copy(machines[0].server, machines[i].server);
     for (unsigned i = 1; i < SERVERS; i++)
         join(&machines[i], &machines[0]);
     await_nodes(SERVERS);
@@ -910,7 +909,7 @@ int main(int count, char **arguments)
         return SKIPPED;
     }
     crew_arguments(count, arguments);
-    nodes_prepare();
+    galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
