@@ -446,6 +446,48 @@ static void test_a_node_that_was_behind(void **state)
     close_town();
 }
 
+/* The writer dies, another node is promoted, and the old one comes back alone, writable, and without
+ * what was done since.  Then it is made anew, and has all again: it is promoted like any other. */
+static void test_a_zombie_is_made_anew(void **state)
+{
+    char at[40];
+    const char *const alone[] = {
+        "--wsrep-on=0", "--skip-networking=0", "--port=3306", "--server-id=1", at, NULL};
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    await_rounds(f.client);
+    crew_sleep_ms(6000);
+    server_kill9(nodes[0].server);
+    await_status(nodes[1].sql, "WSREP_CLUSTER_SIZE", "2");
+    promote_node(1);
+    await_proved(1);
+    await_grant(f.client, "s1");
+    snprintf(at, sizeof at, "--bind-address=%s", nodes[0].address);
+    server_restart_with(nodes[0].server, alone);
+    await_rounds(f.client);
+    assert_status(ask_now(f.client, "s2"), TL_GRANTED);
+    server_kill9(nodes[0].server);
+    galera_forget(nodes[0].server);
+    join(&nodes[0], &nodes[1]);
+    mysql_close(nodes[0].sql);
+    nodes[0].sql = server_connect(nodes[0].server);
+    database_run(nodes[0].sql, "USE %s", database_name(f.db));
+    await_status(nodes[0].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
+    assert_true(has_row(nodes[0].sql, "s2"));
+    await_rounds(f.client);
+    server_kill9(nodes[1].server);
+    await_status(nodes[0].sql, "WSREP_CLUSTER_SIZE", "2");
+    promote_node(0);
+    await_proved(0);
+    await_grant(f.client, "s3");
+    mysql_close(nodes[1].sql);
+    nodes[1].sql = server_connect(nodes[0].server);
+    database_run(nodes[1].sql, "USE %s", database_name(f.db));
+    close_town();
+}
+
 /* What the node itself says. */
 static int keeps(int node)
 {
@@ -651,6 +693,7 @@ int main(void)
         cmocka_unit_test(test_promoted_by_itself),
         cmocka_unit_test(test_the_writer_moves),
         cmocka_unit_test(test_a_node_that_was_behind),
+        cmocka_unit_test(test_a_zombie_is_made_anew),
         cmocka_unit_test(test_certification_fails),
         cmocka_unit_test(test_an_arbitrator_keeps_nothing),
         cmocka_unit_test(test_two_addresses_are_one_node),
