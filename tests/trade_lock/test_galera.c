@@ -395,6 +395,37 @@ static void test_promoted_by_itself(void **state)
     close_town();
 }
 
+/* Nobody promotes a node for so long that sessions are lost, and begun anew at the first node of the
+ * list that is left; then another one is promoted.  What was told at the first one, where nothing was
+ * granted, says nothing of what the old writer kept. */
+static void test_promoted_late(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    int64_t end_ms;
+    char before[64];
+    tl_lock *lock;
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    lock = granted(f.client, "held", "c1", &options);
+    await_rounds(f.client);
+    snprintf(before, sizeof before, "%s", tl_client_session(f.client));
+    server_kill9(nodes[0].server);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (strcmp(tl_client_session(f.client), before) == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    await_rounds(f.client);
+    promote_node(2);
+    await_proved(2);
+    await_grant(f.client, "s1");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    tl_lock_free(lock);
+    close_town();
+}
+
 /* Both nodes live: the first one is to be stopped, and the writer moves before that. */
 static void test_the_writer_moves(void **state)
 {
@@ -691,6 +722,7 @@ int main(void)
         cmocka_unit_test(test_one_node_is_the_writer),
         cmocka_unit_test(test_the_writer_dies),
         cmocka_unit_test(test_promoted_by_itself),
+        cmocka_unit_test(test_promoted_late),
         cmocka_unit_test(test_the_writer_moves),
         cmocka_unit_test(test_a_node_that_was_behind),
         cmocka_unit_test(test_a_zombie_is_made_anew),
