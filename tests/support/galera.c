@@ -12,6 +12,7 @@ void galera_prepare(void)
 
     snprintf(path, sizeof path, "%s/tests/support/galera:%s", test_source_dir(), getenv("PATH"));
     setenv("PATH", path, 1);
+    setenv("TL_MARIADB_WAIT_S", "180", 0); /* it answers when it has what the others do meanwhile */
 }
 
 const char *galera_provider(void)
@@ -36,6 +37,7 @@ void galera_join(server *self, const galera_node *node, const char *first)
                              "--wsrep-sst-method=copy",
                              "--binlog-format=ROW",
                              "--innodb-autoinc-lock-mode=2",
+                             "--wsrep-slave-threads=8",
                              "--skip-networking=0",
                              "--port=3306",
                              cluster,
