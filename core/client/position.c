@@ -104,7 +104,7 @@ static db_answer is_of_cluster(db *connection, const store_kept *before, int64_t
     return answer;
 }
 
-/* By the newest mark; *kept is -1 if there is none. */
+/* By the newest mark of a server that may have granted something; *kept is -1 if there is none. */
 static db_answer was_kept(tl_client *client, db *connection, const commit_mark *all, size_t count,
                           int *kept)
 {
@@ -113,7 +113,7 @@ static db_answer was_kept(tl_client *client, db *connection, const commit_mark *
 
     *kept = -1;
     for (size_t i = 0; i < count; i++)
-        if (newest == NULL || all[i].answered > newest->answered)
+        if (all[i].may_grant && (newest == NULL || all[i].answered > newest->answered))
             newest = &all[i];
     if (newest == NULL)
         return DB_DONE;

@@ -43,7 +43,7 @@ struct met_server {
     restored_term given_up_term;
     int is_proved; /* its last accepting was by itself */
     /* It lacks a beat that another server had confirmed to this session; until operators accept it,
-     * or it is the replica of a server that was accepted since.  A session that waits beats there
+     * or it is made anew out of a server that was accepted since.  A session that waits beats there
      * too, so its row alone tells no more. */
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
@@ -458,13 +458,12 @@ static int is_decided(const restored_servers *all, const struct met_server *here
 }
 
 /* Whether what it lacked says nothing of what it has now: operators have accepted it, or it was made
- * anew out of a server that was accepted since, which its own record names.  A server that was
- * accepted by itself names itself. */
+ * anew out of a server that was accepted since, as a replica or a node is, and its own record names
+ * that one.  A server that was accepted by itself names itself. */
 static int is_another_history(const struct look *l)
 {
     return !is_same(l->here->term, seen_term(l)) &&
-           (!db_get_int(l->seen, 0, RESTORED_PROVED) ||
-            (db_get_int(l->seen, 0, RESTORED_NOW) && db_get_int(l->seen, 0, RESTORED_READ_ONLY)));
+           (!db_get_int(l->seen, 0, RESTORED_PROVED) || db_get_int(l->seen, 0, RESTORED_ELSEWHERE));
 }
 
 /* Of two looks that were under way together nobody knows which one read first.  Where they saw

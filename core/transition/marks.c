@@ -21,23 +21,27 @@ uint64_t marks_begin(commit_marks *self)
     return atomic_load(&self->count);
 }
 
-/* Needs: the mutex held. */
-static void drop_covered(commit_marks *self, const db_server *server, uint64_t began)
+/* Whether one of them was answered where something may be granted.  Needs: the mutex held. */
+static int drop_covered(commit_marks *self, const db_server *server, uint64_t began)
 {
     size_t kept = 0;
+    int may_grant = 0;
 
     for (size_t i = 0; i < self->used; i++)
         if (self->all[i].server != server || self->all[i].answered > began)
             self->all[kept++] = self->all[i];
+        else
+            may_grant |= self->all[i].may_grant;
     self->used = kept;
     if (server == self->overflowed_of && began >= self->overflowed) {
         self->overflowed = 0;
         self->overflowed_of = NULL;
     }
+    return may_grant;
 }
 
 /* Needs: the mutex held. */
-static void add(commit_marks *self, const commit_mark *one, const db_server *server)
+static void add(commit_marks *self, const commit_mark *one, const db_server *server, int may_grant)
 {
     const uint64_t answered = atomic_fetch_add(&self->count, 1) + 1;
     commit_mark *to = &self->all[self->used];
@@ -52,20 +56,22 @@ static void add(commit_marks *self, const commit_mark *one, const db_server *ser
     to->server = server;
     to->answered = answered;
     to->answered_ms = clock_boottime_ms();
+    to->may_grant = may_grant;
     self->used++;
 }
 
 int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began)
 {
-    int is_believed;
+    int is_believed, may_grant;
 
     if (server == NULL || one->kind == MARK_NONE)
         return 1;
     pthread_mutex_lock(&self->mutex);
     is_believed = db_state_of(server) != DB_SERVER_LEFT;
+    may_grant = db_state_of(server) != DB_SERVER_MAY_LACK;
     if (is_believed) {
-        drop_covered(self, server, began);
-        add(self, one, server);
+        may_grant |= drop_covered(self, server, began);
+        add(self, one, server, may_grant);
     }
     pthread_mutex_unlock(&self->mutex);
     return is_believed;

@@ -52,6 +52,9 @@ typedef struct commit_mark {
     const db_server *server;
     uint64_t answered;
     int64_t answered_ms; /* boot time */
+    /* Its server was not one that may lack commits, where nothing is granted; or an earlier one that
+     * this covers was answered when it was not. */
+    int may_grant;
 } commit_mark;
 
 typedef struct commit_marks {

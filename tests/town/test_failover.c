@@ -3,7 +3,7 @@
  * channel that goes wrong on another one.  The primary is killed, stands still, or is cut off in
  * either direction; the replica is promoted meanwhile, and the old primary comes back and takes
  * writes.  A town goes through several such events: after each the old primary is made anew as the
- * replica; a node of Galera joins again by itself, or from its own data.  Where the primary waited
+ * replica; a node of Galera joins again by itself, from its own data, or by a copy.  Where the primary waited
  * for its one replica, or a primary component of Galera is left, nobody is asked: that is asserted,
  * and so is that two people are asked everywhere else, who do what tools/RESTORE.md says.  The ledger of
  * the channel decides: nobody paid twice, nothing lost, no failure with money moved.
@@ -16,6 +16,7 @@
 #include "nodes.h"
 
 #include "support/crew.h"
+#include "support/galera.h"
 
 #include "workflows/cmocka_all.h"
 
@@ -56,35 +57,45 @@ enum event {
     EVENT_BEHIND,    /* killed while the replica has not applied what it received */
     EVENT_FORGETS,   /* the same, and the replica throws away what it has not applied */
     EVENT_UNREACHED, /* killed, and promoted while nobody reaches the replica */
-    EVENT_RESTARTED, /* both are killed, and begin anew as they were */
+    EVENT_RESTARTED, /* all are killed, and begin anew as they were */
     EVENT_AHEAD,     /* killed, and the clock of the promoted one is ahead */
-    EVENTS,
-    EVENT_TWICE = EVENTS /* killed, and each of the two others is promoted */
+    EVENT_TWICE,     /* killed, and each of the two others is promoted */
+    /* Of nodes alone: */
+    EVENT_ZOMBIE, /* cut from the others; once one was promoted, a cluster of its own, and writable */
+    EVENT_SIDES, /* killed, and the others, cut from each other, are a cluster and promoted each */
+    EVENT_ANEW,  /* all are killed, and the one that was first makes the cluster anew */
+    EVENTS
 };
 
-static const char *const names[EVENTS + 1] = {"killed",
-                                              "killed, back writable",
-                                              "cut off",
-                                              "deaf",
-                                              "dumb",
-                                              "cut from its replica",
-                                              "stands still",
-                                              "killed, replica behind",
-                                              "killed, relay log thrown away",
-                                              "killed, replica cut off",
-                                              "all restarted",
-                                              "killed, the other's clock is ahead",
-                                              "both replicas promoted"};
+static const char *const names[EVENTS] = {"killed",
+                                          "killed, back writable",
+                                          "cut off",
+                                          "deaf",
+                                          "dumb",
+                                          "cut from its replica",
+                                          "stands still",
+                                          "killed, replica behind",
+                                          "killed, relay log thrown away",
+                                          "killed, replica cut off",
+                                          "all restarted",
+                                          "killed, the other's clock is ahead",
+                                          "both others promoted",
+                                          "cut from the nodes, back writable",
+                                          "promoted on both sides",
+                                          "all killed, one behind begins"};
 
 /* What a run of the fast suite takes of them; a long one takes them at random. */
 static const enum event few_semi_sync[] = {EVENT_BACK, EVENT_CUT, EVENT_SPLIT, EVENT_FORGETS};
 static const enum event few_async[] = {EVENT_BACK};
 static const enum event few_two[] = {EVENT_TWICE};
-static const enum event few_galera[] = {EVENT_CUT, EVENT_KILLED};
+static const enum event few_galera[] = {EVENT_CUT, EVENT_ZOMBIE, EVENT_KILLED, EVENT_SIDES,
+                                        EVENT_RESTARTED};
 
 static struct machine {
     unsigned number;
-    int is_dead; /* a node of a cluster: killed */
+    int is_dead;     /* a node of a cluster: killed */
+    int is_strange;  /* a node: it has what the others have not */
+    long long steps; /* a node that came back strange: how many it had on record */
     server *server;
     MYSQL *sql;
 } machines[SERVERS];
@@ -213,22 +224,71 @@ static void start_nodes(void)
     }
     join(&machines[0], &machines[0]);
     for (unsigned i = 1; i < SERVERS; i++)
-        node_copy(machines[0].server, machines[i].server);
-    for (unsigned i = 1; i < SERVERS; i++)
         join(&machines[i], &machines[0]);
     await_nodes(SERVERS);
 }
 
-/* Who lives comes back by itself, who was killed with its own data. */
+static long long steps_at(house *self, const struct machine *m)
+{
+    return database_number(m->sql, "SELECT COUNT(*) FROM %s.trade_lock_log",
+                           database_name(self->crowd.town.db));
+}
+
+/* Who lives comes back by itself, who was killed with its own data; who went another way than the
+ * others is killed before it meets them, and has a copy.  Nobody had it do anything. */
 static void make_nodes_whole(house *self)
 {
     struct machine *others[] = {self->replica, self->third};
 
-    nets_heal();
     for (unsigned i = 0; i < 2; i++)
+        if (others[i]->is_strange) {
+            if (!others[i]->is_dead)
+                assert_int_equal(steps_at(self, others[i]), others[i]->steps);
+            kill_node(others[i]);
+        }
+    nets_heal();
+    for (unsigned i = 0; i < 2; i++) {
+        if (others[i]->is_strange)
+            galera_forget(others[i]->server);
+        others[i]->is_strange = 0;
         if (others[i]->is_dead)
             join(others[i], self->primary);
+    }
     await_nodes(SERVERS);
+}
+
+/* The one that was killed first makes the cluster, without what was done since. */
+static void make_cluster_anew(house *self)
+{
+    kill_node(self->primary);
+    kill_node(self->third);
+    join(self->replica, self->replica);
+    node_await(self->replica->sql, 1, PATIENCE_MS);
+    self->primary->is_strange = self->third->is_strange = 1;
+}
+
+static void lose_nodes(const struct machine *m)
+{
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (&machines[i] != m) {
+            nets_lose(m->number, machines[i].number);
+            nets_lose(machines[i].number, m->number);
+        }
+}
+
+/* A node without the others is told that it is the cluster. */
+static void be_a_cluster(struct machine *m)
+{
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
+
+    while (database_number(m->sql, "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS WHERE "
+                                   "VARIABLE_NAME = 'WSREP_CLUSTER_STATUS' AND "
+                                   "VARIABLE_VALUE = 'non-Primary'") == 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(20000);
+    }
+    database_run(m->sql, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'");
+    node_await(m->sql, 1, PATIENCE_MS);
 }
 
 /* --------------------------------------------------------------- the replicas anew -- */
@@ -285,6 +345,9 @@ static void lead_operator(house *self, const char *name, struct machine *at)
             "[tradelock]\n" TOWN_SETTINGS,
             server_socket(at->server), name, database_name(self->crowd.town.db));
     fclose(file);
+    /* What stands against others' work is repeated for as long as the settings say that come along. */
+    crew_shell("sed -i 's/^commit_ms=.*/commit_ms=10s/; s/^max_hold_ms=.*/max_hold_ms=12s/' %s",
+               operator_file(self, name));
 }
 
 static void make_operator(house *self, const char *name)
@@ -449,14 +512,27 @@ static void end_watch(void)
 /* What is another thing with nodes of a cluster; 0 where it is not. */
 static int lose_writer(house *self, enum event what)
 {
-    const unsigned number = self->primary->number;
-
     switch (what) {
     case EVENT_SPLIT:
-        nets_lose(number, self->replica->number);
-        nets_lose(self->replica->number, number);
-        nets_lose(number, self->third->number);
-        nets_lose(self->third->number, number);
+    case EVENT_ZOMBIE:
+        lose_nodes(self->primary);
+        return 1;
+    case EVENT_SIDES:
+        lose_nodes(self->replica);
+        kill_node(self->primary);
+        be_a_cluster(self->replica);
+        be_a_cluster(self->third);
+        self->third->is_strange = 1;
+        return 1;
+    case EVENT_ANEW:
+        kill_node(self->replica);
+        node_await(self->primary->sql, 2, PATIENCE_MS);
+        await_payments(self, 20);
+        return 1;
+    case EVENT_UNREACHED:
+        nets_lose(NETS_HERE, self->replica->number);
+        nets_lose(self->replica->number, NETS_HERE);
+        kill_node(self->primary);
         return 1;
     case EVENT_CUT:
     case EVENT_DEAF:
@@ -529,14 +605,16 @@ static void take_writes(const struct machine *replica, int forgets)
     database_run(sql, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
 }
 
-static void lead(house *self, int forgets)
+static void lead(house *self, enum event what)
 {
     struct machine *old = self->primary;
 
-    if (self->tie == TIE_GALERA)
-        node_await(self->replica->sql, 2, PATIENCE_MS);
+    if (what == EVENT_ANEW)
+        make_cluster_anew(self);
+    else if (self->tie == TIE_GALERA)
+        node_await(self->replica->sql, what == EVENT_SIDES ? 1 : 2, PATIENCE_MS);
     else
-        take_writes(self->replica, forgets);
+        take_writes(self->replica, what == EVENT_FORGETS);
     self->primary = self->replica;
     self->replica = old;
     look_at_primary(self);
@@ -585,12 +663,35 @@ static void follow_the_page(house *self)
  * the replica kept it. */
 static int is_kept(const house *self, enum event what)
 {
-    return what == EVENT_RESTARTED ||
-           ((self->tie == TIE_SEMI_SYNC || self->tie == TIE_GALERA) && what != EVENT_FORGETS);
+    return what == EVENT_RESTARTED || (self->tie == TIE_SEMI_SYNC && what != EVENT_FORGETS) ||
+           (self->tie == TIE_GALERA && what != EVENT_TWICE && what != EVENT_SIDES &&
+            what != EVENT_ANEW);
+}
+
+/* A node that makes a cluster of its own, and takes writes, while services reach it; until it is made
+ * anew the others do not. */
+static void node_comes_back(house *self, enum event what)
+{
+    struct machine *old = self->replica;
+
+    if (what == EVENT_BACK) {
+        lose_nodes(old);
+        join(old, old);
+        node_await(old->sql, 1, PATIENCE_MS);
+    } else {
+        be_a_cluster(old);
+    }
+    old->is_strange = 1;
+    old->steps = steps_at(self, old);
+    database_run(old->sql, "CREATE DATABASE written");
 }
 
 static void comes_back(house *self, enum event what)
 {
+    if (self->tie == TIE_GALERA && (what == EVENT_BACK || what == EVENT_ZOMBIE)) {
+        node_comes_back(self, what);
+        return;
+    }
     if (what == EVENT_SILENT)
         assert_int_equal(kill((pid_t)server_pid(self->replica->server), SIGCONT), 0);
     else if (what == EVENT_BACK)
@@ -598,10 +699,42 @@ static void comes_back(house *self, enum event what)
     nets_heal();
 }
 
+/* One after the other dies, the writer last.  Whose data reach furthest makes the cluster. */
+static void restart_nodes(house *self)
+{
+    struct machine *all[] = {self->primary, self->replica, self->third}, *first = all[0];
+    long long most = -1;
+
+    kill_node(self->third);
+    node_await(self->primary->sql, 2, PATIENCE_MS);
+    await_payments(self, 20);
+    kill_node(self->replica);
+    kill_node(self->primary);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        const long long position = node_position(all[i]->server);
+
+        if (position > most) {
+            first = all[i];
+            most = position;
+        }
+    }
+    assert_ptr_not_equal(first, self->third);
+    join(first, first);
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (all[i] != first)
+            join(all[i], first);
+    await_nodes(SERVERS);
+}
+
 static void restart_all(house *self)
 {
     const int waits = self->tie != TIE_ASYNC;
 
+    if (self->tie == TIE_GALERA) {
+        restart_nodes(self);
+        look_at_primary(self);
+        return;
+    }
     server_kill9(self->primary->server);
     server_kill9(self->replica->server);
     if (self->third != NULL)
@@ -617,6 +750,36 @@ static void restart_all(house *self)
     tie(self);
 }
 
+/* Another hook, for another server. */
+static void promote_too(house *self, struct machine *other)
+{
+    lead_operator(self, "ann", other);
+    assert_int_equal(promote(self, 2), 0);
+    lead_operator(self, "ann", self->primary);
+}
+
+/* Some processes come to see the one promoted, and the others the other one. */
+static void promote_nodes(house *self, int apart)
+{
+    const child *stopped[] = {&self->crowd.running[0], &self->crowd.running[self->crowd.services]};
+
+    for (unsigned i = 0; i < 2; i++)
+        child_signal(stopped[i], SIGSTOP);
+    promote_too(self, self->third);
+    assert_true(database_number(self->third->sql,
+                                "SELECT COUNT(*) FROM %s.tl_attestation JOIN %s.tl_schema USING "
+                                "(restore_no) WHERE attested_at IS NOT NULL",
+                                database_name(self->crowd.town.db),
+                                database_name(self->crowd.town.db)) > 0);
+    if (apart) {
+        nets_lose(NETS_HERE, self->third->number);
+        nets_lose(self->third->number, NETS_HERE);
+    }
+    assert_int_equal(promote(self, 1), 0);
+    for (unsigned i = 0; i < 2; i++)
+        child_signal(stopped[i], SIGCONT);
+}
+
 /* Without a person unless one is needed, then with two; 1 when they were. */
 static int fail_over(house *self, enum event what)
 {
@@ -624,16 +787,16 @@ static int fail_over(house *self, enum event what)
     int accepted;
 
     lose_primary(self, what);
-    lead(self, what == EVENT_FORGETS);
+    lead(self, what);
     if (what == EVENT_UNREACHED) {
         assert_int_equal(promote(self, 2), 0);
         nets_heal();
     }
-    if (what == EVENT_TWICE) {
+    if (what == EVENT_SIDES || (what == EVENT_TWICE && self->tie == TIE_GALERA)) {
+        promote_nodes(self, what == EVENT_SIDES);
+    } else if (what == EVENT_TWICE) {
         take_writes(self->third, 0);
-        lead_operator(self, "ann", self->third);
-        assert_int_equal(promote(self, 2), 0);
-        lead_operator(self, "ann", self->primary);
+        promote_too(self, self->third);
     }
     accepted = promote(self, kept ? PATIENCE_MS / 1000 : 6);
     if (accepted != kept) {
@@ -644,8 +807,13 @@ static int fail_over(house *self, enum event what)
     }
     if (!accepted) {
         /* The page's first step. */
-        server_kill9(self->replica->server);
-        if (what == EVENT_TWICE)
+        if (self->tie == TIE_GALERA)
+            kill_node(self->replica);
+        else
+            server_kill9(self->replica->server);
+        if (what == EVENT_SIDES)
+            kill_node(self->third);
+        else if (what == EVENT_TWICE && self->tie != TIE_GALERA)
             server_kill9(self->third->server);
         load_for(self, 2000);
         follow_the_page(self);
@@ -671,6 +839,13 @@ static void restart_ahead(house *self)
     setenv("FAKETIME", AHEAD, 1);
     setenv("DONT_FAKE_MONOTONIC", "1", 1);
     setenv("LD_PRELOAD", library, 1);
+    if (self->tie == TIE_GALERA) {
+        server_stop(self->replica->server);
+        join(self->replica, self->primary);
+        unsetenv("LD_PRELOAD");
+        await_nodes(SERVERS);
+        return;
+    }
     start_at(self->replica, 0, 1);
     unsetenv("LD_PRELOAD");
     database_run(self->replica->sql, "START SLAVE");
@@ -794,12 +969,11 @@ static size_t may_happen(enum tie how, enum event what)
 {
     switch (how) {
     case TIE_TWO:
-        return 1;
+        return what <= EVENT_TWICE;
     case TIE_GALERA:
-        return what == EVENT_KILLED || what == EVENT_CUT || what == EVENT_DEAF ||
-               what == EVENT_DUMB || what == EVENT_SPLIT || what == EVENT_SILENT;
+        return what != EVENT_BEHIND && what != EVENT_FORGETS;
     default:
-        return what != EVENT_TWICE;
+        return what < EVENT_TWICE;
     }
 }
 
@@ -823,7 +997,7 @@ static void run_long(enum tie how, unsigned towns)
         enum event events[10];
 
         for (size_t j = 0; j < 10;) {
-            events[j] = (enum event)crowd_random(&chance, EVENTS + 1);
+            events[j] = (enum event)crowd_random(&chance, EVENTS);
             j += may_happen(how, events[j]);
         }
         run_town(kinds[i % 3], how, events, 10);
@@ -841,7 +1015,7 @@ static int run_given(enum tie how)
     if (given == NULL)
         return 0;
     for (; count < 64 && *given != '\0'; given = end) {
-        events[count] = (enum event)(strtoul(given, &end, 10) % (EVENTS + 1));
+        events[count] = (enum event)(strtoul(given, &end, 10) % EVENTS);
         count += may_happen(how, events[count]);
     }
     run_town("plain", how, events, count);
@@ -910,7 +1084,7 @@ int main(int count, char **arguments)
         return SKIPPED;
     }
     crew_arguments(count, arguments);
-    nodes_prepare();
+    galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);
     failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include "store/position.h"
 #include "support/crew.h"
+#include "support/galera.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -49,38 +50,16 @@ static size_t path_count;
 /* ------------------------------------------------------------------------- the cluster -- */
 
 /* first: it makes the cluster. */
-static void join(struct node *n, const struct node *first)
+static void join(const struct node *n, const struct node *first)
 {
-    char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], node[64], incoming[64],
-         provider[512];
-    const char *const options[] = {"--wsrep-on=1",
-                                   "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
-                                   "--wsrep-sst-method=nothing",
-                                   "--binlog-format=ROW",
-                                   "--innodb-autoinc-lock-mode=2",
-                                   "--skip-networking=0",
-                                   "--port=3306",
-                                   cluster,
-                                   at,
-                                   node,
-                                   incoming,
-                                   provider,
-                                   NULL};
+    const galera_node node = {
+        .id = 1 + (unsigned)(n - nodes),
+        .address = n->address,
+        .also = n->also[0] != '\0' ? n->also : NULL,
+        .incoming = n->incoming[0] != '\0' ? n->incoming : NULL,
+    };
 
-    if (n != first)
-        snprintf(cluster, sizeof cluster, "--wsrep-cluster-address=gcomm://%s:4567",
-                 first->address);
-    snprintf(at, sizeof at, "--bind-address=%s%s%s", n->address, n->also[0] != '\0' ? "," : "",
-             n->also);
-    snprintf(incoming, sizeof incoming, "--wsrep-node-incoming-address=%s",
-             n->incoming[0] != '\0' ? n->incoming : "AUTO");
-    snprintf(node, sizeof node, "--wsrep-node-address=%s:4567", n->address);
-    snprintf(provider, sizeof provider,
-             "--wsrep-provider-options=base_port=4567;gmcast.listen_addr=tcp://%s:4567;"
-             "ist.recv_addr=%s:4568;gcache.size=16M;evs.keepalive_period=PT0.5S;"
-             "evs.suspect_timeout=PT2S;evs.inactive_timeout=PT6S",
-             n->address, n->address);
-    server_restart_with(n->server, options);
+    galera_join(n->server, &node, first->address);
 }
 
 static void await_status(MYSQL *sql, const char *name, const char *value)
@@ -96,13 +75,9 @@ static void await_status(MYSQL *sql, const char *name, const char *value)
     }
 }
 
-/* All nodes begin with one copy of the first one's data. */
 static void start_nodes(void)
 {
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s/tests/support/galera:%s", test_source_dir(), getenv("PATH"));
-    setenv("PATH", path, 1);
+    galera_prepare();
     for (int i = 0; i < NODES; i++) {
         struct node *n = &nodes[i];
 
@@ -110,19 +85,9 @@ static void start_nodes(void)
         snprintf(n->address, sizeof n->address, "127.%u.%u.%d", 1 + (unsigned)getpid() / 250 % 250,
                  (unsigned)getpid() % 250, i + 1);
         server_stop(n->server);
-    }
-    join(&nodes[0], &nodes[0]);
-    server_stop(nodes[0].server);
-    for (int i = 1; i < NODES; i++)
-        crew_shell("rm -r '%s/data' && cp -a '%s/data' '%s/data' && "
-                   "cp '%s/data/grastate.dat' '%s/data/grastate.begin'",
-                   server_dir(nodes[i].server), server_dir(nodes[0].server),
-                   server_dir(nodes[i].server), server_dir(nodes[i].server),
-                   server_dir(nodes[i].server));
-    for (int i = 0; i < NODES; i++) {
-        join(&nodes[i], &nodes[0]);
-        nodes[i].sql = server_connect(nodes[i].server);
-        await_status(nodes[i].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
+        join(n, &nodes[0]);
+        n->sql = server_connect(n->server);
+        await_status(n->sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
     }
 }
 
@@ -430,6 +395,37 @@ static void test_promoted_by_itself(void **state)
     close_town();
 }
 
+/* Nobody promotes a node for so long that sessions are lost, and begun anew at the first node of the
+ * list that is left; then another one is promoted.  What was told at the first one, where nothing was
+ * granted, says nothing of what the old writer kept. */
+static void test_promoted_late(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    int64_t end_ms;
+    char before[64];
+    tl_lock *lock;
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    lock = granted(f.client, "held", "c1", &options);
+    await_rounds(f.client);
+    snprintf(before, sizeof before, "%s", tl_client_session(f.client));
+    server_kill9(nodes[0].server);
+    end_ms = crew_now_ms() + PATIENCE_MS;
+    while (strcmp(tl_client_session(f.client), before) == 0) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    await_rounds(f.client);
+    promote_node(2);
+    await_proved(2);
+    await_grant(f.client, "s1");
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    tl_lock_free(lock);
+    close_town();
+}
+
 /* Both nodes live: the first one is to be stopped, and the writer moves before that. */
 static void test_the_writer_moves(void **state)
 {
@@ -453,8 +449,6 @@ static void test_the_writer_moves(void **state)
 /* The cluster is made anew from a node that lacks what the others had answered: a person decides. */
 static void test_a_node_that_was_behind(void **state)
 {
-    char state_file[512];
-
     (void)state;
     open_town();
     f.client = open_with(all_nodes(), 0);
@@ -466,8 +460,6 @@ static void test_a_node_that_was_behind(void **state)
     server_kill9(nodes[0].server);
     server_kill9(nodes[1].server);
     mysql_close(nodes[2].sql);
-    snprintf(state_file, sizeof state_file, "%s/data/grastate.dat", server_dir(nodes[2].server));
-    crew_shell("sed -i 's/^safe_to_bootstrap:.*/safe_to_bootstrap: 1/' '%s'", state_file);
     join(&nodes[2], &nodes[2]);
     nodes[2].sql = server_connect(nodes[2].server);
     database_run(nodes[2].sql, "USE %s", database_name(f.db));
@@ -481,6 +473,48 @@ static void test_a_node_that_was_behind(void **state)
     assert_int_not_equal(ask_now(f.client, "s2"), TL_GRANTED);
     mysql_close(nodes[1].sql);
     nodes[1].sql = server_connect(nodes[2].server);
+    database_run(nodes[1].sql, "USE %s", database_name(f.db));
+    close_town();
+}
+
+/* The writer dies, another node is promoted, and the old one comes back alone, writable, and without
+ * what was done since.  Then it is made anew, and has all again: it is promoted like any other. */
+static void test_a_zombie_is_made_anew(void **state)
+{
+    char at[40];
+    const char *const alone[] = {
+        "--wsrep-on=0", "--skip-networking=0", "--port=3306", "--server-id=1", at, NULL};
+
+    (void)state;
+    open_town();
+    f.client = open_with(all_nodes(), 0);
+    await_rounds(f.client);
+    crew_sleep_ms(6000);
+    server_kill9(nodes[0].server);
+    await_status(nodes[1].sql, "WSREP_CLUSTER_SIZE", "2");
+    promote_node(1);
+    await_proved(1);
+    await_grant(f.client, "s1");
+    snprintf(at, sizeof at, "--bind-address=%s", nodes[0].address);
+    server_restart_with(nodes[0].server, alone);
+    await_rounds(f.client);
+    assert_status(ask_now(f.client, "s2"), TL_GRANTED);
+    server_kill9(nodes[0].server);
+    galera_forget(nodes[0].server);
+    join(&nodes[0], &nodes[1]);
+    mysql_close(nodes[0].sql);
+    nodes[0].sql = server_connect(nodes[0].server);
+    database_run(nodes[0].sql, "USE %s", database_name(f.db));
+    await_status(nodes[0].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
+    assert_true(has_row(nodes[0].sql, "s2"));
+    await_rounds(f.client);
+    server_kill9(nodes[1].server);
+    await_status(nodes[0].sql, "WSREP_CLUSTER_SIZE", "2");
+    promote_node(0);
+    await_proved(0);
+    await_grant(f.client, "s3");
+    mysql_close(nodes[1].sql);
+    nodes[1].sql = server_connect(nodes[0].server);
     database_run(nodes[1].sql, "USE %s", database_name(f.db));
     close_town();
 }
@@ -688,8 +722,10 @@ int main(void)
         cmocka_unit_test(test_one_node_is_the_writer),
         cmocka_unit_test(test_the_writer_dies),
         cmocka_unit_test(test_promoted_by_itself),
+        cmocka_unit_test(test_promoted_late),
         cmocka_unit_test(test_the_writer_moves),
         cmocka_unit_test(test_a_node_that_was_behind),
+        cmocka_unit_test(test_a_zombie_is_made_anew),
         cmocka_unit_test(test_certification_fails),
         cmocka_unit_test(test_an_arbitrator_keeps_nothing),
         cmocka_unit_test(test_two_addresses_are_one_node),
