@@ -15,6 +15,8 @@ struct audit_keeper {
     struct audit_report report;
     /* Of the run that is under way. */
     struct session *session;
+    tl_client *client; /* of the session */
+    char shard[33];
     struct statement statement;
     char name[STATEMENT_NAME];
 };
@@ -81,6 +83,13 @@ static void fill_run(struct audit_run *run, const char *name, const tl_audit_cou
     run->counts = *counts;
 }
 
+static void set_shard(struct audit_run *run, const char *shard)
+{
+    snprintf(run->shard, sizeof run->shard, "%s", shard);
+    for (unsigned i = 0; i < run->violation_count; i++)
+        snprintf(run->violations[i].shard, sizeof run->violations[i].shard, "%s", shard);
+}
+
 static void audit(struct audit_keeper *keeper, struct audit_report *report)
 {
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
@@ -91,9 +100,11 @@ static void audit(struct audit_keeper *keeper, struct audit_report *report)
                                   .amounts = statement->amounts,
                                   .payment_count = statement->count};
     const tl_status status =
-        tl_audit_archive(keeper->session->client, &scope, take, NULL, report, &counts, NULL);
+        tl_audit_archive(keeper->client, &scope, take, NULL, report, &counts, NULL);
     const char *problem = status != TL_OK ? tl_error_message() : "";
 
+    set_shard(&report->books, keeper->shard);
+    set_shard(&report->statement, keeper->shard);
     fill_run(&report->books, keeper->name, &counts, status, problem, steady_ms() - began_ms);
     fill_run(&report->statement, keeper->name, &counts, status, problem, steady_ms() - began_ms);
 }
@@ -131,7 +142,7 @@ void audit_keeper_free(struct audit_keeper *keeper)
     free(keeper);
 }
 
-int audit_start(struct audit_keeper *keeper, struct session *session, struct statement *statement,
+int audit_start(struct audit_keeper *keeper, const struct visit *visit, struct statement *statement,
                 const char *name)
 {
     int started = 0;
@@ -140,12 +151,14 @@ int audit_start(struct audit_keeper *keeper, struct session *session, struct sta
     if (!keeper->report.is_running) {
         if (keeper->has_thread)
             pthread_join(keeper->thread, NULL);
-        keeper->session = session_keep(keeper->sessions, session);
+        keeper->session = session_keep(keeper->sessions, visit->session);
+        keeper->client = visit->client;
+        snprintf(keeper->shard, sizeof keeper->shard, "%s", visit_shard(visit));
         keeper->statement = statement != NULL ? *statement : (struct statement){.count = 0};
         snprintf(keeper->name, sizeof keeper->name, "%s", name);
         started = pthread_create(&keeper->thread, NULL, run, keeper) == 0;
         if (!started)
-            session_put(keeper->sessions, session);
+            session_put(keeper->sessions, visit->session);
         keeper->has_thread = keeper->report.is_running = started;
     }
     pthread_mutex_unlock(&keeper->mutex);
@@ -209,11 +222,12 @@ static int take_proposal(void *context, const tl_proposal *proposal)
     return 1;
 }
 
-tl_status audit_proposal(struct session *session, const char *finding, struct closing_proposal *to)
+tl_status audit_proposal(const struct visit *visit, const char *finding,
+                         struct closing_proposal *to)
 {
     memset(to, 0, sizeof *to);
     to->finding = finding;
-    return tl_inbox(session->client, take_proposal, to);
+    return tl_inbox(visit->client, take_proposal, to);
 }
 
 /* Needs: the mutex held. */
@@ -227,7 +241,7 @@ static void drop(struct audit_run *of, struct violation *found)
     of->closed++;
 }
 
-tl_status audit_close(struct audit_keeper *keeper, struct session *session,
+tl_status audit_close(struct audit_keeper *keeper, const struct visit *visit,
                       const struct violation *found, int confirms, const char *reason)
 {
     tl_closing closing = TL_CLOSING_INIT;
@@ -240,15 +254,15 @@ tl_status audit_close(struct audit_keeper *keeper, struct session *session,
     closing.key = (tl_key){found->serial_no, found->cust_no, found->op_code};
     closing.rev = found->rev;
     closing.confirms = confirms;
-    closing.actor = session->user;
+    closing.actor = visit->session->user;
     closing.reason = reason;
-    status = tl_audit_close(session->client, &closing);
+    status = tl_audit_close(visit->client, &closing);
     pthread_mutex_lock(&keeper->mutex);
     kept = find(keeper, found->finding, &of);
     if (kept != NULL && (status == TL_ALREADY_DONE || (status == TL_OK && confirms))) {
         drop(of, kept);
     } else if (kept != NULL && status == TL_OK) {
-        snprintf(kept->proposed_by, sizeof kept->proposed_by, "%s", session->account.name);
+        snprintf(kept->proposed_by, sizeof kept->proposed_by, "%s", visit->account.name);
         snprintf(kept->proposed_reason, sizeof kept->proposed_reason, "%s", reason);
     }
     pthread_mutex_unlock(&keeper->mutex);

@@ -81,7 +81,8 @@ static void cut_line(struct page *page, const struct audit_run *run)
 static int run_begin(struct page *page, const struct audit_run *run, const char *title,
                      const char *good, const char *bad)
 {
-    page_format(page, "<section class=\"card\"><h2>%s</h2>\n", title);
+    page_format(page, "<section class=\"card\"><h2>%s%s%s</h2>\n", title,
+                run->shard[0] != '\0' ? " of shard " : "", run->shard);
     if (run->status != TL_OK) {
         page_format(
             page,
@@ -146,15 +147,35 @@ static void last_run(struct visit *visit, const struct audit_run *run)
 
 /* -------------------------------------------------------------------- page -- */
 
+/* An audit is of one database. */
+static void shard_choice(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+    const struct shards *shards = visit->session->shards;
+
+    if (!visit_is_of_fleet(visit))
+        return;
+    page_put(page, "<label for=\"shard\">Shard</label><select id=\"shard\" name=\"shard\">");
+    for (size_t i = 0; i < shards_count(shards); i++)
+        page_format(page, "<option>%s</option>", shards_name(shards, i));
+    page_put(page, "</select>\n");
+}
+
 static void form_run(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
 
     page_put(page, "<form method=\"post\" action=\"/audit\">");
     layout_token(visit);
+    shard_choice(visit);
     page_put(page, "<button class=\"button main\">Run it now</button></form>\n"
                    "<p class=\"quiet\">It walks all tables, with your account, and changes nothing."
                    "</p>\n");
+    if (visit_is_of_fleet(visit))
+        page_put(page,
+                 "<p class=\"quiet\">What no shard can tell alone, as a trade that is on two, "
+                 "and how all of them compare with a bank’s statement, tells the command:</p>"
+                 "\n");
     part_command(page, "tradelock", "audit", NULL);
 }
 
@@ -203,7 +224,7 @@ static void write_audit(struct visit *visit, unsigned status, const char *proble
     else
         form_run(visit);
     page_put(page, "</section>\n");
-    if (!report->is_running)
+    if (!report->is_running && !visit_is_of_fleet(visit))
         form_statement(visit);
     if (report->statement.has_run)
         last_statement(visit, &report->statement);
@@ -222,7 +243,9 @@ static const char runs_already[] = "An audit is running already. Wait for its en
 
 void page_audit_start(struct visit *visit)
 {
-    if (audit_start(visit->desk->audit, visit->session, NULL, ""))
+    if (!visit_go_to_sent(visit))
+        return;
+    if (audit_start(visit->desk->audit, visit, NULL, ""))
         layout_redirect(visit->answer, "/audit", NULL);
     else
         write_audit(visit, 409, runs_already);
@@ -238,6 +261,11 @@ void page_statement(struct visit *visit)
     char problem[512];
     FILE *file;
 
+    if (visit_is_of_fleet(visit)) {
+        write_audit(visit, 400,
+                    "A statement is of all shards: `tradelock audit --statement` compares it.");
+        return;
+    }
     if (text == NULL) {
         write_audit(visit, 400, "Choose the file of the statement first.");
         return;
@@ -251,7 +279,7 @@ void page_statement(struct visit *visit)
     }
     if (statement_read_from(&statement, file, name, problem, sizeof problem) != 0) {
         write_audit(visit, 400, problem);
-    } else if (audit_start(visit->desk->audit, visit->session, &statement, name)) {
+    } else if (audit_start(visit->desk->audit, visit, &statement, name)) {
         layout_redirect(visit->answer, "/audit", NULL);
     } else {
         statement_free(&statement);
