@@ -555,7 +555,7 @@ static void audit(struct visitor *v, const char *shard)
     while (strstr(v->body, "An audit is running") != NULL);
 }
 
-static void test_audit_of_a_shard(void **state)
+static void test_audit(void **state)
 {
     struct visitor v;
     char token[64], finding[80];
@@ -574,6 +574,11 @@ static void test_audit_of_a_shard(void **state)
     audit(&v, "b");
     EXPECT_PAGE(&v, 200, "<h2>Last run of shard b</h2>");
     EXPECT_PAGE(&v, 200, "by-hand");
+    audit(&v, "");
+    EXPECT_PAGE(&v, 200, "<h2>Last run of all shards, each by itself</h2>");
+    EXPECT_PAGE(&v, 200, "<strong>2 violations.</strong>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">by-hand</td>");
+    EXPECT_PAGE(&v, 200, "2 rows, ");
     snprintf(finding, sizeof finding, "%s", strchr(visitor_link(&v, "/finding?f="), '=') + 1);
     visitor_get(&v, visitor_link(&v, "/finding?f="));
     EXPECT_PAGE(&v, 200, "; shard b");
@@ -705,6 +710,15 @@ static void test_shard_is_down(void **state)
     send_it(&v, "evidence", "", ref);
     EXPECT_PAGE(&v, 303, "");
     assert_int_equal(count(A, "trade_evidence"), 1);
+    audit(&v, "");
+    EXPECT_PAGE(&v, 200,
+                "It did not come to its end everywhere, and proves nothing there.</strong> "
+                "Shard b: ");
+    EXPECT_PAGE(&v, 200, " grants read by ann@localhost in ");
+    EXPECT_NONE(&v, "The books are in order.");
+    audit(&v, "b");
+    EXPECT_PAGE(&v, 200, "It did not come to its end, and proves nothing.</strong> Shard b: ");
+    EXPECT_NONE(&v, "rows, ");
     /* Nobody comes in by a shard that is down. */
     visitor_open(&late, &desk);
     visitor_login(&late, "bob", "wrong");
@@ -765,7 +779,7 @@ int main(void)
         cmocka_unit_test_setup(test_copies_are_counted_once, clear),
         cmocka_unit_test_setup(test_other_rule, clear),
         cmocka_unit_test_setup(test_channel_of_a_shard, clear),
-        cmocka_unit_test_setup(test_audit_of_a_shard, clear),
+        cmocka_unit_test_setup(test_audit, clear),
         cmocka_unit_test_setup(test_accounts_differ, clear),
         cmocka_unit_test_setup(test_settings, clear),
         cmocka_unit_test_setup(test_shard_is_down, clear),

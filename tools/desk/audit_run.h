@@ -27,9 +27,12 @@ struct violation {
 /* One run, and what it found of one kind. */
 struct audit_run {
     int has_run;
-    char shard[33];                 /* of a fleet: whose */
+    /* Of a fleet: whose, or "" of all shards; and how many of them came to the end. */
+    int is_of_fleet;
+    char shard[33];
+    unsigned done;
     char statement[STATEMENT_NAME]; /* whose payments were compared; "": none */
-    tl_status status;               /* not TL_OK: it proves nothing, and problem says why */
+    tl_status status;               /* not TL_OK: some of it proves nothing, and problem says why */
     char problem[512];
     int64_t took_ms;
     tl_audit_counts counts;
@@ -49,10 +52,11 @@ struct audit_keeper;
 struct audit_keeper *audit_keeper_new(struct sessions *sessions); /* NULL: out of memory */
 /* Waits for the audit that runs. */
 void audit_keeper_free(struct audit_keeper *keeper);
-/* At the shard at which the visit works; with a statement, or NULL, which it takes over.  0: one runs
- * already, or no thread can be made, and the statement is still the caller's. */
-int audit_start(struct audit_keeper *keeper, const struct visit *visit, struct statement *statement,
-                const char *name);
+/* Of this shard, or of all of them (SHARD_NOBODY), one after the other; with a statement, or NULL, which
+ * it takes over.  0: one runs already, or no thread can be made, and the statement is still the
+ * caller's. */
+int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t shard,
+                struct statement *statement, const char *name);
 void audit_look(struct audit_keeper *keeper, struct audit_report *report);
 
 /* The violation of this name among those that are kept, and the statement that showed it, or "".

@@ -82,6 +82,9 @@ int visit_is_of_fleet(const struct visit *visit);
 /* "" of one database. */
 const char *visit_shard(const struct visit *visit);
 
+/* As said_by(), without the shard's name before it. */
+const char *said_at(const char *shard, tl_status status);
+
 /* A shard that could not be asked, while the others are shown. */
 struct missing {
     int is;

@@ -29,7 +29,10 @@ static void row(struct visit *visit, const struct violation *found)
 {
     struct page *page = &visit->answer->page;
 
-    page_format(page, "<tr><td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
+    page_put(page, "<tr>");
+    if (found->shard[0] != '\0')
+        page_format(page, "<td data-l=\"Shard\">%s</td>", found->shard);
+    page_format(page, "<td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
     trade_cell(visit, found);
     page_format(page, "</td><td data-l=\"Customer\">%s</td><td data-l=\"What\">%s", found->cust_no,
                 found->sentence);
@@ -40,6 +43,16 @@ static void row(struct visit *visit, const struct violation *found)
                 "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\">"
                 "<a href=\"/finding?f=%s\"><code>%.16s</code></a></td></tr>\n",
                 found->account, found->finding, found->finding);
+}
+
+static void table_begin(struct page *page, const struct audit_run *run)
+{
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
+    if (run->is_of_fleet)
+        page_put(page, "<th scope=\"col\">Shard</th>");
+    page_put(page, "<th scope=\"col\">Rule</th><th scope=\"col\">Serial</th>"
+                   "<th scope=\"col\">Customer</th><th scope=\"col\">What</th>"
+                   "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
 }
 
 /* Those of one rule, or with rule NULL all but those of except. */
@@ -55,12 +68,7 @@ static void violations(struct visit *visit, const struct audit_run *run, const c
         if (rule != NULL ? strcmp(found->rule, rule) != 0 : strcmp(found->rule, except) == 0)
             continue;
         if (count++ == 0)
-            page_put(
-                page,
-                "<div class=\"scroll\"><table class=\"rows\"><thead><tr>"
-                "<th scope=\"col\">Rule</th><th scope=\"col\">Serial</th>"
-                "<th scope=\"col\">Customer</th><th scope=\"col\">What</th>"
-                "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
+            table_begin(page, run);
         row(visit, found);
     }
     page_put(page, count > 0 ? "</tbody></table></div>\n" : "<p class=\"calm-line\">None.</p>\n");
@@ -77,25 +85,36 @@ static void cut_line(struct page *page, const struct audit_run *run)
 
 /* -------------------------------------------------------------------- runs -- */
 
+/* Some shards of several may have come to the end.  0: none has, and the card is closed. */
+static int run_problem(struct page *page, const struct audit_run *run)
+{
+    if (run->status == TL_OK)
+        return 1;
+    page_format(page,
+                "<p class=\"notice bad\" role=\"alert\"><strong>It did not come to its end%s, and "
+                "proves nothing%s.</strong> %s</p>\n",
+                run->done > 0 ? " everywhere" : "", run->done > 0 ? " there" : "", run->problem);
+    if (run->done == 0)
+        page_put(page, "</section>\n");
+    return run->done > 0;
+}
+
 /* 0: there is no more to say, and the card is closed. */
 static int run_begin(struct page *page, const struct audit_run *run, const char *title,
                      const char *good, const char *bad)
 {
     page_format(page, "<section class=\"card\"><h2>%s%s%s</h2>\n", title,
-                run->shard[0] != '\0' ? " of shard " : "", run->shard);
-    if (run->status != TL_OK) {
-        page_format(
-            page,
-            "<p class=\"notice bad\" role=\"alert\"><strong>It did not come to its end, and "
-            "proves nothing.</strong> %s</p></section>\n",
-            run->problem);
+                !run->is_of_fleet       ? ""
+                : run->shard[0] != '\0' ? " of shard "
+                                        : " of all shards, each by itself",
+                run->shard);
+    if (!run_problem(page, run))
         return 0;
-    }
-    if (run->open == 0)
-        page_format(page, "<p class=\"verdict good\"><strong>%s</strong></p>\n", good);
-    else
+    if (run->open > 0)
         page_format(page, "<p class=\"verdict bad\"><strong>%llu %s%s.</strong></p>\n",
                     (unsigned long long)run->open, bad, run->open == 1 ? "" : "s");
+    else if (run->status == TL_OK)
+        page_format(page, "<p class=\"verdict good\"><strong>%s</strong></p>\n", good);
     return 1;
 }
 
@@ -147,7 +166,6 @@ static void last_run(struct visit *visit, const struct audit_run *run)
 
 /* -------------------------------------------------------------------- page -- */
 
-/* An audit is of one database. */
 static void shard_choice(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
@@ -155,7 +173,8 @@ static void shard_choice(struct visit *visit)
 
     if (!visit_is_of_fleet(visit))
         return;
-    page_put(page, "<label for=\"shard\">Shard</label><select id=\"shard\" name=\"shard\">");
+    page_put(page, "<label for=\"shard\">Shard</label><select id=\"shard\" name=\"shard\">"
+                   "<option value=\"\">All, one after the other</option>");
     for (size_t i = 0; i < shards_count(shards); i++)
         page_format(page, "<option>%s</option>", shards_name(shards, i));
     page_put(page, "</select>\n");
@@ -165,10 +184,10 @@ static void form_run(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
 
-    page_put(page, "<form method=\"post\" action=\"/audit\">");
+    page_put(page, "<div class=\"offer\"><form method=\"post\" action=\"/audit\">");
     layout_token(visit);
     shard_choice(visit);
-    page_put(page, "<button class=\"button main\">Run it now</button></form>\n"
+    page_put(page, "<button class=\"button main\">Run it now</button></form></div>\n"
                    "<p class=\"quiet\">It walks all tables, with your account, and changes nothing."
                    "</p>\n");
     if (visit_is_of_fleet(visit))
@@ -243,9 +262,13 @@ static const char runs_already[] = "An audit is running already. Wait for its en
 
 void page_audit_start(struct visit *visit)
 {
-    if (!visit_go_to_sent(visit))
-        return;
-    if (audit_start(visit->desk->audit, visit, NULL, ""))
+    const char *name = form_get(&visit->request->body, "shard");
+    const size_t shard = name[0] != '\0' ? shards_find(visit->session->shards, name) : SHARD_NOBODY;
+
+    if (name[0] != '\0' && shard == SHARD_NOBODY)
+        layout_sentence(visit, 400, "Not a form of this desk",
+                        "What was sent names no shard of this fleet. Nothing was done.");
+    else if (audit_start(visit->desk->audit, visit, shard, NULL, ""))
         layout_redirect(visit->answer, "/audit", NULL);
     else
         write_audit(visit, 409, runs_already);
@@ -279,7 +302,7 @@ void page_statement(struct visit *visit)
     }
     if (statement_read_from(&statement, file, name, problem, sizeof problem) != 0) {
         write_audit(visit, 400, problem);
-    } else if (audit_start(visit->desk->audit, visit, &statement, name)) {
+    } else if (audit_start(visit->desk->audit, visit, SHARD_NOBODY, &statement, name)) {
         layout_redirect(visit->answer, "/audit", NULL);
     } else {
         statement_free(&statement);

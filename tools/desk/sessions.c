@@ -163,10 +163,11 @@ struct session *sessions_get(struct sessions *sessions, const char *cookie, int 
     struct session *found = NULL;
     const int64_t now = steady_ms();
 
-    sessions_sweep(sessions);
+    /* Those that are over are closed by the sweep: who clicks waits for no shard that stands still. */
     pthread_mutex_lock(&sessions->mutex);
     for (unsigned i = 0; i < SESSIONS_MOST; i++)
-        if (sessions->all[i] != NULL && secret_equal(sessions->all[i]->id, cookie))
+        if (sessions->all[i] != NULL && secret_equal(sessions->all[i]->id, cookie) &&
+            !is_over(sessions, sessions->all[i], now))
             found = sessions->all[i];
     if (found != NULL) {
         found->users++;

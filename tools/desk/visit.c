@@ -63,17 +63,21 @@ const char *visit_shard(const struct visit *visit)
     return shards_name(visit->session->shards, visit->shard);
 }
 
-void missing_keep(struct missing *missing, const struct visit *visit, tl_status status)
+const char *said_at(const char *shard, tl_status status)
 {
-    const char *said = said_by(status), *name = visit_shard(visit);
-    const size_t size = strlen(name);
+    const char *said = said_by(status);
+    const size_t size = strlen(shard);
 
-    /* The library names it as well. */
-    if (strncmp(said, "shard ", 6) == 0 && strncmp(said + 6, name, size) == 0 &&
+    if (strncmp(said, "shard ", 6) == 0 && strncmp(said + 6, shard, size) == 0 &&
         strncmp(said + 6 + size, ": ", 2) == 0)
         said += 6 + size + 2;
+    return said;
+}
+
+void missing_keep(struct missing *missing, const struct visit *visit, tl_status status)
+{
     missing->is = 1;
-    snprintf(missing->why, sizeof missing->why, "%s", said);
+    snprintf(missing->why, sizeof missing->why, "%s", said_at(visit_shard(visit), status));
 }
 
 void missing_tell(struct visit *visit, size_t shard, const struct missing *missing)
