@@ -3,6 +3,7 @@
 #include "parts.h"
 #include "upload.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,9 @@ static void trade_cell(struct visit *visit, const struct violation *found)
 static void row(struct visit *visit, const struct violation *found)
 {
     struct page *page = &visit->answer->page;
+    char digits[17];
 
+    snprintf(digits, sizeof digits, "%.16s", found->finding);
     page_put(page, "<tr>");
     if (found->shard[0] != '\0')
         page_format(page, "<td data-l=\"Shard\">%s</td>", found->shard);
@@ -41,8 +44,8 @@ static void row(struct visit *visit, const struct violation *found)
                     found->proposed_reason);
     page_format(page,
                 "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\">"
-                "<a href=\"/finding?f=%s\"><code>%.16s</code></a></td></tr>\n",
-                found->account, found->finding, found->finding);
+                "<a href=\"/finding?f=%s\"><code>%s</code></a></td></tr>\n",
+                found->account, found->finding, digits);
 }
 
 static void table_begin(struct page *page, const struct audit_run *run)

@@ -21,6 +21,7 @@ static void facts(struct visit *visit, const struct shown *shown)
 {
     struct page *page = &visit->answer->page;
     const struct violation *found = &shown->found;
+    char digits[17];
 
     page_format(page, "<section class=\"card\"><h2>%s</h2><p class=\"lead\">%s: %s.</p>\n",
                 found->rule, found->serial_no, found->sentence);
@@ -37,7 +38,8 @@ static void facts(struct visit *visit, const struct shown *shown)
         page_format(page, "; the statement is %s", shown->statement);
     if (found->shard[0] != '\0')
         page_format(page, "; shard %s", found->shard);
-    page_format(page, ". Finding <code>%.16s</code></p>\n", found->finding);
+    snprintf(digits, sizeof digits, "%.16s", found->finding);
+    page_format(page, ". Finding <code>%s</code></p>\n", digits);
     if (strcmp(found->rule, "unknown-payment") != 0 && found->op_code[0] != '\0') {
         char text[SECRET_TEXT];
         struct ref ref;
