@@ -398,6 +398,41 @@ static unsigned slot_of(const char *cust_no)
     return (unsigned)database_number(fleet.sql[A], "SELECT tl_customer_slot('%s')", cust_no);
 }
 
+/* Until it is handed over it is decided where the rows are, or nothing would ever end there. */
+static void test_customer_that_leaves(void **state)
+{
+    const unsigned slot = slot_of(customers[A][0]);
+    struct visitor v;
+    char ref[64];
+
+    (void)state;
+    make_parked(A, "A1", customers[A][0]);
+    database_run(fleet.sql[A],
+                 "UPDATE tl_slot SET state = 'leaving', other = 'b', version = 2 WHERE slot = %u",
+                 slot);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A1"));
+    EXPECT_PAGE(&v, 200, "name=\"shard\" value=\"a\"");
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(A, "trade_evidence"), 1);
+    visitor_leave(&v);
+}
+
+/* The row of a list stands where its customer's slot is not, and where it is there is none. */
+static void test_trade_that_is_not_there(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_failed(A, "A1", customers[A][0]);
+    shards_hand_over(&fleet, A, B, slot_of(customers[A][0]));
+    visitor_come_in(&v, &desk, "ann");
+    open_page(&v, "trade", "A1");
+    EXPECT_PAGE(&v, 404, "Shard b, which has this customer, has no such trade");
+    visitor_leave(&v);
+}
+
 static void expect_nobody(struct visitor *v, const char *ref)
 {
     char path[128];
@@ -775,6 +810,8 @@ int main(void)
         cmocka_unit_test_setup(test_now_adds_up, clear),
         cmocka_unit_test_setup(test_two_decide, clear),
         cmocka_unit_test_setup(test_not_at_another_shard, clear),
+        cmocka_unit_test_setup(test_customer_that_leaves, clear),
+        cmocka_unit_test_setup(test_trade_that_is_not_there, clear),
         cmocka_unit_test_setup(test_customer_moves_meanwhile, clear),
         cmocka_unit_test_setup(test_copies_are_counted_once, clear),
         cmocka_unit_test_setup(test_other_rule, clear),
