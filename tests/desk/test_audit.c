@@ -320,7 +320,7 @@ static void refused_halves(struct visitor *ann, struct visitor *bob, const char 
 static void test_two_close_a_finding(void **state)
 {
     struct visitor ann, bob, looking;
-    char path[160], finding[80], *before;
+    char path[160], finding[80], digits[40], *before;
 
     (void)state;
     operators_make_failed("HAND1");
@@ -331,6 +331,11 @@ static void test_two_close_a_finding(void **state)
     audit(&ann);
     EXPECT_PAGE(&ann, 200, "1 violation.");
     finding_of(&ann, "HAND1", finding, path);
+    /* By the digits that the command takes. */
+    snprintf(digits, sizeof digits, "<code>%.16s</code>", finding);
+    EXPECT_PAGE(&ann, 200, digits);
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 200, digits);
     before = all_rows();
     visitor_get(&looking, path);
     EXPECT_PAGE(&looking, 200, "Your account may look, and not decide");

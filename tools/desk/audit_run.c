@@ -15,6 +15,7 @@ struct audit_keeper {
     struct audit_report report;
     /* Of the run that is under way. */
     struct session *session;
+    size_t shard; /* SHARD_NOBODY: all */
     struct statement statement;
     char name[STATEMENT_NAME];
 };
@@ -70,32 +71,90 @@ static int take(void *context, const tl_violation *found)
     return 0;
 }
 
-static void fill_run(struct audit_run *run, const char *name, const tl_audit_counts *counts,
-                     tl_status status, const char *problem, int64_t took_ms)
+/* Those that were found since `first` are of this shard. */
+static void set_shard(struct audit_run *run, unsigned first, const char *shard)
 {
-    run->has_run = 1;
-    snprintf(run->statement, sizeof run->statement, "%s", name);
-    run->status = status;
-    snprintf(run->problem, sizeof run->problem, "%s", problem);
-    run->took_ms = took_ms;
-    run->counts = *counts;
+    for (unsigned i = first; i < run->violation_count; i++)
+        snprintf(run->violations[i].shard, sizeof run->violations[i].shard, "%s", shard);
 }
 
-static void audit(struct audit_keeper *keeper, struct audit_report *report)
+static void add_counts(tl_audit_counts *to, const tl_audit_counts *counts)
+{
+    const tl_audit_counts before = *to;
+
+    *to = *counts;
+    to->rows += before.rows;
+    to->steps += before.steps;
+    to->grants += before.grants;
+    to->payments += before.payments;
+}
+
+static void add_problem(struct audit_run *run, const char *shard, tl_status status)
+{
+    const size_t size = strlen(run->problem);
+
+    run->status = status;
+    snprintf(run->problem + size, sizeof run->problem - size, "%s%s%s%s", size > 0 ? " " : "",
+             shard[0] != '\0' ? "Shard " : "", shard, shard[0] != '\0' ? ": " : "");
+    snprintf(run->problem + strlen(run->problem), sizeof run->problem - strlen(run->problem), "%s",
+             said_at(shard, status));
+}
+
+static void end_one(struct audit_run *run, const char *shard, unsigned first, tl_status status,
+                    const tl_audit_counts *counts)
+{
+    set_shard(run, first, shard);
+    if (status != TL_OK) {
+        add_problem(run, shard, status);
+        return;
+    }
+    run->done++;
+    add_counts(&run->counts, counts);
+}
+
+static void audit_one(struct audit_keeper *keeper, struct audit_report *report, size_t shard)
 {
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     const struct statement *statement = &keeper->statement;
-    const int64_t began_ms = steady_ms();
+    struct shards *shards = keeper->session->shards;
+    const unsigned books = report->books.violation_count;
+    const unsigned payments = report->statement.violation_count;
     const tl_audit_scope scope = {.version = TL_AUDIT_SCOPE_VERSION,
                                   .payments = statement->payments,
                                   .amounts = statement->amounts,
                                   .payment_count = statement->count};
-    const tl_status status =
-        tl_audit_archive(keeper->session->client, &scope, take, NULL, report, &counts, NULL);
-    const char *problem = status != TL_OK ? tl_error_message() : "";
+    tl_account account = TL_ACCOUNT_INIT;
+    tl_client *client = NULL;
+    tl_status status = shards_client(shards, shard, &client, &account);
 
-    fill_run(&report->books, keeper->name, &counts, status, problem, steady_ms() - began_ms);
-    fill_run(&report->statement, keeper->name, &counts, status, problem, steady_ms() - began_ms);
+    if (status == TL_OK)
+        status = tl_audit_archive(client, &scope, take, NULL, report, &counts, NULL);
+    end_one(&report->books, shards_name(shards, shard), books, status, &counts);
+    end_one(&report->statement, shards_name(shards, shard), payments, status, &counts);
+}
+
+static void begin_run(struct audit_run *run, const struct audit_keeper *keeper)
+{
+    const struct shards *shards = keeper->session->shards;
+
+    run->has_run = 1;
+    run->is_of_fleet = shards_is_fleet(shards);
+    if (keeper->shard != SHARD_NOBODY)
+        snprintf(run->shard, sizeof run->shard, "%s", shards_name(shards, keeper->shard));
+    snprintf(run->statement, sizeof run->statement, "%s", keeper->name);
+    run->counts = (tl_audit_counts)TL_AUDIT_COUNTS_INIT;
+}
+
+static void audit(struct audit_keeper *keeper, struct audit_report *report)
+{
+    const int64_t began_ms = steady_ms();
+
+    begin_run(&report->books, keeper);
+    begin_run(&report->statement, keeper);
+    for (size_t i = 0; i < shards_count(keeper->session->shards); i++)
+        if (keeper->shard == SHARD_NOBODY || keeper->shard == i)
+            audit_one(keeper, report, i);
+    report->books.took_ms = report->statement.took_ms = steady_ms() - began_ms;
 }
 
 /* What is of the run alone is not touched by others until is_running is 0 again. */
@@ -131,8 +190,8 @@ void audit_keeper_free(struct audit_keeper *keeper)
     free(keeper);
 }
 
-int audit_start(struct audit_keeper *keeper, struct session *session, struct statement *statement,
-                const char *name)
+int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t shard,
+                struct statement *statement, const char *name)
 {
     int started = 0;
 
@@ -140,12 +199,13 @@ int audit_start(struct audit_keeper *keeper, struct session *session, struct sta
     if (!keeper->report.is_running) {
         if (keeper->has_thread)
             pthread_join(keeper->thread, NULL);
-        keeper->session = session_keep(keeper->sessions, session);
+        keeper->session = session_keep(keeper->sessions, visit->session);
+        keeper->shard = shard;
         keeper->statement = statement != NULL ? *statement : (struct statement){.count = 0};
         snprintf(keeper->name, sizeof keeper->name, "%s", name);
         started = pthread_create(&keeper->thread, NULL, run, keeper) == 0;
         if (!started)
-            session_put(keeper->sessions, session);
+            session_put(keeper->sessions, visit->session);
         keeper->has_thread = keeper->report.is_running = started;
     }
     pthread_mutex_unlock(&keeper->mutex);
@@ -209,11 +269,12 @@ static int take_proposal(void *context, const tl_proposal *proposal)
     return 1;
 }
 
-tl_status audit_proposal(struct session *session, const char *finding, struct closing_proposal *to)
+tl_status audit_proposal(const struct visit *visit, const char *finding,
+                         struct closing_proposal *to)
 {
     memset(to, 0, sizeof *to);
     to->finding = finding;
-    return tl_inbox(session->client, take_proposal, to);
+    return tl_inbox(visit->client, take_proposal, to);
 }
 
 /* Needs: the mutex held. */
@@ -227,7 +288,7 @@ static void drop(struct audit_run *of, struct violation *found)
     of->closed++;
 }
 
-tl_status audit_close(struct audit_keeper *keeper, struct session *session,
+tl_status audit_close(struct audit_keeper *keeper, const struct visit *visit,
                       const struct violation *found, int confirms, const char *reason)
 {
     tl_closing closing = TL_CLOSING_INIT;
@@ -240,15 +301,15 @@ tl_status audit_close(struct audit_keeper *keeper, struct session *session,
     closing.key = (tl_key){found->serial_no, found->cust_no, found->op_code};
     closing.rev = found->rev;
     closing.confirms = confirms;
-    closing.actor = session->user;
+    closing.actor = visit->session->user;
     closing.reason = reason;
-    status = tl_audit_close(session->client, &closing);
+    status = tl_audit_close(visit->client, &closing);
     pthread_mutex_lock(&keeper->mutex);
     kept = find(keeper, found->finding, &of);
     if (kept != NULL && (status == TL_ALREADY_DONE || (status == TL_OK && confirms))) {
         drop(of, kept);
     } else if (kept != NULL && status == TL_OK) {
-        snprintf(kept->proposed_by, sizeof kept->proposed_by, "%s", session->account.name);
+        snprintf(kept->proposed_by, sizeof kept->proposed_by, "%s", visit->account.name);
         snprintf(kept->proposed_reason, sizeof kept->proposed_reason, "%s", reason);
     }
     pthread_mutex_unlock(&keeper->mutex);

@@ -5,7 +5,7 @@
 #ifndef DESK_AUDIT_RUN_H
 #define DESK_AUDIT_RUN_H
 
-#include "sessions.h"
+#include "desk.h"
 
 #include "statement.h"
 
@@ -20,14 +20,19 @@ struct violation {
     uint64_t rev;
     char account[385], sentence[512];
     int64_t logged_us;
+    char shard[33]; /* of a fleet: that has it */
     char finding[65], proposed_by[385], proposed_reason[TL_REMARK_MAX + 1];
 };
 
 /* One run, and what it found of one kind. */
 struct audit_run {
     int has_run;
+    /* Of a fleet: whose, or "" of all shards; and how many of them came to the end. */
+    int is_of_fleet;
+    char shard[33];
+    unsigned done;
     char statement[STATEMENT_NAME]; /* whose payments were compared; "": none */
-    tl_status status;               /* not TL_OK: it proves nothing, and problem says why */
+    tl_status status;               /* not TL_OK: some of it proves nothing, and problem says why */
     char problem[512];
     int64_t took_ms;
     tl_audit_counts counts;
@@ -47,10 +52,11 @@ struct audit_keeper;
 struct audit_keeper *audit_keeper_new(struct sessions *sessions); /* NULL: out of memory */
 /* Waits for the audit that runs. */
 void audit_keeper_free(struct audit_keeper *keeper);
-/* With a statement, or NULL, which it takes over.  0: one runs already, or no thread can be made,
- * and the statement is still the caller's. */
-int audit_start(struct audit_keeper *keeper, struct session *session, struct statement *statement,
-                const char *name);
+/* Of this shard, or of all of them (SHARD_NOBODY), one after the other; with a statement, or NULL, which
+ * it takes over.  0: one runs already, or no thread can be made, and the statement is still the
+ * caller's. */
+int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t shard,
+                struct statement *statement, const char *name);
 void audit_look(struct audit_keeper *keeper, struct audit_report *report);
 
 /* The violation of this name among those that are kept, and the statement that showed it, or "".
@@ -61,11 +67,12 @@ int audit_find(struct audit_keeper *keeper, const char *finding, struct violatio
 struct closing_proposal {
     const char *finding;
     char account[385], reason[TL_REMARK_MAX + 1];
-    int own; /* by the session's account, which cannot confirm it */
+    int own; /* by the visitor's account, which cannot confirm it */
 };
-tl_status audit_proposal(struct session *session, const char *finding, struct closing_proposal *to);
-/* Puts half of a closing on record, for the session's account, and in what is kept. */
-tl_status audit_close(struct audit_keeper *keeper, struct session *session,
+tl_status audit_proposal(const struct visit *visit, const char *finding,
+                         struct closing_proposal *to);
+/* Puts half of a closing on record, for the visitor's account, and in what is kept. */
+tl_status audit_close(struct audit_keeper *keeper, const struct visit *visit,
                       const struct violation *found, int confirms, const char *reason);
 
 #endif

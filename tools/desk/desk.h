@@ -59,12 +59,40 @@ struct visit {
     const struct request *request;
     struct answer *answer;
     struct session *session;
+    /* The shard that is worked at; of one database that one, from the start. */
+    size_t shard;
+    tl_client *client; /* NULL: none yet, or it cannot be asked */
+    tl_account account;
 };
 
 /* routes.c: decides what a request is for. */
 void desk_answer(struct desk *desk, const struct request *request, struct answer *answer);
 /* Whether a file may be sent there, by whoever has this cookie. */
 int desk_takes_file(struct desk *desk, const char *path, const char *cookie);
+
+/* visit.c.  TL_OK: it is worked at this shard from now on; or why it cannot be asked. */
+tl_status visit_go_to(struct visit *visit, size_t shard);
+/* At the one that has the customer; as shards_owner(). */
+tl_status visit_go_to_owner(struct visit *visit, const char *cust_no);
+/* At the shard that a form of a fleet names; 0: it cannot be, and that was answered. */
+int visit_go_to_sent(struct visit *visit);
+/* 0: not there, and that was answered. */
+int visit_may_decide(struct visit *visit);
+int visit_is_of_fleet(const struct visit *visit);
+/* "" of one database. */
+const char *visit_shard(const struct visit *visit);
+
+/* As said_by(), without the shard's name before it. */
+const char *said_at(const char *shard, tl_status status);
+
+/* A shard that could not be asked, while the others are shown. */
+struct missing {
+    int is;
+    char why[512];
+};
+void missing_keep(struct missing *missing, const struct visit *visit, tl_status status);
+/* Says so, if it is. */
+void missing_tell(struct visit *visit, size_t shard, const struct missing *missing);
 
 /* layout.c */
 enum place { PLACE_NOW, PLACE_TRADES, PLACE_AUDIT, PLACE_NONE };

@@ -87,6 +87,45 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     return status == TL_OK ? rows->failed : status;
 }
 
+size_t *rows_owners(const struct rows *rows, const struct visit *visit)
+{
+    const char **cust_nos = calloc(rows->count + 1, sizeof *cust_nos);
+    size_t *owners = calloc(rows->count + 1, sizeof *owners);
+
+    if (cust_nos == NULL || owners == NULL) {
+        free(cust_nos);
+        free(owners);
+        return NULL;
+    }
+    for (size_t i = 0; i < rows->count; i++)
+        cust_nos[i] = rows->views[i].cust_no;
+    shards_owners(visit->session->shards, cust_nos, rows->count, owners);
+    free(cust_nos);
+    return owners;
+}
+
+tl_status listed_read(struct listed *listed, struct visit *visit, enum show show,
+                      const struct ref *search)
+{
+    tl_status status = visit_go_to(visit, listed->shard);
+
+    if (status == TL_OK)
+        status = house_list(visit->client, show, search, &listed->rows);
+    listed->owners = status == TL_OK ? rows_owners(&listed->rows, visit) : NULL;
+    if (status == TL_OK && listed->owners == NULL)
+        status = TL_NO_MEMORY;
+    if (status != TL_OK)
+        missing_keep(&listed->missing, visit, status);
+    return status;
+}
+
+void listed_free(struct listed *listed)
+{
+    rows_free(&listed->rows);
+    free(listed->owners);
+    listed->owners = NULL;
+}
+
 static int take_part(void *context, const tl_batch_part *part)
 {
     struct batch *batch = context;
@@ -104,12 +143,14 @@ static int take_part(void *context, const tl_batch_part *part)
     return 0;
 }
 
-void house_batch(tl_client *client, const char *name, struct batch *batch)
+void house_batch(struct visit *visit, size_t shard, const char *name, struct batch *batch)
 {
     tl_status status;
 
     memset(batch, 0, sizeof *batch);
-    status = tl_batch(client, name, 0, BATCH_MOST, take_part, batch);
+    status = visit_go_to(visit, shard);
+    if (status == TL_OK)
+        status = tl_batch(visit->client, name, 0, BATCH_MOST, take_part, batch);
     if (status != TL_OK)
         batch->status = status;
 }
@@ -357,7 +398,7 @@ static json_t *json_told(const struct trade *trade)
     return told;
 }
 
-char *house_json(const struct trade *trade)
+char *house_json(const struct trade *trade, const char *shard)
 {
     struct json_trade parts = {.evidence = json_array(),
                                .resolutions = json_array(),
@@ -382,6 +423,8 @@ char *house_json(const struct trade *trade)
     parts.channel_said = said.text;
     parts.channel_said_us = said.when_us;
     document = json_trade(&parts);
+    if (shard[0] != '\0')
+        json_object_set_new(document, "shard", json_string(shard));
     text = json_dumps(document, JSON_INDENT(2));
     json_decref(document);
     return text;

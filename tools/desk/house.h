@@ -5,6 +5,7 @@
 #ifndef DESK_HOUSE_H
 #define DESK_HOUSE_H
 
+#include "desk.h"
 #include "refs.h"
 
 #include <tradelock/admin.h>
@@ -25,6 +26,18 @@ struct rows {
 void rows_free(struct rows *rows);
 int rows_add(void *context, const tl_view *view);
 
+/* Of each row the shard that has its customer, SHARD_NOBODY where that is not known, and of one
+ * database.  free() it; NULL: out of memory. */
+size_t *rows_owners(const struct rows *rows, const struct visit *visit);
+
+/* The rows of one shard, while they are shown. */
+struct listed {
+    size_t shard;
+    struct missing missing;
+    struct rows rows;
+    size_t *owners; /* as rows_owners() */
+};
+
 /* What people look for. */
 enum show {
     SHOW_ALL,
@@ -43,6 +56,11 @@ enum show {
 /* Reads the page of what is looked for behind search->after. */
 tl_status house_list(tl_client *client, enum show show, const struct ref *search,
                      struct rows *rows);
+/* The same at the shard at which the visit works, and who has the customers.  What fails is kept as
+ * missing. */
+tl_status listed_read(struct listed *listed, struct visit *visit, enum show show,
+                      const struct ref *search);
+void listed_free(struct listed *listed);
 /* The totals of a batch of at most so many trades. */
 #define BATCH_MOST 5000u
 struct batch {
@@ -52,7 +70,8 @@ struct batch {
     tl_status status; /* of the call; TL_OVERLOADED: there are more */
 };
 
-void house_batch(tl_client *client, const char *name, struct batch *batch);
+/* Of that shard. */
+void house_batch(struct visit *visit, size_t shard, const char *name, struct batch *batch);
 void batch_free(struct batch *batch);
 /* Now looks at about so many rows at most for what is held. */
 #define OPEN_LOOKS 10000u
@@ -97,8 +116,9 @@ const char *trade_remark(const struct trade *trade, size_t step);
 /* Whether the step is of the retry lane. */
 int step_is_retry(const tl_step *step);
 
-/* The trade as `tradelock show --json` prints it; free() it.  NULL: out of memory. */
-char *house_json(const struct trade *trade);
+/* The trade as `tradelock show --json` prints it; free() it.  NULL: out of memory.  shard "": it is of
+ * one database. */
+char *house_json(const struct trade *trade, const char *shard);
 
 /* ----------------------------------------------------------------- deciding -- */
 

@@ -21,12 +21,20 @@ const struct age ages[AGES] = {{"under 5 min", 0},
                                {"1 h to 1 day", INT64_C(3600000000)},
                                {"over a day", INT64_C(86400000000)}};
 
+/* Of one shard, by its name, since settings may come to name others. */
+struct picture {
+    struct picture *next;
+    char *shard;
+    unsigned readers;
+    int64_t reading_ms; /* when the last began */
+    struct now now;     /* the last one that was taken; begun_ms 0: there is none */
+};
+
 struct now_keeper {
     pthread_mutex_t mutex;
     /* Under the mutex, which nobody holds while they read. */
-    unsigned readers;
-    int64_t reading_ms, changed_ms; /* when the last began, and when somebody changed something */
-    struct now now;                 /* the last one that was taken; begun_ms 0: there is none */
+    int64_t changed_ms; /* when somebody changed something */
+    struct picture *pictures;
 };
 
 struct now_keeper *now_keeper_new(void)
@@ -36,8 +44,6 @@ struct now_keeper *now_keeper_new(void)
     if (keeper == NULL)
         return NULL;
     pthread_mutex_init(&keeper->mutex, NULL);
-    for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
-        keeper->now.paid[i] = -1;
     return keeper;
 }
 
@@ -45,27 +51,67 @@ void now_keeper_free(struct now_keeper *keeper)
 {
     if (keeper == NULL)
         return;
+    while (keeper->pictures != NULL) {
+        struct picture *next = keeper->pictures->next;
+
+        free(keeper->pictures->shard);
+        free(keeper->pictures);
+        keeper->pictures = next;
+    }
     pthread_mutex_destroy(&keeper->mutex);
     free(keeper);
 }
 
+/* Needs: keeper->mutex held.  NULL: out of memory. */
+static struct picture *picture_of(struct now_keeper *keeper, const char *shard)
+{
+    struct picture *picture = keeper->pictures;
+
+    while (picture != NULL && strcmp(picture->shard, shard) != 0)
+        picture = picture->next;
+    if (picture != NULL)
+        return picture;
+    picture = calloc(1, sizeof *picture);
+    if (picture != NULL)
+        picture->shard = strdup(shard);
+    if (picture == NULL || picture->shard == NULL) {
+        free(picture);
+        return NULL;
+    }
+    for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
+        picture->now.paid[i] = -1;
+    picture->next = keeper->pictures;
+    keeper->pictures = picture;
+    return picture;
+}
+
 /* ---------------------------------------------------------------- counting -- */
 
-static void sums_add(struct sums *sums, const tl_view *view)
+static void keep_oldest(int64_t *oldest_us, int64_t us)
+{
+    if (us != 0 && (*oldest_us == 0 || us < *oldest_us))
+        *oldest_us = us;
+}
+
+static void sum_add(struct sums *sums, const char *currency, uint64_t count, __int128 minor)
 {
     unsigned i = 0;
 
-    sums->trades++;
-    if (sums->oldest_us == 0 || view->created_us < sums->oldest_us)
-        sums->oldest_us = view->created_us;
-    while (i < sums->count && strcmp(sums->of[i].currency, view->currency) != 0)
+    while (i < sums->count && strcmp(sums->of[i].currency, currency) != 0)
         i++;
     if (i == SUMS_MOST)
         return;
     if (i == sums->count)
-        snprintf(sums->of[sums->count++].currency, TL_CURRENCY + 1, "%s", view->currency);
-    sums->of[i].count++;
-    sums->of[i].minor += view->amount_minor;
+        snprintf(sums->of[sums->count++].currency, TL_CURRENCY + 1, "%s", currency);
+    sums->of[i].count += count;
+    sums->of[i].minor += minor;
+}
+
+static void sums_add(struct sums *sums, const tl_view *view)
+{
+    sums->trades++;
+    keep_oldest(&sums->oldest_us, view->created_us);
+    sum_add(sums, view->currency, 1, view->amount_minor);
 }
 
 static unsigned age_of(const tl_view *view)
@@ -77,27 +123,36 @@ static unsigned age_of(const tl_view *view)
     return age;
 }
 
-static void bars_add(struct now *now, const tl_view *view)
+/* NULL: there are too many. */
+static struct bar *bar_of(struct now *now, const char *channel, const char *currency)
 {
     struct bar *bar = now->bars;
 
     while (bar < now->bars + now->bar_count &&
-           (strcmp(bar->channel, view->channel) != 0 || strcmp(bar->currency, view->currency) != 0))
+           (strcmp(bar->channel, channel) != 0 || strcmp(bar->currency, currency) != 0))
         bar++;
     if (bar == now->bars + BARS_MOST) {
         now->bars_cut = 1;
-        return;
+        return NULL;
     }
     if (bar == now->bars + now->bar_count) {
-        snprintf(bar->channel, sizeof bar->channel, "%s", view->channel);
-        snprintf(bar->currency, sizeof bar->currency, "%s", view->currency);
+        snprintf(bar->channel, sizeof bar->channel, "%s", channel);
+        snprintf(bar->currency, sizeof bar->currency, "%s", currency);
         now->bar_count++;
     }
+    return bar;
+}
+
+static void bars_add(struct now *now, const tl_view *view)
+{
+    struct bar *bar = bar_of(now, view->channel, view->currency);
+
+    if (bar == NULL)
+        return;
     bar->count[age_of(view)]++;
     bar->trades++;
     bar->minor += view->amount_minor;
-    if (bar->oldest_us == 0 || view->created_us < bar->oldest_us)
-        bar->oldest_us = view->created_us;
+    keep_oldest(&bar->oldest_us, view->created_us);
 }
 
 static void persons_add(struct now *now, const tl_view *view)
@@ -137,28 +192,49 @@ static void count_open(struct now *now, const tl_view *view)
     }
 }
 
-static int count_conflict(void *context, const tl_view *view)
+static void count_conflict(struct now *now, const tl_view *view)
 {
-    struct now *now = context;
-
     now->now_us = view->now_us;
     sums_add(&now->conflict, view);
     persons_add(now, view);
-    return 0;
 }
 
-static tl_status look_at_trades(struct now *now, tl_client *client)
+/* Rows stay where a customer went from, and are told where the customer is.  What is proposed, or in
+ * process, does not stay: it keeps a customer from going. */
+static int is_copy(const struct visit *visit, size_t owner)
+{
+    return owner != SHARD_NOBODY && owner != visit->shard;
+}
+
+static tl_status count_conflicts(struct now *now, const struct visit *visit,
+                                 const struct rows *rows)
+{
+    size_t *owners = rows_owners(rows, visit);
+
+    for (size_t i = 0; owners != NULL && i < rows->count; i++)
+        if (!is_copy(visit, owners[i]))
+            count_conflict(now, &rows->views[i]);
+    free(owners);
+    return owners != NULL ? TL_OK : TL_NO_MEMORY;
+}
+
+static tl_status look_at_trades(struct now *now, const struct visit *visit)
 {
     const tl_filter filter = {
         .version = TL_FILTER_VERSION, .lane = 'S', .conflict = 1, .limit = CONFLICT_MOST};
-    struct rows rows = {.count = 0};
-    tl_status status = tl_list(client, &filter, count_conflict, now);
+    struct rows conflicts = {.count = 0}, rows = {.count = 0};
+    tl_status status = tl_list(visit->client, &filter, rows_add, &conflicts);
 
     if (status == TL_OK)
-        status = house_open(client, OPEN_MOST, &rows);
+        status = conflicts.failed;
+    if (status == TL_OK)
+        status = count_conflicts(now, visit, &conflicts);
+    if (status == TL_OK)
+        status = house_open(visit->client, OPEN_MOST, &rows);
     for (size_t i = 0; status == TL_OK && i < rows.count; i++)
         count_open(now, &rows.views[i]);
     now->cut = rows.more;
+    rows_free(&conflicts);
     rows_free(&rows);
     return status;
 }
@@ -387,15 +463,16 @@ static int take_pause(void *context, const tl_pause_row *row)
 
 /* Makes the picture before a new one.  Who waits for a second person stands first, then conflicts,
  * then what is parked. */
-static tl_status take_picture(struct now *now, tl_client *client)
+static tl_status take_picture(struct now *now, const struct visit *visit)
 {
+    tl_client *client = visit->client;
     tl_status status;
 
     memset(now, 0, offsetof(struct now, begun_ms));
     now->begun_ms = steady_ms();
     status = look_at_proposals(now, client);
     if (status == TL_OK)
-        status = look_at_trades(now, client);
+        status = look_at_trades(now, visit);
     if (status == TL_OK)
         status = tl_session_list(client, take_process, now);
     if (status == TL_OK)
@@ -419,43 +496,112 @@ void now_forget(struct now_keeper *keeper)
 }
 
 /* Whether this visitor has to take the picture.  Needs: keeper->mutex held. */
-static int begin_reading(struct now_keeper *keeper)
+static int begin_reading(const struct now_keeper *keeper, struct picture *picture)
 {
     const int64_t now_ms = steady_ms();
 
-    if (keeper->now.begun_ms > keeper->changed_ms && now_ms - keeper->now.begun_ms < FRESH_MS)
+    if (picture->now.begun_ms > keeper->changed_ms && now_ms - picture->now.begun_ms < FRESH_MS)
         return 0;
-    if (keeper->readers > 0 && keeper->now.begun_ms != 0 && keeper->reading_ms > keeper->changed_ms)
+    if (picture->readers > 0 && picture->now.begun_ms != 0 &&
+        picture->reading_ms > keeper->changed_ms)
         return 0;
-    keeper->readers++;
-    keeper->reading_ms = now_ms;
+    picture->readers++;
+    picture->reading_ms = now_ms;
     return 1;
 }
 
 /* Needs: keeper->mutex held. */
-static void end_reading(struct now_keeper *keeper, tl_status status, const struct now *now)
+static void end_reading(struct picture *picture, tl_status status, const struct now *now)
 {
-    keeper->readers--;
+    picture->readers--;
     if (status != TL_OK)
-        keeper->now.begun_ms = 0;
-    else if (now->begun_ms >= keeper->now.begun_ms)
-        keeper->now = *now;
+        picture->now.begun_ms = 0;
+    else if (now->begun_ms >= picture->now.begun_ms)
+        picture->now = *now;
 }
 
-tl_status now_look(struct now_keeper *keeper, tl_client *client, struct now *now)
+tl_status now_look(struct now_keeper *keeper, const struct visit *visit, struct now *now)
 {
     tl_status status = TL_OK;
-    int reads;
+    struct picture *picture;
+    int reads = 0;
 
     pthread_mutex_lock(&keeper->mutex);
-    reads = begin_reading(keeper);
-    *now = keeper->now;
+    picture = picture_of(keeper, visit_shard(visit));
+    if (picture != NULL) {
+        reads = begin_reading(keeper, picture);
+        *now = picture->now;
+    }
     pthread_mutex_unlock(&keeper->mutex);
     if (!reads)
-        return TL_OK;
-    status = take_picture(now, client);
+        return picture != NULL ? TL_OK : TL_NO_MEMORY;
+    status = take_picture(now, visit);
     pthread_mutex_lock(&keeper->mutex);
-    end_reading(keeper, status, now);
+    end_reading(picture, status, now);
     pthread_mutex_unlock(&keeper->mutex);
     return status;
+}
+
+/* ------------------------------------------------------------------ several shards -- */
+
+static void add_sums(struct sums *total, const struct sums *sums)
+{
+    total->trades += sums->trades;
+    keep_oldest(&total->oldest_us, sums->oldest_us);
+    for (unsigned i = 0; i < sums->count; i++)
+        sum_add(total, sums->of[i].currency, sums->of[i].count, sums->of[i].minor);
+}
+
+static void add_bar(struct now *total, const struct bar *bar)
+{
+    struct bar *to = bar_of(total, bar->channel, bar->currency);
+
+    if (to == NULL)
+        return;
+    for (unsigned age = 0; age < AGES; age++)
+        to->count[age] += bar->count[age];
+    to->trades += bar->trades;
+    to->minor += bar->minor;
+    keep_oldest(&to->oldest_us, bar->oldest_us);
+}
+
+/* A minute is counted where every shard that has operations has counted it. */
+static void add_minute(int64_t *to, int64_t paid)
+{
+    *to = *to < 0 || paid < 0 ? -1 : *to + paid;
+}
+
+/* The clocks of two servers may be in different minutes. */
+static void add_pace(struct now *total, const struct now *shard)
+{
+    int64_t later;
+
+    if (shard->minute_us == 0)
+        return;
+    if (total->minute_us == 0) {
+        memcpy(total->paid, shard->paid, sizeof total->paid);
+        total->minute_us = shard->minute_us;
+        return;
+    }
+    later = (total->minute_us - shard->minute_us) / MINUTE_US;
+    for (int64_t i = 0; i < TL_PACE_MINUTES; i++)
+        if (i - later >= 0 && i - later < TL_PACE_MINUTES)
+            add_minute(&total->paid[i], shard->paid[i - later]);
+}
+
+void now_add(struct now *total, const struct now *shard)
+{
+    if (shard->now_us > total->now_us)
+        total->now_us = shard->now_us;
+    total->cut |= shard->cut;
+    total->bars_cut |= shard->bars_cut;
+    total->closings += shard->closings;
+    add_sums(&total->doubt, &shard->doubt);
+    add_sums(&total->parked, &shard->parked);
+    add_sums(&total->queued, &shard->queued);
+    add_sums(&total->live, &shard->live);
+    add_sums(&total->conflict, &shard->conflict);
+    for (unsigned i = 0; i < shard->bar_count; i++)
+        add_bar(total, &shard->bars[i]);
+    add_pace(total, shard);
 }

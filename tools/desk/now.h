@@ -1,11 +1,12 @@
 /*
- * How things are now.  One picture for everybody, taken at most every three seconds by whoever asks
- * first, so that fifty people who watch cost the database no more than one.  While somebody takes
- * it, the others are shown the one before.
+ * How things are now.  One picture of each shard for everybody, taken at most every three seconds by
+ * whoever asks first, so that fifty people who watch cost the database no more than one.  While
+ * somebody takes it, the others are shown the one before.
  */
 #ifndef DESK_NOW_H
 #define DESK_NOW_H
 
+#include "desk.h"
 #include "house.h"
 
 #define AGES 4
@@ -115,9 +116,12 @@ struct now_keeper;
 
 struct now_keeper *now_keeper_new(void); /* NULL: out of memory */
 void now_keeper_free(struct now_keeper *keeper);
-/* Copies the newest picture; takes one if it is older than three seconds and nobody does.  Where
- * there is none, or the last could not be taken, everybody takes their own. */
-tl_status now_look(struct now_keeper *keeper, tl_client *client, struct now *now);
+/* Copies the newest picture of the shard at which the visit works; takes one if it is older than
+ * three seconds and nobody does.  Where there is none, or the last could not be taken, everybody
+ * takes their own. */
+tl_status now_look(struct now_keeper *keeper, const struct visit *visit, struct now *now);
+/* Adds what can be added, which are figures, bars and payments. */
+void now_add(struct now *total, const struct now *shard);
 
 /* Somebody has changed something: a picture that was begun before is old. */
 void now_forget(struct now_keeper *keeper);

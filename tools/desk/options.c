@@ -24,7 +24,7 @@ static const char help[] =
     "\n"
     "Options:\n"
     "  --config FILE   settings; else $TRADELOCK_CONFIG\n"
-    "  --shard NAME    of a fleet: this shard\n"
+    "  --shard NAME    of a fleet: this shard alone\n"
     "  --listen ADDRESS:PORT\n"
     "                  where to listen (127.0.0.1:8460); port 0: any that is free\n"
     "  --port-file FILE  write the port there, once it listens\n"
@@ -133,30 +133,26 @@ static int take(struct options *options, int option)
 
 struct shards {
     const char *wanted;
-    int count, found;
+    int found;
 };
 
 static int take_shard(void *context, const char *shard)
 {
     struct shards *shards = context;
 
-    shards->count++;
-    shards->found |= shards->wanted != NULL && strcmp(shards->wanted, shard) == 0;
+    shards->found |= strcmp(shards->wanted, shard) == 0;
     return 0;
 }
 
-/* The pages are of one database.  Other settings are judged when somebody logs in. */
+/* Other settings are judged when somebody logs in. */
 static int check_shard(const struct options *options)
 {
     struct shards shards = {.wanted = options->shard};
 
-    if (tl_shards(options->config_file, take_shard, &shards) != TL_OK)
+    if (options->shard == NULL || tl_shards(options->config_file, take_shard, &shards) != TL_OK ||
+        shards.found)
         return OPTIONS_RUN;
-    if (shards.count > 0 && options->shard == NULL)
-        return complain("these settings are of a fleet: name one of its shards, by --shard");
-    if (options->shard != NULL && !shards.found)
-        return complain("these settings name no shard %s", options->shard);
-    return OPTIONS_RUN;
+    return complain("these settings name no shard %s", options->shard);
 }
 
 static int check(const struct options *options)

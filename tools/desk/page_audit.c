@@ -3,6 +3,7 @@
 #include "parts.h"
 #include "upload.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,13 @@ static void trade_cell(struct visit *visit, const struct violation *found)
 static void row(struct visit *visit, const struct violation *found)
 {
     struct page *page = &visit->answer->page;
+    char digits[17];
 
-    page_format(page, "<tr><td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
+    snprintf(digits, sizeof digits, "%.16s", found->finding);
+    page_put(page, "<tr>");
+    if (found->shard[0] != '\0')
+        page_format(page, "<td data-l=\"Shard\">%s</td>", found->shard);
+    page_format(page, "<td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
     trade_cell(visit, found);
     page_format(page, "</td><td data-l=\"Customer\">%s</td><td data-l=\"What\">%s", found->cust_no,
                 found->sentence);
@@ -38,8 +44,18 @@ static void row(struct visit *visit, const struct violation *found)
                     found->proposed_reason);
     page_format(page,
                 "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\">"
-                "<a href=\"/finding?f=%s\"><code>%.16s</code></a></td></tr>\n",
-                found->account, found->finding, found->finding);
+                "<a href=\"/finding?f=%s\"><code>%s</code></a></td></tr>\n",
+                found->account, found->finding, digits);
+}
+
+static void table_begin(struct page *page, const struct audit_run *run)
+{
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
+    if (run->is_of_fleet)
+        page_put(page, "<th scope=\"col\">Shard</th>");
+    page_put(page, "<th scope=\"col\">Rule</th><th scope=\"col\">Serial</th>"
+                   "<th scope=\"col\">Customer</th><th scope=\"col\">What</th>"
+                   "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
 }
 
 /* Those of one rule, or with rule NULL all but those of except. */
@@ -55,12 +71,7 @@ static void violations(struct visit *visit, const struct audit_run *run, const c
         if (rule != NULL ? strcmp(found->rule, rule) != 0 : strcmp(found->rule, except) == 0)
             continue;
         if (count++ == 0)
-            page_put(
-                page,
-                "<div class=\"scroll\"><table class=\"rows\"><thead><tr>"
-                "<th scope=\"col\">Rule</th><th scope=\"col\">Serial</th>"
-                "<th scope=\"col\">Customer</th><th scope=\"col\">What</th>"
-                "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
+            table_begin(page, run);
         row(visit, found);
     }
     page_put(page, count > 0 ? "</tbody></table></div>\n" : "<p class=\"calm-line\">None.</p>\n");
@@ -77,24 +88,36 @@ static void cut_line(struct page *page, const struct audit_run *run)
 
 /* -------------------------------------------------------------------- runs -- */
 
+/* Some shards of several may have come to the end.  0: none has, and the card is closed. */
+static int run_problem(struct page *page, const struct audit_run *run)
+{
+    if (run->status == TL_OK)
+        return 1;
+    page_format(page,
+                "<p class=\"notice bad\" role=\"alert\"><strong>It did not come to its end%s, and "
+                "proves nothing%s.</strong> %s</p>\n",
+                run->done > 0 ? " everywhere" : "", run->done > 0 ? " there" : "", run->problem);
+    if (run->done == 0)
+        page_put(page, "</section>\n");
+    return run->done > 0;
+}
+
 /* 0: there is no more to say, and the card is closed. */
 static int run_begin(struct page *page, const struct audit_run *run, const char *title,
                      const char *good, const char *bad)
 {
-    page_format(page, "<section class=\"card\"><h2>%s</h2>\n", title);
-    if (run->status != TL_OK) {
-        page_format(
-            page,
-            "<p class=\"notice bad\" role=\"alert\"><strong>It did not come to its end, and "
-            "proves nothing.</strong> %s</p></section>\n",
-            run->problem);
+    page_format(page, "<section class=\"card\"><h2>%s%s%s</h2>\n", title,
+                !run->is_of_fleet       ? ""
+                : run->shard[0] != '\0' ? " of shard "
+                                        : " of all shards, each by itself",
+                run->shard);
+    if (!run_problem(page, run))
         return 0;
-    }
-    if (run->open == 0)
-        page_format(page, "<p class=\"verdict good\"><strong>%s</strong></p>\n", good);
-    else
+    if (run->open > 0)
         page_format(page, "<p class=\"verdict bad\"><strong>%llu %s%s.</strong></p>\n",
                     (unsigned long long)run->open, bad, run->open == 1 ? "" : "s");
+    else if (run->status == TL_OK)
+        page_format(page, "<p class=\"verdict good\"><strong>%s</strong></p>\n", good);
     return 1;
 }
 
@@ -146,15 +169,35 @@ static void last_run(struct visit *visit, const struct audit_run *run)
 
 /* -------------------------------------------------------------------- page -- */
 
+static void shard_choice(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+    const struct shards *shards = visit->session->shards;
+
+    if (!visit_is_of_fleet(visit))
+        return;
+    page_put(page, "<label for=\"shard\">Shard</label><select id=\"shard\" name=\"shard\">"
+                   "<option value=\"\">All, one after the other</option>");
+    for (size_t i = 0; i < shards_count(shards); i++)
+        page_format(page, "<option>%s</option>", shards_name(shards, i));
+    page_put(page, "</select>\n");
+}
+
 static void form_run(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
 
-    page_put(page, "<form method=\"post\" action=\"/audit\">");
+    page_put(page, "<div class=\"offer\"><form method=\"post\" action=\"/audit\">");
     layout_token(visit);
-    page_put(page, "<button class=\"button main\">Run it now</button></form>\n"
+    shard_choice(visit);
+    page_put(page, "<button class=\"button main\">Run it now</button></form></div>\n"
                    "<p class=\"quiet\">It walks all tables, with your account, and changes nothing."
                    "</p>\n");
+    if (visit_is_of_fleet(visit))
+        page_put(page,
+                 "<p class=\"quiet\">What no shard can tell alone, as a trade that is on two, "
+                 "and how all of them compare with a bank’s statement, tells the command:</p>"
+                 "\n");
     part_command(page, "tradelock", "audit", NULL);
 }
 
@@ -203,7 +246,7 @@ static void write_audit(struct visit *visit, unsigned status, const char *proble
     else
         form_run(visit);
     page_put(page, "</section>\n");
-    if (!report->is_running)
+    if (!report->is_running && !visit_is_of_fleet(visit))
         form_statement(visit);
     if (report->statement.has_run)
         last_statement(visit, &report->statement);
@@ -222,7 +265,13 @@ static const char runs_already[] = "An audit is running already. Wait for its en
 
 void page_audit_start(struct visit *visit)
 {
-    if (audit_start(visit->desk->audit, visit->session, NULL, ""))
+    const char *name = form_get(&visit->request->body, "shard");
+    const size_t shard = name[0] != '\0' ? shards_find(visit->session->shards, name) : SHARD_NOBODY;
+
+    if (name[0] != '\0' && shard == SHARD_NOBODY)
+        layout_sentence(visit, 400, "Not a form of this desk",
+                        "What was sent names no shard of this fleet. Nothing was done.");
+    else if (audit_start(visit->desk->audit, visit, shard, NULL, ""))
         layout_redirect(visit->answer, "/audit", NULL);
     else
         write_audit(visit, 409, runs_already);
@@ -238,6 +287,11 @@ void page_statement(struct visit *visit)
     char problem[512];
     FILE *file;
 
+    if (visit_is_of_fleet(visit)) {
+        write_audit(visit, 400,
+                    "A statement is of all shards: `tradelock audit --statement` compares it.");
+        return;
+    }
     if (text == NULL) {
         write_audit(visit, 400, "Choose the file of the statement first.");
         return;
@@ -251,7 +305,7 @@ void page_statement(struct visit *visit)
     }
     if (statement_read_from(&statement, file, name, problem, sizeof problem) != 0) {
         write_audit(visit, 400, problem);
-    } else if (audit_start(visit->desk->audit, visit->session, &statement, name)) {
+    } else if (audit_start(visit->desk->audit, visit, SHARD_NOBODY, &statement, name)) {
         layout_redirect(visit->answer, "/audit", NULL);
     } else {
         statement_free(&statement);

@@ -32,6 +32,7 @@ static void offer(struct writing *w, const tl_pause_row *row)
     page_put(page, "<form method=\"post\" action=\"/channels\">\n");
     layout_token(w->visit);
     page_format(page,
+                "<input type=\"hidden\" name=\"shard\" value=\"%s\">"
                 "<input type=\"hidden\" name=\"channel\" value=\"%s\">"
                 "<input type=\"hidden\" name=\"op\" value=\"%s\">"
                 "<input type=\"hidden\" name=\"act\" value=\"%s\">\n"
@@ -39,13 +40,15 @@ static void offer(struct writing *w, const tl_pause_row *row)
                 "<input id=\"reason-%u\" name=\"reason\" maxlength=\"%d\" required "
                 "autocomplete=\"off\">\n"
                 "<button class=\"button main\">%s</button>\n</form>\n",
-                row->channel, row->op_code, verb, w->number, w->number, TL_REMARK_MAX,
-                row->paused ? "Have it go on" : "Pause it");
+                visit_shard(w->visit), row->channel, row->op_code, verb, w->number, w->number,
+                TL_REMARK_MAX, row->paused ? "Have it go on" : "Pause it");
     if (row->op_code[0] != '\0')
         part_command(page, "tradelock", "channel", verb, row->channel, "--op", row->op_code,
-                     "--reason", "TEXT", NULL);
+                     "--reason", "TEXT", visit_is_of_fleet(w->visit) ? "--shard" : NULL,
+                     visit_shard(w->visit), NULL);
     else
-        part_command(page, "tradelock", "channel", verb, row->channel, "--reason", "TEXT", NULL);
+        part_command(page, "tradelock", "channel", verb, row->channel, "--reason", "TEXT",
+                     visit_is_of_fleet(w->visit) ? "--shard" : NULL, visit_shard(w->visit), NULL);
 }
 
 /* What became of its trades, where any ended or wait. */
@@ -125,14 +128,16 @@ static void write_breaker(struct writing *w, const tl_pause_row *row)
     if (row->opened_us != 0)
         part_probes(page, row->silent_probes, row->probed_us, row->probes, row->probe_us);
     page_put(page, "</p>\n");
-    if (row->opened_us == 0 || !w->visit->session->account.may_decide)
+    if (row->opened_us == 0 || !w->visit->account.may_decide)
         return;
     if (row->op_code[0] != '\0')
         part_command(page, "tradelock", "channel", "breaker", row->channel, "--op", row->op_code,
-                     "--none", "--reason", "TEXT", NULL);
+                     "--none", "--reason", "TEXT", visit_is_of_fleet(w->visit) ? "--shard" : NULL,
+                     visit_shard(w->visit), NULL);
     else
         part_command(page, "tradelock", "channel", "breaker", row->channel, "--none", "--reason",
-                     "TEXT", NULL);
+                     "TEXT", visit_is_of_fleet(w->visit) ? "--shard" : NULL, visit_shard(w->visit),
+                     NULL);
 }
 
 static int write_row(void *context, const tl_pause_row *row)
@@ -153,22 +158,48 @@ static int write_row(void *context, const tl_pause_row *row)
     write_limit(page, row);
     write_breaker(w, row);
     write_rate(page, w->now, row);
-    if (w->visit->session->account.may_decide)
+    if (w->visit->account.may_decide)
         offer(w, row);
     page_put(page, "</section>\n");
     return 0;
+}
+
+/* The channels of one shard, as far as it answers. */
+static void write_shard(struct writing *w, size_t shard)
+{
+    struct visit *visit = w->visit;
+    struct page *page = &visit->answer->page;
+    struct now *now = malloc(sizeof *now);
+    const unsigned before = w->number;
+    tl_status status = visit_go_to(visit, shard);
+
+    if (visit_is_of_fleet(visit))
+        page_format(page, "<h2>Shard %s</h2>\n", visit_shard(visit));
+    w->now = NULL;
+    if (status == TL_OK && now != NULL && now_look(visit->desk->now, visit, now) == TL_OK)
+        w->now = now;
+    if (w->now != NULL && w->now->channels_cut)
+        page_put(page, "<p class=\"quiet\">There are more channels than rates stand here: "
+                       "<code>tradelock status</code></p>\n");
+    if (status == TL_OK && !visit->account.may_decide)
+        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+    page_put(page, "<div class=\"offers\">\n");
+    if (status == TL_OK)
+        status = tl_pause_list(visit->client, write_row, w);
+    page_put(page, "</div>\n");
+    if (status != TL_OK)
+        page_format(page, "<p class=\"notice bad\">This cannot be read now: %s</p>\n",
+                    said_by(status));
+    else if (w->number == before)
+        page_put(page, "<p class=\"calm-line\">No workflow has registered a channel.</p>\n");
+    free(now);
 }
 
 /* problem NULL: none. */
 static void write_channels(struct visit *visit, unsigned status, const char *problem)
 {
     struct page *page = &visit->answer->page;
-    struct now *now = malloc(sizeof *now);
     struct writing writing = {.visit = visit};
-    tl_status read;
-
-    if (now != NULL && now_look(visit->desk->now, visit->session->client, now) == TL_OK)
-        writing.now = now;
 
     layout_begin(visit, status, "Channels", PLACE_NOW, 0);
     page_put(page, "<div class=\"title\"><h1>Channels</h1></div>\n");
@@ -185,21 +216,11 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
              "<code>tradelock channel limit</code>: what is sent beyond one waits in the same "
              "way. While a breaker is open all waits but for one probe at a time, until one is "
              "answered.</p>\n");
-    if (writing.now != NULL && writing.now->channels_cut)
-        page_put(page, "<p class=\"quiet\">There are more channels than rates stand here: "
-                       "<code>tradelock status</code></p>\n");
-    if (!visit->session->account.may_decide)
-        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
-    page_put(page, "<div class=\"offers\">\n");
-    read = tl_pause_list(visit->session->client, write_row, &writing);
-    page_put(page, "</div>\n");
-    if (read != TL_OK)
-        page_format(page, "<p class=\"notice bad\">This cannot be read now: %s</p>\n",
-                    said_by(read));
-    else if (writing.number == 0)
-        page_put(page, "<p class=\"calm-line\">No workflow has registered a channel.</p>\n");
+    if (visit_is_of_fleet(visit))
+        page_put(page, "<p>Each shard has its own pauses, limits and breakers.</p>\n");
+    for (size_t i = 0; i < shards_count(visit->session->shards); i++)
+        write_shard(&writing, i);
     layout_end(visit);
-    free(now);
 }
 
 void page_channels(struct visit *visit)
@@ -215,30 +236,30 @@ void page_channel_decided(struct visit *visit)
     char said[1024];
     tl_status status;
 
-    if (!visit->session->account.may_decide) {
-        layout_sentence(visit, 403, "Not for this account",
-                        "Your account may look, and not decide. Nothing was done.");
+    if (!visit_may_decide(visit))
         return;
-    }
     if (!pauses && strcmp(form_get(form, "act"), "resume") != 0) {
         layout_sentence(visit, 400, "Not a form of this desk",
                         "No page of this desk sends such a form. Nothing was done.");
         return;
     }
+    if (!visit_go_to_sent(visit) || !visit_may_decide(visit))
+        return;
     pause.channel = form_get(form, "channel");
     pause.op_code = form_get(form, "op");
     pause.reason = form_get(form, "reason");
     pause.actor = visit->session->user;
-    status = pauses ? tl_channel_pause(visit->session->client, &pause)
-                    : tl_channel_resume(visit->session->client, &pause);
+    status =
+        pauses ? tl_channel_pause(visit->client, &pause) : tl_channel_resume(visit->client, &pause);
     if (status != TL_OK) {
         snprintf(said, sizeof said, "It was refused: %s.", said_by(status));
         write_channels(visit, http_of(status), said);
         return;
     }
     now_forget(visit->desk->now);
-    snprintf(said, sizeof said, "%s %s within a heartbeat of each process.", pause.channel,
-             pauses ? "pauses" : "goes on");
+    snprintf(said, sizeof said, "%s %s within a heartbeat of each process%s%s.", pause.channel,
+             pauses ? "pauses" : "goes on", visit_is_of_fleet(visit) ? " at shard " : "",
+             visit_shard(visit));
     session_tell(visit->desk->sessions, visit->session, said);
     layout_redirect(visit->answer, "/channels", NULL);
 }

@@ -39,6 +39,9 @@ static void form_begin(struct visit *visit, const struct offer *offer, const tl_
                 offer->happens);
     page_put(page, "<form method=\"post\" action=\"/decide\">\n");
     layout_token(visit);
+    if (visit_is_of_fleet(visit))
+        page_format(page, "<input type=\"hidden\" name=\"shard\" value=\"%s\">\n",
+                    visit_shard(visit));
     page_format(page,
                 "<input type=\"hidden\" name=\"r\" value=\"%s\">"
                 "<input type=\"hidden\" name=\"act\" value=\"%s\">"
@@ -232,7 +235,7 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
 
-    if (!visit->session->account.may_decide) {
+    if (!visit->account.may_decide) {
         page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
         return;
     }
@@ -370,13 +373,23 @@ static void tell_done(struct visit *visit, const struct decision *decision, tl_s
     session_tell(visit->desk->sessions, visit->session, sentence);
 }
 
-/* The sentence is copied: reading the trade again makes another. */
-static void refuse(struct visit *visit, const struct ref *ref, tl_status status)
+/* The trade as it is now, and why nothing was done. */
+static void show_again(struct visit *visit, unsigned http, const char *said)
 {
-    struct trade trade = {.step_count = 0};
     const char *text = form_get(&visit->request->body, "r");
+    struct trade trade = {.step_count = 0};
+    struct ref ref;
+
+    if (!trade_read(visit, &visit->request->body, &ref, &trade))
+        return;
+    write_decide(visit, http, &trade, text, said);
+    trade_free(&trade);
+}
+
+/* The sentence is copied: reading the trade again makes another. */
+static void refuse(struct visit *visit, tl_status status)
+{
     char said[1024];
-    struct ref again = *ref;
 
     if (status == TL_LOST)
         snprintf(said, sizeof said,
@@ -387,10 +400,38 @@ static void refuse(struct visit *visit, const struct ref *ref, tl_status status)
                  "The same again is harmless.");
     else
         snprintf(said, sizeof said, "It was refused: %s.", said_by(status));
-    if (!trade_read(visit, &visit->request->body, &again, &trade))
-        return;
-    write_decide(visit, http_of(status), &trade, text, said);
-    trade_free(&trade);
+    show_again(visit, http_of(status), said);
+}
+
+/* Where the customer was when the page was made, it is acted, and nowhere else: what was seen there
+ * is not what another shard has.  If the customer goes on its way right afterwards, the database
+ * refuses.  0: that was answered. */
+static int go_to_shown(struct visit *visit, const struct ref *ref)
+{
+    const char *shown = form_get(&visit->request->body, "shard");
+    char said[512];
+    tl_status status;
+
+    if (shards_find(visit->session->shards, shown) == SHARD_NOBODY) {
+        layout_sentence(visit, 400, "Not a form of this desk",
+                        "What was sent names no shard of this fleet. Nothing was done.");
+        return 0;
+    }
+    status = visit_go_to_owner(visit, ref->cust_no);
+    if (status != TL_OK) {
+        snprintf(said, sizeof said, "Nothing was done: %.480s", said_by(status));
+        layout_sentence(visit, http_of(status), "Not now", said);
+        return 0;
+    }
+    if (strcmp(shown, visit_shard(visit)) != 0) {
+        snprintf(said, sizeof said,
+                 "The page that you decided on was made at shard %s, and the customer is at shard "
+                 "%s now.",
+                 shown, visit_shard(visit));
+        show_again(visit, 409, said);
+        return 0;
+    }
+    return visit_may_decide(visit);
 }
 
 void page_decided(struct visit *visit)
@@ -400,11 +441,8 @@ void page_decided(struct visit *visit)
     struct ref ref;
     tl_status status;
 
-    if (!visit->session->account.may_decide) {
-        layout_sentence(visit, 403, "Not for this account",
-                        "Your account may look, and not decide. Nothing was done.");
+    if (!visit_may_decide(visit))
         return;
-    }
     if (!refs_find(visit->desk->refs, text, &ref)) {
         layout_sentence(visit, 404, "No such trade",
                         "This page is older than the desk. Search for the trade again. Nothing "
@@ -416,9 +454,11 @@ void page_decided(struct visit *visit)
                         "What was sent is no decision. Nothing was done.");
         return;
     }
-    status = house_decide(visit->session->client, &ref, &decision);
+    if (visit_is_of_fleet(visit) && !go_to_shown(visit, &ref))
+        return;
+    status = house_decide(visit->client, &ref, &decision);
     if (status != TL_OK && status != TL_IN_CONFLICT) {
-        refuse(visit, &ref, status);
+        refuse(visit, status);
         return;
     }
     now_forget(visit->desk->now);

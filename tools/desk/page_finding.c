@@ -21,6 +21,7 @@ static void facts(struct visit *visit, const struct shown *shown)
 {
     struct page *page = &visit->answer->page;
     const struct violation *found = &shown->found;
+    char digits[17];
 
     page_format(page, "<section class=\"card\"><h2>%s</h2><p class=\"lead\">%s: %s.</p>\n",
                 found->rule, found->serial_no, found->sentence);
@@ -35,7 +36,10 @@ static void facts(struct visit *visit, const struct shown *shown)
     }
     if (shown->statement[0] != '\0')
         page_format(page, "; the statement is %s", shown->statement);
-    page_format(page, ". Finding <code>%.16s</code></p>\n", found->finding);
+    if (found->shard[0] != '\0')
+        page_format(page, "; shard %s", found->shard);
+    snprintf(digits, sizeof digits, "%.16s", found->finding);
+    page_format(page, ". Finding <code>%s</code></p>\n", digits);
     if (strcmp(found->rule, "unknown-payment") != 0 && found->op_code[0] != '\0') {
         char text[SECRET_TEXT];
         struct ref ref;
@@ -82,7 +86,8 @@ static void offer(struct visit *visit, const struct shown *shown)
         part_command(page, "tradelock", "audit", "close", verb, name, "--reason", "TEXT",
                      "--statement", "FILE.csv", NULL);
     else
-        part_command(page, "tradelock", "audit", "close", verb, name, "--reason", "TEXT", NULL);
+        part_command(page, "tradelock", "audit", "close", verb, name, "--reason", "TEXT",
+                     visit_is_of_fleet(visit) ? "--shard" : NULL, visit_shard(visit), NULL);
     page_put(page, "</section>\n");
 }
 
@@ -96,7 +101,7 @@ static void write_finding(struct visit *visit, unsigned status, const struct sho
     if (problem != NULL)
         page_format(page, "<p class=\"notice bad\" role=\"alert\">%s</p>\n", problem);
     facts(visit, shown);
-    if (!visit->session->account.may_decide)
+    if (!visit->account.may_decide)
         page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
     else if (shown->proposal.own)
         page_put(page, "<p class=\"notice warn\">You proposed to close it. Another operator, with "
@@ -117,7 +122,9 @@ static int look(struct visit *visit, const char *finding, struct shown *shown)
                         "audit, and look again. Nothing was done.");
         return 0;
     }
-    status = audit_proposal(visit->session, shown->found.finding, &shown->proposal);
+    status = visit_go_to(visit, shards_find(visit->session->shards, shown->found.shard));
+    if (status == TL_OK)
+        status = audit_proposal(visit, shown->found.finding, &shown->proposal);
     if (status != TL_OK)
         layout_sentence(visit, http_of(status), "This cannot be read", said_by(status));
     return status == TL_OK;
@@ -156,22 +163,17 @@ void page_finding_closed(struct visit *visit)
     struct shown shown;
     tl_status status;
 
-    if (!visit->session->account.may_decide) {
-        layout_sentence(visit, 403, "Not for this account",
-                        "Your account may look, and not decide. Nothing was done.");
+    if (!visit_may_decide(visit))
         return;
-    }
     if (!confirms && strcmp(act, "propose") != 0) {
         layout_sentence(visit, 400, "Not a form of this desk",
                         "What was sent closes no finding. Nothing was done.");
         return;
     }
-    if (!audit_find(visit->desk->audit, finding, &shown.found, shown.statement)) {
-        (void)look(visit, finding, &shown);
+    if (!look(visit, finding, &shown) || !visit_may_decide(visit))
         return;
-    }
-    status = audit_close(visit->desk->audit, visit->session, &shown.found, confirms,
-                         form_get(form, "reason"));
+    status =
+        audit_close(visit->desk->audit, visit, &shown.found, confirms, form_get(form, "reason"));
     if (status != TL_OK) {
         refuse(visit, finding, status);
         return;

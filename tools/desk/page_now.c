@@ -8,9 +8,28 @@
 
 #define REFRESH_S 10
 
+/* What is shown: of each shard, and what adds up. */
+struct shown {
+    struct visit *visit;
+    size_t count;
+    struct now **shard; /* NULL: that one is missing */
+    struct missing *missing;
+    struct now *total;
+};
+
+/* "Shard a: " of a fleet. */
+#define OF_SHARD_TEXT 48
+static const char *of_shard(char to[OF_SHARD_TEXT], const struct shown *shown, size_t i)
+{
+    to[0] = '\0';
+    if (visit_is_of_fleet(shown->visit))
+        snprintf(to, OF_SHARD_TEXT, "Shard %s: ", shards_name(shown->visit->session->shards, i));
+    return to;
+}
+
 /* ------------------------------------------------------------------ alarms -- */
 
-static void restore_alarm(struct page *page, const struct now *now)
+static void restore_alarm(struct page *page, const struct now *now, const char *shard)
 {
     const tl_restore *restore = &now->restore;
 
@@ -18,10 +37,10 @@ static void restore_alarm(struct page *page, const struct now *now)
         return;
     page_format(
         page,
-        "<p class=\"notice bad\" role=\"alert\"><strong>A restore is open.</strong> Nothing "
+        "<p class=\"notice bad\" role=\"alert\"><strong>%sA restore is open.</strong> Nothing "
         "is granted, sent or failed before two operators have accepted this server. It was "
         "%s ",
-        restore->how[0] != '\0' ? restore->how : "found");
+        shard, restore->how[0] != '\0' ? restore->how : "found");
     page_ago(page, restore->since_us, now->now_us);
     page_format(page, "%s%s. Then: <code>tradelock restore status</code></p>\n",
                 restore->reason[0] != '\0' ? ": " : "", restore->reason);
@@ -35,18 +54,20 @@ static int is_anybody_alive(const struct now *now)
     return 0;
 }
 
-static void alarms(struct page *page, const struct now *now)
+static void alarms(struct page *page, const struct now *now, const char *shard)
 {
-    restore_alarm(page, now);
+    restore_alarm(page, now, shard);
     for (unsigned i = 0; i < now->alarm_count; i++)
         page_format(page,
                     now->alarms[i].is_unsafe
-                        ? "<p class=\"notice bad\" role=\"alert\"><strong>%s</strong> %s</p>\n"
-                        : "<p class=\"notice warn\"><strong>%s</strong> %s</p>\n",
-                    now->alarms[i].check, now->alarms[i].sentence);
+                        ? "<p class=\"notice bad\" role=\"alert\"><strong>%s%s</strong> %s</p>\n"
+                        : "<p class=\"notice warn\"><strong>%s%s</strong> %s</p>\n",
+                    shard, now->alarms[i].check, now->alarms[i].sentence);
     if (!is_anybody_alive(now))
-        page_put(page, "<p class=\"notice warn\"><strong>No process is alive.</strong> Nobody "
-                       "opens, retries or ends anything.</p>\n");
+        page_format(page,
+                    "<p class=\"notice warn\"><strong>%sNo process is alive.</strong> Nobody "
+                    "opens, retries or ends anything.</p>\n",
+                    shard);
 }
 
 /* ------------------------------------------------------------------ figures -- */
@@ -90,12 +111,14 @@ static void figures(struct page *page, const struct now *now)
 
 /* ------------------------------------------------------------------ persons -- */
 
-static void person_row(struct visit *visit, const struct person *person)
+static void person_row(struct visit *visit, const struct person *person, size_t shard)
 {
     struct page *page = &visit->answer->page;
     const tl_view *view = &person->view;
 
-    page_put(page, "<tr><td data-l=\"Serial\">");
+    page_put(page, "<tr>");
+    part_shard(visit, shard);
+    page_put(page, "<td data-l=\"Serial\">");
     part_trade_link(visit, view);
     page_put(page, "</td><td data-l=\"State\">");
     part_state(page, view);
@@ -114,9 +137,11 @@ static void person_row(struct visit *visit, const struct person *person)
     page_put(page, "</td></tr>\n");
 }
 
-static void persons(struct visit *visit, const struct now *now)
+static void persons(const struct shown *shown)
 {
+    struct visit *visit = shown->visit;
     struct page *page = &visit->answer->page;
+    const struct now *now = shown->total;
 
     page_put(page, "<section class=\"card\"><h2>Waits for a person</h2>\n");
     if (now->closings > 0)
@@ -131,11 +156,14 @@ static void persons(struct visit *visit, const struct now *now)
                            : "<p class=\"calm-line\">Nothing waits for a person.</p></section>\n");
         return;
     }
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Serial"
-                   "</th><th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Amount</th>"
-                   "<th scope=\"col\">Made</th><th scope=\"col\">Why</th></tr></thead><tbody>\n");
-    for (unsigned i = 0; i < now->person_count; i++)
-        person_row(visit, &now->persons[i]);
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
+    part_shard_column(visit);
+    page_put(page, "<th scope=\"col\">Serial</th><th scope=\"col\">State</th>"
+                   "<th scope=\"col\" class=\"number\">Amount</th><th scope=\"col\">Made</th>"
+                   "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
+    for (size_t at = 0; at < shown->count; at++)
+        for (unsigned i = 0; shown->shard[at] != NULL && i < shown->shard[at]->person_count; i++)
+            person_row(visit, &shown->shard[at]->persons[i], at);
     page_put(page, "</tbody></table></div>\n");
     if (now->persons_cut)
         page_put(page, "<p>More wait than stand here: <a href=\"/trades?show=parked\">all that are "
@@ -210,16 +238,16 @@ static void bars(struct page *page, const struct now *now)
 
 /* --------------------------------------------------------------- channels -- */
 
-static void paused(struct page *page, const struct now *now)
+static void paused(struct page *page, const struct now *now, const char *shard)
 {
     for (unsigned i = 0; i < now->paused_count; i++) {
         const struct paused *one = &now->paused[i];
 
         page_format(
             page,
-            "<p class=\"notice warn\"><strong>Channel %s is paused%s%s.</strong> Nothing new "
+            "<p class=\"notice warn\"><strong>%sChannel %s is paused%s%s.</strong> Nothing new "
             "is sent through it: %s (%s, ",
-            one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code, one->reason,
+            shard, one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code, one->reason,
             one->account);
         page_ago(page, one->since_us, now->now_us);
         page_put(page, "). <a href=\"/channels\">Channels</a></p>\n");
@@ -229,16 +257,16 @@ static void paused(struct page *page, const struct now *now)
                  "<p class=\"quiet\"><a href=\"/channels\">More channels are paused</a></p>\n");
 }
 
-static void broken(struct page *page, const struct now *now)
+static void broken(struct page *page, const struct now *now, const char *shard)
 {
     for (unsigned i = 0; i < now->broken_count; i++) {
         const struct broken *one = &now->broken[i];
 
         page_format(page,
-                    "<p class=\"notice warn\"><strong>Channel %s does not answer%s%s, and its "
+                    "<p class=\"notice warn\"><strong>%sChannel %s does not answer%s%s, and its "
                     "breaker is open.</strong> But for one probe at a time nothing is sent or "
                     "asked (since ",
-                    one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
+                    shard, one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
         page_ago(page, one->since_us, now->now_us);
         page_put(page, "). ");
         part_probes(page, one->silent_probes, one->probed_us, one->probes, one->probe_us);
@@ -249,8 +277,10 @@ static void broken(struct page *page, const struct now *now)
                        "answer</a></p>\n");
 }
 
-static void channel_row(struct page *page, const struct channel *one, const struct now *now)
+static void channel_row(const struct shown *shown, size_t shard, const struct channel *one)
 {
+    struct page *page = &shown->visit->answer->page;
+    const struct now *now = shown->shard[shard];
     const tl_channel_state *state = &one->state;
     const struct {
         const char *name;
@@ -258,8 +288,10 @@ static void channel_row(struct page *page, const struct channel *one, const stru
     } counts[] = {
         {"Succeeded", state->succeeded}, {"Declined", state->declined}, {"Failed", state->failed}};
 
-    page_format(page, "<tr><td data-l=\"Channel\">%s</td><td data-l=\"Operation\">%s</td>",
-                one->name, one->op_code);
+    page_put(page, "<tr>");
+    part_shard(shown->visit, shard);
+    page_format(page, "<td data-l=\"Channel\">%s</td><td data-l=\"Operation\">%s</td>", one->name,
+                one->op_code);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         page_format(page, "<td data-l=\"%s\" class=\"number\">%llu</td>", counts[i].name,
                     (unsigned long long)counts[i].count);
@@ -276,31 +308,51 @@ static void channel_row(struct page *page, const struct channel *one, const stru
     page_put(page, "</td></tr>\n");
 }
 
-static void channels(struct page *page, const struct now *now)
+/* Whether one of them is cut. */
+static int channel_rows(const struct shown *shown, size_t shard)
 {
+    const struct now *now = shown->shard[shard];
+    int is_cut = 0;
+
+    for (unsigned i = 0; now != NULL && i < now->channel_count && i < CHANNELS_SHOWN; i++) {
+        channel_row(shown, shard, &now->channels[i]);
+        is_cut |= now->channels[i].state.cut;
+    }
+    return is_cut;
+}
+
+static void channels(const struct shown *shown)
+{
+    struct page *page = &shown->visit->answer->page;
+    unsigned count = 0, most = 0;
     int is_cut = 0;
 
     page_put(page, "<section class=\"card\"><h2>Channels, the last hour</h2>\n");
-    if (now->channel_count == 0) {
+    for (size_t i = 0; i < shown->count; i++) {
+        const unsigned here = shown->shard[i] != NULL ? shown->shard[i]->channel_count : 0;
+
+        count += here;
+        most = here > most ? here : most;
+    }
+    if (count == 0) {
         page_put(page, "<p class=\"calm-line\">Nothing ended, and nothing waits.</p></section>\n");
         return;
     }
-    page_put(page,
-             "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Channel"
-             "</th><th scope=\"col\">Operation</th><th scope=\"col\" class=\"number\">Succeeded"
-             "</th><th scope=\"col\" class=\"number\">Declined</th><th scope=\"col\" "
-             "class=\"number\">Failed</th><th scope=\"col\" class=\"number\">Rate</th>"
-             "<th scope=\"col\" class=\"number\">Waits</th><th scope=\"col\">Down</th></tr>"
-             "</thead><tbody>\n");
-    for (unsigned i = 0; i < now->channel_count && i < CHANNELS_SHOWN; i++) {
-        channel_row(page, &now->channels[i], now);
-        is_cut |= now->channels[i].state.cut;
-    }
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
+    part_shard_column(shown->visit);
+    page_put(page, "<th scope=\"col\">Channel</th><th scope=\"col\">Operation</th>"
+                   "<th scope=\"col\" class=\"number\">Succeeded</th>"
+                   "<th scope=\"col\" class=\"number\">Declined</th><th scope=\"col\" "
+                   "class=\"number\">Failed</th><th scope=\"col\" class=\"number\">Rate</th>"
+                   "<th scope=\"col\" class=\"number\">Waits</th><th scope=\"col\">Down</th></tr>"
+                   "</thead><tbody>\n");
+    for (size_t i = 0; i < shown->count; i++)
+        is_cut |= channel_rows(shown, i);
     page_put(page, "</tbody></table></div>\n");
     if (is_cut)
         page_put(page, "<p class=\"quiet\">More ended or waits than is counted here: these are the "
                        "newest of each operation.</p>\n");
-    if (now->channel_count > CHANNELS_SHOWN)
+    if (most > CHANNELS_SHOWN)
         page_put(page, "<p class=\"quiet\">There are more channels than stand here: "
                        "<a href=\"/channels\">Channels</a></p>\n");
     page_put(page, "</section>\n");
@@ -355,67 +407,137 @@ static void payments(struct page *page, const struct now *now)
 
 /* --------------------------------------------------------------- processes -- */
 
-static void processes(struct page *page, const struct now *now)
+static void process(struct page *page, const struct running *one, const char *shard)
 {
     char silent[SPAN_TEXT];
 
+    page_put(page, one->alive ? "<li><span class=\"dot good\" aria-hidden=\"true\"></span>"
+                              : "<li><span class=\"dot bad\" aria-hidden=\"true\"></span>");
+    page_format(page,
+                "<span class=\"what\">%s<strong>%s</strong> <span class=\"quiet\">%llu@%s"
+                "</span></span>",
+                shard, one->program, (unsigned long long)one->pid, one->host);
+    page_format(page, "<span class=\"quiet\">%s %s</span></li>\n",
+                one->alive ? "alive, beat" : "silent for", span_text(silent, one->silent_us));
+}
+
+static void processes(struct page *page, const struct shown *shown)
+{
+    char of[OF_SHARD_TEXT];
+    unsigned count = 0;
+
     page_put(page, "<section class=\"card\"><h2>Processes</h2>\n");
-    if (now->process_count == 0) {
+    for (size_t i = 0; i < shown->count; i++)
+        count += shown->shard[i] != NULL ? shown->shard[i]->process_count : 0;
+    if (count == 0) {
         page_put(page, "<p class=\"calm-line\">None.</p></section>\n");
         return;
     }
     page_put(page, "<ul class=\"processes\">\n");
-    for (unsigned i = 0; i < now->process_count; i++) {
-        const struct running *one = &now->processes[i];
-
-        page_put(page, one->alive ? "<li><span class=\"dot good\" aria-hidden=\"true\"></span>"
-                                  : "<li><span class=\"dot bad\" aria-hidden=\"true\"></span>");
-        page_format(page,
-                    "<span class=\"what\"><strong>%s</strong> <span class=\"quiet\">%llu@%s"
-                    "</span></span>",
-                    one->program, (unsigned long long)one->pid, one->host);
-        page_format(page, "<span class=\"quiet\">%s %s</span></li>\n",
-                    one->alive ? "alive, beat" : "silent for", span_text(silent, one->silent_us));
-    }
+    for (size_t i = 0; i < shown->count; i++)
+        for (unsigned k = 0; shown->shard[i] != NULL && k < shown->shard[i]->process_count; k++)
+            process(page, &shown->shard[i]->processes[k], of_shard(of, shown, i));
     page_put(page, "</ul></section>\n");
 }
 
 /* --------------------------------------------------------------------- page -- */
 
-static void write_now(struct visit *visit, const struct now *now)
+/* What is wrong at each shard, also that it is missing. */
+static void notices(struct page *page, const struct shown *shown)
 {
+    char of[OF_SHARD_TEXT];
+
+    for (size_t i = 0; i < shown->count; i++) {
+        missing_tell(shown->visit, i, &shown->missing[i]);
+        if (shown->shard[i] != NULL)
+            alarms(page, shown->shard[i], of_shard(of, shown, i));
+    }
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->shard[i] != NULL)
+            paused(page, shown->shard[i], of_shard(of, shown, i));
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->shard[i] != NULL)
+            broken(page, shown->shard[i], of_shard(of, shown, i));
+}
+
+static void write_now(const struct shown *shown)
+{
+    struct visit *visit = shown->visit;
     struct page *page = &visit->answer->page;
+    const struct now *now = shown->total;
 
     layout_begin(visit, 200, "Now", PLACE_NOW, REFRESH_S);
     page_put(page, "<div class=\"title\"><h1>Now</h1><p class=\"quiet\">as of ");
     page_moment(page, now->now_us);
     page_put(page, " UTC</p></div>\n");
-    alarms(page, now);
-    paused(page, now);
-    broken(page, now);
+    notices(page, shown);
     figures(page, now);
-    persons(visit, now);
+    persons(shown);
     page_put(page, "<div class=\"two\">\n");
     bars(page, now);
     payments(page, now);
     page_put(page, "</div>\n");
-    channels(page, now);
-    processes(page, now);
+    channels(shown);
+    processes(page, shown);
     page_put(page,
              "<p class=\"acts\"><a class=\"button\" href=\"/channels\">Pause a channel</a></p>\n");
     layout_end(visit);
 }
 
+static tl_status look_at(struct shown *shown, size_t i)
+{
+    struct visit *visit = shown->visit;
+    struct now *now = malloc(sizeof *now);
+    tl_status status = now != NULL ? visit_go_to(visit, i) : TL_NO_MEMORY;
+
+    if (status == TL_OK)
+        status = now_look(visit->desk->now, visit, now);
+    if (status != TL_OK) {
+        missing_keep(&shown->missing[i], visit, status);
+        free(now);
+        return status;
+    }
+    shown->shard[i] = now;
+    now_add(shown->total, now);
+    shown->total->person_count += now->person_count;
+    shown->total->persons_cut |= now->persons_cut;
+    return TL_OK;
+}
+
+static int make_room(struct shown *shown)
+{
+    shown->count = shards_count(shown->visit->session->shards);
+    shown->shard = calloc(shown->count, sizeof *shown->shard);
+    shown->missing = calloc(shown->count, sizeof *shown->missing);
+    shown->total = calloc(1, sizeof *shown->total);
+    if (shown->shard == NULL || shown->missing == NULL || shown->total == NULL)
+        return 0;
+    for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
+        shown->total->paid[i] = -1;
+    return 1;
+}
+
+static void free_shown(struct shown *shown)
+{
+    for (size_t i = 0; shown->shard != NULL && i < shown->count; i++)
+        free(shown->shard[i]);
+    free(shown->shard);
+    free(shown->missing);
+    free(shown->total);
+}
+
+/* A fleet is shown as far as it answers, one database only if it does. */
 void page_now(struct visit *visit)
 {
-    struct now *now = malloc(sizeof *now);
+    struct shown shown = {.visit = visit};
     tl_status status = TL_NO_MEMORY;
+    const int has_room = make_room(&shown);
 
-    if (now != NULL)
-        status = now_look(visit->desk->now, visit->session->client, now);
-    if (status == TL_OK)
-        write_now(visit, now);
+    for (size_t i = 0; has_room && i < shown.count; i++)
+        status = look_at(&shown, i);
+    if (status == TL_OK || (has_room && visit_is_of_fleet(visit)))
+        write_now(&shown);
     else
         layout_sentence(visit, http_of(status), "This cannot be read now", said_by(status));
-    free(now);
+    free_shown(&shown);
 }

@@ -10,13 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void tell_unread(struct visit *visit, tl_status status)
+{
+    char said[1024];
+
+    if (status == TL_MISDIRECTED)
+        snprintf(said, sizeof said,
+                 "No shard has this customer now: it is being moved, or its slot is nobody's (%s). "
+                 "Look again in a moment; `tradelock doctor` tells more.",
+                 said_by(status));
+    else if (status == TL_NOT_FOUND && visit_is_of_fleet(visit))
+        snprintf(said, sizeof said, "Shard %s, which has this customer, has no such trade: %s",
+                 visit_shard(visit), said_by(status));
+    else
+        snprintf(said, sizeof said, "%s", said_by(status));
+    layout_sentence(visit, http_of(status),
+                    status == TL_NOT_FOUND ? "No such trade" : "This cannot be read now", said);
+}
+
 int trade_read(struct visit *visit, const struct form *form, struct ref *ref, struct trade *trade)
 {
     tl_status status = TL_NOT_FOUND;
     const int known = refs_find(visit->desk->refs, form_get(form, "r"), ref);
 
     if (known)
-        status = house_trade(visit->session->client, ref, 0, trade);
+        status = visit_go_to_owner(visit, ref->cust_no);
+    if (known && status == TL_OK)
+        status = house_trade(visit->client, ref, 0, trade);
     if (status == TL_OK)
         return 1;
     if (!known)
@@ -24,9 +44,7 @@ int trade_read(struct visit *visit, const struct form *form, struct ref *ref, st
                         "This link is older than the desk, or was not used for long. Search for "
                         "the trade again. Nothing was done.");
     else
-        layout_sentence(visit, http_of(status),
-                        status == TL_NOT_FOUND ? "No such trade" : "This cannot be read now",
-                        said_by(status));
+        tell_unread(visit, status);
     trade_free(trade);
     return 0;
 }
@@ -83,9 +101,10 @@ static void number(struct page *page, const char *name, uint64_t value)
     page_format(page, "<div><dt>%s</dt><dd>%llu</dd></div>\n", name, (unsigned long long)value);
 }
 
-static void facts(struct page *page, const tl_view *view)
+static void facts(struct page *page, const tl_view *view, const char *shard)
 {
     page_put(page, "<dl class=\"facts\">\n");
+    fact(page, "Shard", shard);
     moment(page, "Made", view->created_us, view->now_us);
     moment(page, "Changed", view->updated_us, view->now_us);
     moment(page, "May be held until", view->max_hold_until_us, view->now_us);
@@ -202,9 +221,9 @@ static void history(struct page *page, const struct trade *trade)
     page_put(page, "</section>\n");
 }
 
-static void raw(struct page *page, const struct trade *trade)
+static void raw(struct page *page, const struct trade *trade, const char *shard)
 {
-    char *text = house_json(trade);
+    char *text = house_json(trade, shard);
 
     page_put(page, "<details class=\"card\"><summary>Raw JSON</summary><pre tabindex=\"0\">");
     page_text(page, text != NULL ? text : "out of memory");
@@ -232,7 +251,7 @@ static void way_to_decide(struct visit *visit, const struct trade *trade)
                     proposal->own ? "Another operator has to confirm it."
                                   : "It waits for a second operator.");
     }
-    if (!visit->session->account.may_decide || trade_view(trade)->status == 'Y')
+    if (!visit->account.may_decide || trade_view(trade)->status == 'Y')
         return;
     page_format(
         page, "<p class=\"acts\"><a class=\"button main\" href=\"/decide?r=%s\">%s</a></p>\n",
@@ -264,14 +283,14 @@ static void write_trade(struct visit *visit, const struct trade *trade, const st
     page_put(page, "<div class=\"part\" data-part>\n");
     trade_timeline(page, all, trade->as_of_us);
     page_put(page, "<section class=\"card\"><h2>Facts</h2>\n");
-    facts(page, view);
+    facts(page, view, visit_shard(visit));
     page_put(page, "</section>\n");
     evidence(page, trade);
     decisions(page, trade);
     history(page, trade);
     part_command(page, "tradelock", "show", view->serial_no, view->cust_no, view->op_code,
                  trade->as_of_us != 0 ? "--as-of" : NULL, when, NULL);
-    raw(page, trade);
+    raw(page, trade, visit_shard(visit));
     page_put(page, "</div>\n");
     layout_end(visit);
 }
@@ -280,7 +299,7 @@ static void write_past(struct visit *visit, const struct ref *ref, const struct 
                        const struct moments *moments, int64_t as_of_us)
 {
     struct trade past = {.step_count = 0};
-    tl_status status = house_trade(visit->session->client, ref, as_of_us, &past);
+    tl_status status = house_trade(visit->client, ref, as_of_us, &past);
 
     if (status == TL_OK)
         write_trade(visit, &past, all, moments);

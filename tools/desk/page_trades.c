@@ -97,47 +97,129 @@ static void put_money(struct page *page, const tl_money *money)
     page_money(page, minor, money->currency);
 }
 
-static void batch_part(struct page *page, const tl_batch_part *part)
+static void batch_part(struct visit *visit, size_t shard, const tl_batch_part *part)
 {
-    page_format(page, "<tr><td>%s%s</td><td class=\"number\">%llu</td><td class=\"number\">",
+    struct page *page = &visit->answer->page;
+
+    page_put(page, "<tr>");
+    part_shard(visit, shard);
+    page_format(page, "<td>%s%s</td><td class=\"number\">%llu</td><td class=\"number\">",
                 tl_state_name(part->state), part->conflict ? ", in conflict" : "",
                 (unsigned long long)part->money.trades);
     put_money(page, &part->money);
     page_put(page, "</td></tr>\n");
 }
 
-/* How far the whole batch is, whatever of it is listed. */
+static void batch_table(struct visit *visit, const struct batch *batches, size_t count)
+{
+    struct page *page = &visit->answer->page;
+
+    page_put(page, "<table><thead><tr>");
+    part_shard_column(visit);
+    page_put(page, "<th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Trades</th>"
+                   "<th scope=\"col\" class=\"number\">Money</th></tr></thead><tbody>\n");
+    for (size_t at = 0; at < count; at++)
+        for (size_t i = 0; i < batches[at].count; i++)
+            batch_part(visit, at, &batches[at].part[i]);
+    page_put(page, "</tbody></table>\n");
+}
+
+/* What all of them have; its parts are not added.  A status but TL_OK says why nothing is told. */
+static struct batch batch_sum(const struct batch *batches, size_t count)
+{
+    struct batch sum = {.status = TL_NOT_FOUND};
+
+    for (size_t i = 0; i < count; i++) {
+        if (sum.status == TL_OK || sum.status == TL_NOT_FOUND)
+            sum.status = batches[i].status == TL_NOT_FOUND ? sum.status : batches[i].status;
+        sum.trades += batches[i].trades;
+        sum.open += batches[i].open;
+        sum.count += batches[i].count;
+    }
+    return sum;
+}
+
+static void batch_lead(struct page *page, const struct batch *sum, const char *why)
+{
+    if (sum->status == TL_OVERLOADED)
+        page_format(page, "<p>More than %u trades are of it. They are counted by:</p>\n",
+                    BATCH_MOST);
+    else if (sum->status != TL_OK)
+        page_format(page, "<p>%s</p>\n", why);
+    else if (sum->open == 0)
+        page_format(page, "<p class=\"lead\">Complete: none of %llu is open.</p>\n",
+                    (unsigned long long)sum->trades);
+    else
+        page_format(page, "<p class=\"lead\">Not complete: %llu of %llu are open.</p>\n",
+                    (unsigned long long)sum->open, (unsigned long long)sum->trades);
+}
+
+/* How far the whole batch is, whatever of it is listed, and at whatever shard. */
 static void batch_totals(struct visit *visit, const struct ref *search)
 {
     struct page *page = &visit->answer->page;
-    struct batch batch = {.count = 0};
+    const size_t count = shards_count(visit->session->shards);
+    struct batch *batches, sum;
+    char why[512] = "";
 
     if (search->batch[0] == '\0')
         return;
-    house_batch(visit->session->client, search->batch, &batch);
+    batches = calloc(count, sizeof *batches);
+    for (size_t i = 0; batches != NULL && i < count; i++) {
+        house_batch(visit, i, search->batch, &batches[i]);
+        if (batches[i].status != TL_OK && (why[0] == '\0' || batches[i].status != TL_NOT_FOUND))
+            snprintf(why, sizeof why, "%s", said_by(batches[i].status));
+    }
     page_format(page, "<section class=\"card\"><h2>Batch %s</h2>\n", search->batch);
-    if (batch.status == TL_OVERLOADED)
-        page_format(page, "<p>More than %u trades are of it. They are counted by:</p>\n",
-                    BATCH_MOST);
-    else if (batch.status != TL_OK)
-        page_format(page, "<p>%s</p>\n", said_by(batch.status));
-    else if (batch.open == 0)
-        page_format(page, "<p class=\"lead\">Complete: none of %llu is open.</p>\n",
-                    (unsigned long long)batch.trades);
-    else
-        page_format(page, "<p class=\"lead\">Not complete: %llu of %llu are open.</p>\n",
-                    (unsigned long long)batch.open, (unsigned long long)batch.trades);
-    if (batch.count > 0) {
-        page_put(page, "<table><thead><tr><th scope=\"col\">State</th>"
-                       "<th scope=\"col\" class=\"number\">Trades</th>"
-                       "<th scope=\"col\" class=\"number\">Money</th></tr></thead><tbody>\n");
-        for (size_t i = 0; i < batch.count; i++)
-            batch_part(page, &batch.part[i]);
-        page_put(page, "</tbody></table>\n");
+    if (batches != NULL) {
+        sum = batch_sum(batches, count);
+        batch_lead(page, &sum, why);
+        if (sum.count > 0)
+            batch_table(visit, batches, count);
     }
     part_command(page, "tradelock", "ls", "--batch", search->batch, NULL);
     page_put(page, "</section>\n");
-    batch_free(&batch);
+    for (size_t i = 0; batches != NULL && i < count; i++)
+        batch_free(&batches[i]);
+    free(batches);
+}
+
+static void first_page(struct ref *search)
+{
+    memset(search->page, 0, sizeof search->page);
+    memset(search->after, 0, sizeof search->after);
+    memset(search->before, 0, sizeof search->before);
+}
+
+static void tab(struct visit *visit, const struct ref *search, const char *name, int is_here)
+{
+    struct page *page = &visit->answer->page;
+    char text[SECRET_TEXT];
+
+    refs_keep(visit->desk->refs, search, text);
+    page_format(page, "<a href=\"/trades?r=%s\"", text);
+    page_put(page, is_here ? " aria-current=\"true\">" : ">");
+    page_format(page, "%s</a>\n", name);
+}
+
+static void shard_tabs(struct visit *visit, const struct ref *search)
+{
+    struct page *page = &visit->answer->page;
+    const struct shards *shards = visit->session->shards;
+
+    if (!visit_is_of_fleet(visit))
+        return;
+    page_put(page, "<nav class=\"tabs\" aria-label=\"Shards\">\n");
+    for (size_t i = 0; i <= shards_count(shards); i++) {
+        const char *name = i > 0 ? shards_name(shards, i - 1) : "";
+        struct ref other = *search;
+
+        first_page(&other);
+        memset(other.shard, 0, sizeof other.shard);
+        snprintf(other.shard, sizeof other.shard, "%s", name);
+        tab(visit, &other, i > 0 ? name : "All shards", strcmp(search->shard, name) == 0);
+    }
+    page_put(page, "</nav>\n");
 }
 
 /* Links that keep what is looked for, which stands behind their reference. */
@@ -149,17 +231,11 @@ static void tabs(struct visit *visit, const struct ref *search)
     page_put(page, "<nav class=\"tabs\" aria-label=\"Filters\">\n");
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
         struct ref other = *search;
-        char text[SECRET_TEXT];
 
+        first_page(&other);
         memset(other.show, 0, sizeof other.show);
-        memset(other.page, 0, sizeof other.page);
-        memset(other.after, 0, sizeof other.after);
-        memset(other.before, 0, sizeof other.before);
         snprintf(other.show, sizeof other.show, "%s", shown[i].word);
-        refs_keep(visit->desk->refs, &other, text);
-        page_format(page, "<a href=\"/trades?r=%s\"", text);
-        page_put(page, &shown[i] == here ? " aria-current=\"true\">" : ">");
-        page_format(page, "%s</a>\n", shown[i].name);
+        tab(visit, &other, shown[i].name, &shown[i] == here);
     }
     page_put(page, "</nav>\n");
 }
@@ -176,29 +252,37 @@ static unsigned number_of(const struct ref *search)
     return search->page[0] != '\0' ? (unsigned)strtoul(search->page, NULL, 10) : 1;
 }
 
+/* The pages behind the first are of one shard. */
 static void next_link(struct visit *visit, const struct ref *search, const char *text,
-                      const struct rows *rows)
+                      const struct listed *listed)
 {
+    const char *shard = shards_name(visit->session->shards, listed->shard);
+    const char *words = listed->rows.count < PAGE_ROWS ? "Look further" : "Next page";
     struct ref next = *search;
-    char to[SECRET_TEXT];
+    char to[SECRET_TEXT], name[64];
 
-    memset(next.page, 0, sizeof next.page);
-    memset(next.after, 0, sizeof next.after);
-    memset(next.before, 0, sizeof next.before);
+    first_page(&next);
+    memset(next.shard, 0, sizeof next.shard);
+    snprintf(next.shard, sizeof next.shard, "%s", shard);
     snprintf(next.page, sizeof next.page, "%u", number_of(search) + 1);
-    snprintf(next.after, sizeof next.after, "%s", rows->next);
+    snprintf(next.after, sizeof next.after, "%s", listed->rows.next);
     snprintf(next.before, sizeof next.before, "%s", text);
     refs_keep(visit->desk->refs, &next, to);
-    page_link(&visit->answer->page, "next", to,
-              rows->count < PAGE_ROWS ? "Look further" : "Next page");
+    snprintf(name, sizeof name, shard[0] != '\0' ? "%s of shard %s" : "%s", words, shard);
+    page_link(&visit->answer->page, "next", to, name);
 }
 
 static void pages(struct visit *visit, const struct ref *search, const char *text,
-                  const struct rows *rows)
+                  const struct listed *listed, size_t count)
 {
     struct page *page = &visit->answer->page;
+    int more = 0, looked = 0;
 
-    if (rows->more && rows->count < PAGE_ROWS)
+    for (size_t i = 0; i < count; i++) {
+        more |= listed[i].rows.more;
+        looked |= listed[i].rows.more && listed[i].rows.count < PAGE_ROWS;
+    }
+    if (looked)
         page_format(page,
                     "<p class=\"quiet\">About %u rows were looked at for this page; there are more."
                     "</p>\n",
@@ -206,14 +290,39 @@ static void pages(struct visit *visit, const struct ref *search, const char *tex
     page_put(page, "<nav class=\"pages\" aria-label=\"Pages of the list\">");
     if (search->before[0] != '\0')
         page_link(page, "prev", search->before, "Previous page");
-    if (search->before[0] != '\0' || rows->more)
+    if (search->before[0] != '\0' || more)
         page_format(page, "<span class=\"quiet\">Page %u</span>", number_of(search));
-    if (rows->more)
-        next_link(visit, search, text, rows);
+    for (size_t i = 0; i < count; i++)
+        if (listed[i].rows.more)
+            next_link(visit, search, text, &listed[i]);
     page_put(page, "</nav>\n");
 }
 
-static void write_list(struct visit *visit, const struct ref *search, const struct rows *rows)
+static void table(struct visit *visit, const struct ref *search, const struct listed *listed,
+                  size_t count)
+{
+    struct page *page = &visit->answer->page;
+    int more = 0, missing = 0;
+    size_t rows = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        rows += listed[i].rows.count;
+        more |= listed[i].rows.more;
+        missing |= listed[i].missing.is;
+    }
+    if (rows > 0)
+        part_rows(visit, listed, count);
+    else if (missing)
+        page_put(page, "<p class=\"calm-line\">No trade of the shards that answer is like that."
+                       "</p>\n");
+    else
+        page_put(page, more || search->before[0] != '\0'
+                           ? "<p class=\"calm-line\">No trade of this page is like that.</p>\n"
+                           : "<p class=\"calm-line\">No trade is like that.</p>\n");
+}
+
+static void write_list(struct visit *visit, const struct ref *search, const struct listed *listed,
+                       size_t count)
 {
     struct page *page = &visit->answer->page;
     char text[SECRET_TEXT];
@@ -221,17 +330,15 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
     refs_keep(visit->desk->refs, search, text);
     layout_begin(visit, 200, "Trades", PLACE_TRADES, 0);
     page_put(page, "<div class=\"title\"><h1>Trades</h1></div>\n");
+    for (size_t i = 0; i < count; i++)
+        missing_tell(visit, listed[i].shard, &listed[i].missing);
     search_form(visit, search);
     batch_totals(visit, search);
+    shard_tabs(visit, search);
     tabs(visit, search);
     page_put(page, "<section class=\"card\">\n");
-    if (rows->count > 0)
-        part_rows(visit, rows);
-    else
-        page_put(page, rows->more || search->before[0] != '\0'
-                           ? "<p class=\"calm-line\">No trade of this page is like that.</p>\n"
-                           : "<p class=\"calm-line\">No trade is like that.</p>\n");
-    pages(visit, search, text, rows);
+    table(visit, search, listed, count);
+    pages(visit, search, text, listed, count);
     page_put(page, "</section>\n");
     layout_end(visit);
 }
@@ -248,22 +355,40 @@ static int read_search(struct visit *visit, struct ref *search)
     return 1;
 }
 
+/* Shard by shard, each as in one database, as `tradelock ls` lists them: merged rows would have to be
+ * read of all before the first is shown. */
+static void list(struct visit *visit, const struct ref *search)
+{
+    const struct shards *shards = visit->session->shards;
+    const int all = search->shard[0] == '\0';
+    const size_t count = all ? shards_count(shards) : 1;
+    struct listed *listed = calloc(count, sizeof *listed);
+    tl_status status = TL_NO_MEMORY;
+
+    for (size_t i = 0; listed != NULL && i < count; i++) {
+        listed[i].shard = all ? i : shards_find(shards, search->shard);
+        status = listed_read(&listed[i], visit, shown_of(search->show)->show, search);
+    }
+    if (status == TL_OK || (listed != NULL && visit_is_of_fleet(visit)))
+        write_list(visit, search, listed, count);
+    else
+        layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));
+    for (size_t i = 0; listed != NULL && i < count; i++)
+        listed_free(&listed[i]);
+    free(listed);
+}
+
 void page_trades(struct visit *visit)
 {
-    struct rows rows = {.count = 0};
     struct ref search;
-    tl_status status;
 
-    if (!read_search(visit, &search)) {
+    if (!read_search(visit, &search) ||
+        (search.shard[0] != '\0' &&
+         shards_find(visit->session->shards, search.shard) == SHARD_NOBODY)) {
         layout_sentence(
             visit, 404, "No such list",
             "This link is older than the desk, or was not used for long. Search again.");
         return;
     }
-    status = house_list(visit->session->client, shown_of(search.show)->show, &search, &rows);
-    if (status == TL_OK)
-        write_list(visit, &search, &rows);
-    else
-        layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));
-    rows_free(&rows);
+    list(visit, &search);
 }

@@ -41,11 +41,42 @@ void part_trade_link(struct visit *visit, const tl_view *view)
                 view->serial_no);
 }
 
-static void row(struct visit *visit, const tl_view *view)
+void part_shard_column(struct visit *visit)
+{
+    if (visit_is_of_fleet(visit))
+        page_put(&visit->answer->page, "<th scope=\"col\">Shard</th>");
+}
+
+void part_shard(struct visit *visit, size_t shard)
+{
+    if (visit_is_of_fleet(visit))
+        page_format(&visit->answer->page, "<td data-l=\"Shard\">%s</td>",
+                    shards_name(visit->session->shards, shard));
+}
+
+/* Rows stay where a customer went from, until a purge removes them. */
+static void shard_of_row(struct visit *visit, const struct listed *listed, size_t i)
+{
+    const size_t owner = listed->owners != NULL ? listed->owners[i] : SHARD_NOBODY;
+
+    if (owner == SHARD_NOBODY || owner == listed->shard)
+        part_shard(visit, listed->shard);
+    else
+        page_format(
+            &visit->answer->page,
+            "<td data-l=\"Shard\">%s <span class=\"quiet\">the customer is at %s</span></td>",
+            shards_name(visit->session->shards, listed->shard),
+            shards_name(visit->session->shards, owner));
+}
+
+static void row(struct visit *visit, const struct listed *listed, size_t i)
 {
     struct page *page = &visit->answer->page;
+    const tl_view *view = &listed->rows.views[i];
 
-    page_put(page, "<tr><td data-l=\"Serial\">");
+    page_put(page, "<tr>");
+    shard_of_row(visit, listed, i);
+    page_put(page, "<td data-l=\"Serial\">");
     part_trade_link(visit, view);
     page_format(page, "</td><td data-l=\"Customer\">%s</td><td data-l=\"Operation\">%s</td>",
                 view->cust_no, view->op_code);
@@ -65,17 +96,20 @@ static void row(struct visit *visit, const tl_view *view)
     page_put(page, "</td></tr>\n");
 }
 
-void part_rows(struct visit *visit, const struct rows *rows)
+void part_rows(struct visit *visit, const struct listed *listed, size_t count)
 {
     struct page *page = &visit->answer->page;
 
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Serial"
-                   "</th><th scope=\"col\">Customer</th><th scope=\"col\">Operation</th>"
+    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
+    part_shard_column(visit);
+    page_put(page, "<th scope=\"col\">Serial</th>"
+                   "<th scope=\"col\">Customer</th><th scope=\"col\">Operation</th>"
                    "<th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Amount</th>"
                    "<th scope=\"col\">Made</th><th scope=\"col\">Changed</th>"
                    "<th scope=\"col\">Next</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < rows->count; i++)
-        row(visit, &rows->views[i]);
+    for (size_t at = 0; at < count; at++)
+        for (size_t i = 0; i < listed[at].rows.count; i++)
+            row(visit, &listed[at], i);
     page_put(page, "</tbody></table></div>\n");
 }
 

@@ -98,35 +98,9 @@ static void set_session_cookie(const struct desk *desk, struct answer *answer,
              strcmp(desk->origin_scheme, "https") == 0 ? "; Secure" : "");
 }
 
-static tl_status open_client(struct desk *desk, const char *user, const char *password,
-                             tl_client **client)
-{
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-
-    options.flags = TL_CLIENT_NO_SESSION;
-    options.config_file = desk->options->config_file;
-    options.shard = desk->options->shard;
-    options.program = "tradelock desk";
-    options.user = user;
-    options.password = password;
-    return tl_client_open(client, &options);
-}
-
 static const char no_such_account[] =
     "Name and password do not fit, or the account has no role of tradelock: an operator needs "
     "tradelock_operator, everybody else tradelock_reader.";
-
-/* Why this account cannot use the desk; NULL: it can. */
-static const char *refuses(const tl_account *account)
-{
-    if (!account->needs_password)
-        return "The server lets this account in without its password, as whoever the desk runs "
-               "as. Such an account is nobody's own: log in with another.";
-    if (!account->may_read)
-        return "This account has no role for operators: it needs tradelock_operator to decide, "
-               "or tradelock_reader to look.";
-    return NULL;
-}
 
 /* Who was logged in with this browser cannot be asked for any more: its cookie is replaced. */
 static void end_session_before(struct desk *desk, const struct request *request)
@@ -144,32 +118,28 @@ static void log_in_with(struct desk *desk, const struct request *request, struct
                         const char *user)
 {
     tl_account account = TL_ACCOUNT_INIT;
-    tl_client *client = NULL;
+    struct shards *shards = NULL;
     struct session *session;
-    tl_status status = open_client(desk, user, form_get(&request->body, "password"), &client);
-    const char *why;
+    char why[WHY_TEXT];
+    const tl_status status = shards_open(&shards, desk->options, user,
+                                         form_get(&request->body, "password"), &account, why);
 
     if (status == TL_ACCESS_DENIED) {
         logins_failed(&desk->logins, user, request->address);
         layout_login(desk, answer, 403, user, no_such_account);
         return;
     }
-    if (status == TL_OK)
-        status = tl_account_look(client, &account);
-    if (status != TL_OK) {
-        layout_login(desk, answer, 503, user, said_by(status));
-        tl_client_close(client);
-        return;
-    }
-    why = refuses(&account);
-    if (why != NULL) {
-        tl_client_close(client);
+    if (why[0] != '\0') {
         logins_failed(&desk->logins, user, request->address);
         layout_login(desk, answer, 403, user, why);
         return;
     }
+    if (status != TL_OK) {
+        layout_login(desk, answer, 503, user, said_by(status));
+        return;
+    }
     end_session_before(desk, request);
-    session = sessions_add(desk->sessions, user, &account, client);
+    session = sessions_add(desk->sessions, user, &account, shards);
     if (session == NULL) {
         layout_login(desk, answer, 503, user,
                      "Too many people are logged in, or this account too often. Log out "
@@ -249,6 +219,9 @@ static void answer_known(struct visit *visit)
     const struct request *request = visit->request;
     const int posts = strcmp(request->method, "POST") == 0;
 
+    visit->account = visit->session->account;
+    if (!visit_is_of_fleet(visit))
+        (void)visit_go_to(visit, 0);
     if (posts && strcmp(request->path, "/login") == 0) {
         log_in(visit->desk, request, visit->answer);
         return;

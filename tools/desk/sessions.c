@@ -1,4 +1,4 @@
-/* Keeps sessions.  Closes clients, and else touches memory only. */
+/* Keeps sessions.  Closes their clients, and else touches memory only. */
 #include "sessions.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void session_free(struct session *session)
 {
     if (session == NULL)
         return;
-    tl_client_close(session->client);
+    shards_close(session->shards);
     explicit_bzero(session->id, sizeof session->id);
     free(session);
 }
@@ -131,13 +131,13 @@ static int find_room(struct sessions *sessions, struct session *session)
 }
 
 struct session *sessions_add(struct sessions *sessions, const char *user, const tl_account *account,
-                             tl_client *client)
+                             struct shards *shards)
 {
     struct session *session = calloc(1, sizeof *session);
     int found;
 
     if (session == NULL) {
-        tl_client_close(client);
+        shards_close(shards);
         return NULL;
     }
     sessions_sweep(sessions);
@@ -146,7 +146,7 @@ struct session *sessions_add(struct sessions *sessions, const char *user, const 
     secret_word(session->token);
     snprintf(session->user, sizeof session->user, "%s", user);
     session->account = *account;
-    session->client = client;
+    session->shards = shards;
     session->born_ms = session->used_ms = steady_ms();
     session->users = 2;
     pthread_mutex_lock(&sessions->mutex);
@@ -163,10 +163,11 @@ struct session *sessions_get(struct sessions *sessions, const char *cookie, int 
     struct session *found = NULL;
     const int64_t now = steady_ms();
 
-    sessions_sweep(sessions);
+    /* Those that are over are closed by the sweep: who clicks waits for no shard that stands still. */
     pthread_mutex_lock(&sessions->mutex);
     for (unsigned i = 0; i < SESSIONS_MOST; i++)
-        if (sessions->all[i] != NULL && secret_equal(sessions->all[i]->id, cookie))
+        if (sessions->all[i] != NULL && secret_equal(sessions->all[i]->id, cookie) &&
+            !is_over(sessions, sessions->all[i], now))
             found = sessions->all[i];
     if (found != NULL) {
         found->users++;

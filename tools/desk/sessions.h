@@ -1,5 +1,5 @@
 /*
- * Who is logged in.  A session is a client of the library, opened with the account that the person
+ * Who is logged in.  A session has clients of the library, opened with the account that the person
  * typed, so that the server itself keeps its rights; the password is not kept anywhere else.
  *
  * Sessions live in memory only: when the desk ends, everybody logs in anew.
@@ -8,6 +8,7 @@
 #define DESK_SESSIONS_H
 
 #include "secret.h"
+#include "shards.h"
 
 #include <tradelock/admin.h>
 
@@ -19,9 +20,9 @@
 
 struct session {
     char id[2 * SECRET_TEXT], token[SECRET_TEXT];
-    char user[129]; /* as it was typed */
-    tl_account account;
-    tl_client *client;
+    char user[129];     /* as it was typed */
+    tl_account account; /* of a fleet: what it may do at one shard at least */
+    struct shards *shards;
     /* Under the mutex of all sessions. */
     int64_t born_ms, used_ms;
     unsigned users; /* requests that work with it now, and the table */
@@ -33,10 +34,9 @@ struct sessions;
 struct sessions *sessions_new(int64_t idle_ms, int64_t longest_ms);
 /* Ends all of them.  Needs: no request is under way. */
 void sessions_free(struct sessions *sessions);
-/* Takes over the client.  NULL: too many are logged in, or of this account, and the client is
- * closed. */
+/* Takes over the shards.  NULL: too many are logged in, or of this account, and they are closed. */
 struct session *sessions_add(struct sessions *sessions, const char *user, const tl_account *account,
-                             tl_client *client);
+                             struct shards *shards);
 /* The session of this cookie, until session_put(); NULL: there is none, or not any more.  counts 0:
  * nobody's hand did it, so that its idle time goes on. */
 struct session *sessions_get(struct sessions *sessions, const char *cookie, int counts);

@@ -1,0 +1,827 @@
+/*
+ * The desk over a fleet of two shards, each a MariaDB of its own: lists and sums over both, a trade
+ * and what is decided about it at the shard that has its customer, a customer that moves, a shard
+ * that is down, and accounts that are not the same everywhere.
+ */
+#include "cli/command.h"
+#include "fleet/shards.h"
+#include "trade_lock/fixture.h"
+#include "visitor.h"
+
+#include <tradelock/layer.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HOUR_MS 3600000
+#define OP "WITHDRAW"
+
+enum { A, B, SHARDS };
+
+static shards fleet;
+static struct desk_process desk;
+static tl_client *clients[SHARDS];
+static char customers[SHARDS][2][TL_CUST_MAX + 1];
+
+/* ------------------------------------------------------------------------- set-up -- */
+
+static void make_account(size_t shard, const char *name, const char *role)
+{
+    database_run(fleet.sql[shard],
+                 "CREATE USER %s@localhost IDENTIFIED BY 'secret'; GRANT %s TO %s@localhost; "
+                 "SET DEFAULT ROLE %s FOR %s@localhost",
+                 name, role, name, role, name);
+}
+
+static void make_accounts(void)
+{
+    for (size_t i = 0; i < SHARDS; i++) {
+        output *o = RUN("migrate", "--grants", "--shard", shards_names[i], "--config", fleet.file);
+
+        EXPECT_CODE(o, 0);
+        output_free(o);
+        make_account(i, "ann", "tradelock_operator");
+        make_account(i, "bob", "tradelock_operator");
+        make_account(i, "eve", i == A ? "tradelock_operator" : "tradelock_reader");
+        make_account(i, "sam", i == A ? "tradelock_operator" : "tradelock_application");
+    }
+    make_account(A, "joe", "tradelock_operator");
+}
+
+static tl_client *open_client(size_t shard)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(fleet.db[shard]);
+    if (tl_client_open(&client, &options) != TL_OK)
+        server_panic("no client: %s", tl_error_message());
+    return client;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    shards_open(&fleet, SHARDS);
+    make_accounts();
+    for (size_t i = 0; i < SHARDS; i++) {
+        clients[i] = open_client(i);
+        for (unsigned n = 0; n < 2; n++)
+            shards_cust(&fleet, i, n, customers[i][n]);
+    }
+    desk_start(&desk, fleet.file, NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    desk_stop(&desk);
+    for (size_t i = 0; i < SHARDS; i++)
+        tl_client_close(clients[i]);
+    shards_close(&fleet);
+    return 0;
+}
+
+/* Each test has its own rows alone, and the slots as they were joined.  The picture of Now that the
+ * test before left is old by then. */
+static int clear(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SHARDS; i++)
+        database_run(fleet.sql[i],
+                     "TRUNCATE trade_lock; TRUNCATE trade_lock_past; DELETE FROM trade_evidence; "
+                     "DELETE FROM trade_resolution; DELETE FROM tl_slot; "
+                     "INSERT INTO tl_slot (slot, state) SELECT %d + seq, 'owned' FROM seq_0_to_511",
+                     i * 512);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------- trades -- */
+
+static tl_lock *held(int shard, const char *serial, const char *cust_no, const char *batch)
+{
+    tl_lock_options options = sync_options("pay");
+
+    options.amount_minor = 1000;
+    options.currency = "EUR";
+    options.batch = batch;
+    return granted(clients[shard], serial, cust_no, &options);
+}
+
+static void end(tl_lock *lock, const tl_ending *ending, tl_status expected)
+{
+    assert_status(tl_lock_finish(lock, ending), expected);
+    tl_lock_free(lock);
+}
+
+static void make_paid(int shard, const char *serial, const char *cust_no, const char *batch)
+{
+    tl_ending paid = TL_ENDING_INIT;
+
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    end(held(shard, serial, cust_no, batch), &paid, TL_SUCCEEDED);
+}
+
+static void make_failed(int shard, const char *serial, const char *cust_no)
+{
+    tl_ending failed = TL_ENDING_INIT;
+
+    failed.outcome = TL_OUTCOME_FAILURE;
+    failed.proof = TL_PROOF_DECLINED;
+    end(held(shard, serial, cust_no, NULL), &failed, TL_FAILED);
+}
+
+/* As if the time in which its sender could still send were over. */
+static void make_parked(int shard, const char *serial, const char *cust_no)
+{
+    tl_ending parked = TL_ENDING_INIT;
+
+    parked.park_reason = "no answer";
+    end(held(shard, serial, cust_no, NULL), &parked, TL_PARKED);
+    database_run(fleet.sql[shard],
+                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
+                 "step = 'test' WHERE serial_no = '%s'",
+                 serial);
+}
+
+static long long count(int shard, const char *table)
+{
+    return database_number(fleet.sql[shard], "SELECT COUNT(*) FROM %s", table);
+}
+
+/* ------------------------------------------------------------------------ visitors -- */
+
+/* Looks for it, and opens the list. */
+static void search_for(struct visitor *v, const char *name, const char *value)
+{
+    char token[64], path[128];
+    const char *at;
+
+    visitor_get(v, "/trades");
+    snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
+    visitor_post(v, "/search", NULL, "token", token, name, value);
+    EXPECT_PAGE(v, 303, "");
+    at = strstr(v->headers, "/trades?r=");
+    assert_non_null(at);
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\r"), at);
+    visitor_get(v, path);
+}
+
+/* Opens the trade's page, or the page Decide; returns its reference. */
+static const char *open_page(struct visitor *v, const char *page, const char *serial)
+{
+    static char ref[64];
+    char path[128];
+
+    search_for(v, "serial", serial);
+    snprintf(ref, sizeof ref, "%s", strchr(visitor_link(v, "/trade?r="), '=') + 1);
+    snprintf(path, sizeof path, "/%s?r=%s", page, ref);
+    visitor_get(v, path);
+    return ref;
+}
+
+/* As the page Decide that was got last sends it, but for the shard. */
+static void send_to(struct visitor *v, const char *act, const char *as, const char *ref,
+                    const char *shard)
+{
+    char token[64], epoch[16], fence[32];
+
+    snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
+    snprintf(epoch, sizeof epoch, "%s", visitor_field(v, "epoch"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(v, "fence"));
+    visitor_post(v, "/decide", NULL, "token", token, "r", ref, "act", act, "as", as, "fence", fence,
+                 "epoch", epoch, "reason", "the bank's letter", "outcome", "SUCCEEDED", "source",
+                 "letter", "shard", shard);
+}
+
+static void send_it(struct visitor *v, const char *act, const char *as, const char *ref)
+{
+    char shard[40];
+
+    snprintf(shard, sizeof shard, "%s", visitor_field(v, "shard"));
+    send_to(v, act, as, ref, shard);
+}
+
+/* -------------------------------------------------------------------------- lists -- */
+
+static void test_lists(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    make_parked(A, "A2", customers[A][0]);
+    make_paid(B, "B1", customers[B][0], NULL);
+    visitor_come_in(&v, &desk, "ann");
+    visitor_get(&v, "/trades");
+    EXPECT_PAGE(&v, 200, "<th scope=\"col\">Shard</th>");
+    EXPECT_PAGE(&v, 200, ">A1</a>");
+    EXPECT_PAGE(&v, 200, ">A2</a>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td>");
+    EXPECT_NONE(&v, "is missing on this page");
+    /* A key finds its shard. */
+    search_for(&v, "serial", "B1");
+    EXPECT_NONE(&v, ">A1</a>");
+    EXPECT_NONE(&v, "<td data-l=\"Shard\">a</td>");
+    visitor_get(&v, visitor_link(&v, "/trade?r="));
+    EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
+    EXPECT_PAGE(&v, 200, "&quot;shard&quot;: &quot;b&quot;");
+    search_for(&v, "cust", customers[A][0]);
+    EXPECT_PAGE(&v, 200, ">A2</a>");
+    EXPECT_NONE(&v, ">B1</a>");
+    visitor_get(&v, "/trades?show=parked");
+    EXPECT_PAGE(&v, 200, ">A2</a>");
+    EXPECT_NONE(&v, ">A1</a>");
+    EXPECT_NONE(&v, ">B1</a>");
+    search_for(&v, "serial", "NONE");
+    EXPECT_PAGE(&v, 200, "No trade is like that");
+    visitor_leave(&v);
+}
+
+/* A page behind the first is of one shard, as a place of `ls` is. */
+static void test_pages_of_a_shard(void **state)
+{
+    struct visitor v;
+    const char *at;
+    char path[128];
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    database_run(fleet.sql[B],
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, proof, session_id, max_hold_until, next_run_at, "
+                 "created_at, updated_at) SELECT '%s', CONCAT('B', seq), '" OP "', 'S', 'F', "
+                 "'ask', UUID(), 'x', 1, 1, 'D', UUID(), UTC_TIMESTAMP(6), "
+                 "'2030-01-01' + INTERVAL seq SECOND, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+                 "FROM seq_1_to_60",
+                 customers[B][0]);
+    visitor_come_in(&v, &desk, "ann");
+    visitor_get(&v, "/trades");
+    EXPECT_PAGE(&v, 200, ">B60</a>");
+    EXPECT_NONE(&v, ">B10</a>");
+    EXPECT_NONE(&v, "of shard a</a>");
+    EXPECT_PAGE(&v, 200, "Next page of shard b</a>");
+    at = strstr(v.body, "rel=\"next\" href=\"") + strlen("rel=\"next\" href=\"");
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\""), at);
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, ">B10</a>");
+    EXPECT_PAGE(&v, 200, "Page 2");
+    EXPECT_PAGE(&v, 200, "Previous page");
+    EXPECT_NONE(&v, ">A1</a>");
+    visitor_leave(&v);
+}
+
+static void test_batch(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], "march");
+    make_paid(B, "B1", customers[B][0], "march");
+    tl_lock_free(held(B, "B2", customers[B][1], "march"));
+    visitor_come_in(&v, &desk, "ann");
+    search_for(&v, "batch", "march");
+    EXPECT_PAGE(&v, 200, "Not complete: 1 of 3 are open.");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td>succeeded</td>");
+    search_for(&v, "batch", "april");
+    EXPECT_PAGE(&v, 200, "No trade is like that");
+    EXPECT_NONE(&v, "omplete:");
+    visitor_leave(&v);
+}
+
+static void test_now_adds_up(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_parked(A, "A1", customers[A][0]);
+    make_parked(B, "B1", customers[B][0]);
+    make_parked(B, "B2", customers[B][1]);
+    /* Until the picture before is old. */
+    visitor_come_in(&v, &desk, "ann");
+    do {
+        visitor_get(&v, "/");
+        EXPECT_PAGE(&v, 200, "as of");
+    } while (strstr(v.body, ">A1</a>") == NULL || strstr(v.body, ">B2</a>") == NULL);
+    EXPECT_PAGE(&v, 200,
+                "<span class=\"name\">Parked</span><span class=\"count\">3</span>"
+                "<span class=\"more\"><span class=\"money\">30.00&nbsp;EUR</span>");
+    EXPECT_PAGE(&v, 200,
+                "<tr><td data-l=\"Shard\">a</td><td data-l=\"Serial\"><a class=\"serial\"");
+    EXPECT_PAGE(&v, 200, ">A1</a>");
+    EXPECT_PAGE(&v, 200, "Shard b: <strong>");
+    visitor_leave(&v);
+}
+
+/* ----------------------------------------------------------------------- deciding -- */
+
+static void test_two_decide(void **state)
+{
+    struct visitor ann, bob;
+    char ref[64];
+
+    (void)state;
+    make_parked(B, "B1", customers[B][0]);
+    visitor_come_in(&ann, &desk, "ann");
+    visitor_come_in(&bob, &desk, "bob");
+    snprintf(ref, sizeof ref, "%s", open_page(&ann, "decide", "B1"));
+    EXPECT_PAGE(&ann, 200, "name=\"shard\" value=\"b\"");
+    send_it(&ann, "propose", "failed", ref);
+    EXPECT_PAGE(&ann, 303, "");
+    snprintf(ref, sizeof ref, "%s", open_page(&bob, "decide", "B1"));
+    EXPECT_PAGE(&bob, 200, "Confirm “failed”");
+    send_it(&bob, "confirm", "failed", ref);
+    EXPECT_PAGE(&bob, 303, "");
+    assert_int_equal(count(B, "trade_resolution"), 2);
+    assert_int_equal(count(A, "trade_resolution"), 0);
+    make_parked(A, "A1", customers[A][0]);
+    snprintf(ref, sizeof ref, "%s", open_page(&ann, "decide", "A1"));
+    send_it(&ann, "retry", "", ref);
+    EXPECT_PAGE(&ann, 303, "");
+    assert_int_equal(database_number(fleet.sql[A], "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                   "serial_no = 'A1' AND parked IS NOT NULL"),
+                     0);
+    visitor_leave(&ann);
+    visitor_leave(&bob);
+}
+
+static void expect_nothing_filed(void)
+{
+    for (int i = 0; i < SHARDS; i++) {
+        assert_int_equal(count(i, "trade_evidence"), 0);
+        assert_int_equal(count(i, "trade_resolution"), 0);
+    }
+}
+
+static void test_not_at_another_shard(void **state)
+{
+    static const char *const bad[] = {"c", "", "A", "a "};
+    struct visitor v;
+    char ref[64];
+
+    (void)state;
+    make_parked(B, "B1", customers[B][0]);
+    visitor_come_in(&v, &desk, "ann");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "B1"));
+        send_to(&v, "evidence", "", ref, bad[i]);
+        EXPECT_PAGE(&v, 400, "What was sent names no shard of this fleet. Nothing was done.");
+    }
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "B1"));
+    send_to(&v, "evidence", "", ref, "a");
+    EXPECT_PAGE(&v, 409,
+                "<strong>Nothing was done.</strong> The page that you decided on was made "
+                "at shard a, and the customer is at shard b now.");
+    expect_nothing_filed();
+    /* The page that says so is of the right one. */
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(B, "trade_evidence"), 1);
+    assert_int_equal(count(A, "trade_evidence"), 0);
+    visitor_leave(&v);
+}
+
+/* ------------------------------------------------------------------------- moving -- */
+
+static unsigned slot_of(const char *cust_no)
+{
+    return (unsigned)database_number(fleet.sql[A], "SELECT tl_customer_slot('%s')", cust_no);
+}
+
+/* Until it is handed over it is decided where the rows are, or nothing would ever end there. */
+static void test_customer_that_leaves(void **state)
+{
+    const unsigned slot = slot_of(customers[A][0]);
+    struct visitor v;
+    char ref[64];
+
+    (void)state;
+    make_parked(A, "A1", customers[A][0]);
+    database_run(fleet.sql[A],
+                 "UPDATE tl_slot SET state = 'leaving', other = 'b', version = 2 WHERE slot = %u",
+                 slot);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A1"));
+    EXPECT_PAGE(&v, 200, "name=\"shard\" value=\"a\"");
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(A, "trade_evidence"), 1);
+    visitor_leave(&v);
+}
+
+/* The row of a list stands where its customer's slot is not, and where it is there is none. */
+static void test_trade_that_is_not_there(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_failed(A, "A1", customers[A][0]);
+    shards_hand_over(&fleet, A, B, slot_of(customers[A][0]));
+    visitor_come_in(&v, &desk, "ann");
+    open_page(&v, "trade", "A1");
+    EXPECT_PAGE(&v, 404, "Shard b, which has this customer, has no such trade");
+    visitor_leave(&v);
+}
+
+static void expect_nobody(struct visitor *v, const char *ref)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "/decide?r=%s", ref);
+    visitor_get(v, path);
+    EXPECT_PAGE(v, 409, "No shard has this customer now: it is being moved");
+}
+
+/* The page was made where the customer was.  What is there still is not decided about. */
+static void test_customer_moves_meanwhile(void **state)
+{
+    const char *customer = customers[A][0];
+    const unsigned slot = slot_of(customer);
+    struct visitor v, late;
+    char ref[64];
+
+    (void)state;
+    make_failed(A, "A1", customer);
+    visitor_come_in(&v, &desk, "ann");
+    visitor_come_in(&late, &desk, "bob");
+    snprintf(ref, sizeof ref, "%s", open_page(&late, "decide", "A1"));
+    open_page(&v, "decide", "A1");
+    EXPECT_PAGE(&v, 200, "name=\"shard\" value=\"a\"");
+    assert_status(shards_move(&fleet, A, B, slot, NULL, NULL), TL_OK);
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 409, "was made at shard a, and the customer is at shard b now.");
+    EXPECT_PAGE(&v, 409, "name=\"shard\" value=\"b\"");
+    expect_nothing_filed();
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(B, "trade_evidence"), 1);
+    /* A row is left behind: the list says so, and it is counted once. */
+    search_for(&v, "serial", "A1");
+    EXPECT_PAGE(&v, 200, "a <span class=\"quiet\">the customer is at b</span>");
+    visitor_get(&v, visitor_link(&v, "/trade?r="));
+    EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
+    EXPECT_PAGE(&v, 200, ">conflict</span>");
+    /* Between the two ends it is nobody's. */
+    database_run(fleet.sql[B], "UPDATE tl_slot SET state = 'arriving' WHERE slot = %u", slot);
+    expect_nobody(&v, ref);
+    send_it(&late, "evidence", "", ref);
+    EXPECT_PAGE(&late, 409, "Nothing was done: ");
+    assert_int_equal(count(B, "trade_evidence"), 1);
+    assert_int_equal(count(A, "trade_evidence"), 0);
+    visitor_leave(&v);
+    visitor_leave(&late);
+}
+
+/* What a conflict left behind is not another one. */
+static void test_copies_are_counted_once(void **state)
+{
+    const char *customer = customers[A][1];
+    struct visitor v;
+    char ref[64];
+
+    (void)state;
+    make_failed(A, "A1", customer);
+    make_failed(A, "A2", customers[A][0]);
+    visitor_come_in(&v, &desk, "ann");
+    for (int i = 1; i <= 2; i++) {
+        snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", i == 1 ? "A1" : "A2"));
+        send_it(&v, "evidence", "", ref);
+        EXPECT_PAGE(&v, 303, "");
+    }
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "<span class=\"name\">In conflict</span><span class=\"count\">2</span>");
+    assert_status(shards_move(&fleet, A, B, slot_of(customer), NULL, NULL), TL_OK);
+    assert_int_equal(
+        database_number(fleet.sql[A], "SELECT COUNT(*) FROM trade_lock WHERE conflict"), 2);
+    do
+        search_for(&v, "serial", "A1");
+    while (strstr(v.body, "the customer is at b") == NULL);
+    /* So that the pictures before are old. */
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A2"));
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td>");
+    EXPECT_PAGE(&v, 200, "<span class=\"name\">In conflict</span><span class=\"count\">2</span>");
+    assert_ptr_equal(strstr(strstr(v.body, ">A1</a>") + 1, ">A1</a>"), NULL);
+    visitor_leave(&v);
+}
+
+/* A service may have its own rule; the databases' counts. */
+static void test_other_rule(void **state)
+{
+    char customer[TL_CUST_MAX + 1] = "";
+    struct visitor v;
+
+    (void)state;
+    for (unsigned n = 0; slot_of(customer) != 511; n++)
+        snprintf(customer, sizeof customer, "R%u", n);
+    for (int i = 0; i < SHARDS; i++)
+        database_run(fleet.sql[i],
+                     "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET "
+                     "ascii COLLATE ascii_nopad_bin) RETURNS SMALLINT UNSIGNED DETERMINISTIC "
+                     "NO SQL SQL SECURITY INVOKER RETURN (CRC32(cust) + 1) %% 1024");
+    make_parked(B, "B1", customer);
+    visitor_come_in(&v, &desk, "ann");
+    open_page(&v, "trade", "B1");
+    EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
+    visitor_get(&v, "/trades");
+    EXPECT_NONE(&v, "the customer is at");
+    visitor_leave(&v);
+    for (int i = 0; i < SHARDS; i++)
+        database_run(fleet.sql[i],
+                     "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET "
+                     "ascii COLLATE ascii_nopad_bin) RETURNS SMALLINT UNSIGNED DETERMINISTIC "
+                     "NO SQL SQL SECURITY INVOKER RETURN CRC32(cust) %% 1024");
+}
+
+/* -------------------------------------------------------------- channels and audits -- */
+
+static void test_channel_of_a_shard(void **state)
+{
+    struct visitor v;
+    char token[64];
+
+    (void)state;
+    for (int i = 0; i < SHARDS; i++)
+        assert_status(tl_channel_add(clients[i], "bank", OP), TL_OK);
+    visitor_come_in(&v, &desk, "ann");
+    visitor_get(&v, "/channels");
+    EXPECT_PAGE(&v, 200, "<h2>Shard a</h2>");
+    EXPECT_PAGE(&v, 200, "--shard b</code>");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    visitor_post(&v, "/channels", NULL, "token", token, "act", "pause", "channel", "bank", "op", "",
+                 "reason", "letter", "shard", "c");
+    EXPECT_PAGE(&v, 400, "names no shard of this fleet");
+    visitor_post(&v, "/channels", NULL, "token", token, "act", "pause", "channel", "bank", "op", "",
+                 "reason", "letter", "shard", "b");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "<strong>Shard b: Channel bank is paused.</strong>");
+    EXPECT_NONE(&v, "Shard a: Channel bank");
+    visitor_get(&v, "/channels");
+    visitor_post(&v, "/channels", NULL, "token", token, "act", "resume", "channel", "bank", "op",
+                 "", "reason", "letter", "shard", "b");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_leave(&v);
+}
+
+static void audit(struct visitor *v, const char *shard)
+{
+    char token[64];
+
+    visitor_get(v, "/audit");
+    snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
+    visitor_post(v, "/audit", NULL, "token", token, "shard", shard);
+    if (v->status != 303)
+        return;
+    do
+        visitor_get(v, "/audit");
+    while (strstr(v->body, "An audit is running") != NULL);
+}
+
+static void test_audit(void **state)
+{
+    struct visitor v;
+    char token[64], finding[80];
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    make_paid(B, "B1", customers[B][0], NULL);
+    database_run(fleet.sql[B], "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = 'B1'");
+    visitor_come_in(&v, &desk, "ann");
+    audit(&v, "c");
+    EXPECT_PAGE(&v, 400, "names no shard of this fleet");
+    audit(&v, "a");
+    EXPECT_PAGE(&v, 200, "<h2>Last run of shard a</h2>");
+    EXPECT_PAGE(&v, 200, "The books are in order.");
+    EXPECT_NONE(&v, "action=\"/statement\"");
+    audit(&v, "b");
+    EXPECT_PAGE(&v, 200, "<h2>Last run of shard b</h2>");
+    EXPECT_PAGE(&v, 200, "by-hand");
+    audit(&v, "");
+    EXPECT_PAGE(&v, 200, "<h2>Last run of all shards, each by itself</h2>");
+    EXPECT_PAGE(&v, 200, "<strong>2 violations.</strong>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">by-hand</td>");
+    EXPECT_PAGE(&v, 200, "2 rows, ");
+    snprintf(finding, sizeof finding, "%s", strchr(visitor_link(&v, "/finding?f="), '=') + 1);
+    visitor_get(&v, visitor_link(&v, "/finding?f="));
+    EXPECT_PAGE(&v, 200, "; shard b");
+    EXPECT_PAGE(&v, 200, "--shard b</code>");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    visitor_post(&v, "/finding", NULL, "token", token, "f", finding, "act", "propose", "reason",
+                 "ticket");
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(B, "audit_closing"), 1);
+    assert_int_equal(count(A, "audit_closing"), 0);
+    visitor_post_file(&v, "/statement", token, "s.csv", "serial_no,cust_no\n", 18);
+    EXPECT_PAGE(&v, 400, "A statement is of all shards");
+    database_run(fleet.sql[B], "DELETE FROM audit_closing");
+    visitor_leave(&v);
+}
+
+/* ----------------------------------------------------------------------- accounts -- */
+
+static void test_accounts_differ(void **state)
+{
+    struct visitor v;
+    char ref[64], token[64];
+
+    (void)state;
+    make_parked(A, "A1", customers[A][0]);
+    make_parked(B, "B1", customers[B][0]);
+    /* Eve decides at a, and looks at b. */
+    visitor_come_in(&v, &desk, "eve");
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "B1"));
+    EXPECT_PAGE(&v, 200, "Your account may look, and not decide.");
+    open_page(&v, "trade", "B1");
+    EXPECT_NONE(&v, "href=\"/decide?r=");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "evidence", "fence", "1",
+                 "epoch", "1", "outcome", "SUCCEEDED", "source", "letter", "shard", "b");
+    EXPECT_PAGE(&v, 403,
+                "Your account may look at this shard, and not decide there. Nothing was done.");
+    expect_nothing_filed();
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A1"));
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(A, "trade_evidence"), 1);
+    visitor_leave(&v);
+    /* Sam is no operator at b, Joe nobody there. */
+    visitor_open(&v, &desk);
+    visitor_login(&v, "sam", "secret");
+    EXPECT_PAGE(&v, 403, "shard b: This account has no role for operators");
+    visitor_login(&v, "joe", "secret");
+    EXPECT_PAGE(&v, 403, "Name and password do not fit");
+    visitor_login(&v, "ann", "wrong");
+    EXPECT_PAGE(&v, 403, "Name and password do not fit");
+    visitor_get(&v, "/trades");
+    EXPECT_PAGE(&v, 303, "");
+    visitor_close(&v);
+}
+
+/* ---------------------------------------------------------------------- bad input -- */
+
+static void test_settings(void **state)
+{
+    static const char *const one[] = {"--shard", "b", NULL};
+    static const size_t straight[] = {A, B}, swapped[] = {B, A};
+    struct desk_process other;
+    struct visitor v;
+    output *o;
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    make_paid(B, "B1", customers[B][0], NULL);
+    o = RUN("desk", "--config", fleet.file, "--shard", "c");
+    EXPECT_CODE(o, 2);
+    assert_non_null(strstr(o->err, "these settings name no shard c"));
+    output_free(o);
+    /* Of one shard it is as if there were no fleet. */
+    desk_start(&other, fleet.file, one);
+    visitor_come_in(&v, &other, "ann");
+    visitor_get(&v, "/trades");
+    EXPECT_PAGE(&v, 200, ">B1</a>");
+    EXPECT_NONE(&v, ">A1</a>");
+    EXPECT_NONE(&v, "Shard");
+    visitor_leave(&v);
+    desk_stop(&other);
+    shards_write(&fleet, "a, b", swapped, NULL);
+    visitor_open(&v, &desk);
+    visitor_login(&v, "ann", "secret");
+    EXPECT_PAGE(&v, 503, "the settings lead to shard");
+    shards_write(&fleet, "a, b", straight, NULL);
+    visitor_close(&v);
+}
+
+/* ------------------------------------------------------------------------ one down -- */
+
+static void expect_b_missing(struct visitor *v)
+{
+    EXPECT_PAGE(v, 200, "<strong>Shard b is missing on this page.</strong>");
+    EXPECT_NONE(v, "Shard a is missing");
+}
+
+static void test_shard_is_down(void **state)
+{
+    struct visitor v, late, none;
+    char ref[64], at_b[64], path[128];
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    make_parked(A, "A2", customers[A][0]);
+    make_parked(B, "B1", customers[B][0]);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(at_b, sizeof at_b, "%s", open_page(&v, "decide", "B1"));
+    shards_kill(&fleet, B);
+    send_it(&v, "evidence", "", at_b);
+    EXPECT_PAGE(&v, 503, "Nothing was done: ");
+    visitor_get(&v, "/trades");
+    expect_b_missing(&v);
+    EXPECT_PAGE(&v, 200, ">A1</a>");
+    visitor_get(&v, "/");
+    expect_b_missing(&v);
+    search_for(&v, "batch", "march");
+    expect_b_missing(&v);
+    EXPECT_NONE(&v, "omplete:");
+    visitor_get(&v, "/channels");
+    EXPECT_PAGE(&v, 200,
+                "<h2>Shard b</h2>\n<div class=\"offers\">\n</div>\n"
+                "<p class=\"notice bad\">This cannot be read now: ");
+    snprintf(path, sizeof path, "/trade?r=%s", at_b);
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 503, "This cannot be read now");
+    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A2"));
+    send_it(&v, "evidence", "", ref);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(A, "trade_evidence"), 1);
+    audit(&v, "");
+    EXPECT_PAGE(&v, 200,
+                "It did not come to its end everywhere, and proves nothing there.</strong> "
+                "Shard b: ");
+    EXPECT_PAGE(&v, 200, " grants read by ann@localhost in ");
+    EXPECT_NONE(&v, "The books are in order.");
+    audit(&v, "b");
+    EXPECT_PAGE(&v, 200, "It did not come to its end, and proves nothing.</strong> Shard b: ");
+    EXPECT_NONE(&v, "rows, ");
+    /* Nobody comes in by a shard that is down. */
+    visitor_open(&late, &desk);
+    visitor_login(&late, "bob", "wrong");
+    EXPECT_PAGE(&late, 403, "Name and password do not fit");
+    visitor_login(&late, "bob", "secret");
+    EXPECT_PAGE(&late, 303, "");
+    visitor_get(&late, "/trades");
+    expect_b_missing(&late);
+    shards_kill(&fleet, A);
+    visitor_open(&none, &desk);
+    visitor_login(&none, "eve", "wrong");
+    EXPECT_PAGE(&none, 503, "role=\"alert\">shard b: ");
+    visitor_close(&none);
+    shards_restart(&fleet, A);
+    shards_restart(&fleet, B);
+    /* It is used again by itself, by whoever is logged in. */
+    do
+        visitor_get(&late, "/trades");
+    while (strstr(late.body, "is missing on this page") != NULL);
+    EXPECT_PAGE(&late, 200, ">B1</a>");
+    do
+        visitor_get(&v, path);
+    while (v.status != 200);
+    EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
+    visitor_leave(&v);
+    visitor_leave(&late);
+}
+
+/* One that stands still holds a page up until it counts as down, and no longer. */
+static void test_shard_stands_still(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    visitor_come_in(&v, &desk, "ann");
+    shards_stop(&fleet, B);
+    visitor_get(&v, "/trades");
+    shards_go_on(&fleet, B);
+    expect_b_missing(&v);
+    EXPECT_PAGE(&v, 200, ">A1</a>");
+    do
+        visitor_get(&v, "/trades");
+    while (strstr(v.body, "is missing on this page") != NULL);
+    visitor_leave(&v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_lists, clear),
+        cmocka_unit_test_setup(test_pages_of_a_shard, clear),
+        cmocka_unit_test_setup(test_batch, clear),
+        cmocka_unit_test_setup(test_now_adds_up, clear),
+        cmocka_unit_test_setup(test_two_decide, clear),
+        cmocka_unit_test_setup(test_not_at_another_shard, clear),
+        cmocka_unit_test_setup(test_customer_that_leaves, clear),
+        cmocka_unit_test_setup(test_trade_that_is_not_there, clear),
+        cmocka_unit_test_setup(test_customer_moves_meanwhile, clear),
+        cmocka_unit_test_setup(test_copies_are_counted_once, clear),
+        cmocka_unit_test_setup(test_other_rule, clear),
+        cmocka_unit_test_setup(test_channel_of_a_shard, clear),
+        cmocka_unit_test_setup(test_audit, clear),
+        cmocka_unit_test_setup(test_accounts_differ, clear),
+        cmocka_unit_test_setup(test_settings, clear),
+        cmocka_unit_test_setup(test_shard_is_down, clear),
+        cmocka_unit_test_setup(test_shard_stands_still, clear),
+    };
+
+    return server_run_tests(tests, set_up, tear_down);
+}
