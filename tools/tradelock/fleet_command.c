@@ -567,7 +567,8 @@ static int find_ends(struct cleaning *c, const struct fleet_map *map)
 
 static int clean(const struct common *common, const struct said *said, const char *operand)
 {
-    struct cleaning c = {.common = common, .said = said, .at = shard_of(said->at)};
+    struct cleaning c = {
+        .common = common, .said = said, .at = said->at != NULL ? shard_of(said->at) : FLEET_NOBODY};
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &c.slot);
 
