@@ -190,7 +190,13 @@ static void test_join(void **state)
     expect_listed(json, "fleet slots", NULL);
     json_decref(json);
     output_free(o);
-    expect_done(FLEET("ls"), "0-511");
+    o = FLEET("ls");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "0-511");
+    /* One column says which shard. */
+    assert_int_equal(strncmp(o->out, "SHARD ", 6), 0);
+    assert_null(strstr(o->out + 6, "SHARD"));
+    output_free(o);
 }
 
 static void insert_trade(const char *cust)

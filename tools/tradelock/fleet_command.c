@@ -176,7 +176,7 @@ static void add_range(struct table *table, json_t *rows, size_t shard, unsigned 
 
     snprintf(range, sizeof range, first == last ? "%u" : "%u-%u", first, last);
     snprintf(version, sizeof version, "%llu", (unsigned long long)slot->version);
-    table_add(table, fleet_name(shard), range, fleet_slot_word(slot->state), version, slot->other);
+    table_add(table, range, fleet_slot_word(slot->state), version, slot->other);
     json_array_append_new(
         rows, json_pack("{s:s, s:i, s:i, s:s, s:I, s:o}", "shard", fleet_name(shard), "first",
                         (int)first, "last", (int)last, "state", fleet_slot_word(slot->state),
@@ -186,6 +186,7 @@ static void add_range(struct table *table, json_t *rows, size_t shard, unsigned 
 static void add_shard(struct table *table, json_t *rows, size_t shard,
                       const struct fleet_slot *slots)
 {
+    fleet_go_to(shard); /* which the table tells */
     for (unsigned first = 0, last; first < TL_FLEET_SLOTS; first = last + 1) {
         last = first;
         while (last + 1 < TL_FLEET_SLOTS && is_same(&slots[first], &slots[last + 1]))
@@ -198,7 +199,7 @@ static void add_shard(struct table *table, json_t *rows, size_t shard,
 static int list(const struct common *common)
 {
     struct fleet_map map = {.count = 0};
-    struct table *table = table_new("SHARD", "SLOTS", "STATE", "VERSION", "OTHER", NULL);
+    struct table *table = table_new("SLOTS", "STATE", "VERSION", "OTHER", NULL);
     json_t *rows = json_array();
     int code = fleet_map_read(&map);
 
