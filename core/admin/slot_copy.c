@@ -28,11 +28,20 @@ static const char *const own_tables[] = {"trade_lock", "trade_lock_past", "trade
                                          "trade_resolution", OWN_CLOSINGS};
 #define OWN_TABLES (sizeof own_tables / sizeof own_tables[0])
 
-enum { TABLE_ENGINE, TABLE_READ, TABLE_INSERT, TABLE_REMOVE, TABLE_CUSTOMERS, TABLE_HAS_CUST };
+enum {
+    TABLE_ENGINE,
+    TABLE_READ,
+    TABLE_INSERT,
+    TABLE_REMOVE,
+    TABLE_CUSTOMERS,
+    TABLE_HAS_CUST,
+    TABLE_COUNT
+};
 
 struct slot_table {
     char name[SLOT_TABLE_NAME_MAX + 1];
-    char *read, *insert, *remove, *customers;
+    char *read, *insert, *remove, *customers, *counting;
+    uint64_t rows; /* counted */
     int is_own;
     int is_strange; /* what is at the target is not known to be a copy of this slot's rows */
 };
@@ -64,7 +73,9 @@ static tl_status take_texts(struct slot_table *t, const db_result *r)
     t->insert = memory_dup_text(db_get_text(r, 0, TABLE_INSERT));
     t->remove = memory_dup_text(db_get_text(r, 0, TABLE_REMOVE));
     t->customers = memory_dup_text(db_get_text(r, 0, TABLE_CUSTOMERS));
-    return t->read != NULL && t->insert != NULL && t->remove != NULL && t->customers != NULL
+    t->counting = memory_dup_text(db_get_text(r, 0, TABLE_COUNT));
+    return t->read != NULL && t->insert != NULL && t->remove != NULL && t->customers != NULL &&
+                   t->counting != NULL
                ? TL_OK
                : no_memory();
 }
@@ -121,6 +132,7 @@ void slot_copy_close(slot_copy *copy)
         memory_free(copy->tables[i].insert);
         memory_free(copy->tables[i].remove);
         memory_free(copy->tables[i].customers);
+        memory_free(copy->tables[i].counting);
     }
     memory_free(copy->tables);
     *copy = (slot_copy){.slot = 0};
@@ -390,6 +402,45 @@ tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, siz
     for (size_t i = 0; i < OWN_TABLES && status == TL_OK; i++)
         status = wipe_table(&copy->tables[i], at, all, first, writing);
     return status;
+}
+
+static tl_status count_table(struct slot_table *t, db *at, const slot_customers *all, size_t first)
+{
+    struct text_buffer sql;
+    db_result r = DB_RESULT_INIT;
+    tl_status status;
+
+    text_buffer_init(&sql);
+    status = statement_of(&sql, t->counting, all, first, "");
+    if (status == TL_OK)
+        status = status_of(at, db_run_text(at, t->name, sql.data, sql.size, &r),
+                           "counting the rows of a slot");
+    if (status == TL_OK && r.rows == 1)
+        t->rows += db_get_uint(&r, 0, 0);
+    db_result_free(&r);
+    text_buffer_free(&sql);
+    return status;
+}
+
+tl_status slot_copy_count(slot_copy *copy, db *at, const slot_customers *all)
+{
+    tl_status status = TL_OK;
+
+    copy->rows = 0;
+    for (size_t i = 0; i < copy->count && status == TL_OK; i++) {
+        copy->tables[i].rows = 0;
+        for (size_t first = 0; first < all->count && status == TL_OK; first += SLOT_CUSTOMERS)
+            status = count_table(&copy->tables[i], at, all, first);
+        copy->rows += copy->tables[i].rows;
+    }
+    return status;
+}
+
+void slot_copy_tell(const slot_copy *copy, slot_counted_fn tell, void *context)
+{
+    for (size_t i = 0; i < copy->count; i++)
+        if (copy->tables[i].rows > 0)
+            tell(context, copy->tables[i].name, copy->tables[i].rows);
 }
 
 /* ------------------------------------------------------------------------- comparing -- */

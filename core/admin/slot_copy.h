@@ -29,7 +29,7 @@ typedef struct slot_copy {
     struct slot_table *tables;
     size_t count;
     unsigned slot;
-    uint64_t rows; /* copied, or compared */
+    uint64_t rows; /* copied, compared or counted */
 } slot_copy;
 
 /* Our own tables, and those named: parents before their children.  TL_INVALID: a table is not there,
@@ -67,6 +67,12 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
                          const slot_writing *writing);
 tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first,
                          const slot_writing *writing);
+
+/* How many rows of these customers there are, in each table. */
+tl_status slot_copy_count(slot_copy *copy, db *at, const slot_customers *all);
+typedef void (*slot_counted_fn)(void *context, const char *table, uint64_t rows);
+/* Of each table that has some. */
+void slot_copy_tell(const slot_copy *copy, slot_counted_fn tell, void *context);
 
 #define SLOT_ALL_THERE 1u /* each row of the source has to be at the target, too */
 /* Nobody changes the source's rows of other tables than ours before the transaction of `from` ends. */

@@ -26,11 +26,15 @@
  *   an answer to a commit is lost                   the next call reads what became of it
  *   a table that the caller forgot to name          the slot's row names those that went along;
  *                                                   one that never did is never taken for a copy
+ *   the rows that were left are removed, and the  a gone slot keeps the token of whoever removed
+ *   target is restored to before it had them      them: it is no source any more
  * Rows of business tables are nobody's but the service's: they are locked in share mode when they
  * are compared for the last time, so no change is lost; a row that is new by then shows as a
  * difference, one that comes later stays behind.  So a service writes a customer's rows only in the
  * transactions of his trades, or stops for the time of a move.
  */
+#include "admin/act.h"
+#include "admin/purge.h"
 #include "admin/slot_copy.h"
 #include "admin/slot_tables.h"
 #include "admin/statements.h"
@@ -47,6 +51,7 @@
 
 #include <tradelock/admin/fleet.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +86,7 @@ struct move {
     slot_customers customers;
     struct text_buffer json;
     tl_slot_moved moved;
+    uint64_t act_no; /* of a cleaning */
 };
 
 /* ------------------------------------------------------------------------- both ends -- */
@@ -133,7 +139,7 @@ static tl_status say(struct move *m, const char *done)
         return TL_OK;
     return m->said->progress(m->said->context, done, &m->moved) == 0
                ? TL_OK
-               : error_set(TL_REFUSED, "the move was stopped");
+               : error_set(TL_REFUSED, "it was stopped");
 }
 
 /* In a transaction.  A slot without a row is "none". */
@@ -192,18 +198,26 @@ static tl_status turn(struct move *m, struct end *at, const struct slot *was, co
     return status;
 }
 
+#define ACT_SAID 160
+
+static store_act act_of(const struct move *m, const char *what, char said[ACT_SAID])
+{
+    const char *log_no = tl_log_uuid();
+
+    snprintf(said, ACT_SAID, "slot %u from %s to %s", m->said->slot, m->from.shard, m->to.shard);
+    return (store_act){.what = what,
+                       .said = said,
+                       .reason = m->said->reason,
+                       .actor = m->said->actor,
+                       .log_no = log_no[0] != '\0' ? log_no : NULL};
+}
+
 /* On record at the end that it is about, in the transaction that does it. */
 static tl_status note(struct move *m, struct end *at, const char *what)
 {
-    const char *log_no = tl_log_uuid();
-    char said[160];
-    const store_act act = {.what = what,
-                           .said = said,
-                           .reason = m->said->reason,
-                           .actor = m->said->actor,
-                           .log_no = log_no[0] != '\0' ? log_no : NULL};
+    char said[ACT_SAID];
+    const store_act act = act_of(m, what, said);
 
-    snprintf(said, sizeof said, "slot %u from %s to %s", m->said->slot, m->from.shard, m->to.shard);
     return status_of(at, store_act_note(at->connection, &act, NULL), "noting the move");
 }
 
@@ -861,6 +875,11 @@ static tl_status decide(struct move *m)
         if (is(&target, "none") ||
             (is(&target, "arriving") && target.version + 1 == source.version)) {
             undo(&m->to);
+            if (source.has_token)
+                return error_set(TL_REFUSED,
+                                 "slot %u was removed from shard %s since shard %s had it, which "
+                                 "was restored to before that: restore it to a later moment",
+                                 m->said->slot, m->from.shard, m->to.shard);
             status = choose_tables(m, &source.tables, NULL);
             return status == TL_OK ? complete(m, &source) : status;
         }
@@ -1024,5 +1043,210 @@ tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving 
     undo(&m.to);
     close_end(&m.from);
     close_end(&m.to);
+    return status;
+}
+
+/* --------------------------------------------------------------------------- cleaning -- */
+
+/*
+ * Removes what is left of a slot that is gone.  The owner got all of it before it owned the slot
+ * under the version of the hand-over, and each later owner from the one before.  So whoever owns it
+ * under that version or a later one has had these rows.  Who went back in time says an earlier one.
+ *
+ * The slot's row keeps the token of whoever cleans: before the first row goes, and for good, so that
+ * nobody completes a move from what is not all there.  A move that brings the slot back writes its
+ * own, and the cleaner's next transaction does nothing more.
+ */
+static tl_status read_left(struct move *m, struct slot *left)
+{
+    tl_status status = begin(&m->from);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, left);
+    if (status == TL_OK && !is(left, "gone"))
+        status = error_set(TL_REFUSED, "slot %u is not gone from shard %s: it is '%s' there",
+                           m->said->slot, m->from.shard, left->state);
+    return status;
+}
+
+/* Nothing is locked where the slot is in use. */
+static tl_status ask_owner(struct move *m, const struct slot *left)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = status_of(&m->to, store_slot_version(m->to.connection, m->said->slot, &r),
+                                 "asking who owns the slot");
+
+    if (status == TL_OK && r.rows == 0)
+        status = error_set(TL_REFUSED,
+                           "shard %s does not own slot %u: what is left of it at shard %s stays",
+                           m->to.shard, m->said->slot, m->from.shard);
+    else if (status == TL_OK && db_get_uint(&r, 0, 0) < left->version)
+        status = error_set(TL_REFUSED,
+                           "shard %s owns slot %u under an earlier version than shard %s let it go "
+                           "under, as after a restore: what is left of it stays",
+                           m->to.shard, m->said->slot, m->from.shard);
+    db_result_free(&r);
+    return status;
+}
+
+/* What the owner said counts once it has taken a commit after it: neither a replica does, nor a
+ * server that was cut off where replicas must acknowledge. */
+static tl_status note_at_owner(struct move *m)
+{
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = note(m, &m->to, "fleet clean");
+    return end_step(&m->to, status);
+}
+
+static tl_status begin_cleaning(struct move *m, const struct slot *seen)
+{
+    char said[ACT_SAID], tables[SLOT_TABLES_TEXT];
+    const store_act act = act_of(m, "fleet clean", said);
+    struct slot left;
+    tl_status status = read_left(m, &left);
+
+    if (status == TL_OK && left.version != seen->version)
+        status = lost(m);
+    if (status == TL_OK) {
+        const store_slot to = {.state = "gone",
+                               .other = left.other,
+                               .version = left.version,
+                               .tables = slot_tables_text(&left.tables, tables),
+                               .token = m->token};
+
+        status = turn(m, &m->from, &left, &to);
+    }
+    if (status == TL_OK)
+        status = act_begin(m->from.connection, &act, 0, &m->act_no);
+    if (status == TL_OK)
+        status = note_at_owner(m);
+    status = end_step(&m->from, status);
+    return status == TL_OK ? say(m, "noted") : status;
+}
+
+static tl_status begin_removing(void *context)
+{
+    struct move *m = context;
+    struct slot left;
+
+    return lock_own(m, &m->from, "gone", &left);
+}
+
+static tl_status end_removing(void *context, tl_status status)
+{
+    struct move *m = context;
+
+    status = end_step(&m->from, status);
+    return status == TL_OK ? say(m, "removed") : status;
+}
+
+/* The shard serves other customers meanwhile, whose locks may be met. */
+static tl_status remove_page(struct move *m, size_t first)
+{
+    const slot_writing writing = {.begin = begin_removing, .end = end_removing, .context = m};
+    unsigned repeats = 0;
+    tl_status status;
+
+    do
+        status = slot_copy_wipe(&m->copy, m->from.connection, &m->customers, first, &writing);
+    while (purge_may_repeat(status, &repeats));
+    return status;
+}
+
+static tl_status remove_left(struct move *m)
+{
+    char counts[64];
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = remove_page(m, i);
+    snprintf(counts, sizeof counts, "customers=%" PRIu64 " rows=%" PRIu64, m->moved.customers,
+             m->moved.rows);
+    return status == TL_OK ? act_end(m->from.connection, m->act_no, counts) : status;
+}
+
+static tl_status count_left(struct move *m, const tl_slot_cleaning *cleaning)
+{
+    tl_status status = read_customers(m, &m->from);
+
+    if (status == TL_OK)
+        status = slot_copy_count(&m->copy, m->from.connection, &m->customers);
+    if (status != TL_OK)
+        return status;
+    m->moved.customers = m->customers.count;
+    m->moved.rows = m->copy.rows;
+    if (cleaning->each_table != NULL)
+        slot_copy_tell(&m->copy, cleaning->each_table, cleaning->context);
+    return say(m, "counted");
+}
+
+static tl_status clean(struct move *m, const tl_slot_cleaning *cleaning)
+{
+    struct slot left;
+    tl_status status = check_fleet(m);
+
+    if (status == TL_OK)
+        status = check_rules(m);
+    if (status == TL_OK)
+        status = be_alone(m, &m->from);
+    if (status == TL_OK)
+        status = read_left(m, &left);
+    undo(&m->from);
+    if (status == TL_OK)
+        status = ask_owner(m, &left);
+    if (status == TL_OK)
+        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, &left.tables);
+    if (status == TL_OK)
+        status = count_left(m, cleaning);
+    if (status != TL_OK || m->moved.rows == 0)
+        return status;
+    /* Whoever agreed to the count may have taken his time. */
+    status = ask_owner(m, &left);
+    if (status == TL_OK)
+        status = begin_cleaning(m, &left);
+    return status == TL_OK ? remove_left(m) : status;
+}
+
+static tl_status take_cleaning(tl_slot_moving *to, const tl_slot_cleaning *said)
+{
+    if (said == NULL || said->version != TL_SLOT_CLEANING_VERSION)
+        return error_set(TL_INVALID, "cleaning is NULL or its version is not set");
+    *to = (tl_slot_moving){.version = TL_SLOT_MOVING_VERSION,
+                           .slot = said->slot,
+                           .actor = said->actor,
+                           .reason = said->reason,
+                           .progress = said->progress,
+                           .context = said->context};
+    return TL_OK;
+}
+
+tl_status tl_slot_clean(tl_client *at, tl_client *owner, const tl_slot_cleaning *cleaning,
+                        tl_slot_moved *removed)
+{
+    tl_slot_moving moving;
+    struct move m = {.said = &moving, .from = {.client = at}, .to = {.client = owner}};
+    tl_status status;
+
+    error_clear();
+    random_token(m.token);
+    status = take_cleaning(&moving, cleaning);
+    if (status == TL_OK)
+        status = check_said(&m);
+    if (status == TL_OK)
+        status = open_end(&m.from);
+    if (status == TL_OK)
+        status = open_end(&m.to);
+    if (status == TL_OK)
+        status = clean(&m, cleaning);
+    undo(&m.from);
+    undo(&m.to);
+    close_end(&m.from);
+    close_end(&m.to);
+    slot_customers_free(&m.customers);
+    slot_copy_close(&m.copy);
+    if (removed != NULL)
+        *removed = m.moved;
     return status;
 }

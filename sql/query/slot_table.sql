@@ -1,5 +1,6 @@
 -- The statements by which the rows of customers go from one database to the other, of any table with
--- a column cust_no: to read rows as literals, to insert and to remove them, and to find customers.
+-- a column cust_no: to read rows as literals, to insert, to remove and to count them, and to find
+-- customers.
 -- All columns as they are, but generated ones, and the number of a piece of evidence.  Bytes go as
 -- hexadecimal digits, floating point numbers with all of theirs.
 SELECT t.engine,
@@ -22,7 +23,8 @@ SELECT t.engine,
     CONCAT('SELECT c.cust_no, QUOTE(c.cust_no), JSON_QUOTE(CONVERT(c.cust_no USING utf8mb4)) FROM '
         '(SELECT DISTINCT CONVERT(cust_no USING ascii) COLLATE ascii_nopad_bin AS cust_no FROM `',
         t.table_name, '`) c WHERE tl_customer_slot(c.cust_no) = '),
-    SUM(c.column_name = 'cust_no')
+    SUM(c.column_name = 'cust_no'),
+    CONCAT('SELECT COUNT(*) FROM `', t.table_name, '` WHERE cust_no IN (')
 FROM information_schema.tables t
 JOIN information_schema.columns c ON c.table_schema = t.table_schema
     AND c.table_name = t.table_name

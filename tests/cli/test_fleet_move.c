@@ -22,8 +22,9 @@ enum { A, B, C, SHARDS };
 
 static database *db[SHARDS];
 static MYSQL *sql[SHARDS];
-static char config[512], one[512], three[512], one_down[512];
+static char config[512], one[512], three[512], one_down[512], reader[512];
 
+#define READER "fleet_reader"
 #define FLEET(...) RUN("fleet", __VA_ARGS__, "--config", config)
 #define BAD(words, ...) expect(FLEET(__VA_ARGS__), 2, words)
 #define AT_ONE(...) RUN("fleet", __VA_ARGS__, "--config", one)
@@ -53,6 +54,8 @@ static void expect_listed(json_t *document, const char *name, json_t *other)
     json_decref(set);
 }
 
+static const char *user_of_settings; /* NULL: the administrator */
+
 /* at: whose database each section leads to. */
 static void write_settings(char to[512], const char *ending, const char *shards,
                            const char *socket_of_c, const int at[SHARDS])
@@ -68,7 +71,7 @@ static void write_settings(char to[512], const char *ending, const char *shards,
     fprintf(file,
             "[tradelock]\nsite = test\nfleet = payouts\nshards = %s\n[tradelock-client]\n"
             "user = %s\n",
-            shards, server_user(server_shared()));
+            shards, user_of_settings != NULL ? user_of_settings : server_user(server_shared()));
     for (int i = 0; i < SHARDS && (i < C || strchr(shards, 'c') != NULL); i++)
         fprintf(file, "[tradelock-client-%c]\ndatabase = %s\nsocket = %s\n", 'a' + i,
                 database_name(db[at[i]]), i == C ? socket_of_c : server_socket(server_shared()));
@@ -88,16 +91,24 @@ static int set_up(void **state)
     write_settings(one, "one", "a, b", "", all_at_a);
     write_settings(three, "three", "a, b, c", server_socket(server_shared()), straight);
     write_settings(one_down, "down", "a, b, c", "/nowhere/s", straight);
+    user_of_settings = READER;
+    write_settings(reader, "reader", "a, b, c", server_socket(server_shared()), straight);
+    database_run(sql[A], "CREATE OR REPLACE USER " READER "@localhost");
+    for (int i = 0; i < SHARDS; i++)
+        database_run(sql[A], "GRANT SELECT, EXECUTE ON `%s`.* TO " READER "@localhost",
+                     database_name(db[i]));
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    database_run(sql[A], "DROP USER " READER "@localhost");
     remove(config);
     remove(one);
     remove(three);
     remove(one_down);
+    remove(reader);
     for (int i = 0; i < SHARDS; i++) {
         mysql_close(sql[i]);
         database_free(db[i]);
@@ -129,6 +140,16 @@ static void test_bad_input(void **state)
     BAD("--back takes no", "move", "7", "--to", "b", "--back", "--reason", "x");
     BAD("a duration", "move", "7", "--to", "b", "--for", "long", "--reason", "x");
     BAD("takes no --shard", "ls", "--shard", "a");
+    BAD("--at and --yes are for clean", "move", "7", "--to", "b", "--at", "a", "--reason", "x");
+    BAD("a slot, or --cust", "clean", "--at", "a", "--reason", "x");
+    BAD("from 0 to 1023", "clean", "1024", "--at", "a", "--reason", "x");
+    BAD("--at is missing", "clean", "7", "--reason", "x");
+    BAD("no shard c", "clean", "7", "--at", "c", "--reason", "x");
+    BAD("--reason is missing", "clean", "7", "--at", "a");
+    BAD("number of rows", "clean", "7", "--at", "a", "--yes", "all", "--reason", "x");
+    BAD("clean takes no", "clean", "7", "--at", "a", "--to", "b", "--reason", "x");
+    BAD("clean takes no", "clean", "7", "--at", "a", "--table", "t", "--reason", "x");
+    BAD("--slots and --reason alone", "join", "payouts", "a", "--at", "a");
     expect(RUN("fleet", "ls", "--config", database_option_file(db[A])), 2, "name no shards");
     assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
 }
@@ -169,7 +190,13 @@ static void test_join(void **state)
     expect_listed(json, "fleet slots", NULL);
     json_decref(json);
     output_free(o);
-    expect_done(FLEET("ls"), "0-511");
+    o = FLEET("ls");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "0-511");
+    /* One column says which shard. */
+    assert_int_equal(strncmp(o->out, "SHARD ", 6), 0);
+    assert_null(strstr(o->out + 6, "SHARD"));
+    output_free(o);
 }
 
 static void insert_trade(const char *cust)
@@ -426,6 +453,117 @@ static void test_purge_of_what_was_left(void **state)
     free(cust);
 }
 
+/* Slot 40 went from a to b, with 2 rows of a business table; 2 more of ours are left. */
+static char *leave_slot(void)
+{
+    char *cust = database_text(sql[A], "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
+                                       "tl_customer_slot(CONCAT('c', seq)) = 40 LIMIT 1");
+
+    for (int i = A; i <= B; i++)
+        database_run(sql[i], "CREATE TABLE wallet (id INT PRIMARY KEY, cust_no VARCHAR(32), "
+                             "KEY (cust_no)) ENGINE = InnoDB");
+    insert_trade(cust);
+    database_run(sql[A],
+                 "UPDATE trade_lock SET status = 'Y', step = 'end', rev = rev + 1 WHERE "
+                 "cust_no = '%s';"
+                 "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
+                 "account, filed_at) VALUES ('%s', 's', 'WITHDRAW', 1, 'SUCCEEDED', 'test', 'x', "
+                 "UTC_TIMESTAMP(6));"
+                 "INSERT INTO wallet VALUES (1, '%s'), (2, '%s'), (3, 'stays')",
+                 cust, cust, cust, cust);
+    expect_done(THREE("move", "40", "--to", "b", "--table", "wallet"), "fleet clean 40 --at a");
+    return cust;
+}
+
+static void expect_left(int shard, const char *cust, long long wallets, long long ours)
+{
+    assert_int_equal(
+        database_number(sql[shard], "SELECT COUNT(*) FROM wallet WHERE cust_no = '%s'", cust),
+        wallets);
+    assert_int_equal(database_number(sql[shard],
+                                     "SELECT (SELECT COUNT(*) FROM trade_lock WHERE cust_no = "
+                                     "'%s') + (SELECT COUNT(*) FROM trade_evidence WHERE cust_no "
+                                     "= '%s')",
+                                     cust, cust),
+                     ours);
+}
+
+/* Nobody but whoever has the slot at a later version vouches for what is removed. */
+static void test_clean_refused(void **state)
+{
+    char *cust = leave_slot();
+
+    (void)state;
+    expect(THREE("clean", "40", "--at", "b", "--yes", "1"), 1, "is not gone from shard b");
+    expect(THREE("clean", "40", "--at", "c", "--yes", "1"), 1, "it is 'none' there");
+    expect_refused(DOWN("clean", "40", "--at", "a", "--yes", "1"), 3, "shard c");
+    /* The owner is down, or was restored to before it had the slot. */
+    set_slot(A, 40, "gone", 2, "c");
+    set_slot(B, 40, "gone", 2, "c");
+    set_slot(C, 40, "owned", 2, "");
+    expect_refused(DOWN("clean", "40", "--at", "a", "--yes", "1"), 3, "shard c");
+    database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 40");
+    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "shard c does not own slot 40");
+    set_slot(A, 40, "gone", 2, "b");
+    set_slot(B, 40, "arriving", 1, "a");
+    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "shard b does not own slot 40");
+    set_slot(B, 40, "owned", 1, "");
+    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "under an earlier version");
+    set_slot(B, 40, "owned", 2, "");
+    set_slot(C, 40, "owned", 3, "");
+    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "owned by several shards");
+    database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 40");
+    expect_left(A, cust, 2, 2);
+    free(cust);
+}
+
+static void test_clean(void **state)
+{
+    char *cust = database_text(sql[B], "SELECT cust_no FROM wallet LIMIT 1"), yes[24];
+    long long rows;
+    output *o;
+    json_t *json;
+
+    (void)state;
+    database_run(sql[A], "UPDATE tl_slot SET tables = 'wallet' WHERE slot = 40");
+    o = THREE("clean", "40", "--at", "a", "--json");
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "nothing was changed: the same with --yes"));
+    json = output_json(o);
+    expect_listed(json, "fleet clean", NULL);
+    rows = (long long)json_integer_value(json_object_get(json, "rows"));
+    assert_int_equal(json_integer_value(json_object_get(json, "customers")), 1);
+    assert_false(json_is_true(json_object_get(json, "removed")));
+    assert_true(rows >= 4);
+    json_decref(json);
+    output_free(o);
+    o = THREE("clean", "--cust", cust, "--at", "a", "--yes", "1");
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->out, "\nwallet"));
+    assert_non_null(strstr(o->err, "not 1"));
+    output_free(o);
+    snprintf(yes, sizeof yes, "%lld", rows);
+    /* Who may read everything, and write nothing. */
+    o = RUN("fleet", "clean", "40", "--at", "a", "--yes", yes, "--reason", "r", "--config", reader);
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "lacks a right"));
+    output_free(o);
+    assert_int_equal(
+        database_number(sql[B], "SELECT COUNT(*) FROM tl_act WHERE what = 'fleet clean'"), 0);
+    expect_left(A, cust, 2, 2);
+    expect_done(THREE("clean", "40", "--at", "a", "--yes", yes),
+                "Nothing of slot 40 is at shard a");
+    expect_left(A, cust, 0, 0);
+    expect_left(B, cust, 2, 2);
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM wallet"), 1);
+    expect_done(RUN("acts", "--shard", "a", "--config", three), "fleet clean");
+    expect_done(RUN("acts", "--shard", "b", "--config", three), "fleet clean");
+    /* Nothing is left, so nothing is asked. */
+    expect_done(THREE("clean", "40", "--at", "a"), "Nothing of slot 40 is at shard a");
+    expect_slot(A, 40, "gone 2 b");
+    free(cust);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +571,7 @@ int main(void)
         cmocka_unit_test(test_join),          cmocka_unit_test(test_move),
         cmocka_unit_test(test_third_is_down), cmocka_unit_test(test_end_that_went_back_in_time),
         cmocka_unit_test(test_stale_arrival), cmocka_unit_test(test_purge_of_what_was_left),
+        cmocka_unit_test(test_clean_refused), cmocka_unit_test(test_clean),
     };
 
     return server_run_tests(tests, set_up, tear_down);

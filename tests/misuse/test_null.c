@@ -1409,6 +1409,15 @@ CALL(tl_slot_give_up)
 
     return (int)tl_slot_give_up(N(1, have.client), N(2, have.client), N(3, &moving));
 }
+CALL(tl_slot_clean)
+{
+    static const tl_slot_cleaning cleaning = {
+        .version = TL_SLOT_CLEANING_VERSION, .actor = "ann", .reason = "why"};
+    tl_slot_moved removed;
+
+    return (int)tl_slot_clean(N(1, have.client), N(2, have.client), N(3, &cleaning),
+                              MAY(4, &removed));
+}
 CALL(tl_slot_owner)
 {
     static const tl_slot_claim claims[] = {{"owned", 1, SIZE_MAX}};
@@ -2386,6 +2395,7 @@ static const struct entry {
     FUNCTION(tl_slot_move, 4),
     FUNCTION(tl_slot_take_back, 2),
     FUNCTION(tl_slot_give_up, 3),
+    FUNCTION(tl_slot_clean, 4),
     FUNCTION(tl_slot_owner, 1),
     FUNCTION(tl_slot_customers, 3),
     FUNCTION(tl_inbox, 3),

@@ -693,6 +693,7 @@ static tl_status call_fleet(scene *s)
     char fleet[TL_FLEET_NAME_MAX + 1], shard[TL_FLEET_NAME_MAX + 1];
     tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    tl_slot_cleaning cleaning = TL_SLOT_CLEANING_INIT;
     tl_status status = tl_fleet_named(s->patient_file, fleet);
 
     joining.fleet = "fleet";
@@ -710,6 +711,9 @@ static tl_status call_fleet(scene *s)
         status = TL_INTERNAL;
     if (status == TL_OK)
         status = refused(tl_slot_give_up(s->far, s->far, &moving));
+    cleaning.actor = cleaning.reason = "test";
+    if (status == TL_OK)
+        status = refused(tl_slot_clean(s->far, s->far, &cleaning, NULL));
     return status == TL_OK ? refused(tl_slot_take_back(s->far, &moving)) : status;
 }
 

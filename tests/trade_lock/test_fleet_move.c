@@ -817,6 +817,410 @@ static void test_forgotten_tables(void **state)
     assert_audit_clean(owner);
 }
 
+/* --------------------------------------------------------------------------- cleaning -- */
+
+struct cleaner {
+    int at;
+    const char *die_at; /* after this step has come so often; NULL: never */
+    int times;
+    const char *look_at; /* calls look() after this step; NULL: never */
+    void (*look)(int at);
+    int tables; /* that were told */
+};
+
+static int on_cleaning(void *context, const char *step, const tl_slot_moved *left)
+{
+    struct cleaner *c = context;
+
+    (void)left;
+    if (c->die_at != NULL && strcmp(step, c->die_at) == 0 && --c->times == 0)
+        raise(SIGKILL);
+    if (c->look_at != NULL && strcmp(step, c->look_at) == 0) {
+        c->look_at = NULL;
+        c->look(c->at);
+    }
+    return 0;
+}
+
+static void on_table(void *context, const char *table, uint64_t rows)
+{
+    struct cleaner *c = context;
+
+    (void)table;
+    CREW_CHECK(rows > 0);
+    c->tables++;
+}
+
+static tl_status clean_by(struct cleaner *c, int owner, tl_slot_moved *left)
+{
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    tl_slot_cleaning cleaning = TL_SLOT_CLEANING_INIT;
+    tl_status status;
+
+    cleaning.slot = f.slot;
+    cleaning.actor = "ann";
+    cleaning.reason = "test";
+    cleaning.progress = on_cleaning;
+    cleaning.each_table = on_table;
+    cleaning.context = c;
+    status = tl_slot_clean(clients[c->at], clients[owner], &cleaning, left);
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+    if (status != TL_OK)
+        print_message("%s: %s\n", tl_status_name(status), sentence);
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+    return status;
+}
+
+static tl_status clean_at(int at, tl_slot_moved *left)
+{
+    struct cleaner c = {.at = at};
+
+    return clean_by(&c, 1 - at, left);
+}
+
+static void assert_not_cleaned(int at, const char *words)
+{
+    const long long rows = rows_at(at, "trade_lock");
+
+    assert_status(clean_at(at, NULL), TL_REFUSED);
+    assert_non_null(strstr(sentence, words));
+    assert_int_equal(rows_at(at, "trade_lock"), rows);
+}
+
+static void clean_in_child(void *context, int number)
+{
+    (void)number;
+    CREW_STATUS(clean_by(context, 1 - ((struct cleaner *)context)->at, NULL), TL_OK);
+}
+
+/* With the tables of its row. */
+static void move_unnamed_in_child(void *context, int number)
+{
+    struct mover *m = context;
+
+    (void)number;
+    CREW_STATUS(move_tables(m->from, m->wait_ms, m, NULL, NULL, 0), TL_OK);
+}
+
+static void expect_killed(pid_t child)
+{
+    int code = 0;
+
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
+}
+
+static void kill_cleaner(int at, const char *step, int times)
+{
+    struct cleaner c = {.at = at, .die_at = step, .times = times};
+
+    expect_killed(crew_fork(clean_in_child, &c, 0));
+}
+
+static const char *const slot_tables[] = {"trade_lock",       "trade_lock_past", "trade_evidence",
+                                          "trade_resolution", "audit_closing",   "account",
+                                          "posting",          "letter"};
+#define SLOT_TABLES_COUNT (sizeof slot_tables / sizeof slot_tables[0])
+
+static long long left_at(int shard, const char *table)
+{
+    return database_number(f.sql[shard],
+                           "SELECT COUNT(*) FROM %s WHERE tl_customer_slot(cust_no) "
+                           "= %u",
+                           table, f.slot);
+}
+
+static long long all_left_at(int shard)
+{
+    long long rows = 0;
+
+    for (size_t i = 0; i < SLOT_TABLES_COUNT; i++)
+        rows += left_at(shard, slot_tables[i]);
+    return rows;
+}
+
+/* But for history, into which a lock row goes when it is removed. */
+static long long most_left_at(int shard)
+{
+    return all_left_at(shard) - left_at(shard, "trade_lock_past");
+}
+
+static char *content_of(int shard)
+{
+    return database_text(
+        f.sql[shard],
+        "SELECT CONCAT_WS('|', "
+        "(SELECT MD5(GROUP_CONCAT(HEX(cust_no), HEX(serial_no), HEX(op_code), rev, fence, "
+        "HEX(status) ORDER BY serial_no, op_code, cust_no)) FROM trade_lock), "
+        "(SELECT MD5(GROUP_CONCAT(HEX(cust_no), HEX(serial_no), HEX(op_code), rev ORDER BY "
+        "serial_no, op_code, cust_no, rev)) FROM trade_lock_past), "
+        "(SELECT MD5(GROUP_CONCAT(HEX(cust_no), balance ORDER BY cust_no)) FROM account), "
+        "(SELECT COUNT(*) FROM trade_evidence), (SELECT COUNT(*) FROM audit_closing), "
+        "(SELECT COUNT(*) FROM posting), (SELECT COUNT(*) FROM letter))");
+}
+
+/* The slot is at `owner`, with rows in each table, and so is what it left behind at the other. */
+static void leave_rows(int *owner, int *at)
+{
+    *owner = owner_now();
+    *at = 1 - *owner;
+    for (int i = 0; i < CUSTOMERS; i++)
+        database_run(f.sql[*owner],
+                     "INSERT IGNORE INTO account (cust_no, balance) VALUES ('%s', 5);"
+                     "INSERT INTO posting (id, cust_no) VALUES (%d, '%s');"
+                     "INSERT INTO letter VALUES ('%s', 'left')",
+                     f.cust[i], 700000 + *owner * 1000 + (int)rows_at(*owner, "posting"), f.cust[i],
+                     f.cust[i]);
+    close_finding(*owner, 0);
+    assert_status(move_tables(*owner, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+    *owner = 1 - *owner;
+    *at = 1 - *at;
+}
+
+static void test_clean_is_refused(void **state)
+{
+    tl_client *client = client_at(0, TL_CLIENT_NO_SESSION);
+    tl_slot_cleaning cleaning = TL_SLOT_CLEANING_INIT;
+    struct cleaner itself;
+    int owner, at;
+    char *before;
+
+    (void)state;
+    leave_rows(&owner, &at);
+    before = content_of(at);
+    assert_status(tl_slot_clean(client, client, NULL, NULL), TL_INVALID);
+    assert_status(tl_slot_clean(client, client, &cleaning, NULL), TL_INVALID);
+    cleaning.slot = TL_FLEET_SLOTS;
+    assert_status(tl_slot_clean(client, client, &cleaning, NULL), TL_INVALID);
+    tl_client_close(client);
+    /* Where it is owned; where both ends are one. */
+    assert_not_cleaned(owner, "is not gone from shard");
+    itself.at = at;
+    assert_status(clean_by(&itself, at, NULL), TL_REFUSED);
+    /* The owner went back in time: to before it had the slot, or to when it had it before. */
+    database_run(f.sql[owner], "UPDATE tl_slot SET version = version - 2 WHERE slot = %u", f.slot);
+    assert_not_cleaned(at, "earlier version");
+    database_run(f.sql[owner],
+                 "UPDATE tl_slot SET version = version + 1, state = 'arriving' WHERE slot = %u",
+                 f.slot);
+    assert_not_cleaned(at, "does not own");
+    database_run(f.sql[owner],
+                 "UPDATE tl_slot SET version = version + 1, state = 'gone' WHERE slot = %u",
+                 f.slot);
+    assert_not_cleaned(at, "does not own");
+    database_run(f.sql[owner], "UPDATE tl_slot SET state = 'owned' WHERE slot = %u", f.slot);
+    /* Rows of whom would be removed is not the same question there. */
+    database_run(f.sql[at], RULE "7");
+    assert_not_cleaned(at, "another rule");
+    database_run(f.sql[at], RULE "CRC32(cust) %% 1024");
+    /* A server that takes no commit is no owner, whatever it has to tell. */
+    database_run(f.sql[owner], "RENAME TABLE tl_act TO tl_act_away");
+    assert_int_not_equal(clean_at(at, NULL), TL_OK);
+    assert_non_null(strstr(sentence, "noting the move"));
+    database_run(f.sql[owner], "RENAME TABLE tl_act_away TO tl_act");
+    assert_int_equal(
+        database_number(f.sql[at], "SELECT token IS NULL FROM tl_slot WHERE slot = %u", f.slot), 1);
+    {
+        char *after = content_of(at);
+
+        assert_string_equal(before, after);
+        free(after);
+    }
+    free(before);
+}
+
+/* Killed at each of its commits, and called again: nothing of the slot is left, and all else is as it
+ * was, at both ends. */
+static void test_clean_killed(void **state)
+{
+    tl_slot_moved left = {0};
+    int owner, at;
+    char *before;
+    long long strange, rows;
+
+    (void)state;
+    leave_rows(&owner, &at);
+    database_run(f.sql[at], "INSERT INTO letter VALUES ('C%s', 'strange')", f.cust[0] + 1);
+    strange = rows_at(at, "letter") - left_at(at, "letter");
+    assert_true(strange > 0);
+    for (size_t i = 0; i < SLOT_TABLES_COUNT; i++)
+        if (strcmp(slot_tables[i], "trade_resolution") != 0)
+            assert_true(left_at(at, slot_tables[i]) > 0);
+    before = content_of(owner);
+    rows = most_left_at(at);
+    kill_cleaner(at, "counted", 1);
+    assert_int_equal(most_left_at(at), rows);
+    assert_int_equal(database_number(f.sql[at], "SELECT COUNT(*) FROM tl_act WHERE what = "
+                                                "'fleet clean'"),
+                     0);
+    kill_cleaner(at, "noted", 1);
+    assert_int_equal(most_left_at(at), rows);
+    /* The tables are later, letter, posting, account, and then our own. */
+    for (int times = 2; times <= 5; times++) {
+        kill_cleaner(at, "removed", times);
+        assert_in_range(most_left_at(at), 1, rows - 1);
+        rows = most_left_at(at);
+    }
+    rows = all_left_at(at);
+    assert_status(clean_at(at, &left), TL_OK);
+    assert_int_equal(left.rows, rows);
+    assert_int_equal(all_left_at(at), 0);
+    assert_int_equal(rows_at(at, "letter"), strange);
+    /* Once more there is nothing to be done, and nothing to be noted. */
+    assert_status(clean_at(at, &left), TL_OK);
+    assert_int_equal(left.rows, 0);
+    {
+        char *after = content_of(owner);
+
+        assert_string_equal(before, after);
+        free(after);
+    }
+    free(before);
+    /* Each that removed something is on record, at both ends, and those that were killed have no
+     * end. */
+    assert_int_equal(database_number(f.sql[at], "SELECT COUNT(*) * 100 + COUNT(ended_at) FROM "
+                                                "tl_act WHERE what = 'fleet clean'"),
+                     601);
+    assert_int_equal(database_number(f.sql[owner], "SELECT COUNT(*) FROM tl_act WHERE what = "
+                                                   "'fleet clean'"),
+                     6);
+    assert_int_equal(database_number(f.sql[at],
+                                     "SELECT COUNT(*) FROM tl_slot WHERE slot = %u AND "
+                                     "state = 'gone'",
+                                     f.slot),
+                     1);
+    assert_audit_clean(owner);
+    database_run(f.sql[at], "DELETE FROM letter WHERE text = 'strange'");
+}
+
+/* What was removed is no source any more: the owner is restored to before it had the slot, and would
+ * come to own it with nothing. */
+static void test_nothing_is_completed_from_what_was_removed(void **state)
+{
+    const int owner = owner_now(), at = 1 - owner;
+    char *before = state_at(owner);
+
+    (void)state;
+    assert_int_equal(all_left_at(at), 0);
+    database_run(f.sql[owner],
+                 "CREATE TABLE was AS SELECT * FROM tl_slot WHERE slot = %u;"
+                 "UPDATE tl_slot SET state = 'arriving', version = version - 1, other = '%s' WHERE "
+                 "slot = %u",
+                 f.slot, at == 0 ? "a" : "b", f.slot);
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_REFUSED);
+    assert_non_null(strstr(sentence, "was removed from shard"));
+    database_run(f.sql[owner], "DELETE FROM tl_slot WHERE slot = %u", f.slot);
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_REFUSED);
+    assert_state(owner, "none");
+    database_run(f.sql[owner], "INSERT INTO tl_slot SELECT * FROM was; DROP TABLE was");
+    assert_state(owner, before);
+    free(before);
+}
+
+/* It comes back to where it was removed, and is a source again when it has gone once more. */
+static void test_clean_slot_comes_back(void **state)
+{
+    const int owner = owner_now(), at = 1 - owner;
+    char *before = content_of(owner);
+    const long long rows = all_left_at(owner);
+    struct mover m = {.from = at, .wait_ms = PATIENCE_MS, .die_at = "gone"};
+    char arriving[32];
+
+    (void)state;
+    assert_status(move_tables(owner, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+    snprintf(arriving, sizeof arriving, "arriving %lld",
+             database_number(f.sql[at], "SELECT version FROM tl_slot WHERE slot = %u", f.slot));
+    assert_audit_clean(at);
+    for (size_t i = 0; i < SLOT_TABLES_COUNT; i++)
+        if (strcmp(slot_tables[i], "trade_lock_past") != 0)
+            assert_int_equal(left_at(at, slot_tables[i]), left_at(owner, slot_tables[i]));
+    assert_true(all_left_at(at) >= rows);
+    free(before);
+    expect_killed(crew_fork(move_unnamed_in_child, &m, 0));
+    assert_state(owner, arriving);
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+    assert_audit_clean(owner);
+}
+
+static void take_over(int at)
+{
+    database_run(f.sql[at], "UPDATE tl_slot SET token = RANDOM_BYTES(16) WHERE slot = %u", f.slot);
+}
+
+/* Somebody else brings the slot back, or cleans it: whoever was stopped removes nothing more. */
+static void test_clean_is_taken_over(void **state)
+{
+    struct cleaner c = {.look_at = "removed", .look = take_over};
+    int owner, at;
+    tl_slot_moved left = {0};
+
+    (void)state;
+    leave_rows(&owner, &at);
+    c.at = at;
+    assert_status(clean_by(&c, owner, &left), TL_LOST);
+    /* All but decisions, and the table that came later. */
+    assert_int_equal(c.tables, SLOT_TABLES_COUNT);
+    assert_in_range(all_left_at(at), 1, (long long)left.rows - 1);
+    assert_status(clean_at(at, NULL), TL_OK);
+    assert_int_equal(all_left_at(at), 0);
+}
+
+static pid_t holder;
+
+/* Whoever waits for a lock there; 0: nobody. */
+static long long waiting_at(MYSQL *sql)
+{
+    /* Whoever reads it within 100 ms of the last reading is told the same once more. */
+    crew_sleep_ms(110);
+    return database_number(sql, "SELECT COALESCE(MAX(trx_id), 0) FROM "
+                                "information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'");
+}
+
+/* Until the cleaner's transaction has given up, and its next one waits. */
+static void hold_a_row(void *context, int number)
+{
+    MYSQL *sql = database_connect(f.at[number]);
+    long long first, next;
+
+    (void)context;
+    database_run(sql, "START TRANSACTION; UPDATE letter SET text = 'held' WHERE cust_no = '%s'",
+                 f.cust[0]);
+    atomic_store(&t->stop, 1);
+    while ((first = waiting_at(sql)) == 0)
+        continue;
+    while ((next = waiting_at(sql)) == 0 || next == first)
+        continue;
+    database_run(sql, "ROLLBACK");
+    mysql_close(sql);
+}
+
+static void hold_rows(int at)
+{
+    atomic_store(&t->stop, 0);
+    holder = crew_fork(hold_a_row, NULL, at);
+    while (!atomic_load(&t->stop))
+        crew_sleep_ms(10);
+}
+
+/* A row that the shard has locked for a while is waited for. */
+static void test_clean_meets_a_lock(void **state)
+{
+    struct cleaner c = {.look_at = "noted", .look = hold_rows};
+    int owner, at;
+
+    (void)state;
+    leave_rows(&owner, &at);
+    c.at = at;
+    for (int i = 0; i < 2; i++)
+        database_set(f.at[i], SETTINGS "business_lock_wait_s=1s\n");
+    assert_status(clean_by(&c, owner, NULL), TL_OK);
+    for (int i = 0; i < 2; i++)
+        database_set(f.at[i], SETTINGS);
+    assert_int_equal(crew_wait(holder), 0);
+    assert_int_equal(all_left_at(at), 0);
+}
+
 /* Of one transaction: those of one statement, or of one customer's fences, each with a step of the
  * history. */
 #define LARGEST_ROWS 5000
@@ -872,6 +1276,9 @@ static void test_large(void **state)
     assert_status(move_back_with(owner, tables, known ? 0 : 3), TL_OK);
     assert_status(move_back_with(other, NULL, 0), TL_OK);
     assert_status(move_back_with(owner, NULL, 0), TL_OK);
+    assert_true(left_at(owner, "posting") >= postings);
+    assert_status(clean_at(owner, NULL), TL_OK);
+    assert_int_equal(all_left_at(owner), 0);
     atomic_store(&t->stop, 1);
     assert_int_equal(crew_wait(watcher), 0);
     print_message("%d rows at most in a transaction, of %d that were seen\n",
@@ -899,6 +1306,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nothing_is_read_once_it_is_gone),
         cmocka_unit_test(test_large_tables_are_compared),
         cmocka_unit_test(test_forgotten_tables),
+        cmocka_unit_test(test_clean_is_refused),
+        cmocka_unit_test(test_clean_killed),
+        cmocka_unit_test(test_nothing_is_completed_from_what_was_removed),
+        cmocka_unit_test(test_clean_slot_comes_back),
+        cmocka_unit_test(test_clean_is_taken_over),
+        cmocka_unit_test(test_clean_meets_a_lock),
         cmocka_unit_test(test_large),
     };
 

@@ -1,5 +1,6 @@
 /*
- * tradelock fleet: a database becomes a shard, the slots of all shards, and moving one.
+ * tradelock fleet: a database becomes a shard, the slots of all shards, moving one, and removing
+ * what it left behind.
  *
  * It goes by the settings file, which names the shards, and by what each database says; which shard
  * a slot is moved from is read from all of them.
@@ -10,9 +11,11 @@
 #include "fleet_map.h"
 #include "print.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OPTION_SLOTS = OPTION_OWN,
@@ -22,18 +25,21 @@ enum {
     OPTION_ACTOR,
     OPTION_TABLE,
     OPTION_FOR,
-    OPTION_BACK
+    OPTION_BACK,
+    OPTION_AT,
+    OPTION_YES
 };
 
 #define TABLES_MAX 64
 #define WAIT_MS (INT64_C(5) * 60 * 1000)
 
 struct said {
-    const char *slots, *cust, *to, *reason, *actor;
+    const char *slots, *cust, *to, *reason, *actor, *at;
     const char *tables[TABLES_MAX];
     size_t tables_count;
     int64_t wait_ms;
-    int back;
+    int back, has_yes;
+    uint64_t yes;
 };
 
 static int refuse(const char *sentence, const char *name)
@@ -140,7 +146,8 @@ static int check_join(const struct command *self, const struct common *common,
 
     if (operands != 2)
         return usage_error(self, "join takes two operands: FLEET SHARD");
-    if (said->to != NULL || said->cust != NULL || said->tables_count > 0 || said->back)
+    if (said->to != NULL || said->cust != NULL || said->tables_count > 0 || said->back ||
+        said->at != NULL || said->has_yes)
         return usage_error(self, "join takes --slots and --reason alone");
     if (said->slots != NULL && !read_slots(said->slots, slots))
         return usage_error(self, "--slots is a list of slots from 0 to %d, as 0-511,600, not %s",
@@ -169,7 +176,7 @@ static void add_range(struct table *table, json_t *rows, size_t shard, unsigned 
 
     snprintf(range, sizeof range, first == last ? "%u" : "%u-%u", first, last);
     snprintf(version, sizeof version, "%llu", (unsigned long long)slot->version);
-    table_add(table, fleet_name(shard), range, fleet_slot_word(slot->state), version, slot->other);
+    table_add(table, range, fleet_slot_word(slot->state), version, slot->other);
     json_array_append_new(
         rows, json_pack("{s:s, s:i, s:i, s:s, s:I, s:o}", "shard", fleet_name(shard), "first",
                         (int)first, "last", (int)last, "state", fleet_slot_word(slot->state),
@@ -179,6 +186,7 @@ static void add_range(struct table *table, json_t *rows, size_t shard, unsigned 
 static void add_shard(struct table *table, json_t *rows, size_t shard,
                       const struct fleet_slot *slots)
 {
+    fleet_go_to(shard); /* which the table tells */
     for (unsigned first = 0, last; first < TL_FLEET_SLOTS; first = last + 1) {
         last = first;
         while (last + 1 < TL_FLEET_SLOTS && is_same(&slots[first], &slots[last + 1]))
@@ -191,7 +199,7 @@ static void add_shard(struct table *table, json_t *rows, size_t shard,
 static int list(const struct common *common)
 {
     struct fleet_map map = {.count = 0};
-    struct table *table = table_new("SHARD", "SLOTS", "STATE", "VERSION", "OTHER", NULL);
+    struct table *table = table_new("SLOTS", "STATE", "VERSION", "OTHER", NULL);
     json_t *rows = json_array();
     int code = fleet_map_read(&map);
 
@@ -260,9 +268,9 @@ static int print_moved(const struct common *common, unsigned slot, size_t from, 
                                     fleet_name(from), "to", fleet_name(to), "customers",
                                     (json_int_t)moved->customers, "rows", (json_int_t)moved->rows),
                           EXIT_DONE);
-    printf("Slot %u is at shard %s now.  What is left of it at shard %s counts for nothing, and "
-           "goes with a purge.\n",
-           slot, fleet_name(to), fleet_name(from));
+    printf("Slot %u is at shard %s now.  What is left of it at shard %s counts for nothing, and\n"
+           "goes with `tradelock fleet clean %u --at %s`.\n",
+           slot, fleet_name(to), fleet_name(from), slot, fleet_name(from));
     return finish_output(EXIT_DONE);
 }
 
@@ -387,24 +395,213 @@ static int move(const struct common *common, const struct said *said, const char
     return code;
 }
 
-static int check_move(const struct command *self, const struct said *said, int operands,
-                      char **names)
+static int check_slot(const struct command *self, const char *what, const struct said *said,
+                      int operands, char **names)
 {
     uint64_t slot;
 
     if (operands > 1 || (operands == 1) == (said->cust != NULL))
-        return usage_error(self, "move takes a slot, or --cust");
+        return usage_error(self, "%s takes a slot, or --cust", what);
     if (operands == 1 && !read_number(names[0], TL_FLEET_SLOTS - 1, &slot))
         return usage_error(self, "a slot is a number from 0 to %d, not %s", TL_FLEET_SLOTS - 1,
                            names[0]);
     if (said->slots != NULL)
         return usage_error(self, "--slots is for join");
+    return EXIT_DONE;
+}
+
+static int check_move(const struct command *self, const struct said *said, int operands,
+                      char **names)
+{
+    const int code = check_slot(self, "move", said, operands, names);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (said->at != NULL || said->has_yes)
+        return usage_error(self, "--at and --yes are for clean");
     if (said->back && (said->to != NULL || said->tables_count > 0 || said->wait_ms >= 0))
         return usage_error(self, "--back takes no --to, --table and --for");
     if (!said->back && said->to == NULL)
         return usage_error(self, "--to is missing: the shard where the slot goes");
     if (said->to != NULL && shard_of(said->to) == FLEET_NOBODY)
         return usage_error(self, "the settings name no shard %s", said->to);
+    if (said->reason == NULL || said->reason[0] == '\0')
+        return usage_error(self, "--reason is missing: it goes on record");
+    return EXIT_DONE;
+}
+
+/* -------------------------------------------------------------------------- cleaning -- */
+
+struct cleaning {
+    const struct common *common;
+    const struct said *said;
+    unsigned slot;
+    size_t at, owner;
+    struct table *table;
+    json_t *tables;
+    int agreed;
+};
+
+static void take_table(void *context, const char *name, uint64_t rows)
+{
+    struct cleaning *c = context;
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, rows);
+    table_add(c->table, name, text);
+    json_array_append_new(c->tables,
+                          json_pack("{s:s, s:I}", "table", name, "rows", (json_int_t)rows));
+}
+
+static int is_agreed(uint64_t rows, uint64_t number)
+{
+    if (number == rows)
+        return 1;
+    fprintf(stderr,
+            "tradelock: nothing was changed: it would be %" PRIu64 " rows, not %" PRIu64 "\n", rows,
+            number);
+    return 0;
+}
+
+/* The number, typed on the terminal. */
+static int ask(uint64_t rows)
+{
+    char line[32];
+    uint64_t number;
+
+    fprintf(stderr, "\nType %" PRIu64 " to remove them, anything else to leave them: ", rows);
+    if (fgets(line, sizeof line, stdin) == NULL)
+        line[0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    if (read_number(line, UINT64_MAX, &number))
+        return is_agreed(rows, number);
+    fputs("tradelock: nothing was changed\n", stderr);
+    return 0;
+}
+
+static int agree(const struct said *said, uint64_t rows)
+{
+    if (said->has_yes)
+        return is_agreed(rows, said->yes);
+    if (isatty(STDIN_FILENO))
+        return ask(rows);
+    fprintf(stderr, "tradelock: nothing was changed: the same with --yes %" PRIu64 " does it\n",
+            rows);
+    return 0;
+}
+
+static int agree_to_clean(void *context, const char *step, const tl_slot_moved *left)
+{
+    struct cleaning *c = context;
+
+    if (strcmp(step, "counted") != 0 || left->rows == 0)
+        return 0;
+    if (!c->common->json) {
+        printf("Would remove what slot %u left at shard %s: %" PRIu64 " rows of %" PRIu64
+               " customer%s\n\n",
+               c->slot, fleet_name(c->at), left->rows, left->customers,
+               left->customers == 1 ? "" : "s");
+        table_print(c->table);
+        fflush(stdout);
+    }
+    c->agreed = agree(c->said, left->rows);
+    return !c->agreed;
+}
+
+static int print_cleaned(const struct cleaning *c, const tl_slot_moved *left, int code)
+{
+    if (c->common->json)
+        return print_json(json_pack("{s:i, s:s, s:s, s:I, s:I, s:O, s:b}", "slot", (int)c->slot,
+                                    "shard", fleet_name(c->at), "owned_by", fleet_name(c->owner),
+                                    "customers", (json_int_t)left->customers, "rows",
+                                    (json_int_t)left->rows, "tables", c->tables, "removed",
+                                    c->agreed),
+                          code);
+    if (code == EXIT_DONE)
+        printf("Nothing of slot %u is at shard %s any more; shard %s has it.\n", c->slot,
+               fleet_name(c->at), fleet_name(c->owner));
+    return finish_output(code);
+}
+
+static int clean_at(struct cleaning *c)
+{
+    tl_slot_cleaning cleaning = TL_SLOT_CLEANING_INIT;
+    tl_slot_moved left = {0};
+    tl_client *at = fleet_client(c->at, 0), *owner = at != NULL ? fleet_client(c->owner, 0) : NULL;
+    tl_status status;
+
+    if (owner == NULL)
+        return fleet_code(EXIT_DONE, EXIT_DONE);
+    cleaning.slot = c->slot;
+    cleaning.actor = c->said->actor;
+    cleaning.reason = c->said->reason;
+    cleaning.each_table = take_table;
+    cleaning.progress = agree_to_clean;
+    cleaning.context = c;
+    status = tl_slot_clean(at, owner, &cleaning, &left);
+    if (status == TL_OK)
+        return print_cleaned(c, &left, EXIT_DONE);
+    /* Counted, and not agreed to. */
+    return left.rows > 0 && !c->agreed ? print_cleaned(c, &left, EXIT_REFUSED) : report(status);
+}
+
+/* All are asked, as for a move: of two that own the slot nobody can tell which one has what. */
+static int find_ends(struct cleaning *c, const struct fleet_map *map)
+{
+    const struct fleet_slot *slot = &map->shard[c->at].slot[c->slot];
+
+    if (fleet_is_incomplete())
+        return fleet_code(EXIT_DONE, EXIT_DONE);
+    if (slot->state != 'g') {
+        fprintf(stderr, "tradelock: slot %u is not gone from shard %s: it is '%s' there\n", c->slot,
+                fleet_name(c->at), fleet_slot_word(slot->state));
+        return EXIT_REFUSED;
+    }
+    if (fleet_map_owners(map, c->slot) > 1)
+        return refuse("the slot is owned by several shards: `tradelock audit` and operators first",
+                      "");
+    c->owner = fleet_map_owner(map, c->slot);
+    return c->owner == FLEET_NOBODY || c->owner == c->at
+               ? refuse("no shard is known to have the slot: what is left of it stays", "")
+               : EXIT_DONE;
+}
+
+static int clean(const struct common *common, const struct said *said, const char *operand)
+{
+    struct cleaning c = {
+        .common = common, .said = said, .at = said->at != NULL ? shard_of(said->at) : FLEET_NOBODY};
+    struct fleet_map map = {.count = 0};
+    int code = find_slot(said, operand, &c.slot);
+
+    if (code == EXIT_DONE) {
+        (void)fleet_map_read(&map);
+        code = find_ends(&c, &map);
+    }
+    fleet_by_pages(); /* the table is of one shard */
+    if (code == EXIT_DONE) {
+        c.table = table_new("TABLE", "ROWS", NULL);
+        c.tables = json_array();
+        code = clean_at(&c);
+        table_free(c.table);
+        json_decref(c.tables);
+    }
+    fleet_map_free(&map);
+    return code;
+}
+
+static int check_clean(const struct command *self, const struct said *said, int operands,
+                       char **names)
+{
+    const int code = check_slot(self, "clean", said, operands, names);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (said->to != NULL || said->tables_count > 0 || said->wait_ms >= 0 || said->back)
+        return usage_error(self, "clean takes no --to, --table, --for and --back");
+    if (said->at == NULL)
+        return usage_error(self, "--at is missing: the shard that the slot is gone from");
+    if (shard_of(said->at) == FLEET_NOBODY)
+        return usage_error(self, "the settings name no shard %s", said->at);
     if (said->reason == NULL || said->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
     return EXIT_DONE;
@@ -438,6 +635,14 @@ static int read_option(const struct command *self, struct said *said, int option
     case OPTION_BACK:
         said->back = 1;
         break;
+    case OPTION_AT:
+        said->at = optarg;
+        break;
+    case OPTION_YES:
+        said->has_yes = 1;
+        if (!read_number(optarg, UINT64_MAX, &said->yes))
+            return usage_error(self, "--yes is the number of rows, not %s", optarg);
+        break;
     default:
         if (!read_duration_ms(optarg, &said->wait_ms))
             return usage_error(self, "--for is a duration as 90s, 10m or 2h, not %s", optarg);
@@ -456,6 +661,8 @@ static int read_options(const struct command *self, struct common *common, struc
                                             {"table", required_argument, NULL, OPTION_TABLE},
                                             {"for", required_argument, NULL, OPTION_FOR},
                                             {"back", no_argument, NULL, OPTION_BACK},
+                                            {"at", required_argument, NULL, OPTION_AT},
+                                            {"yes", required_argument, NULL, OPTION_YES},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int option;
@@ -482,8 +689,12 @@ static int work(const struct command *self, const struct common *common, const s
         code = check_join(self, common, said, operands - 1, names + 1);
         return code == EXIT_DONE ? join(common, said, names + 1) : code;
     }
+    if (strcmp(what, "clean") == 0) {
+        code = check_clean(self, said, operands - 1, names + 1);
+        return code == EXIT_DONE ? clean(common, said, operands > 1 ? names[1] : NULL) : code;
+    }
     if (strcmp(what, "move") != 0)
-        return usage_error(self, "say what: join, ls or move");
+        return usage_error(self, "say what: join, ls, move or clean");
     code = check_move(self, said, operands - 1, names + 1);
     return code == EXIT_DONE ? move(common, said, operands > 1 ? names[1] : NULL) : code;
 }
@@ -508,34 +719,45 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_fleet = {
     .name = "fleet",
-    .summary = "make a database a shard, list slots, move one to another shard",
+    .summary = "make a database a shard, list slots, move one, clean up after it",
     .arguments = "join FLEET SHARD [--slots LIST] [--reason TEXT]\n"
                  "       tradelock fleet ls [--json]\n"
                  "       tradelock fleet move SLOT|--cust CUST --to SHARD --reason TEXT\n"
                  "                 [--table NAME]... [--for TIME] [--actor NAME]\n"
-                 "       tradelock fleet move SLOT|--cust CUST --back --reason TEXT",
-    .text = "A customer belongs to one of 1024 slots, a slot to one shard.  `join` makes the\n"
-            "database a shard, once: it owns the slots of --slots from then on, or all that no\n"
-            "other shard of the settings owns, and refuses customers of all others.  All shards\n"
-            "must answer; the databases have to be migrated.\n"
-            "\n"
-            "`move` has nothing begin for the customers of a slot, waits until what was begun has\n"
-            "ended, copies their rows to the other shard, compares them, and hands over.  Until\n"
-            "then services are told to try again later.  If the time is over before it is empty,\n"
-            "it says what is in the way, and the slot stays.  Rows of business tables go along by\n"
-            "their column cust_no, if --table names them, parents before children; services write\n"
-            "no rows of these customers meanwhile.  When it is killed, the same command goes on;\n"
-            "--back takes a slot back that has not been handed over, and has it arrive nowhere.\n"
-            "All shards must answer: one that is down may have the slot by now.\n"
-            "\n"
-            "It needs administrators' accounts at all shards.\n",
+                 "       tradelock fleet move SLOT|--cust CUST --back --reason TEXT\n"
+                 "       tradelock fleet clean SLOT|--cust CUST --at SHARD --reason TEXT\n"
+                 "                 [--yes N] [--actor NAME]",
+    .text =
+        "A customer belongs to one of 1024 slots, a slot to one shard.  `join` makes the\n"
+        "database a shard, once: it owns the slots of --slots from then on, or all that no\n"
+        "other shard of the settings owns, and refuses customers of all others.  All shards\n"
+        "must answer; the databases have to be migrated.\n"
+        "\n"
+        "`move` has nothing begin for the customers of a slot, waits until what was begun has\n"
+        "ended, copies their rows to the other shard, compares them, and hands over.  Until\n"
+        "then services are told to try again later.  If the time is over before it is empty,\n"
+        "it says what is in the way, and the slot stays.  Rows of business tables go along by\n"
+        "their column cust_no, if --table names them, parents before children; services write\n"
+        "no rows of these customers meanwhile.  When it is killed, the same command goes on;\n"
+        "--back takes a slot back that has not been handed over, and has it arrive nowhere.\n"
+        "All shards must answer: one that is down may have the slot by now.\n"
+        "\n"
+        "`clean` removes what a slot left at a shard that it is gone from: lock rows, history,\n"
+        "evidence, decisions, closings of findings, and the rows of the business tables that\n"
+        "went along.  Another shard must own the slot by then.  It shows how many rows there\n"
+        "are, and takes the number, typed on the terminal or by --yes; killed, it goes on with\n"
+        "what is left when it is called again.\n"
+        "\n"
+        "It needs administrators' accounts at all shards.\n",
     .options = "  --slots LIST    which slots, as 0-511,600 (all that nobody owns)\n"
                "  --cust CUST     the slot of this customer\n"
                "  --to SHARD      where it goes\n"
                "  --table NAME    a business table that goes along; may be repeated\n"
                "  --for TIME      wait for so long until the slot is empty (5m)\n"
                "  --back          take it back instead\n"
+               "  --at SHARD      where the slot is gone from\n"
+               "  --yes N         remove what is left, if it is N rows\n"
                "  --reason TEXT   why, for the record\n"
-               "  --actor NAME    who moves it (the login name)\n",
+               "  --actor NAME    who does it (the login name)\n",
     .run = run,
 };

@@ -118,7 +118,7 @@ typedef struct tl_slot_moving {
  * rows are copied and compared, and the slot is handed over under the next version, with every fence
  * raised.  Until then they are told to come again (TL_OVERLOADED).  Whoever was killed calls again:
  * it goes on from what both databases show.  The rows stay at the source, where nobody can use them,
- * until a purge.  Needs administrators' accounts at both.  Only these two are asked: before each call
+ * until they are removed (tl_slot_clean()).  Needs administrators' accounts at both.  Only these two are asked: before each call
  * the caller asks all other shards (tl_slot_list) that none owns the slot under a later version,
  * which an end that was restored does not know.
  *
@@ -148,6 +148,44 @@ TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *mov
  * it does not arrive there, or `owner` does not own it, or it may be handed over still, since it is
  * leaving or has gone there; TL_BUSY: somebody moves it; or a database could not be asked. */
 TL_EXPORT tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving);
+
+typedef void (*tl_slot_table_fn)(void *context, const char *table, uint64_t rows);
+
+typedef struct tl_slot_cleaning {
+    unsigned version; /* TL_SLOT_CLEANING_VERSION */
+    unsigned slot;
+    const char *actor, *reason; /* mandatory; for the record */
+    /* Told of each table that has rows of the slot's customers, before any is removed; or NULL. */
+    tl_slot_table_fn each_table;
+    /* Told "counted", when nothing has been changed; "noted", before the first row goes; "removed"
+     * after each transaction.  Returns 0 to go on.  NULL: goes on. */
+    tl_slot_step_fn progress;
+    void *context; /* of both */
+} tl_slot_cleaning;
+
+#define TL_SLOT_CLEANING_VERSION 1u
+#define TL_SLOT_CLEANING_INIT TL_INITIAL(tl_slot_cleaning, TL_SLOT_CLEANING_VERSION)
+
+/*
+ * Removes what was left of a slot at a shard that it is gone from: lock rows, history, evidence,
+ * decisions and closings of findings of its customers, and their rows in the business tables that
+ * went along.  `owner` has to own it under the version of that hand-over or a later one: then it got
+ * all of these rows.  They go in many short transactions.  Whoever was killed calls again, and the
+ * rest goes.  An act at both ends tells of it.  From "noted" on nobody completes a move from this
+ * shard, where the owner is restored to before it had the slot.  Needs administrators' accounts at
+ * both.  *removed says how many customers and rows were counted.
+ *
+ *     TL_OK            Nothing of the slot is at `at` any more; no rows: nothing was there.
+ *     TL_REFUSED       The slot is not gone from `at`, or `owner` does not own it, or under an
+ *                      earlier version; or progress stopped it.
+ *     TL_BUSY          Another process moves or cleans this slot.
+ *     TL_INVALID       A table that went along is not there any more.
+ *     TL_LOST          The slot comes back meanwhile, or another process cleans it.
+ *     TL_ASK_CHANNEL   A restore is open at one of them.
+ *     else             Call again.
+ */
+TL_EXPORT tl_status tl_slot_clean(tl_client *at, tl_client *owner, const tl_slot_cleaning *cleaning,
+                                  tl_slot_moved *removed);
 
 #ifdef __cplusplus
 }
