@@ -300,12 +300,54 @@ static void test_a_holder_that_died(void **state)
     end_drain();
 }
 
+static tl_client *open_slow(void)
+{
+    char *path = database_option_file_at(operators.h.db, server_socket(server_shared()),
+                                         "beat_ms=6s\nsession_ms=1m\n");
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = path;
+    options.program = "slow";
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    remove(path);
+    free(path);
+    return client;
+}
+
+/* Who has read it says that it obeys, and does not keep that for its next beat: others are refused
+ * meanwhile. */
+static void test_slow_beats(void **state)
+{
+    tl_client *slow = open_slow();
+    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t since_ms;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    pid = start();
+    while (tl_channel_check(slow, "any", "ANY") != TL_OVERLOADED) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    since_ms = now_ms();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    print_message("all of it is known %lld ms later\n", (long long)(now_ms() - since_ms));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(now_ms() - since_ms < 6000 / 2);
+    end_drain();
+    tl_client_close(slow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),
         cmocka_unit_test(test_what_runs_is_said), cmocka_unit_test(test_killed),
         cmocka_unit_test(test_ended_meanwhile),   cmocka_unit_test(test_a_holder_that_died),
+        cmocka_unit_test(test_slow_beats),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
