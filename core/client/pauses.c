@@ -20,6 +20,9 @@ struct pause {
     char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": the channel as a whole */
     char reason[TL_REMARK_MAX + 1], account[128];
     int64_t since_us;
+    /* Of a drain: it holds from this moment on, by the clock of the boot, and did so once. */
+    int64_t from_ms;
+    int holds;
 };
 
 void pauses_init(channel_pauses *all)
@@ -34,7 +37,15 @@ void pauses_end(channel_pauses *all)
     pthread_mutex_destroy(&all->mutex);
 }
 
-static tl_status copy_rows(struct pause **list, const db_result *r)
+/* So much of the notice that a drain gives is left. */
+static int64_t notice_left_ms(const db_result *r, size_t row, int64_t notice_ms)
+{
+    const int64_t for_ms = db_get_int(r, row, PAUSED_FOR_US) / 1000;
+
+    return for_ms < 0 || for_ms > notice_ms ? 0 : notice_ms - for_ms;
+}
+
+static tl_status copy_rows(struct pause **list, const db_result *r, int64_t notice_ms)
 {
     *list = NULL;
     if (r->rows == 0)
@@ -50,6 +61,7 @@ static tl_status copy_rows(struct pause **list, const db_result *r)
         text_copy(one->reason, sizeof one->reason, db_get_text(r, row, PAUSED_REASON));
         text_copy(one->account, sizeof one->account, db_get_text(r, row, PAUSED_ACCOUNT));
         one->since_us = db_get_int(r, row, PAUSED_SINCE_US);
+        one->from_ms = clock_deadline(notice_left_ms(r, row, notice_ms));
     }
     return TL_OK;
 }
@@ -68,11 +80,25 @@ static int drains(const struct pause *one)
     return strcmp(one->channel, TL_CHANNEL_ALL) == 0;
 }
 
+/* What was read of a drain first stays: no clock that is set back makes it hold later. */
+static void keep_moment(struct pause *is, const channel_pauses *was)
+{
+    for (size_t i = 0; i < was->count; i++) {
+        const struct pause *one = &was->list[i];
+
+        if (!drains(one) || one->since_us != is->since_us)
+            continue;
+        is->holds = one->holds;
+        if (one->from_ms < is->from_ms)
+            is->from_ms = one->from_ms;
+    }
+}
+
 static void tell_begin(const struct tl_client *client, const struct pause *one)
 {
     if (drains(one))
         log_line(&client->logger, TL_WARNING, NULL, 0,
-                 "operators drain the installation (%s), and nothing new is begun: %s",
+                 "operators drain the installation (%s), and in a moment nothing new is begun: %s",
                  one->account, one->reason);
     else if (one->op_code[0] != '\0')
         log_line(&client->logger, TL_WARNING, NULL, 0,
@@ -115,6 +141,9 @@ static void take(struct tl_client *client, struct pause *list, size_t count)
     struct pause *old;
 
     pthread_mutex_lock(&all->mutex);
+    for (size_t i = 0; i < count; i++)
+        if (drains(&list[i]))
+            keep_moment(&list[i], all);
     tell_changes(client, all, &is);
     old = all->list;
     all->list = list;
@@ -145,7 +174,7 @@ static tl_status failed(struct tl_client *client, tl_status status)
     return status;
 }
 
-tl_status pauses_look(struct tl_client *client, db *connection)
+static tl_status look(struct tl_client *client, db *connection, int64_t notice_ms)
 {
     db_result r = DB_RESULT_INIT;
     struct pause *list = NULL;
@@ -154,12 +183,17 @@ tl_status pauses_look(struct tl_client *client, db *connection)
     size_t count = r.rows;
 
     if (status == TL_OK)
-        status = copy_rows(&list, &r);
+        status = copy_rows(&list, &r, notice_ms);
     db_result_free(&r);
     if (status != TL_OK)
         return failed(client, status);
     take(client, list, count);
     return TL_OK;
+}
+
+tl_status pauses_look(struct tl_client *client, db *connection)
+{
+    return look(client, connection, 0);
 }
 
 tl_status pauses_look_again(struct tl_client *client)
@@ -168,7 +202,8 @@ tl_status pauses_look_again(struct tl_client *client)
     tl_status status =
         pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
 
-    status = status == TL_OK ? pauses_look(client, connection) : failed(client, status);
+    status =
+        status == TL_OK ? look(client, connection, client->config.beat_ms) : failed(client, status);
     if (status == TL_OK)
         status = limits_look(client, connection);
     if (status == TL_OK)
@@ -177,10 +212,18 @@ tl_status pauses_look_again(struct tl_client *client)
     return status;
 }
 
-static int fits(const struct pause *one, const char *channel, const char *op_code)
+/* Decided under the mutex and never taken back: whoever looked before is counted already.  Needs:
+ * the mutex held. */
+static int holds(struct pause *one)
+{
+    one->holds |= clock_left_ms(one->from_ms) == 0;
+    return one->holds;
+}
+
+static int fits(struct pause *one, const char *channel, const char *op_code)
 {
     if (drains(one))
-        return 1;
+        return holds(one);
     return (channel == NULL || strcmp(one->channel, channel) == 0) &&
            (strcmp(one->op_code, op_code) == 0 || (channel != NULL && one->op_code[0] == '\0'));
 }
@@ -259,7 +302,7 @@ int64_t pauses_obeyed(struct tl_client *client)
         return 0;
     pthread_mutex_lock(&all->mutex);
     for (size_t i = 0; i < all->count; i++)
-        if (drains(&all->list[i]))
+        if (drains(&all->list[i]) && holds(&all->list[i]))
             since_us = all->list[i].since_us;
     if (since_us != 0 && atomic_load(&all->under_way) == 0)
         all->obeyed_us = since_us;

@@ -45,10 +45,10 @@ typedef struct channel_pauses {
 void pauses_init(channel_pauses *all);
 void pauses_end(channel_pauses *all);
 
-/* Looks on a connection that nobody else uses now.  TL_OK: what was read holds.  Else the last look
- * does, and the log says once why. */
+/* Before a session begins.  Looks on a connection that nobody else uses now.  TL_OK: what was read
+ * holds.  Else the last look does, and the log says once why. */
 tl_status pauses_look(struct tl_client *client, db *connection);
-/* The same on a connection of the pool. */
+/* The same after a beat, on a connection of the pool; a drain gives notice. */
 tl_status pauses_look_again(struct tl_client *client);
 
 /* TL_OK, or TL_OVERLOADED with a sentence: this channel (NULL: any; "": none is named) is paused
@@ -64,7 +64,7 @@ void pauses_stay(struct tl_client *client);
 void pauses_leave(struct tl_client *client);
 /* The moment of the decision to drain that is obeyed; 0: none, or not yet. */
 int64_t pauses_obeyed(struct tl_client *client);
-/* Whether the installation drains. */
+/* Whether the installation drains, or will in a moment. */
 int pauses_drains(struct tl_client *client);
 /* Whether a drain was read that this process has known for less than PAUSES_HURRY_MS: servers may
  * be about to change places, and all payments wait for it. */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "pool/glance.h"
 #include "pool/hosts.h"
 
 #include <assert.h>
@@ -63,6 +64,7 @@ struct pool {
     void *opened_context;
     db_hosts named;
     hosts *hosts; /* NULL: there is one */
+    glance at_one;
     int64_t look_every_ms;
     struct place *places;
     size_t place_count;
@@ -397,6 +399,11 @@ tl_status pool_new(pool **out, const pool_options *options)
                  : make_hosts(p, options);
     if (status == TL_OK && pthread_mutex_init(&p->mutex, NULL))
         status = error_set(TL_NO_MEMORY, "out of memory for the connections");
+    if (status == TL_OK &&
+        glance_init(&p->at_one, &p->connect[POOL_BEAT], p->opened, p->opened_context)) {
+        pthread_mutex_destroy(&p->mutex);
+        status = error_set(TL_NO_MEMORY, "out of memory for the connections");
+    }
     if (status != TL_OK) {
         hosts_free(p->hosts);
         memory_free(p->places);
@@ -442,6 +449,7 @@ void pool_free(pool *p)
     here = p->generation == process_generation();
     free_connections(p, here);
     hosts_close(p->hosts, here);
+    glance_end(&p->at_one, here);
     if (here)
         pthread_mutex_destroy(&p->mutex);
     hosts_free(p->hosts);
@@ -505,6 +513,8 @@ tl_status pool_look_around(pool *p, const life *home)
         status = hosts_look_around(p->hosts, &p->connect[POOL_BEAT]);
         cut_silent(p);
         cut_left(p);
+    } else if (home != NULL) {
+        glance_rest(&p->at_one);
     }
     close_left(p, home);
     return status;
@@ -513,8 +523,9 @@ tl_status pool_look_around(pool *p, const life *home)
 void pool_glance(pool *p)
 {
     if (p->hosts == NULL)
-        return;
-    hosts_glance(p->hosts);
+        glance_once(&p->at_one);
+    else
+        hosts_glance(p->hosts);
     cut_left(p);
 }
 

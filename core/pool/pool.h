@@ -71,7 +71,9 @@ tl_status pool_check_hosts(pool *p);
 tl_status pool_look_around(pool *p, const life *home);
 
 /* The same only where a connection to look by is there already, and nobody looks now: for whoever
- * looks many times a second.  Says nothing of what it finds. */
+ * looks many times a second.  Where there is no list, at the server to which the one address leads,
+ * with a connection of its own, which is made once a second (pool/glance.h).  Says nothing of what it
+ * finds. */
 void pool_glance(pool *p);
 
 /* Whether each host of a list was looked at once: 1.  0: the sentence names one that was not. */

@@ -54,6 +54,7 @@ struct session {
     pthread_cond_t round_due; /* of the following thread */
     int stop_beating, stop_following, round_is_due, look_is_due, glance_is_due;
     int seeks;                 /* some connection leads to another server than the heartbeat's */
+    int is_hurried;            /* the last round found that it hurries */
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
     /* The beating thread's own. */
@@ -658,25 +659,43 @@ static int64_t until_next_server_ms(const session *s)
     return s->is_unanswered && s->had_left ? SEEK_MS : HURRY_MS;
 }
 
-/* Needs: s->mutex held. */
-static int64_t beat_due_ms(const session *s, int64_t next_ms, int64_t next_server_ms)
-{
-    const int64_t due_ms = has_left(s) && next_server_ms < next_ms ? next_server_ms : next_ms;
+/* When the next beat is sent, since a moment; each of them for a reason of its own. */
+struct due {
+    int64_t next_ms;
+    int64_t server_ms; /* the server is left */
+    int64_t hurry_ms;  /* the round after the last beat has found that it hurries */
+};
 
-    return s->seeks && s->may_seek_ms < due_ms ? s->may_seek_ms : due_ms;
+static int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
+/* Needs: s->mutex held. */
+static int64_t beat_due_ms(const session *s, const struct due *due)
+{
+    int64_t due_ms = due->next_ms;
+
+    if (has_left(s))
+        due_ms = earlier_ms(due_ms, due->server_ms);
+    if (s->is_hurried)
+        due_ms = earlier_ms(due_ms, due->hurry_ms);
+    return s->seeks ? earlier_ms(due_ms, s->may_seek_ms) : due_ms;
 }
 
 /* Sleeps until a beat is due, or it is to stop; has the other thread look meanwhile. */
 static void await_beat(session *s)
 {
-    const int64_t next_ms = clock_deadline(until_next_beat_ms(s));
-    const int64_t next_server_ms = clock_deadline(until_next_server_ms(s));
+    const struct due due = {
+        .next_ms = clock_deadline(until_next_beat_ms(s)),
+        .server_ms = clock_deadline(until_next_server_ms(s)),
+        .hurry_ms = s->is_unanswered ? INT64_MAX : clock_deadline(HURRY_MS),
+    };
     int64_t glance_ms = glances(s) ? clock_deadline(HURRY_MS) : INT64_MAX, due_ms;
 
     pthread_mutex_lock(&s->mutex);
-    while (!s->stop_beating &&
-           clock_left_ms(due_ms = beat_due_ms(s, next_ms, next_server_ms)) > 0) {
-        clock_wait(&s->wake, &s->mutex, due_ms < glance_ms ? due_ms : glance_ms);
+    while (!s->stop_beating && clock_left_ms(due_ms = beat_due_ms(s, &due)) > 0) {
+        clock_wait(&s->wake, &s->mutex, earlier_ms(due_ms, glance_ms));
         if (clock_left_ms(glance_ms) > 0)
             continue;
         s->glance_is_due = 1;
@@ -724,7 +743,7 @@ static void look_as_due(session *s, int round, int look)
 static void *follow(void *argument)
 {
     session *s = argument;
-    int round, look;
+    int round, look, is_hurried;
 
     pthread_mutex_lock(&s->mutex);
     while (!s->stop_following) {
@@ -737,10 +756,13 @@ static void *follow(void *argument)
         s->round_is_due = s->look_is_due = s->glance_is_due = 0;
         pthread_mutex_unlock(&s->mutex);
         look_as_due(s, round, look);
+        is_hurried = hurries(s);
         pthread_mutex_lock(&s->mutex);
-        /* The next beat is sent to the server that was promoted or accepted. */
-        if (has_left(s))
+        /* The next beat is sent to the server that was promoted or accepted; or it says what others
+         * wait for: that this process obeys the drain that was just read. */
+        if (has_left(s) || (is_hurried && !s->is_hurried))
             pthread_cond_signal(&s->wake);
+        s->is_hurried = is_hurried;
     }
     pthread_mutex_unlock(&s->mutex);
     return NULL;

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#define SLOW_BEAT_MS 6000
 #define AS(who, ...) RUN("drain", __VA_ARGS__, "--config", operators.config[who])
 
 static void expect(output *o, int code, const char *words)
@@ -300,12 +301,75 @@ static void test_a_holder_that_died(void **state)
     end_drain();
 }
 
+static tl_client *open_slow(void)
+{
+    char *path = database_option_file_at(operators.h.db, server_socket(server_shared()),
+                                         "beat_ms=6000\nsession_ms=1m\n");
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = path;
+    options.program = "slow";
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    remove(path);
+    free(path);
+    return client;
+}
+
+static int refuses(tl_client *client)
+{
+    return tl_channel_check(client, "any", "ANY") == TL_OVERLOADED;
+}
+
+/* Beats are far apart, and those of one process between those of the others.  All begin to refuse at
+ * about one moment; and who has read it says that it obeys, and does not keep that for its next
+ * beat.  For as long as some are waited for, payments are refused. */
+static void test_slow_beats(void **state)
+{
+    tl_client *slow[3];
+    const size_t count = sizeof slow / sizeof slow[0];
+    int64_t end_ms, first_ms, all_ms;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            usleep(SLOW_BEAT_MS * 1000 / count);
+        slow[i] = open_slow();
+    }
+    pid = start();
+    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    while (!refuses(slow[0]) && !refuses(slow[1]) && !refuses(slow[2])) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    first_ms = now_ms();
+    while (!refuses(slow[0]) || !refuses(slow[1]) || !refuses(slow[2])) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    all_ms = now_ms();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    print_message(
+        "%lld ms after the first all refuse, and %lld ms after it nothing is in process\n",
+        (long long)(all_ms - first_ms), (long long)(now_ms() - first_ms));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(all_ms - first_ms < SLOW_BEAT_MS / 2);
+    assert_true(now_ms() - all_ms < SLOW_BEAT_MS / 2);
+    end_drain();
+    for (size_t i = 0; i < count; i++)
+        tl_client_close(slow[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),
         cmocka_unit_test(test_what_runs_is_said), cmocka_unit_test(test_killed),
         cmocka_unit_test(test_ended_meanwhile),   cmocka_unit_test(test_a_holder_that_died),
+        cmocka_unit_test(test_slow_beats),
     };
 
     return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));

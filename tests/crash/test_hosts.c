@@ -7,6 +7,7 @@
  */
 #include "crowd.h"
 
+#include "support/haproxy.h"
 #include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
@@ -17,11 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LIMIT_MS 600000
@@ -36,9 +32,9 @@ enum way {
 };
 
 static server *primary, *replica;
-static unsigned port_primary, port_replica, port_haproxy;
+static unsigned port_primary, port_replica;
 static MYSQL *sql_replica;
-static pid_t haproxy;
+static haproxy *proxy;
 
 /* ------------------------------------------------------------------- the two servers -- */
 
@@ -149,71 +145,6 @@ static void accept_replica(town *t)
     database_run(t->sql, "USE %s", database_name(t->db));
 }
 
-/* --------------------------------------------------------------------------- HAProxy -- */
-
-static void start_haproxy(town *t)
-{
-    char path[128];
-    FILE *file;
-
-    port_haproxy = server_free_port();
-    snprintf(path, sizeof path, "%s/haproxy.cfg", t->dir);
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fprintf(file,
-            "global\n stats socket %s/haproxy.sock level admin\n"
-            "defaults\n mode tcp\n timeout connect 1s\n timeout client 1h\n timeout server 1h\n"
-            "listen db\n bind 127.0.0.1:%u\n"
-            " server first 127.0.0.1:%u on-marked-down shutdown-sessions\n"
-            " server second 127.0.0.1:%u disabled on-marked-down shutdown-sessions\n",
-            t->dir, port_haproxy, port_primary, port_replica);
-    fclose(file);
-    haproxy = fork();
-    assert_true(haproxy >= 0);
-    if (haproxy == 0) {
-        char program[512];
-
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        snprintf(program, sizeof program, "%s/tools/dev/haproxy", test_source_dir());
-        execl(program, program, "-f", path, (char *)NULL);
-        _exit(127);
-    }
-}
-
-static void tell_haproxy(town *t, const char *command)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char answer[256];
-
-    snprintf(at.sun_path, sizeof at.sun_path, "%s/haproxy.sock", t->dir);
-    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
-    assert_true(write(fd, command, strlen(command)) == (ssize_t)strlen(command));
-    while (read(fd, answer, sizeof answer) > 0)
-        ;
-    close(fd);
-}
-
-static void await_haproxy(town *t)
-{
-    char path[128];
-    struct stat there;
-
-    snprintf(path, sizeof path, "%s/haproxy.sock", t->dir);
-    for (int i = 0; i < PATIENCE_MS / 10 && stat(path, &there) != 0; i++)
-        usleep(10000);
-    assert_int_equal(stat(path, &there), 0);
-}
-
-static void end_haproxy(void)
-{
-    if (haproxy <= 0)
-        return;
-    kill(haproxy, SIGKILL);
-    waitpid(haproxy, NULL, 0);
-    haproxy = 0;
-}
-
 /* ------------------------------------------------------------------------ the payments -- */
 
 /* The longest time without a payment, seen from the channel. */
@@ -290,7 +221,7 @@ static void name_hosts(town *t, enum way way)
     char line[128];
 
     if (way == WAY_HAPROXY)
-        snprintf(line, sizeof line, "host=127.0.0.1\nport=%u\nprotocol=tcp", port_haproxy);
+        snprintf(line, sizeof line, "host=127.0.0.1\nport=%u\nprotocol=tcp", haproxy_port(proxy));
     else
         snprintf(line, sizeof line, "host=127.0.0.1:%u, 127.0.0.1:%u", port_primary, port_replica);
     lead_to(t->service_config, line);
@@ -339,10 +270,8 @@ static void run_way(const char *kind, enum way way, const char *words)
     start_pair();
     crowd_open_on(&self, kind, primary, "10m");
     wait_for_replica(&self.town);
-    if (way == WAY_HAPROXY) {
-        start_haproxy(&self.town);
-        await_haproxy(&self.town);
-    }
+    if (way == WAY_HAPROXY)
+        proxy = haproxy_start(port_primary, port_replica, 1);
     name_hosts(&self.town, way);
     crowd_start(&self);
     while (crowd_begun(&self) < 120) {
@@ -355,7 +284,7 @@ static void run_way(const char *kind, enum way way, const char *words)
     lose_primary(&self, way);
     promote();
     if (way == WAY_HAPROXY)
-        tell_haproxy(&self.town, "disable server db/first; enable server db/second\n");
+        haproxy_turn(proxy);
     load_for(&self, 500);
     accept_replica(&self.town);
     before = crowd_begun(&self);
@@ -385,7 +314,8 @@ static void run_way(const char *kind, enum way way, const char *words)
                   kind, words, (double)gap.longest_ms / 1000, figures.trades, figures.paid,
                   figures.failed, figures.parked);
     assert_true(now_ms() < end_ms);
-    end_haproxy();
+    haproxy_free(proxy);
+    proxy = NULL;
     crowd_close(&self);
     mysql_close(sql_replica);
     server_free(replica);

@@ -30,7 +30,8 @@ SECOND=127.0.0.1 SECOND_PORT=$(free_port)
 export SECOND SECOND_PORT
 both=(--log-bin=binlog --sync-binlog=1 --log-slave-updates=1 --gtid-strict-mode=1 --skip-networking=0
     --bind-address=127.0.0.1 --rpl-semi-sync-master-timeout=31536000000
-    --rpl-semi-sync-master-wait-point=AFTER_SYNC)
+    --rpl-semi-sync-master-wait-point=AFTER_SYNC --slave-parallel-threads=4
+    --slave-parallel-mode=conservative)
 tools/dev/mariadb start server "${both[@]}" --server-id=1 "--port=$FIRST_PORT" >mariadb.log
 tools/dev/mariadb start second-server "${both[@]}" --server-id=2 "--port=$SECOND_PORT" \
     --rpl-semi-sync-slave-enabled=1 >>mariadb.log

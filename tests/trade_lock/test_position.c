@@ -7,6 +7,7 @@
 #include "client/position.h"
 #include "db/db.h"
 #include "support/crew.h"
+#include "support/haproxy.h"
 #include "transition/engine.h"
 #include "transition/marks.h"
 #include "transition/settle.h"
@@ -432,14 +433,14 @@ static void test_a_planned_switch_over(void **state)
 }
 
 /* Both processes anew, with the drain on record. */
-static void drain_slowly(void)
+static void drain_slowly(const char *hosts)
 {
     tl_client_close(second);
     tl_client_close(f.client);
     database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
                         "COMMIT");
-    f.client = open_with(file_with(both(), SLOW), 0);
-    second = open_with(file_with(both(), SLOW), 0);
+    f.client = open_with(file_with(hosts, SLOW), 0);
+    second = open_with(file_with(hosts, SLOW), 0);
 }
 
 static uint64_t unreachable(tl_client *client)
@@ -470,7 +471,7 @@ static void test_a_drain_at_a_server_that_is_read_only(void **state)
 
     (void)state;
     open_pair(1);
-    drain_slowly();
+    drain_slowly(both());
     await_rounds(); /* they hurry */
     snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
     since_ms = crew_now_ms();
@@ -514,7 +515,7 @@ static void test_a_promoted_server_that_is_full(void **state)
 
     (void)state;
     open_pair(1);
-    drain_slowly();
+    drain_slowly(both());
     await_rounds();
     snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
     since_ms = crew_now_ms();
@@ -556,7 +557,7 @@ static void test_a_process_without_a_session(void **state)
 
     (void)state;
     open_pair(1);
-    drain_slowly();
+    drain_slowly(both());
     await_rounds();
     database_run(f.sql,
                  "SET SESSION sql_log_bin = 0; CREATE TRIGGER no_other BEFORE INSERT ON tl_session "
@@ -607,6 +608,65 @@ static void test_who_waits_connects_to_nothing(void **state)
     assert_true(made[0] <= 4 * 2 * QUIET_MS / 1000);
     assert_true(made[1] <= 4 * 2 * QUIET_MS / 1000);
     close_pair();
+}
+
+/* Both processes know one address, which is HAProxy before the servers.  ends: it cuts off those who
+ * are connected to the old one. */
+static void drain_behind_one_address(int ends)
+{
+    char mine[64], address[32];
+    int64_t made[2], since_ms, promoted_ms;
+    haproxy *proxy;
+
+    open_pair(1);
+    proxy = haproxy_start(port_primary, port_copy, ends);
+    snprintf(address, sizeof address, "127.0.0.1:%u", haproxy_port(proxy));
+    drain_slowly(address);
+    await_rounds(); /* they hurry */
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    since_ms = crew_now_ms();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    await_unreachable(f.client, 1);
+    await_unreachable(second, 1);
+    made[0] = database_counter(f.sql, "Connections");
+    usleep(2 * QUIET_MS * 1000);
+    made[0] = database_counter(f.sql, "Connections") - made[0];
+    made[1] = database_counter(sql_copy, "Connections");
+    take_writes();
+    haproxy_turn(proxy);
+    promote();
+    promoted_ms = crew_now_ms();
+    await_accepted();
+    promoted_ms = crew_now_ms() - promoted_ms;
+    made[1] = database_counter(sql_copy, "Connections") - made[1];
+    print_message("%lld connections were made to the old server in %d ms, and %lld to the new one "
+                  "until it was accepted, %lld ms after it was promoted\n",
+                  (long long)made[0], 2 * QUIET_MS, (long long)made[1], (long long)promoted_ms);
+    assert_true(crew_now_ms() - since_ms < SLOW_BEAT_MS); /* by no beat that was merely due */
+    /* Each process looks where it leads once a second. */
+    assert_true(made[0] <= 2 * (2 * QUIET_MS / 1000 + 1));
+    database_run(sql_copy,
+                 "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); COMMIT");
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+    haproxy_free(proxy);
+}
+
+/* While no beat is confirmed at the old server, all see that another one was promoted: as soon as
+ * HAProxy cuts them off, or by the next look where the address leads. */
+static void test_a_drain_behind_haproxy(void **state)
+{
+    (void)state;
+    drain_behind_one_address(1);
+}
+
+static void test_a_drain_behind_one_address(void **state)
+{
+    (void)state;
+    drain_behind_one_address(0);
 }
 
 /* The writer dies just after a beat, beats are slow, and the next server has taken writes for long:
@@ -1321,6 +1381,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_promoted_server_that_is_full),
         cmocka_unit_test(test_a_process_without_a_session),
         cmocka_unit_test(test_who_waits_connects_to_nothing),
+        cmocka_unit_test(test_a_drain_behind_haproxy),
+        cmocka_unit_test(test_a_drain_behind_one_address),
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
