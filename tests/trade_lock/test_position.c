@@ -750,6 +750,118 @@ static void test_a_person_promotes(void **state)
     close_pair();
 }
 
+/* Another process, which holds a lock. */
+static pid_t start_run(const char *resource)
+{
+    const char *arguments[10];
+    char program[512], query[128];
+    pid_t child;
+
+    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
+    arguments[0] = program;
+    arguments[1] = "run";
+    arguments[2] = "--config";
+    arguments[3] = file_of(both());
+    arguments[4] = "--lock";
+    arguments[5] = resource;
+    arguments[6] = "--";
+    arguments[7] = "sleep";
+    arguments[8] = "600";
+    arguments[9] = NULL;
+    child = fork();
+    if (child == 0) {
+        (void)setpgid(0, 0);
+        execv(program, (char **)arguments);
+        _exit(127);
+    }
+    (void)setpgid(child, child);
+    snprintf(query, sizeof query, "SELECT COUNT(*) FROM resource_lock WHERE resource = '%s'",
+             resource);
+    await_number(f.sql, query, 1);
+    return child;
+}
+
+static void kill_run(pid_t child)
+{
+    assert_int_equal(kill(-child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* The old primary is the replica of the new one, and each commit waits for it. */
+static void make_replica_of_old(void)
+{
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_enabled = 0; "
+                        "SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos");
+    replicate(copy, port_copy, primary);
+    database_run(sql_copy, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
+    await_number(sql_copy,
+                 "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                 "WHERE VARIABLE_NAME = 'RPL_SEMI_SYNC_MASTER_CLIENTS'",
+                 1);
+}
+
+/* The old primary takes writes again, with all that the other one has, and is promoted. */
+static void switch_back(void)
+{
+    char *position;
+
+    database_run(sql_copy, "SET GLOBAL read_only = 1");
+    position = database_text(sql_copy, "SELECT @@gtid_binlog_pos");
+    assert_int_equal(
+        database_number(f.sql, "SELECT MASTER_GTID_WAIT('%s', %d)", position, PATIENCE_MS / 1000),
+        0);
+    free(position);
+    database_run(f.sql, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+}
+
+static void promote_old(void)
+{
+    tl_client *there = open_with(database_option_file(f.db), TL_CLIENT_NO_SESSION);
+
+    assert_status(tl_promote(there, 0, "hook", "and back"), TL_OK);
+    tl_client_close(there);
+}
+
+static void switch_over(void)
+{
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    make_replica_of_old();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    await_rounds();
+}
+
+/* Who ended in order on the first server, while that was the accepted one, was told of nothing on
+ * the second: it is not asked when they change places again. */
+static void test_there_and_back(void **state)
+{
+    char mine[64];
+
+    (void)state;
+    open_pair(1);
+    tl_client_close(open_with(file_of(both()), 0));
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_session "
+                                            "WHERE ended_at IS NOT NULL"),
+                     1);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    switch_over();
+    switch_back();
+    promote_old();
+    await_number(f.sql, "SELECT tl_restored()", 0);
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM tl_restore WHERE step = 'proved'"), 2);
+    await_grant(f.client, "s3");
+    await_grant(second, "s4");
+    assert_string_equal(tl_client_session(f.client), mine);
+    assert_true(has_row(f.sql, "s3"));
+    close_pair();
+}
+
 /* --------------------------------------------------------------------------------- vetoes -- */
 
 /* The last of what was acknowledged never came: the list names it. */
@@ -872,33 +984,11 @@ static void test_nobody_waited_for_the_replica(void **state)
 /* Another process, which dies with the primary. */
 static void kill_both(void)
 {
-    const char *arguments[10];
-    char program[512];
-    pid_t child;
+    const pid_t child = start_run("of-the-dead");
 
-    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
-    arguments[0] = program;
-    arguments[1] = "run";
-    arguments[2] = "--config";
-    arguments[3] = file_of(both());
-    arguments[4] = "--lock";
-    arguments[5] = "of-the-dead";
-    arguments[6] = "--";
-    arguments[7] = "sleep";
-    arguments[8] = "600";
-    arguments[9] = NULL;
-    child = fork();
-    if (child == 0) {
-        (void)setpgid(0, 0);
-        execv(program, (char **)arguments);
-        _exit(127);
-    }
-    (void)setpgid(child, child);
-    await_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource = 'of-the-dead'", 1);
     await_rounds();
     server_kill9(primary);
-    assert_int_equal(kill(-child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
+    kill_run(child);
     apply_all();
     take_writes();
 }
@@ -926,6 +1016,53 @@ static void test_a_process_dies_too(void **state)
     accept_as_two();
     await_grant(f.client, "s1");
     close_pair();
+}
+
+/* A session that lived on the second server, and was ended on the first one all the same: nobody can
+ * say what it was told there.  Under whichever number that was: the first one takes writes while it
+ * is a replica, and has not applied yet that the second one was accepted. */
+static void end_here(const char *number)
+{
+    pid_t child;
+
+    open_pair(1);
+    child = start_run("of-the-dead");
+    switch_over();
+    kill_run(child);
+    switch_back();
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = tl_identity(), "
+                 "ended_no = %s WHERE program LIKE '%%run%%'",
+                 number);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE program LIKE "
+                                            "'%%run%%' AND ended_on = tl_identity()"),
+                     1);
+    promote_old();
+    await_number(f.sql,
+                 "SELECT COUNT(*) FROM tl_attestation a JOIN tl_schema s "
+                 "ON a.restore_no = s.restore_no WHERE a.attested_at IS NOT NULL",
+                 2);
+    usleep(QUIET_MS * 1000);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    close_pair();
+}
+
+static void test_ended_here_since(void **state)
+{
+    (void)state;
+    end_here("(SELECT accepted_no FROM tl_schema)");
+}
+
+static void test_ended_here_by_an_older_program(void **state)
+{
+    (void)state;
+    end_here("NULL");
+}
+
+static void test_ended_here_while_it_lived_there(void **state)
+{
+    (void)state;
+    end_here("0");
 }
 
 /* Where the primary is off for certain that does not matter, once its session has ended: others
@@ -1264,11 +1401,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
+        cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_who_waits_counts_no_beats),
         cmocka_unit_test(test_an_ending_at_the_old_server),
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
+        cmocka_unit_test(test_ended_here_since),
+        cmocka_unit_test(test_ended_here_by_an_older_program),
+        cmocka_unit_test(test_ended_here_while_it_lived_there),
         cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
         cmocka_unit_test(test_off_and_not_kept),
         cmocka_unit_test(test_it_was_declared),
