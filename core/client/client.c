@@ -236,6 +236,7 @@ static tl_status look_before_session(void *context, db *connection)
 
     if (status != TL_OK)
         return status;
+    restored_look_whether_kept(context, connection); /* the session's row is a commit already */
     status = limits_look(context, connection);
     if (status == TL_OK)
         status = breakers_look(context, connection);

@@ -970,9 +970,8 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
     return was;
 }
 
-/* Sees whether the server keeps what it answers, while it lives.  One without replicas is not
- * asked. */
-static void look_whether_kept(struct tl_client *client, db *connection)
+/* One without replicas is not asked. */
+void restored_look_whether_kept(struct tl_client *client, db *connection)
 {
     restored_servers *all = &client->servers;
     const db_server *server = db_server_of(connection);
@@ -1009,7 +1008,7 @@ void restored_look_again(struct tl_client *client)
      * stays neither at a replica nor where its session is not, since nothing is asked there; unless
      * that is on its way to there, which is seen on the same connections, many times a second. */
     if (restored_look(client, connection) == TL_OK)
-        look_whether_kept(client, connection);
+        restored_look_whether_kept(client, connection);
     if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||

@@ -38,6 +38,8 @@
 #define SLOW "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\nconnect_timeout_s=4\n"
 /* Two of these are longer than a session waits for a promotion. */
 #define SLOWER "beat_ms=9s\nsession_ms=1m\nread_timeout_s=2\nconnect_timeout_s=4\n"
+/* The first beat is some seconds away. */
+#define SLOW_START "beat_ms=5s\nsession_ms=30s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define A_DAY "86400000"
 
 static fixture f;
@@ -648,6 +650,31 @@ static void test_the_writer_dies_between_slow_beats(void **state)
     await_grant(f.client, "s1");
     await_grant(second, "s2");
     assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
+/* One that began a moment ago has seen no round yet: it knows all the same that the primary waited
+ * for its replica. */
+static void test_a_process_just_begins(void **state)
+{
+    char mine[64];
+    tl_client *late;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    late = open_with(file_with(both(), SLOW_START), 0);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(late));
+    server_kill9(primary);
+    assert_int_equal(beats(late), 0);
+    apply_all();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(late, "s2");
+    assert_string_equal(tl_client_session(late), mine);
+    tl_client_close(late);
     close_pair();
 }
 
@@ -1398,6 +1425,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_process_without_a_session),
         cmocka_unit_test(test_who_waits_connects_to_nothing),
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
+        cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
