@@ -362,6 +362,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .sending = restored_sending,
         .confirmed = restored_confirmed,
         .follow = restored_follow,
+        .is_told = restored_is_told,
         .confirmed_context = client,
         .clock = clock_watch_keep,
         .clock_context = client,

@@ -308,6 +308,11 @@ int restored_confirmed(void *context, const session_beat *beat)
     return 1;
 }
 
+int restored_is_told(void *context, const db_server *here)
+{
+    return marks_are_told(&((struct tl_client *)context)->servers.noted, here);
+}
+
 /* A look under way, with the witness of the moment at which it began. */
 struct look {
     struct tl_client *client;

@@ -112,6 +112,8 @@ int restored_confirmed(void *context, const session_beat *beat);
 /* Whether a session goes along to another server. */
 session_stay restored_follow(void *context, const db_server *from, const db_server *to,
                              int64_t since_ms);
+/* Whether this process may know of a commit that this server could lack (transition/marks.h). */
+int restored_is_told(void *context, const db_server *here);
 /* As tl_identity() says it. */
 const char *restored_identity(const db_server *server);
 /* Whether that server, when it answered at that moment, had been seen a short while ago to answer

@@ -100,6 +100,9 @@ BEGIN
     -- that this server may lack.  If that server did not have the end, it named the session among
     -- those who had to attest: then it lived on there, and is asked.  Both are told by the numbers,
     -- and no clock matters.
+    --
+    -- Nor is one asked that ended in order on no named server (''): its process was never told of a
+    -- commit but by this server itself, before anybody had accepted it, and those are here.
     IF NEW.step = 'promoted' THEN
         SELECT accepted_no INTO done_no FROM tl_schema WHERE one = 1;
         INSERT INTO tl_attestation (restore_no, session_id)

@@ -678,6 +678,62 @@ static void test_a_process_just_begins(void **state)
     close_pair();
 }
 
+/* Programs that began at the new server before it was promoted, were refused, and ended. */
+static void test_a_program_was_too_early(void **state)
+{
+    tl_client *early;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    early = open_with(file_of(both()), 0);
+    assert_int_not_equal(ask_now(early, "early"), TL_GRANTED);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_session"), 3);
+    tl_client_close(early);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_session "
+                                               "WHERE ended_at IS NOT NULL"),
+                     1);
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
+/* One that had been told of something by the old primary, and ended there before the promotion, is
+ * asked: nobody can say what that was. */
+static void test_a_program_ended_between(void **state)
+{
+    char query[160];
+    tl_client *early;
+
+    (void)state;
+    open_pair(1);
+    early = open_with(file_of(both()), 0);
+    snprintf(query, sizeof query,
+             "SELECT COUNT(*) FROM tl_session WHERE session_id <> '%s' AND ended_at IS NULL",
+             tl_client_session(early));
+    await_rounds();
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    /* Its session is lost, and it goes on there under another one. */
+    database_run(sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = '' "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(early));
+    await_number(sql_copy, query, 3);
+    tl_client_close(early);
+    await_number(sql_copy, query, 2);
+    promote();
+    expect_veto(2);
+    assert_int_equal(what_is_missing().unattested, 1);
+    close_pair();
+}
+
 /* A process that goes on anew, while the primary dies: the row of its next session is there, and it
  * never lived under that one.  It answers for it all the same. */
 static void test_a_session_that_only_began(void **state)
@@ -1427,6 +1483,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
+        cmocka_unit_test(test_a_program_was_too_early),
+        cmocka_unit_test(test_a_program_ended_between),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
         cmocka_unit_test(test_there_and_back),
