@@ -47,6 +47,7 @@ struct met_server {
      * too, so its row alone tells no more. */
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
+    int has_beats;    /* a session of this process may have written beats there itself */
     int is_semi_sync; /* its commits wait for a replica, perhaps */
     int is_cluster;   /* it is a node of Galera; -1: it is not, 0: not known yet */
     /* When it was last seen to answer commits only when another one has them, and what was seen; 0:
@@ -387,6 +388,18 @@ static int lacks_witness(const struct look *l)
             db_get_uint(l->seen, 0, RESTORED_BEAT) < w->beat);
 }
 
+/* A replica that is not read-only lags as any other, and lacks each beat for a moment.  Once it has
+ * all of the same session, and that wrote no beat there itself, they came by replication, and all
+ * that was committed before them. */
+static int has_caught_up(const struct look *l)
+{
+    const restored_witness *w = &l->witness;
+
+    return !l->here->has_beats && w->by != &l->here->server && w->only == NULL &&
+           strcmp(w->session, l->here->lacks_of) == 0 && !db_is_null(l->seen, 0, RESTORED_BEAT) &&
+           db_get_uint(l->seen, 0, RESTORED_BEAT) >= w->beat;
+}
+
 /* --------------------------------------------------------------------- what was found -- */
 
 static tl_status write_down(const struct look *l, const char *why)
@@ -504,7 +517,7 @@ static int take(struct look *l, int may_lack, db_server_state *state)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
         if (is_another_history(l))
-            here->lacks_beat = 0;
+            here->lacks_beat = here->has_beats = 0;
         here->looked = l->number;
         here->taken_at = all->looks;
         atomic_store(&here->server.takes_no_writes,
@@ -517,6 +530,8 @@ static int take(struct look *l, int may_lack, db_server_state *state)
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
             text_copy(here->lacks_of, sizeof here->lacks_of, l->witness.session);
+        } else if (has_caught_up(l)) {
+            here->lacks_beat = 0;
         }
         take_promotion(l);
         note_rivals(all);
@@ -936,7 +951,8 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
     struct tl_client *client = context;
     restored_servers *all = &client->servers;
     session_stay stay = SESSION_LEAVES;
-    const struct met_server *there, *before, *next;
+    const struct met_server *there, *before;
+    struct met_server *next;
     const int drains = pauses_drains(client);
 
     pthread_mutex_lock(&all->mutex);
@@ -954,6 +970,8 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
                (drains || since_ms == 0 || clock_left_ms(since_ms + PROMOTED_WITHIN_MS) > 0)) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
+    if (stay != SESSION_LEAVES && next != NULL)
+        next->has_beats = 1; /* the next one is sent there */
     pthread_mutex_unlock(&all->mutex);
     return stay;
 }

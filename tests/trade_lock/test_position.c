@@ -678,6 +678,52 @@ static void test_a_process_just_begins(void **state)
     close_pair();
 }
 
+static int count_warning(void *context, const tl_finding *finding)
+{
+    *(int *)context += strcmp(finding->check, "read_only of a replica") == 0 &&
+                       finding->level == TL_FINDING_WARNING;
+    return 0;
+}
+
+static int warns_of_replica(tl_client *client)
+{
+    int count = 0;
+
+    (void)tl_doctor(client, count_warning, &count);
+    return count;
+}
+
+/* A replica that takes writes lags as any other, which is no loss once it has caught up. */
+static void test_a_replica_that_is_not_read_only(void **state)
+{
+    char mine[64];
+
+    (void)state;
+    open_pair(1);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    database_run(sql_copy, "SET GLOBAL read_only = 0; STOP SLAVE SQL_THREAD");
+    await_rounds(); /* beats are missing there */
+    database_run(sql_copy, "START SLAVE SQL_THREAD");
+    await_number(sql_copy,
+                 "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                 "WHERE VARIABLE_NAME = 'SLAVES_RUNNING'",
+                 1);
+    open_ops();
+    assert_int_equal(warns_of_replica(ops), 1);
+    assert_int_equal(warns_of_replica(f.client), 0);
+    await_copy();
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
 /* Programs that began at the new server before it was promoted, were refused, and ended. */
 static void test_a_program_was_too_early(void **state)
 {
@@ -1010,6 +1056,33 @@ static void test_who_waits_counts_no_beats(void **state)
     assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     accept_as_two();
     await_grant(f.client, "s1");
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* The same where the replica was never read-only: its beats are seen to be missing, and then there
+ * are as many, since those who wait write them there. */
+static void test_who_waits_has_not_caught_up(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    await_rounds();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_rounds();
+    server_kill9(primary);
+    usleep(3000 * 1000);
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.rows > 0);
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
     close_pair();
 }
@@ -1483,6 +1556,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
+        cmocka_unit_test(test_a_replica_that_is_not_read_only),
         cmocka_unit_test(test_a_program_was_too_early),
         cmocka_unit_test(test_a_program_ended_between),
         cmocka_unit_test(test_a_replica_known_for_long),
@@ -1490,6 +1564,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_who_waits_counts_no_beats),
+        cmocka_unit_test(test_who_waits_has_not_caught_up),
         cmocka_unit_test(test_an_ending_at_the_old_server),
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
