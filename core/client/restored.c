@@ -963,8 +963,12 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
         (to == NULL || to == &there->server)) {
         if (!there->is_accepted)
             stay = SESSION_WAITS;
-        else if (there->is_proved && there->term.number == all->promoted_no && all->has_attested)
-            stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
+        else if (there->is_proved && there->term.number == all->promoted_no)
+            /* Others may have accepted it before this process has the answer to what it said itself:
+             * then it looks once more (look_late()). */
+            stay = all->has_attested && to != NULL && db_state_of(to) == DB_SERVER_WHOLE
+                       ? SESSION_MOVES
+                       : SESSION_WAITS;
     } else if (next != NULL && before != NULL && !is_left(all, before) &&
                db_state_of(to) == DB_SERVER_MAY_LACK && (there == NULL || there == before) &&
                (drains || since_ms == 0 || clock_left_ms(since_ms + PROMOTED_WITHIN_MS) > 0)) {

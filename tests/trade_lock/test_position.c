@@ -991,6 +991,37 @@ static void test_there_and_back(void **state)
     close_pair();
 }
 
+/* The others accept it while the answer to this process' own attestation is on its way: the session
+ * waits, until it has looked itself. */
+static void test_accepted_before_it_knows(void **state)
+{
+    restored_servers *all;
+    const db_server *from, *to;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    from = life_server(session_life(f.client->session));
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    to = life_server(session_life(f.client->session));
+    assert_ptr_not_equal(from, to);
+    all = &f.client->servers;
+    for (int i = 0; i < 100; i++) { /* its own looks come between */
+        pthread_mutex_lock(&all->mutex);
+        all->has_attested = 0;
+        pthread_mutex_unlock(&all->mutex);
+        assert_int_not_equal(restored_follow(f.client, from, to, 0), SESSION_LEAVES);
+    }
+    await_rounds();
+    assert_int_equal(restored_follow(f.client, from, to, 0), SESSION_MOVES);
+    close_pair();
+}
+
 /* --------------------------------------------------------------------------------- vetoes -- */
 
 /* The last of what was acknowledged never came: the list names it. */
@@ -1561,6 +1592,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_program_ended_between),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
+        cmocka_unit_test(test_accepted_before_it_knows),
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_who_waits_counts_no_beats),
