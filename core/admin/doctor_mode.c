@@ -216,6 +216,16 @@ static void judge_mode(const struct mode *m)
                     "the channel must be asked");
 }
 
+static void judge_replica(const struct mode *m)
+{
+    if (count_of(m, "slaves_running") > 0 && !is_on(variable(m, "wsrep_on")) &&
+        !is_on(variable(m, "read_only")))
+        doctor_tell(m->d, TL_FINDING_WARNING, "read_only of a replica", "OFF",
+                    "this server replicates and takes writes: processes that lose the primary wait "
+                    "here before all has arrived, and the server is then not accepted by itself; "
+                    "set read_only until it is promoted");
+}
+
 /* With a list of hosts: whether one of them alone is the writer. */
 static void judge_hosts(doctor *d)
 {
@@ -250,6 +260,8 @@ tl_status doctor_mode(doctor *d)
                              "asking the server for its replicas");
     if (status == TL_OK)
         judge_mode(&m);
+    if (status == TL_OK)
+        judge_replica(&m);
     if (status == TL_OK && d->schema == TL_OK)
         judge_hosts(d);
     db_result_free(&m.variables);

@@ -236,6 +236,7 @@ static tl_status look_before_session(void *context, db *connection)
 
     if (status != TL_OK)
         return status;
+    restored_look_whether_kept(context, connection); /* the session's row is a commit already */
     status = limits_look(context, connection);
     if (status == TL_OK)
         status = breakers_look(context, connection);
@@ -361,6 +362,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .sending = restored_sending,
         .confirmed = restored_confirmed,
         .follow = restored_follow,
+        .is_told = restored_is_told,
         .confirmed_context = client,
         .clock = clock_watch_keep,
         .clock_context = client,

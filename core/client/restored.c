@@ -47,6 +47,7 @@ struct met_server {
      * too, so its row alone tells no more. */
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
+    int has_beats;    /* a session of this process may have written beats there itself */
     int is_semi_sync; /* its commits wait for a replica, perhaps */
     int is_cluster;   /* it is a node of Galera; -1: it is not, 0: not known yet */
     /* When it was last seen to answer commits only when another one has them, and what was seen; 0:
@@ -308,6 +309,11 @@ int restored_confirmed(void *context, const session_beat *beat)
     return 1;
 }
 
+int restored_is_told(void *context, const db_server *here)
+{
+    return marks_are_told(&((struct tl_client *)context)->servers.noted, here);
+}
+
 /* A look under way, with the witness of the moment at which it began. */
 struct look {
     struct tl_client *client;
@@ -380,6 +386,18 @@ static int lacks_witness(const struct look *l)
            !db_get_int(l->seen, 0, RESTORED_READ_ONLY) &&
            (db_is_null(l->seen, 0, RESTORED_BEAT) ||
             db_get_uint(l->seen, 0, RESTORED_BEAT) < w->beat);
+}
+
+/* A replica that is not read-only lags as any other, and lacks each beat for a moment.  Once it has
+ * all of the same session, and that wrote no beat there itself, they came by replication, and all
+ * that was committed before them. */
+static int has_caught_up(const struct look *l)
+{
+    const restored_witness *w = &l->witness;
+
+    return !l->here->has_beats && w->by != &l->here->server && w->only == NULL &&
+           strcmp(w->session, l->here->lacks_of) == 0 && !db_is_null(l->seen, 0, RESTORED_BEAT) &&
+           db_get_uint(l->seen, 0, RESTORED_BEAT) >= w->beat;
 }
 
 /* --------------------------------------------------------------------- what was found -- */
@@ -498,7 +516,7 @@ static int take(struct look *l, int may_lack, db_server_state *state)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
         if (is_another_history(l))
-            here->lacks_beat = 0;
+            here->lacks_beat = here->has_beats = 0;
         here->looked = l->number;
         here->taken_at = all->looks;
         atomic_store(&here->server.takes_no_writes,
@@ -511,6 +529,8 @@ static int take(struct look *l, int may_lack, db_server_state *state)
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
             text_copy(here->lacks_of, sizeof here->lacks_of, l->witness.session);
+        } else if (has_caught_up(l)) {
+            here->lacks_beat = 0;
         }
         take_promotion(l);
         note_rivals(all);
@@ -930,7 +950,8 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
     struct tl_client *client = context;
     restored_servers *all = &client->servers;
     session_stay stay = SESSION_LEAVES;
-    const struct met_server *there, *before, *next;
+    const struct met_server *there, *before;
+    struct met_server *next;
     const int drains = pauses_drains(client);
 
     pthread_mutex_lock(&all->mutex);
@@ -941,13 +962,19 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
         (to == NULL || to == &there->server)) {
         if (!there->is_accepted)
             stay = SESSION_WAITS;
-        else if (there->is_proved && there->term.number == all->promoted_no && all->has_attested)
-            stay = to != NULL && db_state_of(to) == DB_SERVER_WHOLE ? SESSION_MOVES : SESSION_WAITS;
+        else if (there->is_proved && there->term.number == all->promoted_no)
+            /* Others may have accepted it before this process has the answer to what it said itself:
+             * then it looks once more (look_late()). */
+            stay = all->has_attested && to != NULL && db_state_of(to) == DB_SERVER_WHOLE
+                       ? SESSION_MOVES
+                       : SESSION_WAITS;
     } else if (next != NULL && before != NULL && !is_left(all, before) &&
                db_state_of(to) == DB_SERVER_MAY_LACK && (there == NULL || there == before) &&
                (drains || since_ms == 0 || clock_left_ms(since_ms + PROMOTED_WITHIN_MS) > 0)) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
+    if (stay != SESSION_LEAVES && next != NULL)
+        next->has_beats = 1; /* the next one is sent there */
     pthread_mutex_unlock(&all->mutex);
     return stay;
 }
@@ -969,9 +996,8 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
     return was;
 }
 
-/* Sees whether the server keeps what it answers, while it lives.  One without replicas is not
- * asked. */
-static void look_whether_kept(struct tl_client *client, db *connection)
+/* One without replicas is not asked. */
+void restored_look_whether_kept(struct tl_client *client, db *connection)
 {
     restored_servers *all = &client->servers;
     const db_server *server = db_server_of(connection);
@@ -1008,7 +1034,7 @@ void restored_look_again(struct tl_client *client)
      * stays neither at a replica nor where its session is not, since nothing is asked there; unless
      * that is on its way to there, which is seen on the same connections, many times a second. */
     if (restored_look(client, connection) == TL_OK)
-        look_whether_kept(client, connection);
+        restored_look_whether_kept(client, connection);
     if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||

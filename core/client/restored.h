@@ -112,6 +112,8 @@ int restored_confirmed(void *context, const session_beat *beat);
 /* Whether a session goes along to another server. */
 session_stay restored_follow(void *context, const db_server *from, const db_server *to,
                              int64_t since_ms);
+/* Whether this process may know of a commit that this server could lack (transition/marks.h). */
+int restored_is_told(void *context, const db_server *here);
 /* As tl_identity() says it. */
 const char *restored_identity(const db_server *server);
 /* Whether that server, when it answered at that moment, had been seen a short while ago to answer
@@ -125,7 +127,9 @@ tl_status restored_look(struct tl_client *client, db *connection);
 /* The same on one to a host of a list that perhaps will not be used: it is judged, and nobody is
  * told.  TL_BAD_CONFIG: it is of another installation. */
 tl_status restored_compare(struct tl_client *client, db *connection);
-/* The same on a connection of the pool. */
+/* After such a look: sees whether the server keeps what it answers, while it lives. */
+void restored_look_whether_kept(struct tl_client *client, db *connection);
+/* Both on a connection of the pool. */
 void restored_look_again(struct tl_client *client);
 
 #endif

@@ -389,16 +389,23 @@ static tl_status insert_row(session *s, life *of, int *is_there)
     return TL_OK;
 }
 
+static int write_end(session *s, const life *of, int settled)
+{
+    const int is_told =
+        s->options.is_told == NULL ||
+        s->options.is_told(s->options.confirmed_context, db_server_of(s->connection));
+    db_result result = DB_RESULT_INIT;
+    const db_answer answer =
+        store_session_end(s->connection, of->session_id, settled, is_told, &result);
+
+    db_result_free(&result);
+    return answer == DB_DONE;
+}
+
 /* Nobody asked for anything under this name.  1: its row has ended. */
 static int take_row_back(session *s, const life *of)
 {
-    db_result result = DB_RESULT_INIT;
-    int is = 0;
-
-    if (s->connection != NULL && db_usable(s->connection))
-        is = store_session_end(s->connection, of->session_id, 1, &result) == DB_DONE;
-    db_result_free(&result);
-    return is;
+    return s->connection != NULL && db_usable(s->connection) && write_end(s, of, 1);
 }
 
 /* What is decided while a session begins is decided before its row is there, and then it is read
@@ -856,15 +863,10 @@ static void stop_threads(session *s)
 static void end_row(session *s, const atomic_uint_fast64_t *untracked)
 {
     life *mine = atomic_load(&s->now);
-    db_result result = DB_RESULT_INIT;
 
     assert(mine == NULL || !s->beating_started || s->stop_beating); /* no beat comes after */
-    if (s->connection == NULL || life_is_over(mine))
-        return;
-    (void)store_session_end(s->connection, mine->session_id,
-                            atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0,
-                            &result);
-    db_result_free(&result);
+    if (s->connection != NULL && !life_is_over(mine))
+        (void)write_end(s, mine, atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0);
 }
 
 static void free_lives(session *s)

@@ -72,7 +72,10 @@ typedef struct session_options {
      * no beat confirmed since; 0: it did not.  May be NULL: it is lost. */
     session_stay (*follow)(void *context, const db_server *from, const db_server *to,
                            int64_t since_ms);
-    void *confirmed_context; /* of these three */
+    /* Whether this process may have been told of a commit that this server could lack; if not, its
+     * session is asked for nothing when this server is promoted.  May be NULL: it may. */
+    int (*is_told)(void *context, const db_server *here);
+    void *confirmed_context; /* of these four */
     /* Tells what the session's row says of the server's clock, when it begins and with each
      * beat. */
     void (*clock)(void *context, struct store_session_clock *kept);

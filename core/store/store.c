@@ -148,10 +148,11 @@ db_answer store_session_ended(db *connection, const char *session_id, db_result 
     return SQL_RUN(connection, result, session_ended, .session_id = db_text(session_id));
 }
 
-db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result)
+db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
+                            db_result *result)
 {
-    return SQL_RUN(connection, result, session_end, .settled = db_int(settled),
-                   .session_id = db_text(session_id));
+    return SQL_RUN(connection, result, session_end, .told = db_int(is_told),
+                   .settled = db_int(settled), .session_id = db_text(session_id));
 }
 
 db_answer store_session_others(db *connection, const char *session_id, db_result *result)

@@ -99,7 +99,8 @@ db_answer store_session_beat(db *connection, const char *session_id,
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result);
 /* (ended); no row when it is gone */
 db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
-db_answer store_session_end(db *connection, const char *session_id, int settled, db_result *result);
+db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
+                            db_result *result);
 /* (session_id, beat, timeout_ms) */
 db_answer store_session_others(db *connection, const char *session_id, db_result *result);
 db_answer store_session_expire(db *connection, const char *observer, const char *session_id,

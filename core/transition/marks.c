@@ -60,6 +60,14 @@ static void add(commit_marks *self, const commit_mark *one, const db_server *ser
     self->used++;
 }
 
+/* Needs: the mutex held. */
+static void note_whose(commit_marks *self, const db_server *server)
+{
+    if (db_state_of(server) != DB_SERVER_MAY_LACK || (self->only != NULL && self->only != server))
+        self->is_told = 1;
+    self->only = server;
+}
+
 int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began)
 {
     int is_believed, may_grant;
@@ -70,6 +78,7 @@ int marks_note(commit_marks *self, const commit_mark *one, const db_server *serv
     is_believed = db_state_of(server) != DB_SERVER_LEFT;
     may_grant = db_state_of(server) != DB_SERVER_MAY_LACK;
     if (is_believed) {
+        note_whose(self, server);
         may_grant |= drop_covered(self, server, began);
         add(self, one, server, may_grant);
     }
@@ -91,6 +100,16 @@ int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out
             (*out)[(*count)++] = self->all[i];
     pthread_mutex_unlock(&self->mutex);
     return copied;
+}
+
+int marks_are_told(commit_marks *self, const db_server *here)
+{
+    int are;
+
+    pthread_mutex_lock(&self->mutex);
+    are = self->is_told || (self->only != NULL && self->only != here);
+    pthread_mutex_unlock(&self->mutex);
+    return are;
 }
 
 void marks_forget_left(commit_marks *self)

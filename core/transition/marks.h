@@ -68,6 +68,8 @@ typedef struct commit_marks {
      * was.  If servers differ, of none. */
     uint64_t overflowed;
     const db_server *overflowed_of;
+    const db_server *only; /* all was answered by that one, which nobody had accepted then */
+    int is_told;           /* anything else was */
 } commit_marks;
 
 void marks_init(commit_marks *self);
@@ -80,6 +82,9 @@ int marks_note(commit_marks *self, const commit_mark *one, const db_server *serv
 /* Copies those of other servers than this one; *count of them, for memory_free().  0: out of
  * memory, or there was no room for one. */
 int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out, size_t *count);
+/* Whether anything that was ever noted was answered by another server than this one, or by this one
+ * when it was accepted.  Else this process knows of no commit that this server could lack. */
+int marks_are_told(commit_marks *self, const db_server *here);
 /* Forgets those of servers that are left: the one that is used now was accepted. */
 void marks_forget_left(commit_marks *self);
 

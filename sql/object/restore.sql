@@ -83,6 +83,8 @@ END;
 CREATE OR REPLACE TRIGGER tl_restore_opened AFTER INSERT ON tl_restore
 FOR EACH ROW
 BEGIN
+    DECLARE done_no BIGINT UNSIGNED;
+
     IF NEW.step IN ('declared', 'found', 'promoted') THEN
         UPDATE tl_schema SET restore_no = NEW.restore_no,
             restored_at = COALESCE(restored_at, UTC_TIMESTAMP(6))
@@ -91,15 +93,28 @@ BEGIN
     -- Those who have to attest: the sessions that have not ended; those that were ended here, since
     -- this server could be written, perhaps by a program that does not say where; and those that
     -- had to attest under an earlier number, and did not, or spoke against this server.
+    --
+    -- One that was ended here under a lower number than the last accepted one was ended when this
+    -- server was itself the accepted one, and not since.  The server that was accepted after that had
+    -- its end, so nothing was granted there under that session: it can have been told of no commit
+    -- that this server may lack.  If that server did not have the end, it named the session among
+    -- those who had to attest: then it lived on there, and is asked.  Both are told by the numbers,
+    -- and no clock matters.
+    --
+    -- Nor is one asked that ended in order on no named server (''): its process was never told of a
+    -- commit but by this server itself, before anybody had accepted it, and those are here.
     IF NEW.step = 'promoted' THEN
+        SELECT accepted_no INTO done_no FROM tl_schema WHERE one = 1;
         INSERT INTO tl_attestation (restore_no, session_id)
-        SELECT NEW.restore_no, session_id FROM tl_session
-        WHERE ended_at IS NULL
-            OR (ended_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY
-                AND COALESCE(ended_on = tl_identity(), 1))
+        SELECT NEW.restore_no, x.session_id FROM tl_session x
+        WHERE x.ended_at IS NULL
+            OR (x.ended_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY
+                AND COALESCE(x.ended_on = tl_identity(), 1)
+                AND (COALESCE(x.ended_no >= done_no, 1) OR EXISTS (SELECT 1 FROM tl_attestation b
+                    WHERE b.restore_no = done_no AND b.session_id = x.session_id)))
         UNION
         SELECT NEW.restore_no, a.session_id FROM tl_attestation a
-        WHERE a.restore_no > (SELECT accepted_no FROM tl_schema WHERE one = 1)
+        WHERE a.restore_no > done_no
             AND (a.attested_at IS NULL OR a.missing > 0 OR a.kept = 0);
     END IF;
 END;

@@ -285,7 +285,7 @@ const plan_case plan_cases[] = {
      VALUES(session_acknowledge, .session_id = ALIVE)},
     {&sql_session_ended, "", 1, FEW, PLAN_KEYS, VALUES(session_ended, .session_id = DEAD)},
     {&sql_session_end, "", 1, FEW, PLAN_KEYS,
-     VALUES(session_end, .settled = N(1), .session_id = ALIVE)},
+     VALUES(session_end, .told = N(1), .settled = N(1), .session_id = ALIVE)},
     {&sql_session_others, "", 22, 60, PLAN_KEYS, VALUES(session_others, .session_id = ALIVE)},
     {&sql_session_expire, "", 1, FEW, PLAN_KEYS,
      VALUES(session_expire, .observer = ALIVE, .session_id = SILENT, .beat = N(0))},

@@ -33,7 +33,7 @@ static void take_back(MYSQL *connection, unsigned version)
                  "DROP TABLE tl_archive_set; ALTER TABLE tl_schema DROP COLUMN installation; "
                  "DROP TABLE tl_attestation, tl_attestation_missing, tl_slot; "
                  "ALTER TABLE tl_schema DROP COLUMN fleet, DROP COLUMN shard; "
-                 "ALTER TABLE tl_session DROP COLUMN ended_on; "
+                 "ALTER TABLE tl_session DROP COLUMN ended_on, DROP COLUMN ended_no; "
                  "ALTER TABLE tl_restore DROP CONSTRAINT known_step_of_a_restore; "
                  "ALTER TABLE tl_restore ADD CONSTRAINT step_of_a_restore CHECK (step IN "
                  "('declared', 'found', 'proposed', 'confirmed')); "

@@ -41,6 +41,8 @@
 #define SLOW "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\nconnect_timeout_s=4\n"
 /* Two of these are longer than a session waits for a promotion. */
 #define SLOWER "beat_ms=9s\nsession_ms=1m\nread_timeout_s=2\nconnect_timeout_s=4\n"
+/* The first beat is some seconds away. */
+#define SLOW_START "beat_ms=5s\nsession_ms=30s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define A_DAY "86400000"
 
 static fixture f;
@@ -713,6 +715,133 @@ static void test_the_writer_dies_between_slow_beats(void **state)
     close_pair();
 }
 
+/* One that began a moment ago has seen no round yet: it knows all the same that the primary waited
+ * for its replica. */
+static void test_a_process_just_begins(void **state)
+{
+    char mine[64];
+    tl_client *late;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    late = open_with(file_with(both(), SLOW_START), 0);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(late));
+    server_kill9(primary);
+    assert_int_equal(beats(late), 0);
+    apply_all();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(late, "s2");
+    assert_string_equal(tl_client_session(late), mine);
+    tl_client_close(late);
+    close_pair();
+}
+
+static int count_warning(void *context, const tl_finding *finding)
+{
+    *(int *)context += strcmp(finding->check, "read_only of a replica") == 0 &&
+                       finding->level == TL_FINDING_WARNING;
+    return 0;
+}
+
+static int warns_of_replica(tl_client *client)
+{
+    int count = 0;
+
+    (void)tl_doctor(client, count_warning, &count);
+    return count;
+}
+
+/* A replica that takes writes lags as any other, which is no loss once it has caught up. */
+static void test_a_replica_that_is_not_read_only(void **state)
+{
+    char mine[64];
+
+    (void)state;
+    open_pair(1);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    database_run(sql_copy, "SET GLOBAL read_only = 0; STOP SLAVE SQL_THREAD");
+    await_rounds(); /* beats are missing there */
+    database_run(sql_copy, "START SLAVE SQL_THREAD");
+    await_number(sql_copy,
+                 "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                 "WHERE VARIABLE_NAME = 'SLAVES_RUNNING'",
+                 1);
+    open_ops();
+    assert_int_equal(warns_of_replica(ops), 1);
+    assert_int_equal(warns_of_replica(f.client), 0);
+    await_copy();
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    assert_string_equal(tl_client_session(f.client), mine);
+    close_pair();
+}
+
+/* Programs that began at the new server before it was promoted, were refused, and ended. */
+static void test_a_program_was_too_early(void **state)
+{
+    tl_client *early;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    early = open_with(file_of(both()), 0);
+    assert_int_not_equal(ask_now(early, "early"), TL_GRANTED);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_session"), 3);
+    tl_client_close(early);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_session "
+                                               "WHERE ended_at IS NOT NULL"),
+                     1);
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
+/* One that had been told of something by the old primary, and ended there before the promotion, is
+ * asked: nobody can say what that was. */
+static void test_a_program_ended_between(void **state)
+{
+    char query[160];
+    tl_client *early;
+
+    (void)state;
+    open_pair(1);
+    early = open_with(file_of(both()), 0);
+    snprintf(query, sizeof query,
+             "SELECT COUNT(*) FROM tl_session WHERE session_id <> '%s' AND ended_at IS NULL",
+             tl_client_session(early));
+    await_rounds();
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    /* Its session is lost, and it goes on there under another one. */
+    database_run(sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = '' "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(early));
+    await_number(sql_copy, query, 3);
+    tl_client_close(early);
+    await_number(sql_copy, query, 2);
+    promote();
+    expect_veto(2);
+    assert_int_equal(what_is_missing().unattested, 1);
+    close_pair();
+}
+
 /* A process that goes on anew, while the primary dies: the row of its next session is there, and it
  * never lived under that one.  It answers for it all the same. */
 static void test_a_session_that_only_began(void **state)
@@ -812,6 +941,149 @@ static void test_a_person_promotes(void **state)
     close_pair();
 }
 
+/* Another process, which holds a lock. */
+static pid_t start_run(const char *resource)
+{
+    const char *arguments[10];
+    char program[512], query[128];
+    pid_t child;
+
+    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
+    arguments[0] = program;
+    arguments[1] = "run";
+    arguments[2] = "--config";
+    arguments[3] = file_of(both());
+    arguments[4] = "--lock";
+    arguments[5] = resource;
+    arguments[6] = "--";
+    arguments[7] = "sleep";
+    arguments[8] = "600";
+    arguments[9] = NULL;
+    child = fork();
+    if (child == 0) {
+        (void)setpgid(0, 0);
+        execv(program, (char **)arguments);
+        _exit(127);
+    }
+    (void)setpgid(child, child);
+    snprintf(query, sizeof query, "SELECT COUNT(*) FROM resource_lock WHERE resource = '%s'",
+             resource);
+    await_number(f.sql, query, 1);
+    return child;
+}
+
+static void kill_run(pid_t child)
+{
+    assert_int_equal(kill(-child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* The old primary is the replica of the new one, and each commit waits for it. */
+static void make_replica_of_old(void)
+{
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_enabled = 0; "
+                        "SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos");
+    replicate(copy, port_copy, primary);
+    database_run(sql_copy, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
+    await_number(sql_copy,
+                 "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                 "WHERE VARIABLE_NAME = 'RPL_SEMI_SYNC_MASTER_CLIENTS'",
+                 1);
+}
+
+/* The old primary takes writes again, with all that the other one has, and is promoted. */
+static void switch_back(void)
+{
+    char *position;
+
+    database_run(sql_copy, "SET GLOBAL read_only = 1");
+    position = database_text(sql_copy, "SELECT @@gtid_binlog_pos");
+    assert_int_equal(
+        database_number(f.sql, "SELECT MASTER_GTID_WAIT('%s', %d)", position, PATIENCE_MS / 1000),
+        0);
+    free(position);
+    database_run(f.sql, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+}
+
+static void promote_old(void)
+{
+    tl_client *there = open_with(database_option_file(f.db), TL_CLIENT_NO_SESSION);
+
+    assert_status(tl_promote(there, 0, "hook", "and back"), TL_OK);
+    tl_client_close(there);
+}
+
+static void switch_over(void)
+{
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    make_replica_of_old();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    await_rounds();
+}
+
+/* Who ended in order on the first server, while that was the accepted one, was told of nothing on
+ * the second: it is not asked when they change places again. */
+static void test_there_and_back(void **state)
+{
+    char mine[64];
+
+    (void)state;
+    open_pair(1);
+    tl_client_close(open_with(file_of(both()), 0));
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_session "
+                                            "WHERE ended_at IS NOT NULL"),
+                     1);
+    snprintf(mine, sizeof mine, "%s", tl_client_session(f.client));
+    switch_over();
+    switch_back();
+    promote_old();
+    await_number(f.sql, "SELECT tl_restored()", 0);
+    assert_int_equal(
+        database_number(f.sql, "SELECT COUNT(*) FROM tl_restore WHERE step = 'proved'"), 2);
+    await_grant(f.client, "s3");
+    await_grant(second, "s4");
+    assert_string_equal(tl_client_session(f.client), mine);
+    assert_true(has_row(f.sql, "s3"));
+    close_pair();
+}
+
+/* The others accept it while the answer to this process' own attestation is on its way: the session
+ * waits, until it has looked itself. */
+static void test_accepted_before_it_knows(void **state)
+{
+    restored_servers *all;
+    const db_server *from, *to;
+
+    (void)state;
+    open_pair(1);
+    await_rounds();
+    from = life_server(session_life(f.client->session));
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    to = life_server(session_life(f.client->session));
+    assert_ptr_not_equal(from, to);
+    all = &f.client->servers;
+    for (int i = 0; i < 100; i++) { /* its own looks come between */
+        pthread_mutex_lock(&all->mutex);
+        all->has_attested = 0;
+        pthread_mutex_unlock(&all->mutex);
+        assert_int_not_equal(restored_follow(f.client, from, to, 0), SESSION_LEAVES);
+    }
+    await_rounds();
+    assert_int_equal(restored_follow(f.client, from, to, 0), SESSION_MOVES);
+    close_pair();
+}
+
 /* --------------------------------------------------------------------------------- vetoes -- */
 
 /* The last of what was acknowledged never came: the list names it. */
@@ -881,6 +1153,33 @@ static void test_who_waits_counts_no_beats(void **state)
     close_pair();
 }
 
+/* The same where the replica was never read-only: its beats are seen to be missing, and then there
+ * are as many, since those who wait write them there. */
+static void test_who_waits_has_not_caught_up(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    tl_lock *lock;
+
+    (void)state;
+    open_pair(1);
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    await_rounds();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_rounds();
+    server_kill9(primary);
+    usleep(3000 * 1000);
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.rows > 0);
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
 /* The session went on at the new server, and a connection of the caller's leads to the old one. */
 static void test_an_ending_at_the_old_server(void **state)
 {
@@ -934,33 +1233,11 @@ static void test_nobody_waited_for_the_replica(void **state)
 /* Another process, which dies with the primary. */
 static void kill_both(void)
 {
-    const char *arguments[10];
-    char program[512];
-    pid_t child;
+    const pid_t child = start_run("of-the-dead");
 
-    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
-    arguments[0] = program;
-    arguments[1] = "run";
-    arguments[2] = "--config";
-    arguments[3] = file_of(both());
-    arguments[4] = "--lock";
-    arguments[5] = "of-the-dead";
-    arguments[6] = "--";
-    arguments[7] = "sleep";
-    arguments[8] = "600";
-    arguments[9] = NULL;
-    child = fork();
-    if (child == 0) {
-        (void)setpgid(0, 0);
-        execv(program, (char **)arguments);
-        _exit(127);
-    }
-    (void)setpgid(child, child);
-    await_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource = 'of-the-dead'", 1);
     await_rounds();
     server_kill9(primary);
-    assert_int_equal(kill(-child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
+    kill_run(child);
     apply_all();
     take_writes();
 }
@@ -988,6 +1265,53 @@ static void test_a_process_dies_too(void **state)
     accept_as_two();
     await_grant(f.client, "s1");
     close_pair();
+}
+
+/* A session that lived on the second server, and was ended on the first one all the same: nobody can
+ * say what it was told there.  Under whichever number that was: the first one takes writes while it
+ * is a replica, and has not applied yet that the second one was accepted. */
+static void end_here(const char *number)
+{
+    pid_t child;
+
+    open_pair(1);
+    child = start_run("of-the-dead");
+    switch_over();
+    kill_run(child);
+    switch_back();
+    database_run(f.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = tl_identity(), "
+                 "ended_no = %s WHERE program LIKE '%%run%%'",
+                 number);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE program LIKE "
+                                            "'%%run%%' AND ended_on = tl_identity()"),
+                     1);
+    promote_old();
+    await_number(f.sql,
+                 "SELECT COUNT(*) FROM tl_attestation a JOIN tl_schema s "
+                 "ON a.restore_no = s.restore_no WHERE a.attested_at IS NOT NULL",
+                 2);
+    usleep(QUIET_MS * 1000);
+    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    close_pair();
+}
+
+static void test_ended_here_since(void **state)
+{
+    (void)state;
+    end_here("(SELECT accepted_no FROM tl_schema)");
+}
+
+static void test_ended_here_by_an_older_program(void **state)
+{
+    (void)state;
+    end_here("NULL");
+}
+
+static void test_ended_here_while_it_lived_there(void **state)
+{
+    (void)state;
+    end_here("0");
 }
 
 /* Where the primary is off for certain that does not matter, once its session has ended: others
@@ -1384,14 +1708,24 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_drain_behind_haproxy),
         cmocka_unit_test(test_a_drain_behind_one_address),
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
+        cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
+        cmocka_unit_test(test_a_replica_that_is_not_read_only),
+        cmocka_unit_test(test_a_program_was_too_early),
+        cmocka_unit_test(test_a_program_ended_between),
         cmocka_unit_test(test_a_replica_known_for_long),
         cmocka_unit_test(test_a_person_promotes),
+        cmocka_unit_test(test_accepted_before_it_knows),
+        cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_who_waits_counts_no_beats),
+        cmocka_unit_test(test_who_waits_has_not_caught_up),
         cmocka_unit_test(test_an_ending_at_the_old_server),
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
+        cmocka_unit_test(test_ended_here_since),
+        cmocka_unit_test(test_ended_here_by_an_older_program),
+        cmocka_unit_test(test_ended_here_while_it_lived_there),
         cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
         cmocka_unit_test(test_off_and_not_kept),
         cmocka_unit_test(test_it_was_declared),
