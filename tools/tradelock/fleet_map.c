@@ -98,6 +98,13 @@ size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
     return owner;
 }
 
+int fleet_map_has(const struct fleet_map *map, size_t shard, unsigned slot)
+{
+    const char state = map->shard[shard].slot[slot].state;
+
+    return state == 'o' || state == 'l';
+}
+
 int fleet_map_has_copies(const struct fleet_map *map, size_t shard)
 {
     for (unsigned slot = 0; slot < TL_FLEET_SLOTS; slot++)
