@@ -12,7 +12,9 @@
  * until "gone" it copies everything anew, from there on it only completes the target.  Between the
  * last two nobody owns the slot, which is safe: both refuse.  The target may lose commits in between,
  * as in a restore, and the source has all rows still: so they are compared before the target owns
- * the slot, and copied anew if one is missing.
+ * the slot, and copied anew if one is missing.  It may also go back in time after it owned the slot, and
+ * paid: then it comes to own it while that restore is open, and what it paid is filed before it is
+ * accepted.
  *
  * What could go wrong, and why it does not:
  *   an ask commits after the slot was seen empty    each ask has the slot's row locked in share mode
@@ -73,7 +75,8 @@ struct end {
     tl_client *client;
     db *connection;
     char shard[TL_FLEET_NAME_MAX + 1];
-    int open; /* a transaction */
+    int open;        /* a transaction */
+    int is_restored; /* a restore is open */
 };
 
 struct move {
@@ -281,19 +284,26 @@ static tl_status check_fleet(struct move *m)
     return TL_OK;
 }
 
+static tl_status refuse_restored(const struct end *at)
+{
+    return error_set(TL_ASK_CHANNEL,
+                     "shard %s: a restore is open, or the rule of slots is missing: nothing is "
+                     "moved",
+                     at->shard);
+}
+
 static tl_status read_rule(struct end *at, char rule[80])
 {
     db_result r = DB_RESULT_INIT;
     tl_status status =
         status_of(at, store_slot_rule(at->connection, &r), "looking at the rule of slots");
 
-    if (status == TL_OK && (r.rows != 1 || db_get_int(&r, 0, 0) != 0))
-        status = error_set(TL_ASK_CHANNEL,
-                           "shard %s: a restore is open, or the rule of slots is missing: nothing "
-                           "is moved",
-                           at->shard);
-    if (status == TL_OK)
+    if (status == TL_OK && r.rows != 1)
+        status = refuse_restored(at);
+    if (status == TL_OK) {
+        at->is_restored = db_get_int(&r, 0, 0) != 0;
         text_copy(rule, 80, db_get_text(&r, 0, 1));
+    }
     db_result_free(&r);
     return status;
 }
@@ -310,6 +320,8 @@ static tl_status check_rules(struct move *m)
                            "tl_customer_slot() is another rule at shard %s than at "
                            "shard %s",
                            m->from.shard, m->to.shard);
+    if (status == TL_OK && m->from.is_restored)
+        status = refuse_restored(&m->from);
     return status;
 }
 
@@ -841,11 +853,20 @@ static tl_status choose_tables(struct move *m, const slot_tables *bound, const s
                            : status;
 }
 
+/* The target had it arrive before the source let it go, so it went back in time: what it paid since
+ * may be missing. */
+static int has_forgotten(const struct slot *source, const struct slot *target)
+{
+    return is(target, "none") || (is(target, "gone") && target->version < source->version) ||
+           (is(target, "arriving") && target->version + 1 < source->version);
+}
+
 static int was_let_go(const struct move *m, const struct slot *source, const struct slot *target)
 {
     return is(source, "gone") && strcmp(source->other, m->to.shard) == 0 &&
-           ((is(target, "arriving") && strcmp(target->other, m->from.shard) == 0) ||
-            is(target, "none") || is(target, "owned") || is(target, "leaving"));
+           (has_forgotten(source, target) ||
+            (is(target, "arriving") && strcmp(target->other, m->from.shard) == 0) ||
+            is(target, "owned") || is(target, "leaving"));
 }
 
 /* In transactions at both ends, the arriving one first, as whoever hands over: nobody who waits there
@@ -863,6 +884,38 @@ static tl_status begin_both(struct move *m, struct slot *source, struct slot *ta
     return status;
 }
 
+/* A restore that is open at the target does not stand in its way: until the slot is owned there
+ * nobody can file what was paid there and is missing, and until that is filed nobody may accept the
+ * restore.  Nothing is granted there meanwhile. */
+static tl_status decide_let_go(struct move *m, const struct slot *source, const struct slot *target)
+{
+    tl_status status;
+
+    if (source->has_token && (has_forgotten(source, target) || is(target, "arriving")))
+        return error_set(TL_REFUSED,
+                         "slot %u was removed from shard %s since shard %s had it, which was "
+                         "restored to before that: restore it to a later moment",
+                         m->said->slot, m->from.shard, m->to.shard);
+    if (has_forgotten(source, target) && !m->to.is_restored)
+        return error_set(TL_REFUSED,
+                         "slot %u went to shard %s, which knows nothing of it: it went back in "
+                         "time, and what it paid may be missing; declare a restore there first",
+                         m->said->slot, m->to.shard);
+    if (has_forgotten(source, target) ||
+        (is(target, "arriving") && target->version + 1 == source->version)) {
+        undo(&m->to);
+        status = choose_tables(m, &source->tables, NULL);
+        return status == TL_OK ? complete(m, source) : status;
+    }
+    if (!is(target, "arriving") && target->version >= source->version)
+        return error_set(TL_ALREADY_DONE, "slot %u is at shard %s already", m->said->slot,
+                         m->to.shard);
+    return error_set(TL_REFUSED,
+                     "slot %u is gone from shard %s under another version than it "
+                     "arrives under at shard %s",
+                     m->said->slot, m->from.shard, m->to.shard);
+}
+
 static tl_status decide(struct move *m)
 {
     struct slot source, target;
@@ -872,27 +925,10 @@ static tl_status decide(struct move *m)
         return status;
     if (was_let_go(m, &source, &target)) {
         undo(&m->from);
-        if (is(&target, "none") ||
-            (is(&target, "arriving") && target.version + 1 == source.version)) {
-            undo(&m->to);
-            if (source.has_token)
-                return error_set(TL_REFUSED,
-                                 "slot %u was removed from shard %s since shard %s had it, which "
-                                 "was restored to before that: restore it to a later moment",
-                                 m->said->slot, m->from.shard, m->to.shard);
-            status = choose_tables(m, &source.tables, NULL);
-            return status == TL_OK ? complete(m, &source) : status;
-        }
-        if (!is(&target, "arriving") && target.version >= source.version)
-            return error_set(TL_ALREADY_DONE, "slot %u is at shard %s already", m->said->slot,
-                             m->to.shard);
-        return error_set(TL_REFUSED,
-                         "slot %u is gone from shard %s under another version than it "
-                         "arrives under at shard %s",
-                         m->said->slot, m->from.shard, m->to.shard);
+        return decide_let_go(m, &source, &target);
     }
     undo(&m->to);
-    status = may_leave(m, &source, &target);
+    status = m->to.is_restored ? refuse_restored(&m->to) : may_leave(m, &source, &target);
     if (status == TL_OK)
         status = source.takes ? choose_tables(m, &source.taking, NULL)
                               : choose_tables(m, &source.tables, &target.tables);

@@ -195,7 +195,8 @@ tl_status keeper_stands_apart(const shard *s)
     if (s->twin == NULL)
         return TL_OK;
     return error_set(TL_BAD_CONFIG,
-                     "it leads to the database of shard %s, or to a copy of it (installation %s)",
+                     "it leads to the database of shard %s, or to a copy of it (installation %s): "
+                     "take the copy out of the settings, then restart all that have them",
                      s->twin->name, s->installation);
 }
 

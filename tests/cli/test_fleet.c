@@ -704,6 +704,30 @@ static void test_slot_owned_twice(void **state)
     output_free(o);
 }
 
+/* Of one that was restored to a moment at which the slot was leaving: what was in process there is
+ * sent, while the other one pays. */
+static void test_slot_that_leaves_still(void **state)
+{
+    const char *customer = cust(A, 0);
+    output *o;
+
+    (void)state;
+    set_slot(B, customer, "owned", 2);
+    make_paid(A, "T1", customer);
+    make_paid(B, "T1", customer);
+    make_paid(B, "T2", customer);
+    set_slot(A, customer, "leaving", 1);
+    expect_fleet(1, "slot-twice", NULL);
+    expect_fleet(1, "two-shards", "T1");
+    expect_doctor(5, "slot-twice", "unsafe");
+    /* Where it arrives only, it is a move as any other. */
+    set_slot(B, customer, "arriving", 1);
+    o = FLEET("audit");
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    expect_doctor(0, "slot-moves", "warning");
+}
+
 static void test_stray(void **state)
 {
     const char *customer = cust(A, 0);
@@ -1065,6 +1089,7 @@ int main(void)
         cmocka_unit_test_setup(test_statement, clear),
         cmocka_unit_test_setup(test_audit_with_statement, clear),
         cmocka_unit_test_setup(test_slot_owned_twice, clear),
+        cmocka_unit_test_setup(test_slot_that_leaves_still, clear),
         cmocka_unit_test_setup(test_stray, clear),
         cmocka_unit_test_setup(test_slot_of_nobody, clear),
         cmocka_unit_test_setup(test_moved_slot, clear),

@@ -351,6 +351,67 @@ static void test_end_that_went_back_in_time(void **state)
     }
 }
 
+#define AT_B(...) RUN(__VA_ARGS__, "--shard", "b", "--config", three)
+
+static void write_payment(char path[600], const char *cust)
+{
+    FILE *file;
+
+    snprintf(path, 600, "%s.csv", three);
+    file = fopen(path, "we");
+    if (file == NULL)
+        server_panic("%s cannot be written", path);
+    fprintf(file, "serial_no,cust_no,op_code\nlost,%s,WITHDRAW\n", cust);
+    fclose(file);
+}
+
+/* b paid, and was restored to before it owned the slot.  What RESTORE.md says, in its order, with a
+ * look whether another order is refused. */
+static void test_target_went_back_in_time(void **state)
+{
+    static const struct {
+        const char *state, *other;
+        unsigned version;
+    } was[] = {{"arriving", "a", 3}, {"gone", "c", 2}, {"none", "", 0}};
+    char *cust = database_text(sql[A], "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
+                                       "tl_customer_slot(CONCAT('c', seq)) = 16 LIMIT 1");
+    char path[600];
+
+    (void)state;
+    write_payment(path, cust);
+    for (size_t i = 0; i < sizeof was / sizeof was[0]; i++) {
+        set_slot(A, 16, "gone", 4, "b");
+        if (was[i].version > 0)
+            set_slot(B, 16, was[i].state, was[i].version, was[i].other);
+        if (strcmp(was[i].state, "arriving") != 0)
+            expect_refused(THREE("move", "16", "--to", "b"), 1, "declare a restore there");
+        expect_refused(THREE("move", "16", "--back"), 1,
+                       "was handed over: complete the move with --to b");
+        expect_done(AT_B("restore", "declare", "--reason", "r"), "Declared");
+        expect_refused(
+            RUN("restore", "accept", "--reason", "r", "--shard", "b", "--config", one_down), 3,
+            "shard c");
+        database_propose(sql[B]);
+        expect_refused(AT_B("restore", "accept", "--reason", "r"), 1, "fleet move 16 --to b");
+        expect_done(THREE("move", "16", "--to", "b"), "Slot 16 is at shard b");
+        expect_slot(B, 16, "owned 4");
+        output_free(RUN("evidence", "add", "--statement", path, "--source", "s", "--reason", "r",
+                        "--yes", "1", "--config", three));
+        assert_int_equal(database_number(sql[B],
+                                         "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                         "'lost' AND status = 'Y'"),
+                         1);
+        expect_done(AT_B("restore", "accept", "--reason", "r"), "Accepted");
+        database_run(sql[B], "DELETE FROM trade_lock WHERE serial_no = 'lost'; "
+                             "DELETE FROM trade_lock_past WHERE serial_no = 'lost'; "
+                             "DELETE FROM trade_evidence WHERE serial_no = 'lost'; "
+                             "DELETE FROM tl_slot WHERE slot = 16");
+    }
+    set_slot(A, 16, "owned", 4, "");
+    remove(path);
+    free(cust);
+}
+
 /* A mover died for good, and the operator gave up: what arrives nowhere does not shut the shard
  * out. */
 static void test_stale_arrival(void **state)
@@ -567,11 +628,17 @@ static void test_clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),     cmocka_unit_test(test_one_database_for_two),
-        cmocka_unit_test(test_join),          cmocka_unit_test(test_move),
-        cmocka_unit_test(test_third_is_down), cmocka_unit_test(test_end_that_went_back_in_time),
-        cmocka_unit_test(test_stale_arrival), cmocka_unit_test(test_purge_of_what_was_left),
-        cmocka_unit_test(test_clean_refused), cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_one_database_for_two),
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_third_is_down),
+        cmocka_unit_test(test_end_that_went_back_in_time),
+        cmocka_unit_test(test_target_went_back_in_time),
+        cmocka_unit_test(test_stale_arrival),
+        cmocka_unit_test(test_purge_of_what_was_left),
+        cmocka_unit_test(test_clean_refused),
+        cmocka_unit_test(test_clean),
     };
 
     return server_run_tests(tests, set_up, tear_down);

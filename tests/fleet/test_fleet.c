@@ -539,6 +539,7 @@ static void copy_that_meets(size_t away, const char *name)
     shards_restart(&all, away);
     await_client(fleet, cust, TL_BAD_CONFIG);
     assert_non_null(strstr(tl_error_message(), ", or to a copy of it (installation "));
+    assert_non_null(strstr(tl_error_message(), "take the copy out of the settings, then restart"));
     snprintf(serial, sizeof serial, "copy-%s", name);
     for (unsigned i = 0; i < 20; i++) {
         assert_status(pay(fleet, serial, cust), TL_BAD_CONFIG);

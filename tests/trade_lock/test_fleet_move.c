@@ -544,6 +544,23 @@ static void test_quiet(void **state)
     assert_audit_clean(0);
 }
 
+static void open_restore(int shard)
+{
+    tl_client *client = client_at(shard, TL_CLIENT_NO_SESSION);
+
+    assert_status(tl_restore_declare(client, "ann", "a backup"), TL_OK);
+    tl_client_close(client);
+}
+
+static void accept_restore(int shard)
+{
+    tl_client *client = client_at(shard, TL_CLIENT_NO_SESSION);
+
+    database_propose(f.sql[shard]);
+    assert_status(tl_restore_accept(client, "bob", "all is filed", NULL), TL_OK);
+    tl_client_close(client);
+}
+
 /* The target is restored between the copying and the hand-over: to a moment at which some rows were
  * there, or to one before it had heard of the slot. */
 static void test_target_that_lost_rows(void **state)
@@ -557,13 +574,20 @@ static void test_target_that_lost_rows(void **state)
         database_run(f.sql[to], "SET @tl_mover = (SELECT token FROM tl_slot WHERE state = "
                                 "'arriving'); DELETE FROM trade_evidence; DELETE FROM trade_lock; "
                                 "DELETE FROM trade_lock_past; SET @tl_mover = NULL");
-        if (!hears)
+        if (!hears) {
             database_run(f.sql[to], "DELETE FROM tl_slot WHERE state = 'arriving'");
+            /* Since it went back in time it may have owned the slot, and paid. */
+            assert_status(move_from(from, PATIENCE_MS, NULL, NULL), TL_REFUSED);
+            assert_non_null(strstr(sentence, "declare a restore there first"));
+            open_restore(to);
+        }
         assert_status(move_from(from, PATIENCE_MS, NULL, NULL), TL_OK);
         assert_state(to, hears ? "owned 4" : "owned 5");
         assert_int_equal(rows_at(to, "trade_lock"), rows);
         assert_true(rows_at(to, "trade_lock_log") >= past);
         assert_audit_clean(to);
+        if (!hears)
+            accept_restore(to);
     }
 }
 
@@ -750,6 +774,71 @@ static void test_large_tables_are_compared(void **state)
     for (int i = 0; i < 2; i++)
         database_set(f.at[i], SETTINGS);
     assert_audit_clean(other);
+}
+
+/* As in a backup from before the payment, with its slot as it was then. */
+static void go_back(int shard, const char *serial, const char *slot)
+{
+    database_run(f.sql[shard],
+                 "DELETE FROM trade_lock WHERE serial_no = '%s';"
+                 "DELETE FROM trade_lock_past WHERE serial_no = '%s';"
+                 "%s WHERE slot = %u",
+                 serial, serial, slot, f.slot);
+    open_restore(shard);
+}
+
+static tl_status file_paid(int shard, const char *serial)
+{
+    tl_client *client = client_at(shard, TL_CLIENT_NO_SESSION);
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+    tl_status status;
+
+    evidence.key = (tl_key){serial, f.cust[0], "WITHDRAW"};
+    evidence.outcome = "SUCCEEDED";
+    evidence.source = "statement";
+    status = tl_evidence_add(client, &evidence);
+    tl_client_close(client);
+    return status;
+}
+
+/* The target paid, and is restored to a moment before it owned the slot.  What it paid is filed as soon
+ * as the move is completed, before the restore is accepted, and is not granted again. */
+static void test_target_that_paid(void **state)
+{
+    static const char *const slots[] = {
+        "UPDATE tl_slot SET state = 'arriving', version = version - 1, other = (SELECT IF(shard = "
+        "'a', 'b', 'a') FROM tl_schema)",
+        "UPDATE tl_slot SET state = 'arriving', version = 1, other = 'x'",
+        "UPDATE tl_slot SET state = 'gone', version = version - 2, other = 'x'",
+        "DELETE FROM trade_lock; DELETE FROM trade_lock_past; DELETE FROM trade_evidence; DELETE "
+        "FROM "
+        "posting; DELETE FROM letter; DELETE FROM account; DELETE FROM tl_slot"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        const int from = owner_now(), to = 1 - from;
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "paid%zu", i);
+        assert_status(move_from(from, PATIENCE_MS, NULL, NULL), TL_OK);
+        assert_status(status_at(to, serial), TL_GRANTED);
+        go_back(to, serial, slots[i]);
+        assert_status(file_paid(to, serial), TL_MISDIRECTED);
+        assert_status(move_from(from, PATIENCE_MS, NULL, NULL), TL_OK);
+        assert_int_equal(to, owner_now());
+        assert_status(status_at(to, serial), TL_ASK_CHANNEL);
+        assert_status(file_paid(to, serial), TL_OK);
+        accept_restore(to);
+        assert_status(status_at(to, serial), TL_ALREADY_DONE);
+        assert_audit_clean(to);
+        /* No other move begins while one is open at either end. */
+        open_restore(from);
+        assert_status(move_from(to, 0, NULL, NULL), TL_ASK_CHANNEL);
+        accept_restore(from);
+        open_restore(to);
+        assert_status(move_from(to, 0, NULL, NULL), TL_ASK_CHANNEL);
+        accept_restore(to);
+    }
 }
 
 static void assert_balance(int shard, long long expected)
@@ -1305,6 +1394,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_asked_while_it_is_handed_over),
         cmocka_unit_test(test_nothing_is_read_once_it_is_gone),
         cmocka_unit_test(test_large_tables_are_compared),
+        cmocka_unit_test(test_target_that_paid),
         cmocka_unit_test(test_forgotten_tables),
         cmocka_unit_test(test_clean_is_refused),
         cmocka_unit_test(test_clean_killed),

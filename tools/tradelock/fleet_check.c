@@ -30,10 +30,11 @@ static void say_twice(struct said *said, const struct fleet_map *map, unsigned s
 {
     said->rule = "slot-twice";
     for (size_t i = 0; i < map->count; i++)
-        if (map->shard[i].slot[slot].state == 'o')
+        if (fleet_map_has(map, i, slot))
             add_name(said->shards, fleet_name(i));
     snprintf(said->sentence, sizeof said->sentence,
-             "several shards own it: a customer of it could be paid by each of them");
+             "several shards own it, or have not let it go: a customer of it could be paid by each "
+             "of them");
 }
 
 static void say_unowned(struct said *said, const struct fleet_map *map, unsigned slot)
@@ -127,9 +128,8 @@ static int counts_at(const struct search *s, size_t shard, unsigned slot)
 /* Whether the trades of its customers may stand at this shard where they may not. */
 static int is_looked_at(const struct fleet_map *map, size_t shard, unsigned slot)
 {
-    const char state = map->shard[shard].slot[slot].state;
-
-    return state == 0 || (state == 'o' && fleet_map_owners(map, slot) > 1);
+    return map->shard[shard].slot[slot].state == 0 ||
+           (fleet_map_has(map, shard, slot) && fleet_map_owners(map, slot) > 1);
 }
 
 static int take_customer(void *context, const tl_slot_customer *one)

@@ -15,7 +15,7 @@ struct fleet_finding {
 
 typedef void (*fleet_finding_fn)(void *context, const struct fleet_finding *finding);
 
-/* Slots that several shards own (slot-twice), or none of all (slot-nobody, told only when every
+/* Slots that several shards own or have not let go (slot-twice), or none of all (slot-nobody, told only when every
  * shard could be asked), or that are being handed over (slot-moves); neighbours of which the same is
  * true are one finding. */
 void fleet_check_slots(const struct fleet_map *map, fleet_finding_fn each, void *context);

@@ -236,16 +236,35 @@ static int tell(void *context, const char *step, const tl_slot_moved *moved)
     return 0;
 }
 
-/* From where the slot goes: its owner, or where it is leaving, or whoever let it go to `to`. */
+/* Who let it go to `to`, the last time. */
+static size_t let_go_to(const struct fleet_map *map, unsigned slot, size_t to)
+{
+    size_t last = FLEET_NOBODY;
+
+    for (size_t i = 0; i < map->count; i++) {
+        const struct fleet_slot *one = &map->shard[i].slot[slot];
+
+        if (one->state == 'g' && shard_of(one->other) == to &&
+            (last == FLEET_NOBODY || one->version > map->shard[last].slot[slot].version))
+            last = i;
+    }
+    return last;
+}
+
+/* From where the slot goes: its owner, or where it is leaving, or whoever let it go to `to`, which may
+ * have forgotten in a restore that it arrived. */
 static size_t source_of(const struct fleet_map *map, unsigned slot, size_t to)
 {
     size_t owner = fleet_map_owner(map, slot);
 
     if (owner != FLEET_NOBODY && owner != to && map->shard[owner].slot[slot].state != 'a')
         return owner;
-    if (map->shard[to].slot[slot].state != 'a')
+    if (fleet_map_has(map, to, slot))
         return FLEET_NOBODY;
-    return shard_of(map->shard[to].slot[slot].other);
+    if (owner == to)
+        return let_go_to(map, slot, to);
+    return map->shard[to].slot[slot].state == 'a' ? shard_of(map->shard[to].slot[slot].other)
+                                                  : FLEET_NOBODY;
 }
 
 static int find_slot(const struct said *said, const char *operand, unsigned *slot)
@@ -327,7 +346,7 @@ static int take_back(const struct common *common, const struct fleet_map *map,
         code = from == FLEET_NOBODY && !fleet_is_incomplete()
                    ? refuse("no shard is known to have the slot", "")
                    : fleet_code(EXIT_DONE, EXIT_DONE);
-    else if (map->shard[from].slot[moving->slot].state == 'a')
+    else if (!fleet_map_has(map, from, moving->slot))
         code = refuse("the slot was handed over: complete the move with --to ", fleet_name(from));
     else if (map->shard[from].slot[moving->slot].state != 'l')
         status = give_up(map, moving, from, shards);

@@ -98,6 +98,13 @@ size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
     return owner;
 }
 
+int fleet_map_has(const struct fleet_map *map, size_t shard, unsigned slot)
+{
+    const char state = map->shard[shard].slot[slot].state;
+
+    return state == 'o' || state == 'l';
+}
+
 int fleet_map_has_copies(const struct fleet_map *map, size_t shard)
 {
     for (unsigned slot = 0; slot < TL_FLEET_SLOTS; slot++)
@@ -108,11 +115,13 @@ int fleet_map_has_copies(const struct fleet_map *map, size_t shard)
 
 unsigned fleet_map_owners(const struct fleet_map *map, unsigned slot)
 {
-    unsigned owners = 0;
+    unsigned owned = 0, leaving = 0;
 
-    for (size_t i = 0; i < map->count; i++)
-        owners += map->shard[i].slot[slot].state == 'o';
-    return owners;
+    for (size_t i = 0; i < map->count; i++) {
+        owned += map->shard[i].slot[slot].state == 'o';
+        leaving += map->shard[i].slot[slot].state == 'l';
+    }
+    return owned + leaving > 1 ? owned + leaving : owned;
 }
 
 tl_status fleet_slots_of(const char *const *cust_nos, size_t count, unsigned *slots)

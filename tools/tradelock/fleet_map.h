@@ -37,9 +37,12 @@ void fleet_map_free(struct fleet_map *map);
 /* Where the rows of this slot are: at the owner under the highest version.  While it is moved there
  * is none: then where it leaves from, and after that where it arrives. */
 size_t fleet_map_owner(const struct fleet_map *map, unsigned slot);
+/* Whether the shard says that it owns the slot, or that it is leaving. */
+int fleet_map_has(const struct fleet_map *map, size_t shard, unsigned slot);
 /* Whether the shard may have rows that count elsewhere: of slots that went, or that arrive. */
 int fleet_map_has_copies(const struct fleet_map *map, size_t shard);
-/* How many shards say that they own it. */
+/* How many shards say that they own it; one that it leaves counts where there is another one, since
+ * what was begun there goes on. */
 unsigned fleet_map_owners(const struct fleet_map *map, unsigned slot);
 
 /* To which slots customers belong, by the rule of the first shard that can be asked. */

@@ -1,6 +1,8 @@
 /* tradelock restore: declares a restore, shows it, and accepts it by two accounts. */
 #include "command.h"
 
+#include "fleet.h"
+#include "fleet_map.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -210,6 +212,48 @@ static int accept_server(tl_client *client, const struct common *common, const c
     return finish_output(EXIT_DONE);
 }
 
+/* ------------------------------------------------------------------- a fleet -- */
+
+/* What was handed over to this shard, which forgot it: nothing that it paid of that can be filed before
+ * it owns the slot, nor once the restore is accepted. */
+static int check_slots(const struct fleet_map *map, const char *shard)
+{
+    for (unsigned slot = 0; slot < TL_FLEET_SLOTS; slot++) {
+        const size_t owner = fleet_map_owner(map, slot);
+
+        if (owner == FLEET_NOBODY || strcmp(fleet_name(owner), shard) != 0 ||
+            fleet_map_has(map, owner, slot))
+            continue;
+        fprintf(stderr,
+                "tradelock: slot %u was handed over to shard %s, which does not own it: what it "
+                "paid cannot be filed; first `tradelock fleet move %u --to %s`, then file it\n",
+                slot, shard, slot, shard);
+        return EXIT_REFUSED;
+    }
+    return EXIT_DONE;
+}
+
+/* A database knows nothing of the others: they are asked here, all of them. */
+static int check_fleet(const struct common *common)
+{
+    struct fleet_map map = {.count = 0};
+    struct common all = *common;
+    int code;
+
+    if (common->shard == NULL)
+        return EXIT_DONE;
+    all.shard = NULL;
+    code = fleet_begin(&all);
+    if (code == EXIT_DONE && fleet_is()) {
+        code = fleet_map_read(&map);
+        if (code == EXIT_DONE)
+            code = check_slots(&map, common->shard);
+    }
+    fleet_map_free(&map);
+    fleet_end();
+    return code;
+}
+
 /* ------------------------------------------------------------------- command -- */
 
 static int is_verb(const char *verb)
@@ -222,8 +266,10 @@ static int work(const char *verb, const struct common *common, const char *actor
                 const char *reason)
 {
     tl_client *client = NULL;
-    int code = open_client(&client, common, 0);
+    int code = verb[0] == 'a' ? check_fleet(common) : EXIT_DONE;
 
+    if (code == EXIT_DONE)
+        code = open_client(&client, common, 0);
     if (code == EXIT_DONE && verb[0] == 's')
         code = show(client, common);
     else if (code == EXIT_DONE)
@@ -263,6 +309,7 @@ const struct command command_restore = {
             "and what accepting would do.  Accept it once the channel's statements have\n"
             "been compared, two of you with two accounts: the first `accept` proposes, the\n"
             "other one carries it out, and every trade in process is in doubt from then on.\n"
+            "Of a shard all others are asked: a slot that went to it has to be moved first.\n"
             "The way through all of it is in tools/RESTORE.md.\n",
     .options = "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who decided (the login name)\n",

@@ -201,8 +201,8 @@ tl_status host_settle(const host *self, tl_answer *answer)
                              : tl_workflow_settle(self->workflows, answer);
 }
 
-/* TL_BUSY without a trade: whoever moves the slot has it locked, or another attempt is just about to
- * begin. */
+/* TL_BUSY without a trade that could be looked at: another attempt is just about to begin, or whoever
+ * moves the slot has the row locked of a failure that is tried anew. */
 tl_status host_moving(const host *self, const tl_key *key, tl_status status)
 {
     tl_trade trade = TL_TRADE_INIT;

@@ -131,7 +131,10 @@ typedef struct tl_slot_moving {
  *                      `from`.  It stays.
  *     TL_INVALID       A table is not there, or has no column cust_no.
  *     TL_LOST          Another process has taken the move over.
- *     TL_ASK_CHANNEL   A restore is open at one of them.  Nothing is moved.
+ *     TL_ASK_CHANNEL   A restore is open at one of them.  Nothing is moved.  But at `to` it may be
+ *                      open where `from` let the slot go already, and has to be where `to` forgot
+ *                      that it came: what it paid of it is filed when it owns the slot, and before
+ *                      the restore is accepted.
  *     else             Call again: where it had begun to leave it is `leaving` or `owned`, or `gone`
  *                      and not owned by anybody yet.
  */
