@@ -363,6 +363,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .confirmed = restored_confirmed,
         .follow = restored_follow,
         .is_told = restored_is_told,
+        .has_to_answer = restored_has_to_answer,
         .confirmed_context = client,
         .clock = clock_watch_keep,
         .clock_context = client,

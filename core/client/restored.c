@@ -979,6 +979,21 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
     return stay;
 }
 
+/* Where commits were answered before a replica had them nothing is accepted by itself. */
+int restored_has_to_answer(void *context, const db_server *lived_at)
+{
+    restored_servers *all = &((struct tl_client *)context)->servers;
+    const struct met_server *one;
+    int has;
+
+    pthread_mutex_lock(&all->mutex);
+    one = met_of(all, lived_at);
+    has = one != NULL && one->kept_ms != 0 &&
+          !(all->promoted != NULL && all->promoted != one && all->has_attested);
+    pthread_mutex_unlock(&all->mutex);
+    return has;
+}
+
 int restored_was_kept(struct tl_client *client, const db_server *server, int64_t answered_ms,
                       store_kept *kept)
 {

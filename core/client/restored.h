@@ -114,6 +114,9 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
                              int64_t since_ms);
 /* Whether this process may know of a commit that this server could lack (transition/marks.h). */
 int restored_is_told(void *context, const db_server *here);
+/* Whether a promoted server that could be accepted by itself may still ask what this process was told
+ * on that one. */
+int restored_has_to_answer(void *context, const db_server *lived_at);
 /* As tl_identity() says it. */
 const char *restored_identity(const db_server *server);
 /* Whether that server, when it answered at that moment, had been seen a short while ago to answer

@@ -860,13 +860,45 @@ static void stop_threads(session *s)
         stop_thread(s, s->beating, &s->stop_beating, &s->wake);
 }
 
+/* Whether somebody is promoted, perhaps, and then asks this session what it was told; nobody else
+ * could answer.  As long as it was certain to live. */
+static int has_to_answer(const session *s, const life *mine)
+{
+    return s->options.has_to_answer != NULL &&
+           clock_left_ms(atomic_load(&mine->certain_until_ms)) > 0 &&
+           s->options.has_to_answer(s->options.confirmed_context, life_server(mine));
+}
+
+/* 1: somewhere, once it has answered. */
+static int try_to_end(session *s, const life *mine, int settled)
+{
+    return s->connection != NULL && db_usable(s->connection) &&
+           (life_is_at(mine, db_server_of(s->connection)) || !has_to_answer(s, mine)) &&
+           write_end(s, mine, settled);
+}
+
+/* Who ends while the server is lost, or takes no writes since its replica is about to be promoted,
+ * goes on as the heartbeat did, whose threads are over.  Each new connection looks, and attests. */
 static void end_row(session *s, const atomic_uint_fast64_t *untracked)
 {
     life *mine = atomic_load(&s->now);
+    enum beat answer;
+    int settled;
 
-    assert(mine == NULL || !s->beating_started || s->stop_beating); /* no beat comes after */
-    if (s->connection != NULL && !life_is_over(mine))
-        (void)write_end(s, mine, atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0);
+    assert(mine == NULL || !s->beating_started || s->stop_beating); /* no beat comes beside */
+    if (life_is_over(mine))
+        return;
+    settled = atomic_load(&mine->may_hold) == 0 && atomic_load(untracked) == 0;
+    while (!try_to_end(s, mine, settled) && has_to_answer(s, mine)) {
+        clock_sleep_until_ms(clock_deadline(HURRY_MS));
+        answer = beat(s, mine);
+        if (answer == BEAT_ENDED || answer == BEAT_GONE || answer == BEAT_MOVED)
+            return;
+        if (answer == BEAT_UNREACHABLE)
+            look_around(s);
+        else if (answer == BEAT_WAITS && has_to_answer(s, mine))
+            close_connection(s);
+    }
 }
 
 static void free_lives(session *s)

@@ -75,7 +75,11 @@ typedef struct session_options {
     /* Whether this process may have been told of a commit that this server could lack; if not, its
      * session is asked for nothing when this server is promoted.  May be NULL: it may. */
     int (*is_told)(void *context, const db_server *here);
-    void *confirmed_context; /* of these four */
+    /* Whether a server that is promoted in place of this one may still ask this process what it was
+     * told: then session_stop() waits for that, as long as the session is certain.  May be NULL: none
+     * does. */
+    int (*has_to_answer)(void *context, const db_server *lived_at);
+    void *confirmed_context; /* of these five */
     /* Tells what the session's row says of the server's clock, when it begins and with each
      * beat. */
     void (*clock)(void *context, struct store_session_clock *kept);
@@ -99,6 +103,7 @@ typedef struct session_options {
 tl_status session_start(session **out, pool *connections, const session_options *options);
 
 /* Waits for the round under way, stops the threads, ends the row (best effort), frees all lives.
+ * While its server is lost, or takes no writes, it waits for a promoted one (has_to_answer).
  * If no handle may hold a trade and *untracked is 0, none of its trades is in process, and nobody
  * needs to look for one. */
 void session_stop(session *s, const atomic_uint_fast64_t *untracked);

@@ -786,6 +786,56 @@ static void test_a_replica_that_is_not_read_only(void **state)
     close_pair();
 }
 
+static void *close_it(void *client)
+{
+    tl_client_close(client);
+    return NULL;
+}
+
+/* A program that ends in order while the servers change places answers before it is gone.  It ends
+ * before the new server takes writes, or while it waits there. */
+static void end_meanwhile(int waits_there)
+{
+    tl_client *ends;
+    pthread_t thread;
+
+    open_pair(1);
+    ends = open_with(file_of(both()), 0);
+    await_rounds();
+    usleep(QUIET_MS * 1000); /* it has seen the clock */
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    if (waits_there) {
+        take_writes();
+        usleep(QUIET_MS * 1000);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, close_it, ends), 0);
+    usleep(QUIET_MS * 1000);
+    if (!waits_there)
+        take_writes();
+    promote();
+    await_accepted();
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_session "
+                                               "WHERE ended_at IS NOT NULL"),
+                     1);
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
+static void test_a_program_ends_meanwhile(void **state)
+{
+    (void)state;
+    end_meanwhile(0);
+}
+
+static void test_a_program_ends_while_it_waits(void **state)
+{
+    (void)state;
+    end_meanwhile(1);
+}
+
 /* Programs that began at the new server before it was promoted, were refused, and ended. */
 static void test_a_program_was_too_early(void **state)
 {
@@ -1711,6 +1761,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_replica_that_is_not_read_only),
+        cmocka_unit_test(test_a_program_ends_meanwhile),
+        cmocka_unit_test(test_a_program_ends_while_it_waits),
         cmocka_unit_test(test_a_program_was_too_early),
         cmocka_unit_test(test_a_program_ended_between),
         cmocka_unit_test(test_a_replica_known_for_long),

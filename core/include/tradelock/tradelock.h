@@ -386,7 +386,9 @@ typedef struct tl_client_options {
 
 /*
  * Reads the settings, connects, checks server and schema, writes the session row and starts its
- * heartbeat.  tl_client_close() frees the client.
+ * heartbeat.  tl_client_close() frees the client.  If the server waits for a replica with each commit,
+ * and is lost or takes no writes just then, closing waits until the next one was told what this
+ * process knows: at most for as long as the session was certain to live.
  *
  *     TL_OK              The client is open.
  *     TL_BAD_CONFIG      The settings file cannot be used; the message names file and line.
