@@ -19,17 +19,26 @@ static db_answer look_up(db *connection, const commit_mark *m, int *there)
 
     switch (m->kind) {
     case MARK_BEAT:
-        return store_attest_beat(connection, m->serial_no, m->beat, there);
+        return store_attest_beat(connection, m->serial_no, m->number, there);
     case MARK_TRADE:
         return store_attest_trade(connection, &key, m->token, there);
     case MARK_RESOURCE:
-        return store_attest_resource(connection, m->serial_no, m->token, there);
+        return store_attest_resource(connection, m->serial_no, m->token, m->number, there);
+    case MARK_HOLDER:
+        return store_attest_holder(connection, m->serial_no, m->slot, m->token, m->number, there);
+    case MARK_EVIDENCE:
+        return store_attest_evidence(connection, m->number, there);
     case MARK_NONE:
     case MARK_UNTOLD:
         break;
     }
     *there = 0;
     return DB_DONE;
+}
+
+static int is_by_token(const commit_mark *m)
+{
+    return m->kind >= MARK_TRADE && m->number == 0;
 }
 
 static db_answer tell_missing(db *connection, uint64_t number, const char *session_id,
@@ -43,7 +52,7 @@ static db_answer tell_missing(db *connection, uint64_t number, const char *sessi
         .cust_no = m->cust_no,
         .serial_no = m->serial_no,
         .op_code = m->op_code,
-        .token = m->kind == MARK_TRADE || m->kind == MARK_RESOURCE ? m->token : NULL,
+        .token = is_by_token(m) ? m->token : NULL,
     };
 
     return store_attest_missing(connection, &missing);

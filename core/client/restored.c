@@ -281,7 +281,7 @@ uint64_t restored_sending(void *context)
 
 static int note_beat(restored_servers *all, const session_beat *beat)
 {
-    commit_mark m = {.kind = MARK_BEAT, .name = "heartbeat", .beat = beat->number};
+    commit_mark m = {.kind = MARK_BEAT, .name = "heartbeat", .number = beat->number};
 
     text_copy(m.serial_no, sizeof m.serial_no, beat->session_id);
     return marks_note(&all->noted, &m, beat->server, beat->sent);

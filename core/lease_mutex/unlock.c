@@ -11,6 +11,7 @@
 struct releasing {
     lock_change base;
     resource_step step;
+    uint64_t rev;     /* of the first row, after a renewal */
     resource_row row; /* what a batch gets of it */
 };
 
@@ -157,10 +158,29 @@ static db_answer run_renew(task *t, db *connection)
     db_result result = DB_RESULT_INIT;
     db_answer answer = store_resource_renew(connection, &r->step, &result);
 
+    r->rev = 0;
     if (answer == DB_DONE)
         r->base.changed = result.affected;
+    if (answer == DB_DONE && r->base.changed > 0)
+        answer = store_resource_now(connection, r->step.resources[0], r->step.held_token, &result);
+    if (answer == DB_DONE && r->base.changed > 0 && result.rows == 1)
+        r->rev = db_get_uint(&result, 0, RESOURCE_NOW_REV);
     db_result_free(&result);
     return answer;
+}
+
+/* A renewal is found by how often the row was changed.  It was one statement, so the first row
+ * stands for all. */
+static void mark_renewal(const task *t, commit_mark *to)
+{
+    const struct releasing *r = t->context;
+
+    if (r->base.changed == 0) {
+        to->kind = MARK_NONE;
+    } else if (r->rev != 0) {
+        mutex_mark(&r->step, to);
+        to->number = r->rev;
+    }
 }
 
 static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
@@ -175,7 +195,8 @@ static void set_lease(tl_mutex *m, leases *l, int64_t until_ms, int doubtful)
  * arrive late. */
 static tl_status renew(tl_mutex *m, leases *l, int64_t lease_ms)
 {
-    static const task_kind renewing = {.check = task_check_renewal, .run = run_renew};
+    static const task_kind renewing = {
+        .check = task_check_renewal, .run = run_renew, .mark = mark_renewal};
     struct releasing r = {.row.unlocks = 0};
     int64_t before_ms = clock_boottime_ms();
     tl_status status;

@@ -37,10 +37,17 @@ static db_answer run_make(task *t, db *connection)
     return answer == DB_DONE && !there ? store_row_lock_make(connection, resource) : answer;
 }
 
+/* Nobody misses the row where it is lost: who needs it next makes it. */
+static void mark_none(const task *t, commit_mark *to)
+{
+    (void)t;
+    to->kind = MARK_NONE;
+}
+
 /* A lost answer needs no settling: making the row twice leaves one row. */
 static tl_status make_row(tl_client *client, const char *resource)
 {
-    static const task_kind kind = {.run = run_make};
+    static const task_kind kind = {.run = run_make, .mark = mark_none};
     task t = {.kind = &kind, .name = "row lock", .context = (void *)(uintptr_t)resource};
 
     task_run(client->engine, &t, client->config.pool_wait_ms);

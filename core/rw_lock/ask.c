@@ -183,6 +183,20 @@ static db_answer look_for_token(const void *ask, db *connection, size_t i, int *
                                a->intent_made ? a->rw->intent : a->step.token, seen);
 }
 
+static void mark_ask(const task *t, commit_mark *to)
+{
+    const struct asking *a = t->context;
+
+    if (a->claimed_slot == 0) {
+        to->kind = MARK_NONE;
+        return;
+    }
+    rw_mark(&a->step, to);
+    to->slot = a->claimed_slot;
+    if (a->intent_made)
+        memcpy(to->token, a->rw->intent, sizeof to->token);
+}
+
 static tl_status granted(lock_handle *h, void *ask)
 {
     tl_rw *rw = (tl_rw *)h;
@@ -314,12 +328,12 @@ static tl_status explain(lock_handle *h, tl_status status)
 }
 
 static const resource_method statements = {
-    .ask = {.check = task_check_lock, .run = run_ask, .read = resource_read_ask},
+    .ask = {.check = task_check_lock, .run = run_ask, .read = resource_read_ask, .mark = mark_ask},
     .now = read_row,
     .seen = look_for_token,
     .refused = refused,
     .give_back = give_back,
-    .release = {.run = rw_run_change, .read = rw_read_release},
+    .release = {.run = rw_run_change, .read = rw_read_release, .mark = rw_mark_change},
     .lost_at_release = "the lock had been freed: its holder looked dead",
     .lost_at_change = "the lock was freed, or its time was over",
 };

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -14,6 +15,8 @@ struct changing {
     lock_change base;
     rw_step step;
     db_answer (*statement)(db *connection, const rw_step *s, uint64_t *affected);
+    int keeps_token; /* so it is found by how often the row was changed */
+    uint64_t rev;    /* then, after it */
 };
 
 tl_status rw_check(const tl_rw *rw)
@@ -45,11 +48,40 @@ db_answer rw_run_change(task *t, db *connection)
 {
     struct changing *c = t->context;
 
-    return c->statement(connection, &c->step, &c->base.changed);
+    db_result now = DB_RESULT_INIT;
+    db_answer answer = c->statement(connection, &c->step, &c->base.changed);
+
+    c->rev = 0;
+    if (answer == DB_DONE && c->base.changed > 0 && c->keeps_token)
+        answer = store_rw_now(connection, c->step.resource, c->step.slot, c->step.held_token, &now);
+    if (answer == DB_DONE && now.rows == 1)
+        c->rev = db_get_uint(&now, 0, RW_NOW_REV);
+    db_result_free(&now);
+    return answer;
+}
+
+void rw_mark(const rw_step *by, commit_mark *to)
+{
+    to->kind = MARK_HOLDER;
+    text_copy(to->serial_no, sizeof to->serial_no, by->resource);
+    to->slot = by->slot;
+    memcpy(to->token, by->token, sizeof to->token);
+}
+
+void rw_mark_change(const task *t, commit_mark *to)
+{
+    const struct changing *c = t->context;
+
+    if (c->base.changed == 0) {
+        to->kind = MARK_NONE;
+    } else if (!c->keeps_token || c->rev != 0) {
+        rw_mark(&c->step, to);
+        to->number = c->rev;
+    }
 }
 
 /* Running it twice does no harm. */
-static const task_kind repeatable = {.run = rw_run_change};
+static const task_kind repeatable = {.run = rw_run_change, .mark = rw_mark_change};
 
 static tl_status check_held(const tl_rw *rw)
 {
@@ -124,7 +156,7 @@ static tl_status check_certain(const tl_rw *rw)
 
 tl_status tl_rw_downgrade(tl_rw *rw)
 {
-    struct changing c = {.statement = store_rw_downgrade};
+    struct changing c = {.statement = store_rw_downgrade, .keeps_token = 1};
     tl_status status;
 
     error_clear();
@@ -143,8 +175,9 @@ tl_status tl_rw_downgrade(tl_rw *rw)
 
 tl_status tl_rw_renew(tl_rw *rw, int64_t lease_ms)
 {
-    static const task_kind renewing = {.check = task_check_renewal, .run = rw_run_change};
-    struct changing c = {.statement = store_rw_renew};
+    static const task_kind renewing = {
+        .check = task_check_renewal, .run = rw_run_change, .mark = rw_mark_change};
+    struct changing c = {.statement = store_rw_renew, .keeps_token = 1};
     int64_t before_ms = clock_boottime_ms();
     tl_status status;
 

@@ -38,6 +38,8 @@ void rw_fill_step(tl_rw *rw, rw_step *s);
 tl_status rw_release(tl_rw *rw, int64_t budget_ms);
 /* Its statements, see lock/resource.h. */
 db_answer rw_run_change(task *t, db *connection);
+void rw_mark_change(const task *t, commit_mark *to);
+void rw_mark(const rw_step *by, commit_mark *to);
 db_answer rw_read_release(task *t, db *connection);
 /* Gives up the intent of a writer that waits no more.  One try is enough, since the intent has a
  * lease. */

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "store/bind.h"
 #include "store/resource.h"
+#include "store/rw.h"
 
 #include <string.h>
 
@@ -70,17 +71,50 @@ db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *t
     return is_true(store_token_seen(connection, &s, &result), &result, there);
 }
 
+/* Of the row as it is now: whether it has come to that change; or whether that token was its last
+ * one. */
+static db_answer is_on_row(db_answer answer, db_result *now, unsigned rev_column, uint64_t rev,
+                           int *there)
+{
+    if (rev == 0)
+        return is_true(answer, now, there);
+    *there = answer == DB_DONE && now->rows == 1 && db_get_uint(now, 0, rev_column) >= rev;
+    db_result_free(now);
+    return answer;
+}
+
 db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
-                                int *there)
+                                uint64_t rev, int *there)
 {
     db_result result = DB_RESULT_INIT;
-    db_answer answer =
-        is_true(store_resource_now(connection, resource, token, &result), &result, there);
+    db_answer answer = is_on_row(store_resource_now(connection, resource, token, &result), &result,
+                                 RESOURCE_NOW_REV, rev, there);
 
-    if (answer == DB_DONE && !*there)
+    if (answer == DB_DONE && !*there && rev == 0)
         answer = is_true(store_resource_token_seen(connection, resource, token, &result), &result,
                          there);
     return answer;
+}
+
+db_answer store_attest_holder(db *connection, const char *resource, unsigned slot,
+                              const uint8_t *token, uint64_t rev, int *there)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer = is_on_row(store_rw_now(connection, resource, slot, token, &result), &result,
+                                 RW_NOW_REV, rev, there);
+
+    if (answer == DB_DONE && !*there && rev == 0)
+        answer = store_rw_token_seen(connection, resource, slot, token, there);
+    return answer;
+}
+
+db_answer store_attest_evidence(db *connection, uint64_t evidence_id, int *there)
+{
+    db_result result = DB_RESULT_INIT;
+
+    return is_true(
+        SQL_RUN(connection, &result, attest_evidence, .evidence_id = db_uint(evidence_id)), &result,
+        there);
 }
 
 db_answer store_attest(db *connection, uint64_t number, const char *session_id, unsigned missing,

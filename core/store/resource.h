@@ -43,7 +43,8 @@ db_answer store_resource_group(db *connection, resource_row *const *rows, size_t
 
 db_answer store_resource_renew(db *connection, const resource_step *s, db_result *result);
 
-/* (mine, status, fence, hold_left_ms, lease_left_ms or NULL); no row when absent. */
+/* (mine, status, fence, hold_left_ms, lease_left_ms or NULL, rev); no row when absent. */
+#define RESOURCE_NOW_REV 5
 db_answer store_resource_now(db *connection, const char *resource, const uint8_t *token,
                              db_result *result);
 /* (0 or 1) */

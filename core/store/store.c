@@ -221,15 +221,21 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }
 
-db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no)
+db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no,
+                                uint64_t *evidence_id)
 {
-    return SQL_RUN(
-        connection, NULL, evidence_insert, .cust_no = db_text(evidence->key.cust_no),
+    db_result result = DB_RESULT_INIT;
+    const db_answer answer = SQL_RUN(
+        connection, &result, evidence_insert, .cust_no = db_text(evidence->key.cust_no),
         .serial_no = db_text(evidence->key.serial_no), .op_code = db_text(evidence->key.op_code),
         .epoch = db_uint(evidence->epoch), .channel_key = db_text(evidence->channel_key),
         .outcome = db_text(evidence->outcome), .final = db_int(evidence->final),
         .channel_ref = db_text(evidence->channel_ref), .source = db_text(evidence->source),
         .remark = db_text(evidence->remark), .thread_no = db_text(thread_no));
+
+    *evidence_id = answer == DB_DONE ? result.insert_id : 0;
+    db_result_free(&result);
+    return answer;
 }
 
 db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result)

@@ -131,7 +131,8 @@ typedef struct store_gone {
 /* The second half of an opening, for a row that was made anew. */
 db_answer store_open_lane(db *connection, const step *s);
 db_answer store_file_gone(db *connection, const store_gone *gone);
-db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no);
+db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no,
+                                uint64_t *evidence_id);
 
 enum store_evidence_column {
     EVIDENCE_ID,

@@ -35,6 +35,7 @@ struct filing {
     const evidence_act *act; /* of an operator; NULL */
     db *connection;
     int found, made, conflict, moved;
+    uint64_t evidence_id;
 };
 
 /* The row met one of the two unique keys. */
@@ -164,7 +165,8 @@ static db_answer file_statements(struct filing *f)
             f->evidence.channel_key = f->channel_key;
         }
         f->conflict = contradicts(&f->evidence, &row);
-        answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid());
+        answer =
+            store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id);
         if (answer == DB_DONE)
             answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
         if (answer == DB_DONE)
@@ -183,6 +185,7 @@ static db_answer run(task *t, db *connection)
     f->evidence = *f->given;
     f->connection = connection;
     f->found = f->made = f->conflict = f->moved = 0;
+    f->evidence_id = 0;
     return file_statements(f);
 }
 
@@ -193,6 +196,14 @@ static int judge(task *t, const db *connection)
     task_fail(t, error_set(TL_TRY_AGAIN, "somebody else has just made the row"));
     t->stage = TASK_AGAIN;
     return 1;
+}
+
+static void mark_filed(const task *t, commit_mark *to)
+{
+    const struct filing *f = t->context;
+
+    to->kind = f->found ? MARK_EVIDENCE : MARK_NONE;
+    to->number = f->evidence_id;
 }
 
 /* A row of an act tells by itself whether it was committed. */
@@ -216,7 +227,8 @@ static db_answer read_act_row(task *t, db *connection)
  * try.  Only a row of an act happens once. */
 static tl_status file(struct filing *f)
 {
-    static const task_kind kind = {.pool = POOL_BUSINESS, .run = run, .judge = judge};
+    static const task_kind kind = {
+        .pool = POOL_BUSINESS, .run = run, .judge = judge, .mark = mark_filed};
     static const task_kind of_act = {
         .pool = POOL_BUSINESS, .run = run, .judge = judge, .read = read_act_row};
     task t = {.kind = f->act != NULL && f->act->act_no != 0 ? &of_act : &kind,

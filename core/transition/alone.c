@@ -119,7 +119,7 @@ static void leave_transaction(task *t, db *connection)
 static int is_too_late(task_engine *engine, const task *t, const db *connection, uint64_t began)
 {
     return t->verdict == VERDICT_APPLIED && !t->kind->reads &&
-           !settle_note(engine, t, db_server_of(connection), began);
+           !settle_note(engine, &t, 1, db_server_of(connection), began);
 }
 
 /* The answer is judged before the rollback overwrites the connection's error. */

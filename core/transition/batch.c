@@ -40,14 +40,17 @@ static void send_back(task **tasks, size_t count)
 
 /* ------------------------------------------------------------------- the statement -- */
 
-/* They were committed together, so any of them stands for all. */
+/* Whether a server answered that this process has left meanwhile. */
 static int is_too_late(task_engine *engine, const db *connection, task **tasks, size_t count,
                        uint64_t began)
 {
+    const task *applied[BATCH_ROWS];
+    size_t done = 0;
+
     for (size_t i = 0; i < count; i++)
         if (tasks[i]->verdict == VERDICT_APPLIED)
-            return !settle_note(engine, tasks[i], db_server_of(connection), began);
-    return 0;
+            applied[done++] = tasks[i];
+    return !settle_note(engine, applied, done, db_server_of(connection), began);
 }
 
 /* Leaves the tasks UNKNOWN if the statement was not answered with DB_DONE, or too late. */

@@ -30,6 +30,29 @@ static void drop_covered(commit_marks *self, const db_server *server, uint64_t b
         if (self->all[i].server != server || self->all[i].answered > began)
             self->all[kept++] = self->all[i];
     self->used = kept;
+    if (server == self->overflowed_of && began >= self->overflowed) {
+        self->overflowed = 0;
+        self->overflowed_of = NULL;
+    }
+}
+
+/* Needs: the mutex held. */
+static void add(commit_marks *self, const commit_mark *one, const db_server *server)
+{
+    const uint64_t answered = atomic_fetch_add(&self->count, 1) + 1;
+    commit_mark *to = &self->all[self->used];
+
+    if (self->used == COMMIT_MARKS_MAX) {
+        self->overflowed_of =
+            self->overflowed == 0 || server == self->overflowed_of ? server : NULL;
+        self->overflowed = answered;
+        return;
+    }
+    *to = *one;
+    to->server = server;
+    to->answered = answered;
+    to->answered_ms = clock_boottime_ms();
+    self->used++;
 }
 
 int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began)
@@ -42,15 +65,7 @@ int marks_note(commit_marks *self, const commit_mark *one, const db_server *serv
     is_believed = db_state_of(server) != DB_SERVER_LEFT;
     if (is_believed) {
         drop_covered(self, server, began);
-        self->overflowed |= self->used == COMMIT_MARKS_MAX;
-    }
-    if (is_believed && self->used < COMMIT_MARKS_MAX) {
-        commit_mark *to = &self->all[self->used++];
-
-        *to = *one;
-        to->server = server;
-        to->answered = atomic_fetch_add(&self->count, 1) + 1;
-        to->answered_ms = clock_boottime_ms();
+        add(self, one, server);
     }
     pthread_mutex_unlock(&self->mutex);
     return is_believed;
@@ -64,7 +79,7 @@ int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out
     *count = 0;
     pthread_mutex_lock(&self->mutex);
     *out = memory_new_array(self->used + 1, sizeof **out);
-    copied = *out != NULL && !self->overflowed;
+    copied = *out != NULL && self->overflowed == 0;
     for (size_t i = 0; copied && i < self->used; i++)
         if (self->all[i].server != here)
             (*out)[(*count)++] = self->all[i];
@@ -80,7 +95,8 @@ void marks_forget_left(commit_marks *self)
     for (size_t i = 0; i < self->used; i++)
         if (db_state_of(self->all[i].server) != DB_SERVER_LEFT)
             self->all[kept++] = self->all[i];
-    self->overflowed = self->overflowed && kept > 0;
+    if (kept == 0)
+        self->overflowed = 0;
     self->used = kept;
     pthread_mutex_unlock(&self->mutex);
 }

@@ -34,7 +34,9 @@ typedef enum mark_kind {
     MARK_NONE,   /* nothing was committed */
     MARK_BEAT,
     MARK_TRADE,
-    MARK_RESOURCE
+    MARK_RESOURCE,
+    MARK_HOLDER, /* of a read-write lock */
+    MARK_EVIDENCE
 } mark_kind;
 
 typedef struct commit_mark {
@@ -42,8 +44,10 @@ typedef struct commit_mark {
     char name[MARK_NAME + 1]; /* of the step */
     char cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
     char serial_no[TL_RESOURCE_MAX + 1]; /* or the resource, or the session */
+    unsigned slot;                       /* of a holder */
     uint8_t token[MARK_TOKEN];
-    uint64_t beat;
+    uint64_t
+        number; /* of the beat, the evidence, or the row's change (rev); 0: found by its token */
     /* Set when it is noted. */
     const db_server *server;
     uint64_t answered;
@@ -57,7 +61,10 @@ typedef struct commit_marks {
     pthread_mutex_t mutex;
     commit_mark all[COMMIT_MARKS_MAX];
     size_t used;
-    int overflowed; /* there was no room for one */
+    /* There was no room for one of this server, when so many had been answered; 0: for each there
+     * was.  If servers differ, of none. */
+    uint64_t overflowed;
+    const db_server *overflowed_of;
 } commit_marks;
 
 void marks_init(commit_marks *self);

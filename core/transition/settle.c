@@ -57,14 +57,29 @@ struct lost {
     size_t count;
 };
 
-int settle_note(task_engine *engine, const task *t, const db_server *server, uint64_t began)
+static commit_mark mark_of(const task *t)
 {
     commit_mark m = {.kind = MARK_UNTOLD};
 
     text_copy(m.name, sizeof m.name, t->name);
     if (t->kind->mark != NULL)
         t->kind->mark(t, &m);
-    return marks_note(engine->noted, &m, server, began);
+    return m;
+}
+
+/* Any of them stands for all, so the one that can be looked up. */
+int settle_note(task_engine *engine, const task *const *tasks, size_t count,
+                const db_server *server, uint64_t began)
+{
+    commit_mark best = {.kind = MARK_NONE};
+
+    for (size_t i = 0; i < count && best.kind <= MARK_NONE; i++) {
+        const commit_mark m = mark_of(tasks[i]);
+
+        if (m.kind != MARK_NONE)
+            best = m;
+    }
+    return marks_note(engine->noted, &best, server, began);
 }
 
 /* ------------------------------------------------------------- ending a connection -- */
@@ -241,9 +256,12 @@ static int note_all(task_engine *engine, const struct lost *lost, const db *conn
 {
     int noted = 1;
 
-    for (size_t i = 0; i < lost->count && noted; i++)
-        if (lost->tasks[i]->settled)
-            noted = settle_note(engine, lost->tasks[i], db_server_of(connection), 0);
+    for (size_t i = 0; i < lost->count && noted; i++) {
+        const task *t = lost->tasks[i];
+
+        if (t->settled)
+            noted = settle_note(engine, &t, 1, db_server_of(connection), 0);
+    }
     return noted;
 }
 
@@ -433,7 +451,7 @@ void task_settle_caller(task_engine *engine, task *t, const tl_key *key, uint64_
 /* When it was sent is not known, so it covers nothing. */
 int task_note_caller(task_engine *engine, const task *t, const db_server *server)
 {
-    return settle_note(engine, t, server, 0);
+    return settle_note(engine, &t, 1, server, 0);
 }
 
 int task_end(task_engine *engine, doubt *d, int64_t budget_ms)

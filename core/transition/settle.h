@@ -8,9 +8,10 @@
  * verdict, as task_settle() leaves it; 1 when all of it is. */
 int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms);
 
-/* The task was committed, and that was answered; began: marks_begin() from before it was sent.
- * 0: its server is left, so the answer is as good as lost. */
-int settle_note(task_engine *engine, const task *t, const db_server *server, uint64_t began);
+/* The tasks were committed together, and that was answered; began: marks_begin() from before it was
+ * sent.  0: their server is left, so the answer is as good as lost. */
+int settle_note(task_engine *engine, const task *const *tasks, size_t count,
+                const db_server *server, uint64_t began);
 
 /* The sentence for a task that stays in doubt. */
 void settle_not_knowable(task *t);

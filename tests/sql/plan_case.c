@@ -590,6 +590,7 @@ const plan_case plan_cases[] = {
      VALUES(attest_beat, .session_id = ALIVE, .beat = N(0))},
     {&sql_attest_clock, "", 1, FEW, PLAN_NONE,
      VALUES(attest_clock, .least_us = N(0), .most_us = N(1))},
+    {&sql_attest_evidence, "", 0, FEW, PLAN_KEYS, VALUES(attest_evidence, .evidence_id = N(0))},
     {&sql_attest_list, "", 0, FEW, PLAN_KEYS, VALUES(attest_list, .number = N(7))},
     {&sql_attest_kept, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_attest_in_step, "", 1, FEW, PLAN_NONE, .values = NULL},

@@ -4,12 +4,18 @@
 #include "fixture.h"
 
 #include "client/client.h"
+#include "client/position.h"
+#include "db/db.h"
 #include "support/crew.h"
 #include "support/haproxy.h"
+#include "transition/engine.h"
 #include "transition/marks.h"
+#include "transition/settle.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/resource.h>
+#include <tradelock/row_lock.h>
+#include <tradelock/rw_lock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1119,18 +1125,256 @@ static void test_which_commits_are_kept(void **state)
     assert_true(marks_of_others(&noted, &promoted, &all, &count));
     assert_int_equal(count, 0);
     free(all);
-    /* More at a time than there is room for: then it cannot say any more what it was told. */
+    /* More at a time than there is room for: then it cannot say any more what it was told, before a
+     * commit covers them all. */
     for (size_t i = 0; i <= COMMIT_MARKS_MAX; i++)
         assert_true(marks_note(&noted, &a, &promoted, 0));
     assert_false(marks_of_others(&noted, &old, &all, &count));
     free(all);
+    assert_true(marks_note(&noted, &a, &promoted, marks_begin(&noted) - 1));
+    assert_false(marks_of_others(&noted, &old, &all, &count));
+    free(all);
+    assert_true(marks_note(&noted, &a, &promoted, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, &old, &all, &count));
+    assert_int_equal(count, 1);
+    free(all);
     marks_end(&noted);
+}
+
+static void mark_nothing(const task *t, commit_mark *to)
+{
+    (void)t;
+    to->kind = MARK_NONE;
+}
+
+static void mark_trade(const task *t, commit_mark *to)
+{
+    *to = mark_of(t->name);
+}
+
+/* Of a batch the first step that was committed stands for all, and not one that found nothing to
+ * do, nor one that nobody can look up. */
+static void test_which_of_a_batch_is_kept(void **state)
+{
+    static commit_marks noted;
+    static const task_kind nothing = {.mark = mark_nothing}, trade = {.mark = mark_trade},
+                           untold = {.mark = NULL};
+    task tasks[] = {{.kind = &nothing, .name = "a"},
+                    {.kind = &untold, .name = "b"},
+                    {.kind = &trade, .name = "c"},
+                    {.kind = &trade, .name = "d"}};
+    const task *const all_of[] = {&tasks[0], &tasks[1], &tasks[2], &tasks[3]};
+    struct task_engine engine = {.noted = &noted};
+    db_server old = {DB_SERVER_WHOLE, 0};
+    commit_mark *all;
+    size_t count;
+
+    (void)state;
+    marks_init(&noted);
+    assert_true(settle_note(&engine, all_of, 1, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, NULL, &all, &count));
+    assert_int_equal(count, 0);
+    free(all);
+    assert_true(settle_note(&engine, all_of, 2, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, NULL, &all, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(all[0].kind, MARK_UNTOLD);
+    free(all);
+    assert_true(settle_note(&engine, all_of, 4, &old, marks_begin(&noted)));
+    assert_true(marks_of_others(&noted, NULL, &all, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(all[0].serial_no, "c");
+    free(all);
+    /* What the old one answers once it was given up is believed of none. */
+    atomic_store(&old.state, DB_SERVER_LEFT);
+    assert_false(settle_note(&engine, all_of, 4, &old, marks_begin(&noted)));
+    marks_end(&noted);
+}
+
+/* ------------------------------------------------------------------- each step is looked up -- */
+
+static tl_mutex *held_mutex;
+static tl_rw *held_rw;
+static tl_lock *held_trade;
+static MYSQL *business;
+
+static void do_ask_trade(void)
+{
+    tl_lock_options options = sync_options("x");
+
+    held_trade = granted(f.client, "held", "c1", &options);
+}
+
+static void do_evidence(void)
+{
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {"held", "c1", "WITHDRAW"},
+                            .outcome = "ACCEPTED",
+                            .source = "a web-hook"};
+
+    assert_status(tl_evidence_add(f.client, &evidence), TL_OK);
+}
+
+static void do_end_trade(void)
+{
+    assert_status(finish(held_trade, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(held_trade);
+}
+
+static void do_lock(void)
+{
+    assert_status(tl_mutex_lock(held_mutex, 0), TL_GRANTED);
+}
+
+static void do_renew(void)
+{
+    assert_status(tl_mutex_renew(held_mutex, 20000), TL_OK);
+}
+
+static void do_unlock(void)
+{
+    assert_status(tl_mutex_unlock(held_mutex), TL_OK);
+}
+
+static void do_write(void)
+{
+    assert_status(tl_rw_write(held_rw, 0), TL_GRANTED);
+}
+
+static void do_renew_rw(void)
+{
+    assert_status(tl_rw_renew(held_rw, 20000), TL_OK);
+}
+
+static void do_downgrade(void)
+{
+    assert_status(tl_rw_downgrade(held_rw), TL_OK);
+}
+
+static void do_unlock_rw(void)
+{
+    assert_status(tl_rw_unlock(held_rw), TL_OK);
+}
+
+static void do_read(void)
+{
+    assert_status(tl_rw_read(held_rw, 0), TL_GRANTED);
+}
+
+/* Another one waits to write what is read. */
+static void do_intent(void)
+{
+    tl_rw_options options = TL_RW_OPTIONS_INIT;
+    tl_rw *writer;
+
+    options.lease_ms = 10000;
+    assert_status(tl_rw_new(&writer, f.client, "shared", &options), TL_OK);
+    assert_status(tl_rw_write(writer, 1), TL_TIMEOUT);
+    tl_rw_free(writer);
+}
+
+static void do_row_lock(void)
+{
+    database_run(business, "BEGIN");
+    assert_status(tl_row_lock(f.client, "account", business, TL_ROW_LOCK_NOWAIT, TL_GUARD_ANY_IDLE),
+                  TL_GRANTED);
+    database_run(business, "ROLLBACK");
+}
+
+static unsigned missing_at_copy(db *connection)
+{
+    unsigned missing;
+
+    assert_status(position_count_missing(f.client, connection, &missing), TL_OK);
+    return missing;
+}
+
+static db *connect_to_copy(void)
+{
+    db_options options = {.option_file =
+                              database_option_file_at(f.db, server_socket(copy), BEATING),
+                          .group = "tradelock-client",
+                          .connect_timeout_s = 10,
+                          .read_timeout_s = 10};
+    db *connection;
+
+    paths[path_count++] = (char *)options.option_file;
+    assert_status(db_open(&connection, &options), TL_OK);
+    return connection;
+}
+
+static void make_handles(void)
+{
+    tl_mutex_options mutex = TL_MUTEX_OPTIONS_INIT;
+    tl_rw_options rw = TL_RW_OPTIONS_INIT;
+
+    mutex.lease_ms = rw.lease_ms = 10000;
+    mutex.max_hold_ms = rw.max_hold_ms = 600000;
+    assert_status(tl_mutex_new(&held_mutex, f.client, "job", &mutex), TL_OK);
+    assert_status(tl_rw_new(&held_rw, f.client, "shared", &rw), TL_OK);
+}
+
+/* Whatever was done last, before any beat: where it has not arrived it is missed, and where it has,
+ * nothing is.  Of what costs nobody anything where it is lost, nothing is ever missed. */
+static void test_each_step_is_looked_up(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+        int is_missed;
+    } steps[] = {{"ask", do_ask_trade, 1},
+                 {"evidence", do_evidence, 1},
+                 {"ending", do_end_trade, 1},
+                 {"lock", do_lock, 1},
+                 {"renew", do_renew, 1},
+                 {"renew again", do_renew, 1},
+                 {"unlock", do_unlock, 1},
+                 {"write", do_write, 1},
+                 {"renew a writer", do_renew_rw, 1},
+                 {"downgrade", do_downgrade, 1},
+                 {"renew a reader", do_renew_rw, 1},
+                 {"unlock a reader", do_unlock_rw, 1},
+                 {"read", do_read, 1},
+                 {"wait to write", do_intent, 1},
+                 {"row lock", do_row_lock, 0}};
+    db *at_copy;
+
+    (void)state;
+    open_pair(0);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    second = NULL;
+    f.client = open_with(file_with(both(), SLOW), 0);
+    business = database_connect(f.db);
+    at_copy = connect_to_copy();
+    make_handles();
+    await_copy();
+    assert_int_equal(missing_at_copy(at_copy), 0);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        unsigned missed;
+
+        database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+        steps[i].run();
+        missed = missing_at_copy(at_copy);
+        database_run(sql_copy, "START SLAVE SQL_THREAD");
+        await_copy();
+        if (missed != (unsigned)steps[i].is_missed || missing_at_copy(at_copy) != 0)
+            fail_msg("%s: %u were missing before it was applied, and %u after it", steps[i].name,
+                     missed, missing_at_copy(at_copy));
+    }
+    db_close(at_copy);
+    tl_mutex_free(held_mutex);
+    tl_rw_free(held_rw);
+    mysql_close(business);
+    close_pair();
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),
+        cmocka_unit_test(test_which_of_a_batch_is_kept),
+        cmocka_unit_test(test_each_step_is_looked_up),
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
