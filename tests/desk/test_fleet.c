@@ -712,74 +712,94 @@ static void expect_b_missing(struct visitor *v)
     EXPECT_NONE(v, "Shard a is missing");
 }
 
-static void test_shard_is_down(void **state)
+/* at_b: a trade of b. */
+static void expect_lists_without_b(struct visitor *v, const char *at_b)
 {
-    struct visitor v, late, none;
-    char ref[64], at_b[64], path[128];
-
-    (void)state;
-    make_paid(A, "A1", customers[A][0], NULL);
-    make_parked(A, "A2", customers[A][0]);
-    make_parked(B, "B1", customers[B][0]);
-    visitor_come_in(&v, &desk, "ann");
-    snprintf(at_b, sizeof at_b, "%s", open_page(&v, "decide", "B1"));
-    shards_kill(&fleet, B);
-    send_it(&v, "evidence", "", at_b);
-    EXPECT_PAGE(&v, 503, "Nothing was done: ");
-    visitor_get(&v, "/trades");
-    expect_b_missing(&v);
-    EXPECT_PAGE(&v, 200, ">A1</a>");
-    visitor_get(&v, "/");
-    expect_b_missing(&v);
-    search_for(&v, "batch", "march");
-    expect_b_missing(&v);
-    EXPECT_NONE(&v, "omplete:");
-    visitor_get(&v, "/channels");
-    EXPECT_PAGE(&v, 200,
+    visitor_get(v, "/trades");
+    expect_b_missing(v);
+    EXPECT_PAGE(v, 200, ">A1</a>");
+    visitor_get(v, "/");
+    expect_b_missing(v);
+    /* What b may have of it nobody knows. */
+    search_for(v, "batch", "march");
+    expect_b_missing(v);
+    EXPECT_PAGE(v, 200, "<td data-l=\"Shard\">a</td><td>succeeded</td>");
+    EXPECT_NONE(v, "omplete:");
+    visitor_get(v, "/channels");
+    EXPECT_PAGE(v, 200,
                 "<h2>Shard b</h2>\n<div class=\"offers\">\n</div>\n"
                 "<p class=\"notice bad\">This cannot be read now: ");
-    snprintf(path, sizeof path, "/trade?r=%s", at_b);
-    visitor_get(&v, path);
-    EXPECT_PAGE(&v, 503, "This cannot be read now");
-    snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A2"));
-    send_it(&v, "evidence", "", ref);
-    EXPECT_PAGE(&v, 303, "");
-    assert_int_equal(count(A, "trade_evidence"), 1);
-    audit(&v, "");
-    EXPECT_PAGE(&v, 200,
+    visitor_get(v, at_b);
+    EXPECT_PAGE(v, 503, "This cannot be read now");
+}
+
+static void expect_audits_without_b(struct visitor *v)
+{
+    audit(v, "");
+    EXPECT_PAGE(v, 200,
                 "It did not come to its end everywhere, and proves nothing there.</strong> "
                 "Shard b: ");
-    EXPECT_PAGE(&v, 200, " grants read by ann@localhost in ");
-    EXPECT_NONE(&v, "The books are in order.");
-    audit(&v, "b");
-    EXPECT_PAGE(&v, 200, "It did not come to its end, and proves nothing.</strong> Shard b: ");
-    EXPECT_NONE(&v, "rows, ");
-    /* Nobody comes in by a shard that is down. */
-    visitor_open(&late, &desk);
-    visitor_login(&late, "bob", "wrong");
-    EXPECT_PAGE(&late, 403, "Name and password do not fit");
-    visitor_login(&late, "bob", "secret");
-    EXPECT_PAGE(&late, 303, "");
-    visitor_get(&late, "/trades");
-    expect_b_missing(&late);
+    EXPECT_PAGE(v, 200, " grants read by ann@localhost in ");
+    EXPECT_NONE(v, "The books are in order.");
+    audit(v, "b");
+    EXPECT_PAGE(v, 200, "It did not come to its end, and proves nothing.</strong> Shard b: ");
+    EXPECT_NONE(v, "rows, ");
+}
+
+/* Nobody comes in by a shard that is down.  Bob is in afterwards, and both are down. */
+static void expect_door_without_b(struct visitor *bob)
+{
+    struct visitor none;
+
+    visitor_open(bob, &desk);
+    visitor_login(bob, "bob", "wrong");
+    EXPECT_PAGE(bob, 403, "Name and password do not fit");
+    visitor_login(bob, "bob", "secret");
+    EXPECT_PAGE(bob, 303, "");
+    visitor_get(bob, "/trades");
+    expect_b_missing(bob);
     shards_kill(&fleet, A);
     visitor_open(&none, &desk);
     visitor_login(&none, "eve", "wrong");
     EXPECT_PAGE(&none, 503, "role=\"alert\">shard b: ");
     visitor_close(&none);
+}
+
+static void test_shard_is_down(void **state)
+{
+    struct visitor ann, bob;
+    char ref[64], at_b[64], path[128];
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], "march");
+    make_parked(A, "A2", customers[A][0]);
+    make_parked(B, "B1", customers[B][0]);
+    visitor_come_in(&ann, &desk, "ann");
+    snprintf(at_b, sizeof at_b, "%s", open_page(&ann, "decide", "B1"));
+    snprintf(path, sizeof path, "/trade?r=%s", at_b);
+    shards_kill(&fleet, B);
+    send_it(&ann, "evidence", "", at_b);
+    EXPECT_PAGE(&ann, 503, "Nothing was done: ");
+    expect_lists_without_b(&ann, path);
+    snprintf(ref, sizeof ref, "%s", open_page(&ann, "decide", "A2"));
+    send_it(&ann, "evidence", "", ref);
+    EXPECT_PAGE(&ann, 303, "");
+    assert_int_equal(count(A, "trade_evidence"), 1);
+    expect_audits_without_b(&ann);
+    expect_door_without_b(&bob);
     shards_restart(&fleet, A);
     shards_restart(&fleet, B);
     /* It is used again by itself, by whoever is logged in. */
     do
-        visitor_get(&late, "/trades");
-    while (strstr(late.body, "is missing on this page") != NULL);
-    EXPECT_PAGE(&late, 200, ">B1</a>");
+        visitor_get(&bob, "/trades");
+    while (strstr(bob.body, "is missing on this page") != NULL);
+    EXPECT_PAGE(&bob, 200, ">B1</a>");
     do
-        visitor_get(&v, path);
-    while (v.status != 200);
-    EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
-    visitor_leave(&v);
-    visitor_leave(&late);
+        visitor_get(&ann, path);
+    while (ann.status != 200);
+    EXPECT_PAGE(&ann, 200, "<dt>Shard</dt><dd>b</dd>");
+    visitor_leave(&ann);
+    visitor_leave(&bob);
 }
 
 /* One that stands still holds a page up until it counts as down, and no longer. */
