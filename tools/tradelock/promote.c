@@ -125,7 +125,8 @@ const struct command command_promote = {
             "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
     .options =
         "  --reason TEXT   why, for the record\n"
-        "  --fenced        the old server is off for certain: whoever died is not waited for\n"
+        "  --fenced        the old server is off for certain: whoever died is waited for only\n"
+        "                  until others end its session, by when they have lost their locks\n"
         "  --actor NAME    who decided (the login name)\n"
         "  --wait TIME     wait so long until it is accepted; exit code 5 if it is not\n",
     .run = run,
