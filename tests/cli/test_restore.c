@@ -223,6 +223,40 @@ static void promoted_while_held(void)
     unlink(path);
 }
 
+/* Once it was said to be off, nobody gets an answer for longer than the command's settings let it
+ * wait for one. */
+static void *keep_silent(void *argument)
+{
+    MYSQL *holder = argument;
+
+    while (database_number(holder, "SELECT COUNT(*) FROM tl_restore WHERE step = 'fenced'") == 0)
+        usleep(10 * 1000);
+    database_run(holder, "LOCK TABLES tl_schema WRITE, tl_restore WRITE, tl_attestation WRITE");
+    usleep(2500 * 1000);
+    database_run(holder, "UNLOCK TABLES");
+    return NULL;
+}
+
+static void promoted_while_silent(void)
+{
+    MYSQL *holder = database_connect(operators.h.db);
+    char path[sizeof operators.config[ANN] + 8];
+    pthread_t thread;
+    output *o;
+
+    snprintf(path, sizeof path, "%s.silent", operators.config[ANN]);
+    crew_shell("{ cat %s; echo read_timeout_s=1; } >%s && chmod 600 %s", operators.config[ANN],
+               path, path);
+    assert_int_equal(pthread_create(&thread, NULL, keep_silent, holder), 0);
+    o = RUN("promote", "--fenced", "--reason", "it is off", "--wait", "10s", "--config", path);
+    pthread_join(thread, NULL);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "Offered.");
+    output_free(o);
+    mysql_close(holder);
+    unlink(path);
+}
+
 /* The commands of whoever promotes; that it is accepted has a test with two servers. */
 static void test_it_is_promoted(void **state)
 {
@@ -265,6 +299,7 @@ static void test_it_is_promoted(void **state)
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore "
                                                       "WHERE step = 'promoted'"),
                      1);
+    promoted_while_silent();
     status_says("This server was promoted at ");
     status_says("It is not accepted by itself, since:");
     status_says("gone 7@h");

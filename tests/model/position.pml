@@ -28,6 +28,7 @@
 byte commits;                   /* on the old primary */
 byte grant;                     /* which of them granted the trade; 0: none */
 byte begun[PROCESSES];          /* which began the session of a process; 0: not yet */
+byte ended[PROCESSES];          /* which ended it in order, while it was there; 0: none */
 byte has[3];                    /* how many of them a copy has */
 bool promoted[3], accepted[3];
 byte asked[3], attested[3];     /* sessions, as bits: who has to attest, and who did */
@@ -38,6 +39,13 @@ byte payments;
 
 /* What the primary tells a process only once a copy has it. */
 #define answered(number) (gap || has[1] >= number)
+
+/* A session whose end the copy has as well was told of nothing that comes after it. */
+#ifdef ENDED_PASSED_OVER
+#define has_ended(c, p) (ended[p] > 0)
+#else
+#define has_ended(c, p) (ended[p] > 0 && ended[p] <= has[c])
+#endif
 
 inline pay() {
     payments++;
@@ -50,7 +58,7 @@ inline promote(c) {
     do
     :: q < PROCESSES ->
         if
-        :: begun[q] > 0 && begun[q] <= has[c] -> asked[c] = asked[c] | BIT(q)
+        :: begun[q] > 0 && begun[q] <= has[c] && !has_ended(c, q) -> asked[c] = asked[c] | BIT(q)
         :: else
         fi;
         q++
@@ -118,6 +126,8 @@ end:
     :: atomic { at != OLD && !granted[at] && (grant == 0 || grant > has[at]) ->
         granted[at] = 1; pay() }
 #endif
+    :: atomic { at == OLD && begun[me] > 0 ->
+        commits++; ended[me] = commits; c_code { landmark("ended"); }; break }
     :: break            /* it dies */
     od
 }

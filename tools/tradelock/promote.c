@@ -22,14 +22,19 @@ static int64_t now_ms(void)
 
 static const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
 
-/* All processes come to the new server at once, and each looks at the row that is written here: who
- * has time tries again. */
+static int goes_on(tl_status status, int64_t end_ms)
+{
+    return tl_status_class(status) == TL_CLASS_RETRY && now_ms() < end_ms;
+}
+
+/* All processes come to the new server at once, which may be full for a moment, and each looks at
+ * the row that is written here: who has time tries again. */
 static tl_status offer(tl_client *client, int fenced, const char *actor, const char *reason,
                        int64_t end_ms)
 {
     tl_status status = tl_promote(client, fenced, actor, reason);
 
-    while (status == TL_TRY_AGAIN && now_ms() < end_ms) {
+    while (goes_on(status, end_ms)) {
         nanosleep(&pause, NULL);
         status = tl_promote(client, fenced, actor, reason);
     }
@@ -46,7 +51,7 @@ static tl_status await(tl_client *client, int64_t end_ms, int *accepted)
 
         status = tl_restore_status(client, &r, NULL, NULL);
         *accepted = status == TL_OK && !r.open;
-        if (status != TL_OK || *accepted || now_ms() >= end_ms)
+        if (*accepted || now_ms() >= end_ms || (status != TL_OK && !goes_on(status, end_ms)))
             return status;
         nanosleep(&pause, NULL);
     } while (1);
@@ -120,7 +125,8 @@ const struct command command_promote = {
             "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
     .options =
         "  --reason TEXT   why, for the record\n"
-        "  --fenced        the old server is off for certain: whoever died is not waited for\n"
+        "  --fenced        the old server is off for certain: whoever died is waited for only\n"
+        "                  until others end its session, by when they have lost their locks\n"
         "  --actor NAME    who decided (the login name)\n"
         "  --wait TIME     wait so long until it is accepted; exit code 5 if it is not\n",
     .run = run,
