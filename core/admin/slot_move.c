@@ -53,6 +53,7 @@
 #include <string.h>
 
 #define LOOK_MS 200
+#define BETWEEN_S 30
 
 _Static_assert(RANDOM_TOKEN == STORE_SLOT_TOKEN, "a token is one");
 
@@ -227,6 +228,20 @@ static tl_status check_said(struct move *m)
     return status == TL_OK ? read_check_person(s->actor, s->reason) : status;
 }
 
+/* The server ends a transaction that stands idle.  At the one end it stands while the other one
+ * answers a statement, for read_timeout_s at most, and a little for what lies between. */
+static tl_status stay_idle(struct end *at)
+{
+    const struct config *c = &at->client->config;
+    const unsigned seconds = c->read_timeout_s + BETWEEN_S;
+
+    return status_of(at,
+                     store_slot_idle(at->connection, seconds > c->idle_transaction_s
+                                                         ? seconds
+                                                         : c->idle_transaction_s),
+                     "connecting");
+}
+
 static tl_status open_end(struct end *at)
 {
     schema_found found;
@@ -234,6 +249,8 @@ static tl_status open_end(struct end *at)
 
     if (status == TL_OK)
         status = pool_open_extra(at->client->connections, POOL_BUSINESS, &at->connection);
+    if (status == TL_OK)
+        status = stay_idle(at);
     if (status == TL_OK)
         status = schema_read(at->connection, &found);
     return status == TL_OK ? schema_judge(&found) : status;
@@ -649,8 +666,8 @@ static tl_status compare_all(struct move *m)
     return status;
 }
 
-/* The server ends a transaction that stands idle (idle_transaction_s), and this one stands while the
- * other end reads.  One statement takes read_timeout_s at most, so it is woken after each. */
+/* This transaction stands idle while the other end reads, which it may for as long as one statement
+ * takes (stay_idle()): so it is woken after each. */
 static tl_status wake_target(void *context)
 {
     struct move *m = context;
