@@ -68,6 +68,10 @@ tl_status slot_copy_page(slot_copy *copy, db *from, db *to, const slot_customers
 tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first,
                          const slot_writing *writing);
 
+/* Adds to *count how many closings of findings these customers have at this end. */
+tl_status slot_copy_closings(const slot_copy *copy, db *at, const slot_customers *all, size_t first,
+                             uint64_t *count);
+
 #define SLOT_ALL_THERE 1u /* each row of the source has to be at the target, too */
 /* Nobody changes the source's rows of other tables than ours before the transaction of `from` ends. */
 #define SLOT_LOCKS 2u

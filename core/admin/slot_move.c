@@ -196,19 +196,25 @@ static tl_status turn(struct move *m, struct end *at, const struct slot *was, co
     return status;
 }
 
-/* On record at the end that it is about, in the transaction that does it. */
-static tl_status note(struct move *m, struct end *at, const char *what)
+/* On record at the end that it is about, in the transaction that does it; `more` is said, too. */
+static tl_status note_that(struct move *m, struct end *at, const char *what, const char *more)
 {
     const char *log_no = tl_log_uuid();
-    char said[160];
+    char said[240];
     const store_act act = {.what = what,
                            .said = said,
                            .reason = m->said->reason,
                            .actor = m->said->actor,
                            .log_no = log_no[0] != '\0' ? log_no : NULL};
 
-    snprintf(said, sizeof said, "slot %u from %s to %s", m->said->slot, m->from.shard, m->to.shard);
+    snprintf(said, sizeof said, "slot %u from %s to %s%s", m->said->slot, m->from.shard,
+             m->to.shard, more);
     return status_of(at, store_act_note(at->connection, &act, NULL), "noting the move");
+}
+
+static tl_status note(struct move *m, struct end *at, const char *what)
+{
+    return note_that(m, at, what, "");
 }
 
 /* -------------------------------------------------------------------- what comes first -- */
@@ -602,6 +608,21 @@ static tl_status check_leftovers(struct move *m)
     return status;
 }
 
+/* What was found here of the slot before it came, and closed, goes with the rows it was about.  It is
+ * on record in the transaction after which it may go.  After check_leftovers(). */
+static tl_status note_closings(struct move *m)
+{
+    uint64_t count = 0;
+    char more[64];
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_closings(&m->copy, m->to.connection, &m->customers, i, &count);
+    snprintf(more, sizeof more, ": %llu closings of findings here are removed",
+             (unsigned long long)count);
+    return status == TL_OK && count > 0 ? note_that(m, &m->to, "fleet move", more) : status;
+}
+
 static tl_status arrive(struct move *m, const struct slot *source)
 {
     const store_slot to = {.state = "arriving",
@@ -617,6 +638,8 @@ static tl_status arrive(struct move *m, const struct slot *source)
     slot_copy_estrange(&m->copy, is(&target, "none") ? NULL : &target.tables);
     if (status == TL_OK)
         status = check_leftovers(m);
+    if (status == TL_OK && is(&target, "none"))
+        status = note_closings(m);
     if (status == TL_OK && is(&target, "none"))
         status = status_of(&m->to,
                            store_slot_make(m->to.connection, m->said->slot, &to, m->said->reason),

@@ -528,6 +528,11 @@ static void test_quiet(void **state)
     assert_state(0, "gone 2");
     assert_state(1, "owned 2");
     assert_moved_rows(0, 1);
+    /* A finding that had been closed where the slot never was went, which is on record there. */
+    assert_int_equal(rows_at(1, "audit_closing"), 0);
+    assert_int_equal(database_number(f.sql[1], "SELECT COUNT(*) FROM tl_act WHERE said LIKE "
+                                               "'%%: 1 closings of findings here are removed'"),
+                     1);
     assert_int_equal(database_number(f.sql[0], "SELECT COUNT(*) FROM tl_act WHERE what LIKE "
                                                "'fleet move%%'"),
                      rows_at(0, "tl_act"));
