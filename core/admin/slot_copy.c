@@ -443,6 +443,18 @@ void slot_copy_tell(const slot_copy *copy, slot_counted_fn tell, void *context)
             tell(context, copy->tables[i].name, copy->tables[i].rows);
 }
 
+tl_status slot_copy_closings(const slot_copy *copy, db *at, const slot_customers *all, size_t first,
+                             uint64_t *count)
+{
+    db_result rows = DB_RESULT_INIT;
+    tl_status status = read_rows(&copy->tables[OWN_TABLES - 1], at, all, first, "", &rows);
+
+    if (status == TL_OK)
+        *count += rows.rows;
+    db_result_free(&rows);
+    return status;
+}
+
 /* ------------------------------------------------------------------------- comparing -- */
 
 static const char **sorted(const db_result *rows)

@@ -74,6 +74,10 @@ typedef void (*slot_counted_fn)(void *context, const char *table, uint64_t rows)
 /* Of each table that has some. */
 void slot_copy_tell(const slot_copy *copy, slot_counted_fn tell, void *context);
 
+/* Adds to *count how many closings of findings these customers have at this end. */
+tl_status slot_copy_closings(const slot_copy *copy, db *at, const slot_customers *all, size_t first,
+                             uint64_t *count);
+
 #define SLOT_ALL_THERE 1u /* each row of the source has to be at the target, too */
 /* Nobody changes the source's rows of other tables than ours before the transaction of `from` ends. */
 #define SLOT_LOCKS 2u

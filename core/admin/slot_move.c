@@ -58,6 +58,7 @@
 #include <string.h>
 
 #define LOOK_MS 200
+#define BETWEEN_S 30
 
 _Static_assert(RANDOM_TOKEN == STORE_SLOT_TOKEN, "a token is one");
 
@@ -201,13 +202,15 @@ static tl_status turn(struct move *m, struct end *at, const struct slot *was, co
     return status;
 }
 
-#define ACT_SAID 160
+#define ACT_SAID 240
 
-static store_act act_of(const struct move *m, const char *what, char said[ACT_SAID])
+static store_act act_of(const struct move *m, const char *what, const char *more,
+                        char said[ACT_SAID])
 {
     const char *log_no = tl_log_uuid();
 
-    snprintf(said, ACT_SAID, "slot %u from %s to %s", m->said->slot, m->from.shard, m->to.shard);
+    snprintf(said, ACT_SAID, "slot %u from %s to %s%s", m->said->slot, m->from.shard, m->to.shard,
+             more);
     return (store_act){.what = what,
                        .said = said,
                        .reason = m->said->reason,
@@ -215,13 +218,18 @@ static store_act act_of(const struct move *m, const char *what, char said[ACT_SA
                        .log_no = log_no[0] != '\0' ? log_no : NULL};
 }
 
-/* On record at the end that it is about, in the transaction that does it. */
-static tl_status note(struct move *m, struct end *at, const char *what)
+/* On record at the end that it is about, in the transaction that does it; `more` is said, too. */
+static tl_status note_that(struct move *m, struct end *at, const char *what, const char *more)
 {
     char said[ACT_SAID];
-    const store_act act = act_of(m, what, said);
+    const store_act act = act_of(m, what, more, said);
 
     return status_of(at, store_act_note(at->connection, &act, NULL), "noting the move");
+}
+
+static tl_status note(struct move *m, struct end *at, const char *what)
+{
+    return note_that(m, at, what, "");
 }
 
 /* -------------------------------------------------------------------- what comes first -- */
@@ -241,6 +249,20 @@ static tl_status check_said(struct move *m)
     return status == TL_OK ? read_check_person(s->actor, s->reason) : status;
 }
 
+/* The server ends a transaction that stands idle.  At the one end it stands while the other one
+ * answers a statement, for read_timeout_s at most, and a little for what lies between. */
+static tl_status stay_idle(struct end *at)
+{
+    const struct config *c = &at->client->config;
+    const unsigned seconds = c->read_timeout_s + BETWEEN_S;
+
+    return status_of(at,
+                     store_slot_idle(at->connection, seconds > c->idle_transaction_s
+                                                         ? seconds
+                                                         : c->idle_transaction_s),
+                     "connecting");
+}
+
 static tl_status open_end(struct end *at)
 {
     schema_found found;
@@ -248,6 +270,8 @@ static tl_status open_end(struct end *at)
 
     if (status == TL_OK)
         status = pool_open_extra(at->client->connections, POOL_BUSINESS, &at->connection);
+    if (status == TL_OK)
+        status = stay_idle(at);
     if (status == TL_OK)
         status = schema_read(at->connection, &found);
     return status == TL_OK ? schema_judge(&found) : status;
@@ -599,6 +623,21 @@ static tl_status check_leftovers(struct move *m)
     return status;
 }
 
+/* What was found here of the slot before it came, and closed, goes with the rows it was about.  It is
+ * on record in the transaction after which it may go.  After check_leftovers(). */
+static tl_status note_closings(struct move *m)
+{
+    uint64_t count = 0;
+    char more[64];
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = slot_copy_closings(&m->copy, m->to.connection, &m->customers, i, &count);
+    snprintf(more, sizeof more, ": %llu closings of findings here are removed",
+             (unsigned long long)count);
+    return status == TL_OK && count > 0 ? note_that(m, &m->to, "fleet move", more) : status;
+}
+
 static tl_status arrive(struct move *m, const struct slot *source)
 {
     const store_slot to = {.state = "arriving",
@@ -614,6 +653,8 @@ static tl_status arrive(struct move *m, const struct slot *source)
     slot_copy_estrange(&m->copy, is(&target, "none") ? NULL : &target.tables);
     if (status == TL_OK)
         status = check_leftovers(m);
+    if (status == TL_OK && is(&target, "none"))
+        status = note_closings(m);
     if (status == TL_OK && is(&target, "none"))
         status = status_of(&m->to,
                            store_slot_make(m->to.connection, m->said->slot, &to, m->said->reason),
@@ -663,8 +704,8 @@ static tl_status compare_all(struct move *m)
     return status;
 }
 
-/* The server ends a transaction that stands idle (idle_transaction_s), and this one stands while the
- * other end reads.  One statement takes read_timeout_s at most, so it is woken after each. */
+/* This transaction stands idle while the other end reads, which it may for as long as one statement
+ * takes (stay_idle()): so it is woken after each. */
 static tl_status wake_target(void *context)
 {
     struct move *m = context;
@@ -1139,7 +1180,7 @@ static tl_status note_at_owner(struct move *m)
 static tl_status begin_cleaning(struct move *m, const struct slot *seen)
 {
     char said[ACT_SAID], tables[SLOT_TABLES_TEXT];
-    const store_act act = act_of(m, "fleet clean", said);
+    const store_act act = act_of(m, "fleet clean", "", said);
     struct slot left;
     tl_status status = read_left(m, &left);
 

@@ -548,6 +548,11 @@ db_answer store_slot_rule(db *connection, db_result *result)
     return db_run(connection, &sql_slot_rule, NULL, 0, result);
 }
 
+db_answer store_slot_idle(db *connection, unsigned seconds)
+{
+    return SQL_RUN(connection, NULL, slot_idle, .seconds = db_uint(seconds));
+}
+
 db_answer store_slot_mover(db *connection, const unsigned char *token)
 {
     return SQL_RUN(connection, NULL, slot_mover, .token = db_bytes(token, STORE_SLOT_TOKEN));

@@ -389,6 +389,7 @@ db_answer store_slot_turn(db *connection, unsigned slot, const store_slot *was,
 db_answer store_slot_make(db *connection, unsigned slot, const store_slot *is, const char *reason);
 db_answer store_slot_alone(db *connection, unsigned slot, db_result *result);
 db_answer store_slot_rule(db *connection, db_result *result);
+db_answer store_slot_idle(db *connection, unsigned seconds);
 db_answer store_slot_mover(db *connection, const unsigned char *token);
 /* customers: a JSON array. */
 db_answer store_slot_blockers(db *connection, const char *customers, db_result *result);

@@ -645,6 +645,7 @@ const plan_case plan_cases[] = {
      VALUES(slot_make, .slot = N(900), .version = N(1), .other = S("b"),
       .tables = S("account"), .token = TOKEN_7, .reason = S("why"))},
     {&sql_slot_alone, "", 1, FEW, PLAN_NONE, VALUES(slot_alone, .slot = N(5))},
+    {&sql_slot_idle, "", 0, FEW, PLAN_NONE, VALUES(slot_idle, .seconds = N(60))},
     {&sql_slot_mover, "", 0, FEW, PLAN_NONE, VALUES(slot_mover, .token = TOKEN_7)},
     {&sql_slot_rule, "", 1, 600, PLAN_NONE, .values = NULL},
     {&sql_slot_table, "", 1, 4500, PLAN_NONE, VALUES(slot_table, .table_name = S("trade_lock"))},
