@@ -32,6 +32,7 @@ typedef struct tl_pause {
  * account.
  *
  *     TL_OK             It is on record, and holds in each process after its next heartbeat.
+ *                       A drain holds once it is a heartbeat old, in all of them.
  *     TL_ALREADY_DONE   It is paused already, or not paused.  Nothing was changed.
  *     TL_NOT_FOUND      No workflow has registered this channel, or not for this operation.
  *     TL_UNKNOWN        The answer was lost.  tl_pause_list() tells.
