@@ -54,7 +54,7 @@ struct session {
     pthread_cond_t round_due; /* of the following thread */
     int stop_beating, stop_following, round_is_due, look_is_due, glance_is_due;
     int seeks;                 /* some connection leads to another server than the heartbeat's */
-    int is_hurried;            /* the last round found that it hurries */
+    int is_hurried;            /* the last round has read a drain that hurries */
     char witness[RANDOM_UUID]; /* the name of the connection, "" without one */
 
     /* The beating thread's own. */
@@ -636,12 +636,16 @@ static void round_once(session *s)
     }
 }
 
+static int drain_hurries(const session *s)
+{
+    return s->options.hurries != NULL && s->options.hurries(s->options.before_context);
+}
+
 /* While a drain waits for this process, or its session is between two servers, all goes on by beats
  * and their rounds. */
 static int hurries(const session *s)
 {
-    return atomic_load(&s->waits) || life_is_between(atomic_load(&s->now)) ||
-           (s->options.hurries != NULL && s->options.hurries(s->options.before_context));
+    return atomic_load(&s->waits) || life_is_between(atomic_load(&s->now)) || drain_hurries(s);
 }
 
 /* One that is not confirmed hurries to nothing: what it would tell, nobody there can write down, and
@@ -670,7 +674,7 @@ static int64_t until_next_server_ms(const session *s)
 struct due {
     int64_t next_ms;
     int64_t server_ms; /* the server is left */
-    int64_t hurry_ms;  /* the round after the last beat has found that it hurries */
+    int64_t hurry_ms;  /* the round after the last beat has read a drain that hurries */
 };
 
 static int64_t earlier_ms(int64_t a_ms, int64_t b_ms)
@@ -763,7 +767,7 @@ static void *follow(void *argument)
         s->round_is_due = s->look_is_due = s->glance_is_due = 0;
         pthread_mutex_unlock(&s->mutex);
         look_as_due(s, round, look);
-        is_hurried = hurries(s);
+        is_hurried = drain_hurries(s);
         pthread_mutex_lock(&s->mutex);
         /* The next beat is sent to the server that was promoted or accepted; or it says what others
          * wait for: that this process obeys the drain that was just read. */
