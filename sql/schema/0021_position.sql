@@ -1,13 +1,11 @@
 -- A promoted server that is accepted by itself, since every process found there all that it had
 -- been told was committed (object/position.sql).
 --
--- Where a session was ended, and which restore was the last accepted one there; by NULL, a program
--- that is older than this; on '', one that knew of no commit that the server could lack.  One that
--- was ended on the promoted server itself, since another one was accepted, has to attest there all
--- the same.
+-- Where a session was ended; by NULL, a program that is older than this; on '', one that knew of no
+-- commit that the server could lack.  One that was ended on the promoted server itself has to attest
+-- there all the same, unless another one was accepted since (0023_ended_no.sql).
 ALTER TABLE tl_session
-    ADD COLUMN IF NOT EXISTS ended_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    ADD COLUMN IF NOT EXISTS ended_no BIGINT UNSIGNED NULL;
+    ADD COLUMN IF NOT EXISTS ended_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL;
 
 -- promoted: offered as the next writer; fenced: the one before is off for certain; proved: accepted
 -- by itself.

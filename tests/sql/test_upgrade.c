@@ -30,15 +30,17 @@ static void take_back(MYSQL *connection, unsigned version)
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "DROP %s %s", sql_objects[i].kind, sql_objects[i].name);
     database_run(connection,
-                 "DROP TABLE tl_archive_set; ALTER TABLE tl_schema DROP COLUMN installation; "
-                 "DROP TABLE tl_attestation, tl_attestation_missing, tl_slot; "
-                 "ALTER TABLE tl_schema DROP COLUMN fleet, DROP COLUMN shard; "
-                 "ALTER TABLE tl_session DROP COLUMN ended_on, DROP COLUMN ended_no; "
-                 "ALTER TABLE tl_restore DROP CONSTRAINT known_step_of_a_restore; "
-                 "ALTER TABLE tl_restore ADD CONSTRAINT step_of_a_restore CHECK (step IN "
-                 "('declared', 'found', 'proposed', 'confirmed')); "
-                 "UPDATE tl_schema SET version = %u",
+                 "ALTER TABLE tl_session DROP COLUMN ended_no; UPDATE tl_schema SET version = %u",
                  version);
+    if (version < 22)
+        database_run(connection,
+                     "DROP TABLE tl_archive_set; ALTER TABLE tl_schema DROP COLUMN installation; "
+                     "DROP TABLE tl_attestation, tl_attestation_missing, tl_slot; "
+                     "ALTER TABLE tl_schema DROP COLUMN fleet, DROP COLUMN shard; "
+                     "ALTER TABLE tl_session DROP COLUMN ended_on; "
+                     "ALTER TABLE tl_restore DROP CONSTRAINT known_step_of_a_restore; "
+                     "ALTER TABLE tl_restore ADD CONSTRAINT step_of_a_restore CHECK (step IN "
+                     "('declared', 'found', 'proposed', 'confirmed'))");
     if (version < 20)
         database_run(connection, "DROP TABLE trade_channel_breaker");
     if (version < 19)
