@@ -522,7 +522,8 @@ static int lose_writer(house *self, enum event what)
         kill_node(self->primary);
         be_a_cluster(self->replica);
         be_a_cluster(self->third);
-        self->third->is_strange = 1;
+        /* What was on its way when they were cut the one killed may have written, and not they. */
+        self->primary->is_strange = self->third->is_strange = 1;
         return 1;
     case EVENT_ANEW:
         kill_node(self->replica);
