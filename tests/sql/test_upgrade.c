@@ -310,6 +310,12 @@ static void trades_go_on_from_17(void **state)
     trades_go_on_from(17);
 }
 
+static void trades_go_on_from_22(void **state)
+{
+    (void)state;
+    trades_go_on_from(22);
+}
+
 static int close_house(void **state)
 {
     (void)state;
@@ -328,6 +334,7 @@ int main(void)
         cmocka_unit_test_teardown(trades_go_on_from_14, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_15, close_house),
         cmocka_unit_test_teardown(trades_go_on_from_17, close_house),
+        cmocka_unit_test_teardown(trades_go_on_from_22, close_house),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-const unsigned was_versions[WAS_COUNT] = {8, 11, 12, 13, 14, 15, 17, 18, 19};
+const unsigned was_versions[WAS_COUNT] = {8, 11, 12, 13, 14, 15, 17, 18, 19, 22};
 
 static void run_file(MYSQL *connection, unsigned version)
 {
