@@ -1,9 +1,7 @@
 /*
- * What a trade costs with one shard, two and four on one machine: statements, which the clients
- * count; commits, which the servers do (Handler_commit); and processor time of this process and of
- * the servers.  Statements and commits must not rise with the number of shards.  Processor time has
- * a bound only: servers that do nothing take some, and callers that are spread over four servers
- * share fewer writes of a log than at one.
+ * What a trade costs with one shard, two and four on one machine, each with as many callers:
+ * statements, which the clients count; commits, which the servers do (Handler_commit); and processor
+ * time of this process and of the servers.  None of them may rise with the number of shards.
  */
 #include "shards.h"
 
@@ -17,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Of each shard. */
 #define TRADES 4000u
 #define THREADS 8
 #define CUSTOMERS 64u
@@ -32,12 +31,13 @@ typedef struct cost {
 static shards all;
 static tl_fleet *fleet;
 static atomic_uint next;
+static unsigned trades;
 
 static void pay_some(void *context, int number)
 {
     (void)context;
     (void)number;
-    for (unsigned n; (n = atomic_fetch_add(&next, 1)) < TRADES;) {
+    for (unsigned n; (n = atomic_fetch_add(&next, 1)) < trades;) {
         char serial[32], cust[TL_CUST_MAX + 1];
         const tl_key key = {serial, cust, "COST"};
         tl_lock_options options = TL_LOCK_OPTIONS_INIT;
@@ -46,7 +46,7 @@ static void pay_some(void *context, int number)
         tl_lock *lock = NULL;
 
         snprintf(serial, sizeof serial, "cost-%u", n);
-        snprintf(cust, sizeof cust, "C%u", n % CUSTOMERS);
+        snprintf(cust, sizeof cust, "C%u", n % (CUSTOMERS * (unsigned)all.count));
         options.max_hold_ms = 60000;
         options.payload = "x";
         options.payload_size = 1;
@@ -117,13 +117,14 @@ static cost measure(size_t count)
     shards_write(&all, lists[count], straight, SETTINGS);
     assert_int_equal(shards_fleet(&all, &fleet), TL_OK);
     atomic_store(&next, 0);
+    trades = TRADES * (unsigned)count;
     before = counted();
-    crew_threads(THREADS, pay_some, NULL);
+    crew_threads(THREADS * (int)count, pay_some, NULL);
     after = counted();
-    after.statements = (after.statements - before.statements) / TRADES;
-    after.commits = (after.commits - before.commits) / TRADES;
-    after.here_us = (after.here_us - before.here_us) / TRADES;
-    after.servers_us = (after.servers_us - before.servers_us) / TRADES;
+    after.statements = (after.statements - before.statements) / trades;
+    after.commits = (after.commits - before.commits) / trades;
+    after.here_us = (after.here_us - before.here_us) / trades;
+    after.servers_us = (after.servers_us - before.servers_us) / trades;
     print_message("%zu shards: %.3f statements, %.3f commits, %.0f us here and %.0f us of the "
                   "servers a trade\n",
                   count, after.statements, after.commits, after.here_us, after.servers_us);
@@ -142,7 +143,7 @@ static void test_cost_stays_flat(void **state)
 
         assert_true(more.statements <= 1.05 * one.statements);
         assert_true(more.commits <= 1.05 * one.commits);
-        assert_true(more.here_us + more.servers_us <= 2 * (one.here_us + one.servers_us));
+        assert_true(more.here_us + more.servers_us <= 1.25 * (one.here_us + one.servers_us));
     }
 }
 
