@@ -576,6 +576,15 @@ static void test_channel_of_a_shard(void **state)
     visitor_leave(&v);
 }
 
+static void await_audit(struct visitor *v)
+{
+    if (v->status != 303)
+        return;
+    do
+        visitor_get(v, "/audit");
+    while (strstr(v->body, "An audit is running") != NULL);
+}
+
 static void audit(struct visitor *v, const char *shard)
 {
     char token[64];
@@ -583,11 +592,17 @@ static void audit(struct visitor *v, const char *shard)
     visitor_get(v, "/audit");
     snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
     visitor_post(v, "/audit", NULL, "token", token, "shard", shard);
-    if (v->status != 303)
-        return;
-    do
-        visitor_get(v, "/audit");
-    while (strstr(v->body, "An audit is running") != NULL);
+    await_audit(v);
+}
+
+static void compare(struct visitor *v, const char *text)
+{
+    char token[64];
+
+    visitor_get(v, "/audit");
+    snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
+    visitor_post_file(v, "/statement", token, "bank.csv", text, strlen(text));
+    await_audit(v);
 }
 
 static void test_audit(void **state)
@@ -605,7 +620,6 @@ static void test_audit(void **state)
     audit(&v, "a");
     EXPECT_PAGE(&v, 200, "<h2>Last run of shard a</h2>");
     EXPECT_PAGE(&v, 200, "The books are in order.");
-    EXPECT_NONE(&v, "action=\"/statement\"");
     audit(&v, "b");
     EXPECT_PAGE(&v, 200, "<h2>Last run of shard b</h2>");
     EXPECT_PAGE(&v, 200, "by-hand");
@@ -624,9 +638,63 @@ static void test_audit(void **state)
     EXPECT_PAGE(&v, 303, "");
     assert_int_equal(count(B, "audit_closing"), 1);
     assert_int_equal(count(A, "audit_closing"), 0);
-    visitor_post_file(&v, "/statement", token, "s.csv", "serial_no,cust_no\n", 18);
-    EXPECT_PAGE(&v, 400, "A statement is of all shards");
     database_run(fleet.sql[B], "DELETE FROM audit_closing");
+    visitor_leave(&v);
+}
+
+/* Each payment is compared where its customer is, and what is no customer once. */
+static void test_statement(void **state)
+{
+    struct visitor v;
+    char text[512];
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    make_paid(A, "A2", customers[A][1], NULL);
+    make_paid(B, "B1", customers[B][0], NULL);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(text, sizeof text, "serial_no,cust_no\nB1,%s\nA1,%s\nA2,%s\n", customers[B][0],
+             customers[A][0], customers[A][1]);
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "<h2>Last statement of all shards</h2>");
+    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
+    EXPECT_PAGE(&v, 200, "bank.csv</span>: 3 payments beside 3 rows, ");
+    snprintf(text, sizeof text, "serial_no,cust_no\nB1,%s\nA1,%s\nB9,%s\nX1,\xc3\xa4\n",
+             customers[B][0], customers[A][0], customers[B][1]);
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "<strong>3 differences.</strong>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Rule\">unpaid-success</td>");
+    EXPECT_NONE(&v, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">unpaid-success</td>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Rule\">unknown-payment</td>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">unknown-payment</td>");
+    audit(&v, "");
+    EXPECT_PAGE(&v, 200, "The books are in order.");
+    visitor_leave(&v);
+}
+
+/* What a customer left behind is compared where the customer is; whose slot is nobody's, nowhere. */
+static void test_statement_of_one_who_moved(void **state)
+{
+    const unsigned slot = slot_of(customers[A][0]);
+    struct visitor v;
+    char text[256];
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    assert_status(shards_move(&fleet, A, B, slot, NULL, NULL), TL_OK);
+    assert_int_equal(count(A, "trade_lock"), 1);
+    make_paid(A, "A2", customers[A][1], NULL);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(text, sizeof text, "serial_no,cust_no\nA1,%s\nA2,%s\n", customers[A][0],
+             customers[A][1]);
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
+    compare(&v, "serial_no,cust_no\n");
+    EXPECT_PAGE(&v, 200, "<strong>2 differences.</strong>");
+    database_run(fleet.sql[A], "DELETE FROM tl_slot WHERE slot = %u", slot_of(customers[A][1]));
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "since no shard that answers has their customers now: 1.");
+    EXPECT_NONE(&v, "The statement and the trades agree.");
     visitor_leave(&v);
 }
 
@@ -841,6 +909,9 @@ int main(void)
         cmocka_unit_test_setup(test_settings, clear),
         cmocka_unit_test_setup(test_shard_is_down, clear),
         cmocka_unit_test_setup(test_shard_stands_still, clear),
+        /* The last statement stays on the page. */
+        cmocka_unit_test_setup(test_statement, clear),
+        cmocka_unit_test_setup(test_statement_of_one_who_moved, clear),
     };
 
     return server_run_tests(tests, set_up, tear_down);

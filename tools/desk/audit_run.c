@@ -17,7 +17,16 @@ struct audit_keeper {
     struct session *session;
     size_t shard; /* SHARD_NOBODY: all */
     struct statement statement;
+    size_t *first; /* the first payment of each shard, then of none */
     char name[STATEMENT_NAME];
+};
+
+/* What is heard of one shard's audit. */
+struct hearing {
+    struct audit_report *report;
+    tl_client *client;
+    int has_copies;
+    unsigned char is_copied[TL_FLEET_SLOTS]; /* its rows count at another shard */
 };
 
 struct audit_keeper *audit_keeper_new(struct sessions *sessions)
@@ -59,11 +68,34 @@ static void copy(struct violation *to, const tl_violation *found)
     snprintf(to->proposed_reason, sizeof to->proposed_reason, "%s", found->proposed_reason);
 }
 
+static int take_slot(void *context, const tl_slot_row *row)
+{
+    struct hearing *hearing = context;
+
+    if (row->slot < TL_FLEET_SLOTS &&
+        (strcmp(row->state, "gone") == 0 || strcmp(row->state, "arriving") == 0))
+        hearing->has_copies = hearing->is_copied[row->slot] = 1;
+    return 0;
+}
+
+/* What was paid for a row that another shard has, too, is compared there. */
+static int is_copy(const struct hearing *hearing, const tl_violation *found)
+{
+    unsigned slot = TL_FLEET_SLOTS;
+
+    return hearing->has_copies && strcmp(found->rule, "unpaid-success") == 0 &&
+           tl_slots_of(hearing->client, &found->key.cust_no, 1, &slot) == TL_OK &&
+           slot < TL_FLEET_SLOTS && hearing->is_copied[slot];
+}
+
 static int take(void *context, const tl_violation *found)
 {
-    struct audit_report *report = context;
+    const struct hearing *hearing = context;
+    struct audit_report *report = hearing->report;
     struct audit_run *run = is_of_statement(found->rule) ? &report->statement : &report->books;
 
+    if (is_copy(hearing, found))
+        return 0;
     if (found->closed)
         run->closed++;
     else if (++run->open <= VIOLATIONS_MOST)
@@ -119,16 +151,21 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
     struct shards *shards = keeper->session->shards;
     const unsigned books = report->books.violation_count;
     const unsigned payments = report->statement.violation_count;
-    const tl_audit_scope scope = {.version = TL_AUDIT_SCOPE_VERSION,
-                                  .payments = statement->payments,
-                                  .amounts = statement->amounts,
-                                  .payment_count = statement->count};
+    struct hearing hearing = {.report = report};
+    tl_audit_scope scope = {.version = TL_AUDIT_SCOPE_VERSION};
+    char fleet[TL_FLEET_NAME_MAX + 1], name[TL_FLEET_NAME_MAX + 1];
     tl_account account = TL_ACCOUNT_INIT;
-    tl_client *client = NULL;
-    tl_status status = shards_client(shards, shard, &client, &account);
+    tl_status status = shards_client(shards, shard, &hearing.client, &account);
 
+    if (statement->payments != NULL) {
+        scope.payments = statement->payments + keeper->first[shard];
+        scope.amounts = statement->amounts + keeper->first[shard];
+        scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
+    }
+    if (status == TL_OK && shards_is_fleet(shards))
+        status = tl_slot_list(hearing.client, fleet, name, take_slot, &hearing);
     if (status == TL_OK)
-        status = tl_audit_archive(client, &scope, take, NULL, report, &counts, NULL);
+        status = tl_audit_archive(hearing.client, &scope, take, NULL, &hearing, &counts, NULL);
     end_one(&report->books, shards_name(shards, shard), books, status, &counts);
     end_one(&report->statement, shards_name(shards, shard), payments, status, &counts);
 }
@@ -145,15 +182,72 @@ static void begin_run(struct audit_run *run, const struct audit_keeper *keeper)
     run->counts = (tl_audit_counts)TL_AUDIT_COUNTS_INIT;
 }
 
+/* Each payment is compared at the shard that has its customer; what is no customer, at the first
+ * one.  -1: out of memory. */
+static int split_payments(struct audit_keeper *keeper)
+{
+    struct statement *statement = &keeper->statement;
+    struct shards *shards = keeper->session->shards;
+    const size_t count = statement->count, all = shards_count(shards);
+    const char **cust_nos = calloc(count + 1, sizeof *cust_nos);
+    size_t *owners = calloc(count + 1, sizeof *owners);
+    int result = cust_nos != NULL && owners != NULL ? 0 : -1;
+
+    for (size_t i = 0; result == 0 && i < count; i++)
+        cust_nos[i] =
+            statement_names_customer(&statement->payments[i]) ? statement->payments[i].cust_no : "";
+    if (result == 0 && shards_is_fleet(shards)) {
+        shards_look_again(shards);
+        shards_owners(shards, cust_nos, count, owners);
+    }
+    for (size_t i = 0; result == 0 && i < count; i++)
+        if (cust_nos[i][0] == '\0')
+            owners[i] = 0;
+        else if (owners[i] == SHARD_NOBODY)
+            owners[i] = all;
+    if (result == 0)
+        result = statement_sort(statement, owners, all + 1, keeper->first);
+    free(cust_nos);
+    free(owners);
+    return result;
+}
+
+/* Their shard is down, and named already; or their slot is nobody's, or of two shards. */
+static void say_uncompared(const struct audit_keeper *keeper, struct audit_run *run)
+{
+    const size_t all = shards_count(keeper->session->shards);
+    const size_t count = keeper->first[all + 1] - keeper->first[all];
+    const size_t size = strlen(run->problem);
+
+    if (count == 0)
+        return;
+    run->status = run->status == TL_OK ? TL_MISDIRECTED : run->status;
+    snprintf(run->problem + size, sizeof run->problem - size,
+             "%sPayments that were not compared, since no shard that answers has their customers "
+             "now: %zu.",
+             size > 0 ? " " : "", count);
+}
+
 static void audit(struct audit_keeper *keeper, struct audit_report *report)
 {
+    const size_t count = shards_count(keeper->session->shards);
     const int64_t began_ms = steady_ms();
 
     begin_run(&report->books, keeper);
     begin_run(&report->statement, keeper);
-    for (size_t i = 0; i < shards_count(keeper->session->shards); i++)
-        if (keeper->shard == SHARD_NOBODY || keeper->shard == i)
-            audit_one(keeper, report, i);
+    keeper->first = calloc(count + 2, sizeof *keeper->first);
+    if (keeper->first == NULL || split_payments(keeper) != 0) {
+        const tl_status status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
+
+        add_problem(&report->books, "", status);
+        add_problem(&report->statement, "", status);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            if (keeper->shard == SHARD_NOBODY || keeper->shard == i)
+                audit_one(keeper, report, i);
+        say_uncompared(keeper, &report->statement);
+    }
+    free(keeper->first);
     report->books.took_ms = report->statement.took_ms = steady_ms() - began_ms;
 }
 

@@ -104,12 +104,12 @@ static int run_problem(struct page *page, const struct audit_run *run)
 
 /* 0: there is no more to say, and the card is closed. */
 static int run_begin(struct page *page, const struct audit_run *run, const char *title,
-                     const char *good, const char *bad)
+                     const char *of_all, const char *good, const char *bad)
 {
     page_format(page, "<section class=\"card\"><h2>%s%s%s</h2>\n", title,
                 !run->is_of_fleet       ? ""
                 : run->shard[0] != '\0' ? " of shard "
-                                        : " of all shards, each by itself",
+                                        : of_all,
                 run->shard);
     if (!run_problem(page, run))
         return 0;
@@ -135,8 +135,8 @@ static void last_statement(struct visit *visit, const struct audit_run *run)
 {
     struct page *page = &visit->answer->page;
 
-    if (!run_begin(page, run, "Last statement", "The statement and the trades agree.",
-                   "difference"))
+    if (!run_begin(page, run, "Last statement", " of all shards",
+                   "The statement and the trades agree.", "difference"))
         return;
     page_format(page, "<p class=\"quiet\"><span class=\"serial\">%s</span>: %llu payments beside ",
                 run->statement, (unsigned long long)run->counts.payments);
@@ -155,7 +155,8 @@ static void last_run(struct visit *visit, const struct audit_run *run)
     struct page *page = &visit->answer->page;
     const tl_audit_counts *counts = &run->counts;
 
-    if (!run_begin(page, run, "Last run", "The books are in order.", "violation"))
+    if (!run_begin(page, run, "Last run", " of all shards, each by itself",
+                   "The books are in order.", "violation"))
         return;
     page_format(page, "<p class=\"quiet\">%llu rows, %llu steps and %llu grants ",
                 (unsigned long long)counts->rows, (unsigned long long)counts->steps,
@@ -196,8 +197,7 @@ static void form_run(struct visit *visit)
     if (visit_is_of_fleet(visit))
         page_put(page,
                  "<p class=\"quiet\">What no shard can tell alone, as a trade that is on two, "
-                 "and how all of them compare with a bank’s statement, tells the command:</p>"
-                 "\n");
+                 "tells the command:</p>\n");
     part_command(page, "tradelock", "audit", NULL);
 }
 
@@ -246,7 +246,7 @@ static void write_audit(struct visit *visit, unsigned status, const char *proble
     else
         form_run(visit);
     page_put(page, "</section>\n");
-    if (!report->is_running && !visit_is_of_fleet(visit))
+    if (!report->is_running)
         form_statement(visit);
     if (report->statement.has_run)
         last_statement(visit, &report->statement);
@@ -287,11 +287,6 @@ void page_statement(struct visit *visit)
     char problem[512];
     FILE *file;
 
-    if (visit_is_of_fleet(visit)) {
-        write_audit(visit, 400,
-                    "A statement is of all shards: `tradelock audit --statement` compares it.");
-        return;
-    }
     if (text == NULL) {
         write_audit(visit, 400, "Choose the file of the statement first.");
         return;

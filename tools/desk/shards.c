@@ -250,6 +250,11 @@ static tl_status look_for_owner(struct shards *shards, const char *cust_no, size
     return status == TL_OK ? tl_fleet_confirm(shards->fleet, cust_no, *shard) : status;
 }
 
+void shards_look_again(struct shards *shards)
+{
+    (void)tl_fleet_look_again(shards->fleet);
+}
+
 /* The map may be a beat old, so what it tells is asked for again where it is not so. */
 tl_status shards_owner(struct shards *shards, const char *cust_no, size_t *shard)
 {
@@ -261,7 +266,7 @@ tl_status shards_owner(struct shards *shards, const char *cust_no, size_t *shard
     status = look_for_owner(shards, cust_no, shard);
     if (status != TL_MISDIRECTED)
         return status;
-    (void)tl_fleet_look_again(shards->fleet);
+    shards_look_again(shards);
     return look_for_owner(shards, cust_no, shard);
 }
 

@@ -46,6 +46,8 @@ tl_status shards_client(struct shards *shards, size_t i, tl_client **client, tl_
  *     TL_UNREACHABLE   The one that has it does not answer, or nobody knows which one that is.
  *     TL_MISDIRECTED   None has: the customer is handed over just now, or the slot is nobody's. */
 tl_status shards_owner(struct shards *shards, const char *cust_no, size_t *shard);
+/* Reads now what shards_owners() tells from. */
+void shards_look_again(struct shards *shards);
 /* Which one has each of these customers, as it was a beat ago at most; SHARD_NOBODY: not known. */
 void shards_owners(struct shards *shards, const char *const *cust_nos, size_t count,
                    size_t *owners);

@@ -186,17 +186,6 @@ int fleet_owner(tl_client **client, const char *cust_no)
 
 /* --------------------------------------------------------------- statements -- */
 
-/* Of no slot is what no customer can be called. */
-static int is_customer(const char *cust_no)
-{
-    const size_t size = cust_no != NULL ? strlen(cust_no) : 0;
-
-    for (size_t i = 0; i < size; i++)
-        if (cust_no[i] <= ' ' || cust_no[i] > '~')
-            return 0;
-    return size > 0 && size <= TL_CUST_MAX;
-}
-
 static tl_status slots_of_payments(const tl_payment *payments, size_t count, unsigned *slots)
 {
     const char **cust_nos = calloc(count + 1, sizeof *cust_nos);
@@ -205,7 +194,7 @@ static tl_status slots_of_payments(const tl_payment *payments, size_t count, uns
     if (cust_nos == NULL)
         return tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
     for (size_t i = 0; i < count; i++)
-        cust_nos[i] = is_customer(payments[i].cust_no) ? payments[i].cust_no : "";
+        cust_nos[i] = statement_names_customer(&payments[i]) ? payments[i].cust_no : "";
     status = fleet_slots_of(cust_nos, count, slots);
     for (size_t i = 0; status == TL_OK && i < count; i++)
         if (cust_nos[i][0] == '\0')
@@ -229,45 +218,22 @@ static size_t shard_of(const struct fleet_map *map, unsigned slot)
     return map->count;
 }
 
-/* In the order of the shards; of one shard they stay in their order. */
-static void order(const struct fleet_map *map, struct statement *to, const struct statement *was,
-                  const unsigned *slots, size_t *first)
-{
-    const size_t count = first[map->count + 1];
-    size_t at = 0;
-
-    for (size_t shard = 0; shard <= map->count; shard++) {
-        first[shard] = at;
-        for (size_t i = 0; i < count; i++)
-            if (shard_of(map, slots[i]) == shard) {
-                to->payments[at] = was->payments[i];
-                to->amounts[at++] = was->amounts[i];
-            }
-    }
-}
-
 tl_status fleet_payments(const struct fleet_map *map, struct statement *statement, size_t *first)
 {
     const size_t count = statement->count;
     unsigned *slots = calloc(count + 1, sizeof *slots);
-    struct statement was = {.payments = calloc(count + 1, sizeof *was.payments),
-                            .amounts = calloc(count + 1, sizeof *was.amounts)};
+    size_t *shards = calloc(count + 1, sizeof *shards);
     tl_status status = TL_OK;
 
-    first[0] = 0;
-    first[map->count + 1] = count;
-    if (slots == NULL || was.payments == NULL || was.amounts == NULL)
+    if (slots == NULL || shards == NULL)
         status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
     if (status == TL_OK)
         status = slots_of_payments(statement->payments, count, slots);
-    if (status == TL_OK && count > 0) {
-        memcpy(was.payments, statement->payments, count * sizeof *was.payments);
-        memcpy(was.amounts, statement->amounts, count * sizeof *was.amounts);
-    }
-    if (status == TL_OK)
-        order(map, statement, &was, slots, first);
+    for (size_t i = 0; status == TL_OK && i < count; i++)
+        shards[i] = shard_of(map, slots[i]);
+    if (status == TL_OK && statement_sort(statement, shards, map->count + 1, first) != 0)
+        status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
     free(slots);
-    free(was.payments);
-    free(was.amounts);
+    free(shards);
     return status;
 }

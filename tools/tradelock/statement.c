@@ -215,3 +215,48 @@ void statement_free(struct statement *self)
     free(self->amounts);
     memset(self, 0, sizeof *self);
 }
+
+int statement_names_customer(const tl_payment *payment)
+{
+    const char *name = payment->cust_no;
+    const size_t size = name != NULL ? strlen(name) : 0;
+
+    for (size_t i = 0; i < size; i++)
+        if (name[i] <= ' ' || name[i] > '~')
+            return 0;
+    return size > 0 && size <= TL_CUST_MAX;
+}
+
+int statement_sort(struct statement *self, const size_t *place, size_t places, size_t *first)
+{
+    const size_t count = self->count;
+    tl_payment *payments;
+    tl_payment_amount *amounts;
+    size_t at = 0;
+
+    memset(first, 0, (places + 1) * sizeof *first);
+    if (self->payments == NULL)
+        return 0;
+    payments = calloc(count + 1, sizeof *payments);
+    amounts = calloc(count + 1, sizeof *amounts);
+    if (payments == NULL || amounts == NULL) {
+        free(payments);
+        free(amounts);
+        return -1;
+    }
+    for (size_t p = 0; p < places; p++) {
+        first[p] = at;
+        for (size_t i = 0; i < count; i++)
+            if (place[i] == p) {
+                payments[at] = self->payments[i];
+                amounts[at++] = self->amounts[i];
+            }
+    }
+    first[places] = at;
+    free(self->payments);
+    free(self->amounts);
+    self->payments = payments;
+    self->amounts = amounts;
+    self->space = count + 1;
+    return 0;
+}

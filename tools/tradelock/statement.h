@@ -26,4 +26,13 @@ int statement_read_from(struct statement *self, FILE *file, const char *name, ch
                         size_t space);
 void statement_free(struct statement *self);
 
+/* Whether somebody can be called so: what is no customer is of no shard. */
+int statement_names_customer(const tl_payment *payment);
+/*
+ * Puts the payments in the order of place[i] of each, which is less than `places`; those of one
+ * place keep theirs.  Those from first[p] on, and before first[p + 1], are of place p; so first has
+ * one more than there are places.  No statement stays none. -1: out of memory, and no payment moved.
+ */
+int statement_sort(struct statement *self, const size_t *place, size_t places, size_t *first);
+
 #endif
