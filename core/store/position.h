@@ -28,7 +28,8 @@ db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *t
 db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
                                 uint64_t rev, int *there);
 db_answer store_attest_holder(db *connection, const char *resource, unsigned slot,
-                              const uint8_t *token, uint64_t rev, const char *step_name, int *there);
+                              const uint8_t *token, uint64_t rev, const char *step_name,
+                              int *there);
 db_answer store_attest_evidence(db *connection, const tl_key *key, uint64_t evidence_id,
                                 const char *thread_no, int *there);
 /* kept: 1, 0, or -1: it cannot say. */
