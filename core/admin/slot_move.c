@@ -29,7 +29,8 @@
  *   a table that the caller forgot to name          the slot's row names those that went along;
  *                                                   one that never did is never taken for a copy
  *   the rows that were left are removed, and the  a gone slot keeps the token of whoever removed
- *   target is restored to before it had them      them: it is no source any more
+ *   target is restored to before it had them      them, or gave up what came in part: it is no
+ *                                                   source any more
  * Rows of business tables are nobody's but the service's: they are locked in share mode when they
  * are compared for the last time, so no change is lost; a row that is new by then shows as a
  * difference, one that comes later stays behind.  So a service writes a customer's rows only in the
@@ -1071,10 +1072,12 @@ tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
 
 /* -------------------------------------------------------------------------- giving up -- */
 
+/* What was here may be removed already, and what came is not all of it: so the row keeps a token, as
+ * of one that was cleaned. */
 static tl_status give_up(struct move *m)
 {
     char tables[SLOT_TABLES_TEXT];
-    store_slot to = {.state = "gone", .other = m->from.shard};
+    store_slot to = {.state = "gone", .other = m->from.shard, .token = m->token};
     struct slot owner, target;
     tl_status status = begin_both(m, &owner, &target);
 
@@ -1103,6 +1106,7 @@ tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving 
     tl_status status;
 
     error_clear();
+    random_token(m.token);
     status = check_said(&m);
     if (status == TL_OK)
         status = open_end(&m.from);

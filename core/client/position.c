@@ -25,9 +25,10 @@ static db_answer look_up(db *connection, const commit_mark *m, int *there)
     case MARK_RESOURCE:
         return store_attest_resource(connection, m->serial_no, m->token, m->number, there);
     case MARK_HOLDER:
-        return store_attest_holder(connection, m->serial_no, m->slot, m->token, m->number, there);
+        return store_attest_holder(connection, m->serial_no, m->slot, m->token, m->number, m->name,
+                                   there);
     case MARK_EVIDENCE:
-        return store_attest_evidence(connection, m->number, there);
+        return store_attest_evidence(connection, &key, m->number, m->thread_no, there);
     case MARK_NONE:
     case MARK_UNTOLD:
         break;

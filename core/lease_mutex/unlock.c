@@ -169,7 +169,7 @@ static db_answer run_renew(task *t, db *connection)
     return answer;
 }
 
-/* A renewal is found by how often the row was changed.  It was one statement, so the first row
+/* A renewal is found by the grant's token and how often the row was changed.  It was one statement, so the first row
  * stands for all. */
 static void mark_renewal(const task *t, commit_mark *to)
 {
@@ -179,6 +179,7 @@ static void mark_renewal(const task *t, commit_mark *to)
         to->kind = MARK_NONE;
     } else if (r->rev != 0) {
         mutex_mark(&r->step, to);
+        memcpy(to->token, r->step.held_token, sizeof to->token);
         to->number = r->rev;
     }
 }

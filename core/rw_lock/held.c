@@ -76,6 +76,8 @@ void rw_mark_change(const task *t, commit_mark *to)
         to->kind = MARK_NONE;
     } else if (!c->keeps_token || c->rev != 0) {
         rw_mark(&c->step, to);
+        if (c->keeps_token)
+            memcpy(to->token, c->step.held_token, sizeof to->token);
         to->number = c->rev;
     }
 }

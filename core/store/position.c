@@ -71,50 +71,53 @@ db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *t
     return is_true(store_token_seen(connection, &s, &result), &result, there);
 }
 
-/* Of the row as it is now: whether it has come to that change; or whether that token was its last
- * one. */
-static db_answer is_on_row(db_answer answer, db_result *now, unsigned rev_column, uint64_t rev,
-                           int *there)
-{
-    if (rev == 0)
-        return is_true(answer, now, there);
-    *there = answer == DB_DONE && now->rows == 1 && db_get_uint(now, 0, rev_column) >= rev;
-    db_result_free(now);
-    return answer;
-}
-
 db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
                                 uint64_t rev, int *there)
 {
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = is_on_row(store_resource_now(connection, resource, token, &result), &result,
-                                 RESOURCE_NOW_REV, rev, there);
+    db_result now = DB_RESULT_INIT;
+    db_answer answer = store_resource_now(connection, resource, token, &now);
+    const int is_last = answer == DB_DONE && now.rows == 1 && db_get_int(&now, 0, 0) != 0;
 
+    /* A server that lacks a renewal makes no other, so it has not come to that number. */
+    *there = is_last && db_get_uint(&now, 0, RESOURCE_NOW_REV) >= rev;
     if (answer == DB_DONE && !*there && rev == 0)
-        answer = is_true(store_resource_token_seen(connection, resource, token, &result), &result,
-                         there);
+        return is_true(store_resource_token_seen(connection, resource, token, &now), &now, there);
+    db_result_free(&now);
     return answer;
 }
 
-db_answer store_attest_holder(db *connection, const char *resource, unsigned slot,
-                              const uint8_t *token, uint64_t rev, int *there)
+/* A server that lacks a renewal may have made a writer a reader by its change of that number. */
+static int has_come_to(const db_result *now, uint64_t rev, const char *step_name)
 {
-    db_result result = DB_RESULT_INIT;
-    db_answer answer = is_on_row(store_rw_now(connection, resource, slot, token, &result), &result,
-                                 RW_NOW_REV, rev, there);
+    const uint64_t is = db_get_uint(now, 0, RW_NOW_REV);
 
+    return is > rev || (is == rev && strcmp(db_get_text(now, 0, RW_NOW_STEP), step_name) == 0);
+}
+
+db_answer store_attest_holder(db *connection, const char *resource, unsigned slot,
+                              const uint8_t *token, uint64_t rev, const char *step_name, int *there)
+{
+    db_result now = DB_RESULT_INIT;
+    db_answer answer = store_rw_now(connection, resource, slot, token, &now);
+    const int is_last = answer == DB_DONE && now.rows == 1 && db_get_int(&now, 0, 0) != 0;
+
+    *there = is_last && (rev == 0 || has_come_to(&now, rev, step_name));
+    db_result_free(&now);
     if (answer == DB_DONE && !*there && rev == 0)
         answer = store_rw_token_seen(connection, resource, slot, token, there);
     return answer;
 }
 
-db_answer store_attest_evidence(db *connection, uint64_t evidence_id, int *there)
+db_answer store_attest_evidence(db *connection, const tl_key *key, uint64_t evidence_id,
+                                const char *thread_no, int *there)
 {
     db_result result = DB_RESULT_INIT;
 
-    return is_true(
-        SQL_RUN(connection, &result, attest_evidence, .evidence_id = db_uint(evidence_id)), &result,
-        there);
+    return is_true(SQL_RUN(connection, &result, attest_evidence,
+                           .evidence_id = db_uint(evidence_id), .cust_no = db_text(key->cust_no),
+                           .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code),
+                           .thread_no = db_text(thread_no)),
+                   &result, there);
 }
 
 db_answer store_attest(db *connection, uint64_t number, const char *session_id, unsigned missing,

@@ -53,8 +53,9 @@ db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, 
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected);
 db_answer store_rw_guard(db *connection, const rw_step *s, int *held);
 
-/* (mine, status, fence, hold_left_ms, left_ms, rev); no row when absent. */
+/* (mine, status, fence, hold_left_ms, left_ms, rev, step); no row when absent. */
 #define RW_NOW_REV 5
+#define RW_NOW_STEP 6
 db_answer store_rw_now(db *connection, const char *resource, unsigned slot, const uint8_t *token,
                        db_result *result);
 db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slot,

@@ -204,6 +204,10 @@ static void mark_filed(const task *t, commit_mark *to)
 
     to->kind = f->found ? MARK_EVIDENCE : MARK_NONE;
     to->number = f->evidence_id;
+    text_copy(to->cust_no, sizeof to->cust_no, f->evidence.key.cust_no);
+    text_copy(to->serial_no, sizeof to->serial_no, f->evidence.key.serial_no);
+    text_copy(to->op_code, sizeof to->op_code, f->evidence.key.op_code);
+    text_copy(to->thread_no, sizeof to->thread_no, tl_thread_uuid());
 }
 
 /* A row of an act tells by itself whether it was committed. */

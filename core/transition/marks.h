@@ -45,6 +45,7 @@ typedef struct commit_mark {
     char cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
     char serial_no[TL_RESOURCE_MAX + 1]; /* or the resource, or the session */
     unsigned slot;                       /* of a holder */
+    char thread_no[RANDOM_UUID];         /* of evidence */
     uint8_t token[MARK_TOKEN];
     uint64_t
         number; /* of the beat, the evidence, or the row's change (rev); 0: found by its token */

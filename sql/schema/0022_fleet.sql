@@ -20,8 +20,9 @@ ALTER TABLE tl_schema
 --   taking     of a leaving slot: those that go along with this move.  Whoever goes on with it takes
 --              the same ones
 --   token      of whoever moves it now: another move begins with another one, and the former does
---              nothing more.  Of a gone slot: somebody removes its rows here, or did, so that it is
---              no source of them any more.  No role may read it (sql/object/fleet.sql)
+--              nothing more.  Of a gone slot: somebody removes its rows here, or did, or gave up
+--              a move that brought them in part, so that it is no source of them any more.  No
+--              role may read it (sql/object/fleet.sql)
 CREATE TABLE IF NOT EXISTS tl_slot (
     slot SMALLINT UNSIGNED NOT NULL PRIMARY KEY,
     state VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

@@ -1394,6 +1394,57 @@ static void test_large(void **state)
                      CUSTOMERS * each);
 }
 
+/* Of the customers of the slot. */
+static void remove_trades(int shard)
+{
+    database_run(f.sql[shard],
+                 "UPDATE tl_slot SET state = 'arriving', token = 'sixteen bytes...' WHERE slot = "
+                 "%u; SET @tl_mover = 'sixteen bytes...'; DELETE FROM audit_closing; DELETE FROM "
+                 "trade_evidence; DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
+                 "SET @tl_mover = NULL",
+                 f.slot);
+}
+
+static void give_up_at(int owner, int at)
+{
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+
+    moving.slot = f.slot;
+    moving.actor = "ann";
+    moving.reason = "test";
+    assert_status(tl_slot_take_back(clients[owner], &moving), TL_OK);
+    assert_status(tl_slot_give_up(clients[owner], clients[at], &moving), TL_OK);
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+}
+
+/* Nor is what came in part: a mover was killed when it had removed what was stale, and had copied
+ * nothing yet; it was given up; and the owner is restored to before it had the slot. */
+static void test_nothing_is_completed_from_what_came_in_part(void **state)
+{
+    struct mover m = {.wait_ms = PATIENCE_MS, .die_at = "arriving"};
+    char *before;
+    int owner, at;
+
+    (void)state;
+    leave_rows(&owner, &at);
+    before = state_at(at);
+    assert_true(left_at(at, "trade_lock") > 0);
+    m.from = owner;
+    expect_killed(crew_fork(move_unnamed_in_child, &m, 0));
+    remove_trades(at);
+    give_up_at(owner, at);
+    assert_state(at, before);
+    remove_trades(owner);
+    database_run(f.sql[owner], "DELETE FROM tl_slot WHERE slot = %u", f.slot);
+    open_restore(owner);
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_REFUSED);
+    assert_non_null(strstr(sentence, "restore it to a later moment"));
+    assert_state(owner, "none");
+    free(before);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -1415,6 +1466,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_clean_is_taken_over),
         cmocka_unit_test(test_clean_meets_a_lock),
         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_nothing_is_completed_from_what_came_in_part),
     };
 
     crew_arguments(argc, argv);

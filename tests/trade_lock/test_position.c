@@ -1688,6 +1688,16 @@ static void make_handles(void)
     assert_status(tl_rw_new(&held_rw, f.client, "shared", &rw), TL_OK);
 }
 
+/* One process, whose beats are a minute apart. */
+static void open_slow(void)
+{
+    open_pair(0);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    second = NULL;
+    f.client = open_with(file_with(both(), SLOW), 0);
+}
+
 /* Whatever was done last, before any beat: where it has not arrived it is missed, and where it has,
  * nothing is.  Of what costs nobody anything where it is lost, nothing is ever missed. */
 static void test_each_step_is_looked_up(void **state)
@@ -1714,11 +1724,7 @@ static void test_each_step_is_looked_up(void **state)
     db *at_copy;
 
     (void)state;
-    open_pair(0);
-    tl_client_close(second);
-    tl_client_close(f.client);
-    second = NULL;
-    f.client = open_with(file_with(both(), SLOW), 0);
+    open_slow();
     business = database_connect(f.db);
     at_copy = connect_to_copy();
     make_handles();
@@ -1743,12 +1749,106 @@ static void test_each_step_is_looked_up(void **state)
     close_pair();
 }
 
+/* The primary is gone, and the other one takes writes, though nobody has promoted it yet. */
+static void lose_primary(void)
+{
+    server_kill9(primary);
+    take_writes();
+    open_ops();
+}
+
+/* Evidence that is lost is missed, though other evidence was filed on the new server, and has its
+ * number there. */
+static void test_evidence_whose_number_another_has(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                            .key = {"other", "c2", "WITHDRAW"},
+                            .outcome = "ACCEPTED",
+                            .source = "a web-hook"};
+    tl_lock *other;
+    db *at_copy;
+
+    (void)state;
+    open_slow();
+    at_copy = connect_to_copy();
+    do_ask_trade();
+    other = granted(f.client, "other", "c2", &options);
+    await_copy();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    do_evidence();
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    lose_primary();
+    assert_status(tl_evidence_add(ops, &evidence), TL_OK);
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    db_close(at_copy);
+    tl_lock_free(held_trade);
+    tl_lock_free(other);
+    close_pair();
+}
+
+/* A renewal that is lost, and a grant before it, are missed, though the lock's row was changed as
+ * often on the new server: there it was unlocked. */
+static void test_a_renewal_that_is_lost(void **state)
+{
+    db *at_copy;
+
+    (void)state;
+    open_slow();
+    make_handles();
+    at_copy = connect_to_copy();
+    do_lock();
+    await_copy();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    do_ask_trade();
+    do_renew();
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    lose_primary();
+    do_unlock();
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    db_close(at_copy);
+    tl_lock_free(held_trade);
+    tl_mutex_free(held_mutex);
+    tl_rw_free(held_rw);
+    close_pair();
+}
+
+/* The same of a read-write lock: there the writer became a reader, and then it was unlocked. */
+static void test_a_renewal_of_a_writer_that_is_lost(void **state)
+{
+    db *at_copy;
+
+    (void)state;
+    open_slow();
+    make_handles();
+    at_copy = connect_to_copy();
+    do_write();
+    await_copy();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    do_ask_trade();
+    do_renew_rw();
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    lose_primary();
+    do_downgrade();
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    do_unlock_rw();
+    assert_int_equal(missing_at_copy(at_copy), 1);
+    db_close(at_copy);
+    tl_lock_free(held_trade);
+    tl_mutex_free(held_mutex);
+    tl_rw_free(held_rw);
+    close_pair();
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),
         cmocka_unit_test(test_which_of_a_batch_is_kept),
         cmocka_unit_test(test_each_step_is_looked_up),
+        cmocka_unit_test(test_evidence_whose_number_another_has),
+        cmocka_unit_test(test_a_renewal_that_is_lost),
+        cmocka_unit_test(test_a_renewal_of_a_writer_that_is_lost),
         cmocka_unit_test(test_the_primary_dies),
         cmocka_unit_test(test_a_planned_switch_over),
         cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
