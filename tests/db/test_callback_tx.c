@@ -2,6 +2,7 @@
  * The server is this test's own, since it is told to prepare nothing more. */
 #include "common.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -449,6 +450,62 @@ static void several_in_one_round_trip(void **state)
     assert_true(db_usable(connection));
 }
 
+static db_answer add_books(db *books, enum db_wait wait)
+{
+    db_value one = db_int(1);
+
+    EXPECT(books, db_group_tx_begin(books), DB_DONE);
+    return db_run_with_wait(books, wait, &add_one, &one, 1, NULL);
+}
+
+static void *end_backup(void *context)
+{
+    usleep(300000);
+    database_run(context, "BACKUP STAGE END");
+    return NULL;
+}
+
+/* On a connection for books a line waits for no table; the lock's rows do, and the commit waits for
+ * a backup, whatever came before. */
+static void what_waits_on_a_connection_for_books(void **state)
+{
+    db_options options = options_at(database_option_file(base));
+    pthread_t thread;
+    db *books;
+    int committed;
+
+    (void)state;
+    options.lock_wait_s = 0;
+    options.is_for_books = 1;
+    options.books_lock_wait_s = 5;
+    books = open_with(&options);
+    for (int round = 0; round < 2; round++) {
+        database_run(admin, "LOCK TABLES t WRITE");
+        EXPECT(books, add_books(books, DB_WAIT_NEVER), DB_ERROR);
+        assert_int_equal(db_errno(books), 1205);
+        assert_true(db_row_is_taken(books));
+        EXPECT(books, db_rollback(books), DB_DONE);
+        EXPECT(books, add_books(books, DB_WAIT_AS_SET), DB_ERROR);
+        assert_int_equal(db_errno(books), 1205);
+        assert_false(db_row_is_taken(books));
+        EXPECT(books, db_rollback(books), DB_DONE);
+        database_run(admin, "UNLOCK TABLES");
+
+        EXPECT(books, add_books(books, DB_WAIT_NEVER), DB_DONE);
+        database_run(admin, "BACKUP STAGE START; BACKUP STAGE BLOCK_COMMIT");
+        assert_int_equal(pthread_create(&thread, NULL, end_backup, admin), 0);
+        if (round == 0) {
+            EXPECT(books, db_group_tx_commit(books, "", &committed), DB_DONE);
+            assert_true(committed);
+        } else {
+            EXPECT(books, db_callback_tx_commit(books), DB_DONE);
+        }
+        pthread_join(thread, NULL);
+        assert_int_equal(number(), round + 1);
+    }
+    db_close(books);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +522,7 @@ int main(void)
         TEST(a_callback_that_cannot_prepare),
         TEST(the_next_begin_may_wait),
         TEST(several_in_one_round_trip),
+        TEST(what_waits_on_a_connection_for_books),
     };
     return server_run_tests(tests, set_up, tear_down);
 }
