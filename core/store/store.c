@@ -193,7 +193,6 @@ static db_answer open_gone(db *connection, const store_gone *gone)
     step s = {.cust_no = key->cust_no,
               .serial_no = key->serial_no,
               .op_code = key->op_code,
-              .next_run_ms = STEP_NEVER_MS,
               .remark = gone->evidence->remark};
 
     memcpy(s.token, gone->token, sizeof s.token);

@@ -1124,6 +1124,13 @@ static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof, 
                         "WHERE serial_no = '%s' AND lane = 'S'",
                         success, serial),
         1);
+    /* A worker finds it. */
+    assert_int_equal(
+        database_number(f.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND lane = 'R' AND "
+                        "status = 'F' AND next_run_at <= UTC_TIMESTAMP(6)",
+                        serial),
+        1);
 }
 
 /* What a holder knows whose row went with a restore is not dropped, and ends the trade. */
