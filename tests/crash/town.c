@@ -1,5 +1,6 @@
 #include "town.h"
 
+#include "support/crew.h"
 #include "workflows/cmocka_all.h"
 
 #include <errno.h>
@@ -235,20 +236,25 @@ long long town_open_trades(town *self)
                                       "lane = 'S' AND status = 'P' AND state <> 'parked'");
 }
 
+/* The first of them whole, with its lane's row and their history. */
 static void show_open(town *self)
 {
-    for (int i = 0; i < 5; i++) {
-        char *line =
-            database_text(self->sql,
-                          "SELECT CONCAT_WS(' ', CONVERT(serial_no USING utf8mb4), state, epoch, "
-                          "sends, "
-                          "retry_attempts, retry_next_run_at, send_until, now_at) FROM "
-                          "trade_lock_state WHERE lane = 'S' AND status = 'P' LIMIT 1 OFFSET %d",
-                          i);
+    char *lines = database_text(
+        self->sql, "SELECT GROUP_CONCAT(CONCAT_WS(' ', CONVERT(serial_no USING utf8mb4), state, "
+                   "epoch, sends) SEPARATOR ', ') FROM trade_lock_state WHERE lane = 'S' AND "
+                   "status = 'P'");
+    char *first = database_text(self->sql, "SELECT CONVERT(MIN(serial_no) USING utf8mb4) FROM "
+                                           "trade_lock_state WHERE lane = 'S' AND status = 'P'");
 
-        print_error("still open: %s\n", line != NULL ? line : "-");
-        free(line);
-    }
+    print_error("still open: %s\n", lines != NULL ? lines : "-");
+    if (first != NULL)
+        crew_shell("mariadb --defaults-file=%s -e \"SELECT UTC_TIMESTAMP(6); "
+                   "SELECT * FROM trade_lock WHERE serial_no = '%s'\\G "
+                   "SELECT * FROM trade_lock_log WHERE serial_no = '%s' ORDER BY logged_at\\G "
+                   "SELECT * FROM tl_clock\\G SELECT * FROM tl_clock_step\\G\" >&2",
+                   database_option_file(self->db), first, first);
+    free(lines);
+    free(first);
 }
 
 /* Before it is ready, a signal to end would end it as if it were nobody's. */

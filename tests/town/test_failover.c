@@ -1005,10 +1005,11 @@ static void run_long(enum tie how, unsigned towns)
     }
 }
 
-/* TL_TOWN_EVENTS="2 0": these, by number, in place of what a run takes. */
+/* TL_TOWN_EVENTS="2 0": these, by number, in place of what a run takes; TL_TOWN_KIND: by which kind of
+ * channel. */
 static int run_given(enum tie how)
 {
-    const char *given = getenv("TL_TOWN_EVENTS");
+    const char *given = getenv("TL_TOWN_EVENTS"), *kind = getenv("TL_TOWN_KIND");
     enum event events[64];
     size_t count = 0;
     char *end;
@@ -1019,7 +1020,7 @@ static int run_given(enum tie how)
         events[count] = (enum event)(strtoul(given, &end, 10) % EVENTS);
         count += may_happen(how, events[count]);
     }
-    run_town("plain", how, events, count);
+    run_town(kind != NULL ? kind : "plain", how, events, count);
     return 1;
 }
 
