@@ -31,6 +31,9 @@
  *   the rows that were left are removed, and the  a gone slot keeps the token of whoever removed
  *   target is restored to before it had them      them, or gave up what came in part: it is no
  *                                                   source any more
+ *   an end is restored to when it had the slot,   it is ended by the owner's word (give_up_claim()),
+ *   which went on meanwhile                       or made the target once more: in both cases only
+ *                                                 once the other end knows whatever it sent or paid
  * Rows of business tables are nobody's but the service's: they are locked in share mode when they
  * are compared for the last time, so no change is lost; a row that is new by then shows as a
  * difference, one that comes later stays behind.  So a service writes a customer's rows only in the
@@ -383,9 +386,9 @@ static tl_status may_leave(struct move *m, const struct slot *source, const stru
 
     if (is(target, "owned") || is(target, "leaving"))
         return error_set(TL_REFUSED,
-                         "slot %u is owned by both shards: `tradelock audit` and "
-                         "operators first",
-                         slot);
+                         "slot %u is owned by both shards: end the older claim first, with "
+                         "`tradelock fleet move %u --back`",
+                         slot, slot);
     if (is(target, "arriving") && may_come_still(m, source, target))
         return error_set(TL_REFUSED, "slot %u arrives at shard %s from shard %s", slot, m->to.shard,
                          target->other);
@@ -436,26 +439,44 @@ static tl_status lock_own(struct move *m, struct end *at, const char *state, str
     return status;
 }
 
-/* Back to owned, if it is leaving by this mover still.  Keeps the sentence. */
-static void put_back(struct move *m)
+static tl_status give_back(struct move *m)
 {
     struct slot source;
-    char sentence[ERROR_MAX], before[SLOT_TABLES_TEXT];
+    char before[SLOT_TABLES_TEXT];
+    tl_status status = lock_own(m, &m->from, "leaving", &source);
+
+    if (status == TL_OK) {
+        const store_slot to = {.state = "owned",
+                               .version = source.version,
+                               .tables = slot_tables_text(&source.tables, before)};
+
+        status = turn(m, &m->from, &source, &to);
+        if (status == TL_OK)
+            status = note(m, &m->from, "fleet move given up");
+        status = end_step(&m->from, status);
+    }
+    return status;
+}
+
+/* Back to owned, if it is leaving by this mover still.  Keeps the sentence.  Who has the row locked is
+ * waited for: the server ends a transaction that stands idle. */
+static void put_back(struct move *m)
+{
+    const unsigned idle_s = m->from.client->config.idle_transaction_s + BETWEEN_S;
+    const int64_t deadline_ms = clock_deadline(INT64_C(1000) * idle_s);
+    char sentence[ERROR_MAX];
+    tl_status status;
 
     undo(&m->from);
     undo(&m->to);
     text_copy(sentence, sizeof sentence, tl_error_message());
-    if (lock_own(m, &m->from, "leaving", &source) == TL_OK) {
-        const store_slot to = {.state = "owned",
-                               .version = source.version,
-                               .tables = slot_tables_text(&source.tables, before)};
-        tl_status status = turn(m, &m->from, &source, &to);
-
-        if (status == TL_OK)
-            status = note(m, &m->from, "fleet move given up");
-        (void)end_step(&m->from, status);
-    }
-    (void)error_set(TL_BUSY, "%s", sentence);
+    while ((status = give_back(m)) == TL_TRY_AGAIN && clock_left_ms(deadline_ms) > 0)
+        clock_sleep_until_ms(clock_deadline(LOOK_MS));
+    if (status == TL_OK || status == TL_LOST)
+        (void)error_set(TL_BUSY, "%s", sentence);
+    else
+        (void)error_set(TL_BUSY, "%s; slot %u may be leaving still: go on, or take it back",
+                        sentence, m->said->slot);
 }
 
 static void take_blocker(struct move *m, const db_result *r)
@@ -542,6 +563,11 @@ static tl_status in_the_way(const struct move *m)
 {
     const tl_slot_moved *d = &m->moved;
 
+    if (d->in_the_way == 0)
+        return error_set(TL_BUSY,
+                         "slot %u: another transaction has its row locked for longer than it was "
+                         "waited for; it stays at shard %s",
+                         m->said->slot, m->from.shard);
     return error_set(TL_BUSY,
                      "slot %u is not empty: %u%s trades or decisions are in the way, as trade %s "
                      "of customer %s (%s): %s; it stays at shard %s",
@@ -559,6 +585,11 @@ static tl_status seal(struct move *m)
         status = look(m, &blocked);
         if (status == TL_OK && !blocked)
             status = try_to_seal(m, &blocked);
+        /* As the transaction of a claim whose answer is lost, which the server ends in time. */
+        if (status == TL_TRY_AGAIN) {
+            blocked = 1;
+            status = TL_OK;
+        }
         if (status != TL_OK || !blocked)
             break;
         if (clock_left_ms(deadline_ms) == 0)
@@ -639,7 +670,122 @@ static tl_status note_closings(struct move *m)
     return status == TL_OK && count > 0 ? note_that(m, &m->to, "fleet move", more) : status;
 }
 
-static tl_status arrive(struct move *m, const struct slot *source)
+/* ------------------------------------------------------------------ what a stale end knows -- */
+
+static tl_status tell_unknown(struct move *m, const db_result *r)
+{
+    tl_status status = TL_OK;
+
+    for (size_t row = 0; row < r->rows && status == TL_OK; row++) {
+        text_copy(m->moved.cust_no, sizeof m->moved.cust_no, db_get_text(r, row, 0));
+        text_copy(m->moved.serial_no, sizeof m->moved.serial_no, db_get_text(r, row, 1));
+        text_copy(m->moved.op_code, sizeof m->moved.op_code, db_get_text(r, row, 2));
+        text_copy(m->moved.why, sizeof m->moved.why, db_get_int(r, row, 3) != 0 ? "paid" : "sent");
+        m->moved.in_the_way++;
+        status = say(m, "unknown");
+    }
+    return status;
+}
+
+/* The trades from *row on, as many as one statement takes. */
+static tl_status check_some(struct move *m, const struct end *other, const db_result *trades,
+                            size_t *row)
+{
+    const size_t end = *row + SLOT_ROWS < trades->rows ? *row + SLOT_ROWS : trades->rows;
+    db_result r = DB_RESULT_INIT;
+    tl_status status;
+
+    text_buffer_clear(&m->json);
+    text_buffer_append_text(&m->json, "[");
+    for (size_t i = *row; i < end; i++)
+        text_buffer_append_format(&m->json, "%s%s", i > *row ? "," : "", db_get_text(trades, i, 0));
+    text_buffer_append_text(&m->json, "]");
+    *row = end;
+    if (m->json.failed)
+        return error_set(TL_NO_MEMORY, "out of memory for moving a slot");
+    status = status_of(other, store_slot_unknown(other->connection, m->json.data, &r),
+                       "comparing what was sent");
+    if (status == TL_OK)
+        status = tell_unknown(m, &r);
+    db_result_free(&r);
+    return status;
+}
+
+/* A person may have compared them with the channel. */
+static tl_status agree_to_unknown(struct move *m, const struct end *stale, const struct end *other)
+{
+    const tl_slot_moved *d = &m->moved;
+
+    if (d->in_the_way == 0 || (m->said->progress != NULL && say(m, "agree") == TL_OK))
+        return TL_OK;
+    return error_set(TL_REFUSED,
+                     "%u trades that shard %s paid or sent are not known to shard %s, as trade %s "
+                     "of customer %s (%s): file there what was paid, or agree to the number with "
+                     "--yes %u; slot %u stays as it is",
+                     d->in_the_way, stale->shard, other->shard, d->serial_no, d->cust_no,
+                     d->op_code, d->in_the_way, m->said->slot);
+}
+
+/* In a transaction that has the slot's row at the stale end locked.  Whoever believed its claim may
+ * have paid there: then this is the last place that tells of it. */
+static tl_status check_sent(struct move *m, struct end *stale, const struct end *other)
+{
+    db_result trades = DB_RESULT_INIT;
+    tl_status status = read_customers(m, stale);
+
+    m->moved.in_the_way = 0;
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS) {
+        size_t row = 0;
+
+        status = slot_customers_json(&m->customers, i, &m->json);
+        if (status == TL_OK)
+            status = status_of(stale, store_slot_sends(stale->connection, m->json.data, &trades),
+                               "reading what was sent");
+        while (status == TL_OK && row < trades.rows)
+            status = check_some(m, other, &trades, &row);
+    }
+    db_result_free(&trades);
+    return status == TL_OK ? agree_to_unknown(m, stale, other) : status;
+}
+
+/* How many were unknown is on record where they were. */
+static tl_status note_claim(struct move *m, struct end *stale)
+{
+    char more[64] = "";
+
+    if (m->moved.in_the_way > 0)
+        snprintf(more, sizeof more, ": %u trades here are not known there", m->moved.in_the_way);
+    return note_that(m, stale, "fleet claim given up", more);
+}
+
+static int has_claim(const struct slot *s)
+{
+    return is(s, "owned") || is(s, "leaving");
+}
+
+/* What it says of a slot that went on meanwhile, from `version` on. */
+static int is_stale(const struct slot *s, uint64_t version)
+{
+    return has_claim(s) && s->version < version;
+}
+
+/* Read anew where the slot's row is locked: whoever was let through before may have been let through
+ * by an accepting. */
+static tl_status check_declared(struct move *m, struct end *stale)
+{
+    char rule[80];
+    tl_status status = read_rule(stale, rule);
+
+    if (status == TL_OK && !stale->is_restored)
+        status = error_set(TL_REFUSED,
+                           "shard %s would go on paying for slot %u from before it went to "
+                           "another: declare a restore there first",
+                           stale->shard, m->said->slot);
+    return status;
+}
+
+/* is_completing: the source let it go already. */
+static tl_status arrive(struct move *m, const struct slot *source, int is_completing)
 {
     const store_slot to = {.state = "arriving",
                            .other = m->from.shard,
@@ -647,11 +793,21 @@ static tl_status arrive(struct move *m, const struct slot *source)
                            .tables = m->list,
                            .token = m->token};
     struct slot target;
+    int was_stale;
     tl_status status = begin(&m->to);
 
     if (status == TL_OK)
         status = read_slot(m, &m->to, &target);
-    slot_copy_estrange(&m->copy, is(&target, "none") ? NULL : &target.tables);
+    was_stale = is_completing && is_stale(&target, source->version + 1);
+    if (status == TL_OK && was_stale)
+        status = check_declared(m, &m->to);
+    if (status == TL_OK && was_stale)
+        status = check_sent(m, &m->to, &m->from);
+    if (status == TL_OK && was_stale)
+        status = note_claim(m, &m->to);
+    /* A stale target had the slot, and let its rows go with these tables later on. */
+    slot_copy_estrange(&m->copy,
+                       was_stale ? &m->tables : (is(&target, "none") ? NULL : &target.tables));
     if (status == TL_OK)
         status = check_leftovers(m);
     if (status == TL_OK && is(&target, "none"))
@@ -660,7 +816,7 @@ static tl_status arrive(struct move *m, const struct slot *source)
         status = status_of(&m->to,
                            store_slot_make(m->to.connection, m->said->slot, &to, m->said->reason),
                            "making the slot");
-    else if (status == TL_OK && (is(&target, "gone") || is(&target, "arriving")))
+    else if (status == TL_OK && (is(&target, "gone") || is(&target, "arriving") || was_stale))
         status = turn(m, &m->to, &target, &to);
     else if (status == TL_OK)
         status = lost(m);
@@ -839,7 +995,7 @@ static tl_status copy_what_is_lost(struct move *m)
 static tl_status complete(struct move *m, const struct slot *source)
 {
     const struct slot before = {.version = source->version - 1};
-    tl_status status = arrive(m, &before);
+    tl_status status = arrive(m, &before, 1);
 
     if (status == TL_OK)
         status = copy_what_is_lost(m);
@@ -857,7 +1013,7 @@ static tl_status go_on(struct move *m, struct slot *source)
     if (status == TL_OK)
         status = seal(m);
     if (status == TL_OK)
-        status = arrive(m, source);
+        status = arrive(m, source, 0);
     if (status == TL_OK)
         status = copy_all(m);
     if (status == TL_OK)
@@ -900,7 +1056,8 @@ static tl_status choose_tables(struct move *m, const slot_tables *bound, const s
 static int has_forgotten(const struct slot *source, const struct slot *target)
 {
     return is(target, "none") || (is(target, "gone") && target->version < source->version) ||
-           (is(target, "arriving") && target->version + 1 < source->version);
+           (is(target, "arriving") && target->version + 1 < source->version) ||
+           is_stale(target, source->version);
 }
 
 static int was_let_go(const struct move *m, const struct slot *source, const struct slot *target)
@@ -933,11 +1090,14 @@ static tl_status decide_let_go(struct move *m, const struct slot *source, const 
 {
     tl_status status;
 
-    if (source->has_token && (has_forgotten(source, target) || is(target, "arriving")))
+    if (source->has_token && (has_forgotten(source, target) || is(target, "arriving"))) {
+        text_copy(m->moved.why, sizeof m->moved.why, "removed");
         return error_set(TL_REFUSED,
-                         "slot %u was removed from shard %s since shard %s had it, which was "
-                         "restored to before that: restore it to a later moment",
-                         m->said->slot, m->from.shard, m->to.shard);
+                         "slot %u was removed from shard %s since shard %s had it, or never was "
+                         "there as it went on; shard %s was restored to before that: restore it "
+                         "to a later moment",
+                         m->said->slot, m->from.shard, m->to.shard, m->to.shard);
+    }
     if (has_forgotten(source, target) && !m->to.is_restored)
         return error_set(TL_REFUSED,
                          "slot %u went to shard %s, which knows nothing of it: it went back in "
@@ -1070,33 +1230,128 @@ tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving)
     return status;
 }
 
+/* ------------------------------------------------------------------------- the owner's word -- */
+
+/* Nothing is locked where the slot is in use. */
+static tl_status ask_version(struct move *m, uint64_t *version)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = status_of(&m->to, store_slot_version(m->to.connection, m->said->slot, &r),
+                                 "asking who owns the slot");
+
+    if (status == TL_OK && r.rows == 0)
+        status = error_set(TL_REFUSED,
+                           "shard %s does not own slot %u: what is left of it at shard %s stays",
+                           m->to.shard, m->said->slot, m->from.shard);
+    else if (status == TL_OK)
+        *version = db_get_uint(&r, 0, 0);
+    db_result_free(&r);
+    return status;
+}
+
+/* What the owner said counts once it has taken a commit after it: neither a replica does, nor a
+ * server that was cut off where replicas must acknowledge. */
+static tl_status note_at_owner(struct move *m, const char *what)
+{
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = note(m, &m->to, what);
+    return end_step(&m->to, status);
+}
+
 /* -------------------------------------------------------------------------- giving up -- */
 
 /* What was here may be removed already, and what came is not all of it: so the row keeps a token, as
  * of one that was cleaned. */
-static tl_status give_up(struct move *m)
+static tl_status give_up_arrival(struct move *m, const struct slot *target)
 {
     char tables[SLOT_TABLES_TEXT];
     store_slot to = {.state = "gone", .other = m->from.shard, .token = m->token};
-    struct slot owner, target;
-    tl_status status = begin_both(m, &owner, &target);
+    struct slot owner;
+    tl_status status = begin(&m->from);
 
-    if (status == TL_OK && !is(&target, "arriving"))
-        status = error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
-                           m->said->slot, m->to.shard, target.state);
-    else if (status == TL_OK && (!is(&owner, "owned") || may_come_still(m, &owner, &target)))
+    if (status == TL_OK)
+        status = read_slot(m, &m->from, &owner);
+    if (status == TL_OK && (!is(&owner, "owned") || may_come_still(m, &owner, target)))
         status = error_set(TL_REFUSED,
                            "slot %u may be handed over to shard %s still: it is '%s' at shard %s",
                            m->said->slot, m->to.shard, owner.state, m->from.shard);
     if (status == TL_OK) {
         to.version = owner.version;
-        to.tables = slot_tables_text(&target.tables, tables);
-        status = turn(m, &m->to, &target, &to);
+        to.tables = slot_tables_text(&target->tables, tables);
+        status = turn(m, &m->to, target, &to);
     }
     if (status == TL_OK)
         status = note(m, &m->to, "fleet move given up");
-    status = end_step(&m->to, status);
-    undo(&m->from);
+    return end_step(&m->to, status);
+}
+
+/* Nothing is locked where the slot is in use: versions only rise, so what the owner says of a later
+ * one stays true. */
+static tl_status ask_later_owner(struct move *m, const struct slot *stale, uint64_t *version)
+{
+    tl_status status = ask_version(m, version);
+
+    if (status == TL_OK && *version <= stale->version)
+        status = error_set(TL_REFUSED,
+                           "shard %s owns slot %u under no later version than shard %s: nobody can "
+                           "tell which claim is the older one",
+                           m->to.shard, m->said->slot, m->from.shard);
+    return status;
+}
+
+/*
+ * The end at m->from says that it has the slot, which m->to has under a later version: it was restored
+ * to before it let it go.  It says so no more.  The owner's word counts once the owner has taken a
+ * commit, before ours: whoever is killed between the two has changed nothing but the record.  What
+ * is there is not all that the owner got, so the row keeps a token.
+ */
+static tl_status give_up_claim(struct move *m, const struct slot *stale)
+{
+    static const slot_tables none = {.count = 0};
+    char tables[SLOT_TABLES_TEXT];
+    store_slot to = {.state = "gone", .other = m->to.shard, .token = m->token};
+    tl_status status = ask_later_owner(m, stale, &to.version);
+
+    if (status == TL_OK)
+        status = check_declared(m, &m->from);
+    if (status == TL_OK)
+        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, &none);
+    if (status == TL_OK)
+        status = check_sent(m, &m->from, &m->to);
+    to.tables = slot_tables_text(&stale->tables, tables);
+    if (status == TL_OK)
+        status = turn(m, &m->from, stale, &to);
+    if (status == TL_OK)
+        status = note_claim(m, &m->from);
+    if (status == TL_OK)
+        status = note_at_owner(m, "fleet claim given up");
+    if (status == TL_OK)
+        status = say(m, "noted");
+    status = end_step(&m->from, status);
+    return status == TL_OK ? say(m, "given up") : status;
+}
+
+static tl_status give_up(struct move *m)
+{
+    struct slot target;
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = read_slot(m, &m->to, &target);
+    if (status == TL_OK && is(&target, "arriving"))
+        return give_up_arrival(m, &target);
+    if (status == TL_OK && has_claim(&target)) {
+        const struct end stale = m->to;
+
+        m->to = m->from;
+        m->from = stale;
+        return give_up_claim(m, &target);
+    }
+    if (status == TL_OK)
+        status = error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
+                           m->said->slot, m->to.shard, target.state);
     return status;
 }
 
@@ -1106,6 +1361,7 @@ tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving 
     tl_status status;
 
     error_clear();
+    text_buffer_init(&m.json);
     random_token(m.token);
     status = check_said(&m);
     if (status == TL_OK)
@@ -1124,6 +1380,9 @@ tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving 
     undo(&m.to);
     close_end(&m.from);
     close_end(&m.to);
+    slot_customers_free(&m.customers);
+    slot_copy_close(&m.copy);
+    text_buffer_free(&m.json);
     return status;
 }
 
@@ -1150,35 +1409,17 @@ static tl_status read_left(struct move *m, struct slot *left)
     return status;
 }
 
-/* Nothing is locked where the slot is in use. */
 static tl_status ask_owner(struct move *m, const struct slot *left)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = status_of(&m->to, store_slot_version(m->to.connection, m->said->slot, &r),
-                                 "asking who owns the slot");
+    uint64_t version = 0;
+    tl_status status = ask_version(m, &version);
 
-    if (status == TL_OK && r.rows == 0)
-        status = error_set(TL_REFUSED,
-                           "shard %s does not own slot %u: what is left of it at shard %s stays",
-                           m->to.shard, m->said->slot, m->from.shard);
-    else if (status == TL_OK && db_get_uint(&r, 0, 0) < left->version)
+    if (status == TL_OK && version < left->version)
         status = error_set(TL_REFUSED,
                            "shard %s owns slot %u under an earlier version than shard %s let it go "
                            "under, as after a restore: what is left of it stays",
                            m->to.shard, m->said->slot, m->from.shard);
-    db_result_free(&r);
     return status;
-}
-
-/* What the owner said counts once it has taken a commit after it: neither a replica does, nor a
- * server that was cut off where replicas must acknowledge. */
-static tl_status note_at_owner(struct move *m)
-{
-    tl_status status = begin(&m->to);
-
-    if (status == TL_OK)
-        status = note(m, &m->to, "fleet clean");
-    return end_step(&m->to, status);
 }
 
 static tl_status begin_cleaning(struct move *m, const struct slot *seen)
@@ -1202,7 +1443,7 @@ static tl_status begin_cleaning(struct move *m, const struct slot *seen)
     if (status == TL_OK)
         status = act_begin(m->from.connection, &act, 0, &m->act_no);
     if (status == TL_OK)
-        status = note_at_owner(m);
+        status = note_at_owner(m, "fleet clean");
     status = end_step(&m->from, status);
     return status == TL_OK ? say(m, "noted") : status;
 }

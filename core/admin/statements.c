@@ -563,6 +563,16 @@ db_answer store_slot_blockers(db *connection, const char *customers, db_result *
     return SQL_RUN(connection, result, slot_blockers, .customers = db_text(customers));
 }
 
+db_answer store_slot_sends(db *connection, const char *customers, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_sends, .customers = db_text(customers));
+}
+
+db_answer store_slot_unknown(db *connection, const char *trades, db_result *result)
+{
+    return SQL_RUN(connection, result, slot_unknown, .trades = db_text(trades));
+}
+
 db_answer store_slot_fence_out(db *connection, const char *cust_no, const char *actor)
 {
     return SQL_RUN(connection, NULL, slot_fence_out, .cust_no = db_text(cust_no),

@@ -393,6 +393,9 @@ db_answer store_slot_idle(db *connection, unsigned seconds);
 db_answer store_slot_mover(db *connection, const unsigned char *token);
 /* customers: a JSON array. */
 db_answer store_slot_blockers(db *connection, const char *customers, db_result *result);
+/* (a JSON object); trades: a JSON array of them.  (customer, serial, operation, paid). */
+db_answer store_slot_sends(db *connection, const char *customers, db_result *result);
+db_answer store_slot_unknown(db *connection, const char *trades, db_result *result);
 db_answer store_slot_fence_out(db *connection, const char *cust_no, const char *actor);
 db_answer store_slot_raise(db *connection, const char *cust_no, const char *actor);
 db_answer store_slot_table(db *connection, const char *table_name, db_result *result);

@@ -140,7 +140,7 @@ static void test_bad_input(void **state)
     BAD("--back takes no", "move", "7", "--to", "b", "--back", "--reason", "x");
     BAD("a duration", "move", "7", "--to", "b", "--for", "long", "--reason", "x");
     BAD("takes no --shard", "ls", "--shard", "a");
-    BAD("--at and --yes are for clean", "move", "7", "--to", "b", "--at", "a", "--reason", "x");
+    BAD("--at is for clean", "move", "7", "--to", "b", "--at", "a", "--reason", "x");
     BAD("a slot, or --cust", "clean", "--at", "a", "--reason", "x");
     BAD("from 0 to 1023", "clean", "1024", "--at", "a", "--reason", "x");
     BAD("--at is missing", "clean", "7", "--reason", "x");
@@ -278,7 +278,8 @@ static void expect_slot(int shard, unsigned slot, const char *expected)
 static void expect_refused(output *o, int code, const char *words)
 {
     EXPECT_CODE(o, code);
-    assert_non_null(strstr(o->err, words));
+    if (strstr(o->err, words) == NULL)
+        fail_msg("not \"%s\", but: %s", words, o->err);
     output_free(o);
 }
 
@@ -340,7 +341,7 @@ static void test_end_that_went_back_in_time(void **state)
     expect_refused(DOWN("move", "15", "--to", "b"), 3, "shard c");
     expect_refused(DOWN("move", "15", "--back"), 3, "shard c");
     expect_slot(A, 15, "leaving 1 b");
-    expect(THREE("move", "15", "--back"), 1, "is not leaving shard c");
+    expect(THREE("move", "15", "--back"), 1, "declare a restore there");
     expect_done(THREE("move", "15", "--to", "b"), "Slot 15 is at shard b");
     expect_slot(A, 15, "leaving 1 b");
     expect_slot(B, 15, "owned 3");
@@ -453,6 +454,268 @@ static void test_stale_arrival(void **state)
     expect_slot(B, 24, "arriving 2 c");
     database_run(sql[B], "DELETE FROM tl_slot WHERE slot = 24");
     database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 24");
+}
+
+/* A customer of a slot, to be freed. */
+static char *cust_of(unsigned slot)
+{
+    return database_text(sql[A],
+                         "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
+                         "tl_customer_slot(CONCAT('c', seq)) = %u LIMIT 1",
+                         slot);
+}
+
+static const char *const name_of[] = {"a", "b", "c"};
+
+/* And somebody else proposes to accept it. */
+static void declare_at(int shard)
+{
+    expect_done(
+        RUN("restore", "declare", "--reason", "r", "--shard", name_of[shard], "--config", three),
+        "Declared");
+    database_propose(sql[shard]);
+}
+
+static output *accept_at(int shard)
+{
+    return RUN("restore", "accept", "--reason", "r", "--shard", name_of[shard], "--config", three);
+}
+
+static void expect_acts(int shard, const char *what, int count)
+{
+    assert_int_equal(database_number(sql[shard],
+                                     "SELECT COUNT(*) FROM tl_act WHERE what = '%s' AND reason = "
+                                     "'r' AND account <> ''",
+                                     what),
+                     count);
+}
+
+static void expect_found(const char *command, int code, const char *rule)
+{
+    output *o = RUN(command, "--config", three);
+
+    EXPECT_CODE(o, code);
+    EXPECT_WORDS(o, rule);
+    output_free(o);
+}
+
+static void forget_slot(unsigned slot)
+{
+    set_slot(A, slot, "owned", 1, "");
+    for (int i = B; i <= C; i++)
+        database_run(sql[i], "DELETE FROM tl_slot WHERE slot = %u", slot);
+}
+
+/* b has the slot, and a was restored to before it let it go. */
+static void test_stale_claim(void **state)
+{
+    static const struct {
+        const char *state, *other;
+    } was[] = {{"owned", ""}, {"leaving", "b"}, {"leaving", "c"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof was / sizeof was[0]; i++) {
+        set_slot(A, 50, was[i].state, 1, was[i].other);
+        set_slot(B, 50, "owned", 3, "");
+        expect_refused(THREE("move", "50", "--back"), 1, "declare a restore there");
+        expect_slot(A, 50, i == 0 ? "owned 1" : (i == 1 ? "leaving 1 b" : "leaving 1 c"));
+        declare_at(A);
+        expect_refused(accept_at(A), 1, "fleet move 50 --back");
+        expect_done(THREE("move", "50", "--back"), "owned by shard b, and by no other");
+        expect_slot(A, 50, "gone 3 b");
+        expect_slot(B, 50, "owned 3");
+        expect_acts(A, "fleet claim given up", (int)i + 1);
+        expect_acts(B, "fleet claim given up", (int)i + 1);
+        expect_refused(THREE("move", "50", "--back"), 1, "is not leaving shard b");
+        expect_done(accept_at(A), "Accepted");
+    }
+    expect_done(THREE("move", "50", "--to", "a"), "Slot 50 is at shard a");
+    expect_slot(A, 50, "owned 4");
+    forget_slot(50);
+}
+
+/* Who has the slot keeps it, whatever the others say, and whoever does not answer. */
+static void test_owner_keeps_its_claim(void **state)
+{
+    (void)state;
+    declare_at(A);
+    set_slot(A, 51, "owned", 1, "");
+    set_slot(C, 51, "owned", 2, "");
+    expect_refused(DOWN("move", "51", "--back"), 1, "is not leaving shard a");
+    expect_slot(A, 51, "owned 1");
+    set_slot(B, 51, "gone", 2, "c");
+    expect_refused(DOWN("move", "51", "--back"), 3, "shard c");
+    expect_slot(A, 51, "owned 1");
+    /* Whoever it went to has not got it yet, or has forgotten that. */
+    set_slot(B, 51, "gone", 3, "c");
+    expect_refused(THREE("move", "51", "--back"), 1,
+                   "was handed over: complete the move with --to c");
+    expect_slot(A, 51, "owned 1");
+    expect_slot(C, 51, "owned 2");
+    database_run(sql[B], "DELETE FROM tl_slot WHERE slot = 51");
+    /* Under one version nobody can tell. */
+    set_slot(A, 51, "owned", 2, "");
+    expect_refused(THREE("move", "51", "--back"), 1, "by several shards under one version");
+    expect_refused(accept_at(A), 1, "under one version");
+    expect_slot(A, 51, "owned 2");
+    expect_slot(C, 51, "owned 2");
+    forget_slot(51);
+    expect_done(accept_at(A), "Accepted");
+}
+
+/* Sent by a step with this token. */
+static void insert_sent(int shard, const char *cust, const char *serial, const char *token)
+{
+    database_run(sql[shard],
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, sends, created_at, updated_at) VALUES ('%s', '%s', "
+                 "'WITHDRAW', 'S', 'P', 'ask', UUID(), '%s', 1, 1, 1, UTC_TIMESTAMP(6), "
+                 "UTC_TIMESTAMP(6))",
+                 cust, serial, token);
+}
+
+/* And again. */
+static void step_to(int shard, const char *serial, const char *status, const char *token, int sends)
+{
+    database_run(sql[shard],
+                 "UPDATE trade_lock SET status = '%s', proof = 'D', step = IF(status = 'P', 'arm', "
+                 "'end'), rev = rev + 1, token = '%s', sends = sends + %d WHERE serial_no = '%s'",
+                 status, token, sends, serial);
+}
+
+static void insert_paid(int shard, const char *cust, const char *serial)
+{
+    insert_sent(shard, cust, serial, serial);
+    step_to(shard, serial, "Y", "paid", 0);
+}
+
+static void remove_trades(int shard, unsigned slot, const char *serial)
+{
+    database_run(sql[shard],
+                 "CREATE TABLE was AS SELECT * FROM tl_slot WHERE slot = %u; REPLACE INTO tl_slot "
+                 "(slot, state, version) VALUES (%u, 'owned', 1);"
+                 "DELETE FROM trade_lock WHERE serial_no = '%s'; DELETE FROM trade_lock_past WHERE "
+                 "serial_no = '%s'; REPLACE INTO tl_slot SELECT * FROM was; DROP TABLE was",
+                 slot, slot, serial, serial);
+}
+
+/* What the stale end paid or sent on its own is told before it counts for nothing. */
+static void test_stale_claim_that_paid(void **state)
+{
+    char *cust = cust_of(52);
+    output *o;
+
+    (void)state;
+    set_slot(B, 52, "owned", 2, "");
+    declare_at(A);
+    insert_paid(A, cust, "own");
+    expect_refused(THREE("move", "52", "--back"), 1, "1 trades that shard a paid");
+    expect_refused(THREE("move", "52", "--back"), 1, ", paid\n");
+    expect_refused(THREE("move", "52", "--back", "--yes", "2"), 1, "--yes 1");
+    expect_slot(A, 52, "owned 1");
+    /* The owner knows the send, and not yet that it was paid. */
+    insert_sent(B, cust, "own", "own");
+    expect_refused(THREE("move", "52", "--back"), 1, "1 trades that shard a paid");
+    /* It paid by a send of its own. */
+    step_to(B, "own", "P", "another", 1);
+    step_to(B, "own", "Y", "end", 0);
+    expect_done(THREE("move", "52", "--back"), "and by no other");
+    set_slot(A, 52, "owned", 1, "");
+    remove_trades(B, 52, "own");
+    insert_sent(B, cust, "own", "another");
+    step_to(B, "own", "Y", "end", 0);
+    expect_refused(THREE("move", "52", "--back"), 1, "1 trades that shard a paid");
+    /* It was filed there. */
+    remove_trades(B, 52, "own");
+    insert_sent(B, cust, "own", "another");
+    database_run(sql[B], "UPDATE trade_lock SET status = 'Y', sends = 0, rev = rev + 1 WHERE "
+                         "serial_no = 'own'");
+    expect_done(THREE("move", "52", "--back"), "and by no other");
+    set_slot(A, 52, "owned", 1, "");
+    /* Sent, and in doubt: as the owner got it, asked about since, and sent once more. */
+    insert_sent(A, cust, "doubt", "first");
+    insert_sent(B, cust, "doubt", "first");
+    step_to(B, "doubt", "F", "failed", 0);
+    step_to(A, "doubt", "P", "claimed", 0);
+    expect_done(THREE("move", "52", "--back"), "and by no other");
+    set_slot(A, 52, "owned", 1, "");
+    step_to(A, "doubt", "P", "restored", 1);
+    step_to(A, "doubt", "P", "claimed", 0);
+    expect_refused(THREE("move", "52", "--back"), 1, "(WITHDRAW), sent\n");
+    o = THREE("move", "52", "--back", "--yes", "1");
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    expect_slot(A, 52, "gone 2 b");
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_act WHERE said LIKE 'slot 52 "
+                                             "from a to b: 1 trades here are not known there'"),
+                     1);
+    expect_done(accept_at(A), "Accepted");
+    /* It has not all that the owner got: nothing is completed from it. */
+    set_slot(B, 52, "gone", 1, "a");
+    declare_at(B);
+    expect_refused(THREE("move", "52", "--to", "b"), 1, "was removed from shard a");
+    /* But from whoever let it go, also where the other one is named first. */
+    set_slot(C, 52, "owned", 1, "");
+    insert_paid(C, cust, "more");
+    set_slot(C, 52, "gone", 2, "b");
+    expect_done(THREE("move", "52", "--to", "b"), "Slot 52 is at shard b");
+    assert_int_equal(
+        database_number(sql[B], "SELECT COUNT(*) FROM trade_lock WHERE cust_no = '%s'", cust), 1);
+    for (int i = A; i <= C; i++) {
+        remove_trades(i, 52, "own");
+        remove_trades(i, 52, "doubt");
+        remove_trades(i, 52, "more");
+    }
+    forget_slot(52);
+    expect_done(accept_at(B), "Accepted");
+    free(cust);
+}
+
+/* c let the slot go to b, which was restored to when it had it before, or was about to let it go. */
+static void test_owner_that_is_behind(void **state)
+{
+    static const char *const was[] = {"owned", "leaving"};
+    char *cust = cust_of(53);
+    const char *yes = "0";
+
+    (void)state;
+    set_slot(A, 53, "gone", 2, "b");
+    for (size_t i = 0; i < 2; i++) {
+        set_slot(C, 53, "owned", 3, "");
+        insert_paid(C, cust, "later");
+        set_slot(C, 53, "gone", 4, "b");
+        set_slot(B, 53, was[i], 2, i == 1 ? "c" : "");
+        expect_found("doctor", 5, "slot-behind");
+        expect_found("audit", 1, "slot-behind");
+        expect_refused(THREE("move", "53", "--to", "a"), 1, "first --to b");
+        expect_refused(THREE("move", "53", "--back"), 1, "complete the move with --to b");
+        expect_refused(THREE("move", "53", "--to", "b"), 1, "declare a restore there first");
+        expect_slot(B, 53, i == 0 ? "owned 2" : "leaving 2 c");
+        declare_at(B);
+        expect_refused(accept_at(B), 1, "fleet move 53 --to b");
+        /* Accepted as it stood, it has paid on its own. */
+        set_slot(B, 53, "owned", 2, "");
+        insert_paid(B, cust, "own");
+        set_slot(B, 53, was[i], 2, i == 1 ? "c" : "");
+        expect_refused(THREE("move", "53", "--to", "b"), 1, "1 trades that shard b paid");
+        expect_slot(B, 53, i == 0 ? "owned 2" : "leaving 2 c");
+        if (i == 0)
+            remove_trades(B, 53, "own");
+        else
+            yes = "1";
+        expect_done(THREE("move", "53", "--to", "b", "--yes", yes), "Slot 53 is at shard b");
+        expect_slot(B, 53, "owned 4");
+        assert_int_equal(database_number(sql[B],
+                                         "SELECT COUNT(*) FROM trade_lock WHERE cust_no = "
+                                         "'%s' AND serial_no = 'later' AND status = 'Y'",
+                                         cust),
+                         1);
+        expect_done(accept_at(B), "Accepted");
+        for (int j = B; j <= C; j++)
+            remove_trades(j, 53, "later");
+    }
+    forget_slot(53);
+    free(cust);
 }
 
 /* What a slot left behind goes with a purge, as soon as it is old enough, and nothing at the owner
@@ -636,6 +899,10 @@ int main(void)
         cmocka_unit_test(test_end_that_went_back_in_time),
         cmocka_unit_test(test_target_went_back_in_time),
         cmocka_unit_test(test_stale_arrival),
+        cmocka_unit_test(test_stale_claim),
+        cmocka_unit_test(test_owner_keeps_its_claim),
+        cmocka_unit_test(test_stale_claim_that_paid),
+        cmocka_unit_test(test_owner_that_is_behind),
         cmocka_unit_test(test_purge_of_what_was_left),
         cmocka_unit_test(test_clean_refused),
         cmocka_unit_test(test_clean),

@@ -651,6 +651,11 @@ const plan_case plan_cases[] = {
     {&sql_slot_table, "", 1, 4500, PLAN_NONE, VALUES(slot_table, .table_name = S("trade_lock"))},
     {&sql_slot_blockers, "", 24, 200, PLAN_NONE,
      VALUES(slot_blockers, .customers = S("[\"C5\",\"C6\"]"))},
+    {&sql_slot_sends, "", 32, 400, PLAN_NONE,
+     VALUES(slot_sends, .customers = S("[\"C5\",\"C6\"]"))},
+    {&sql_slot_unknown, "", 1, 100, PLAN_NONE,
+     VALUES(slot_unknown, .trades = S("[{\"cust_no\":\"C5\",\"serial_no\":\"none\","
+                                      "\"op_code\":\"WITHDRAW\",\"paid\":1}]"))},
     {&sql_slot_fence_out, "", 1, 60, PLAN_KEYS,
      VALUES(slot_fence_out, .cust_no = S("C5"), .thread_no = THREAD, .actor = S("ann"))},
     {&sql_slot_raise, "", 23, 60, PLAN_KEYS,

@@ -199,14 +199,25 @@ static void move_in_child(void *context, int number)
     CREW_STATUS(move_from(m->from, m->wait_ms, m, NULL), m->expected);
 }
 
-static void kill_after(const char *step, int from)
+/* And the servers know: before that they tell the next one that another process moves the slot. */
+static void expect_killed(pid_t child)
 {
-    struct mover m = {.die_at = step, .from = from, .wait_ms = PATIENCE_MS};
-    pid_t child = crew_fork(move_in_child, &m, 0);
     int code = 0;
 
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
+    for (int i = 0; i < 2; i++)
+        while (database_number(f.sql[i],
+                               "SELECT IS_FREE_LOCK(CONCAT('tl:slot:', %u, ':', MD5(DATABASE())))",
+                               f.slot) != 1)
+            crew_sleep_ms(10);
+}
+
+static void kill_after(const char *step, int from)
+{
+    struct mover m = {.die_at = step, .from = from, .wait_ms = PATIENCE_MS};
+
+    expect_killed(crew_fork(move_in_child, &m, 0));
 }
 
 /* Killed after that step; then once more, to the end. */
@@ -1004,14 +1015,6 @@ static void move_unnamed_in_child(void *context, int number)
     CREW_STATUS(move_tables(m->from, m->wait_ms, m, NULL, NULL, 0), TL_OK);
 }
 
-static void expect_killed(pid_t child)
-{
-    int code = 0;
-
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_true(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
-}
-
 static void kill_cleaner(int at, const char *step, int times)
 {
     struct cleaner c = {.at = at, .die_at = step, .times = times};
@@ -1322,6 +1325,316 @@ static void test_clean_meets_a_lock(void **state)
     assert_int_equal(all_left_at(at), 0);
 }
 
+#define HELD_MS 5000
+
+/* As a worker's claim whose answer is lost: its transaction stands until the server ends it. */
+static void hold_slot(void *context, int number)
+{
+    MYSQL *sql = database_connect(f.at[number]);
+
+    (void)context;
+    database_run(sql, "BEGIN; SELECT state FROM tl_slot WHERE slot = %u LOCK IN SHARE MODE",
+                 f.slot);
+    atomic_store(&t->stop, 1);
+    crew_sleep_ms(HELD_MS);
+    database_run(sql, "ROLLBACK");
+    mysql_close(sql);
+}
+
+static void claim_in_doubt(int from)
+{
+    atomic_store(&t->stop, 0);
+    holder = crew_fork(hold_slot, NULL, from);
+    while (!atomic_load(&t->stop))
+        crew_sleep_ms(10);
+}
+
+/* It is waited for as whatever else is in process, and no longer; the slot does not stay on its way. */
+static void test_claim_whose_answer_is_lost(void **state)
+{
+    const int from = owner_now();
+    struct mover m = {.from = from, .look_at = "leaving", .look = claim_in_doubt};
+    char *before = state_at(from);
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        database_set(f.at[i], SETTINGS "business_lock_wait_s=1s\n");
+    assert_status(move_tables(from, 1500, &m, NULL, NULL, 0), TL_BUSY);
+    assert_non_null(strstr(sentence, "another transaction has its row locked"));
+    assert_int_equal(crew_wait(holder), 0);
+    assert_state(from, before);
+    assert_status(move_tables(from, PATIENCE_MS, &m, NULL, NULL, 0), TL_OK);
+    assert_int_equal(crew_wait(holder), 0);
+    assert_int_equal(owner_now(), 1 - from);
+    for (int i = 0; i < 2; i++)
+        database_set(f.at[i], SETTINGS);
+    free(before);
+}
+
+/* ------------------------------------------------------------------ a claim of before -- */
+
+struct giver {
+    int at; /* whose claim is given up */
+    const char *die_at;
+    const char *look_at;
+    void (*look)(int at);
+    tl_status expected;
+};
+
+static int on_giving(void *context, const char *step, const tl_slot_moved *moved)
+{
+    const struct giver *g = context;
+
+    (void)moved;
+    if (g->die_at != NULL && strcmp(step, g->die_at) == 0)
+        raise(SIGKILL);
+    if (g->look_at != NULL && strcmp(step, g->look_at) == 0)
+        g->look(g->at);
+    return strcmp(step, "agree") == 0;
+}
+
+static tl_status give_up_by(struct giver *g)
+{
+    tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
+    tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    tl_status status;
+
+    moving.slot = f.slot;
+    moving.actor = "ann";
+    moving.reason = "test";
+    moving.progress = on_giving;
+    moving.context = g;
+    status = tl_slot_give_up(clients[1 - g->at], clients[g->at], &moving);
+    snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+    tl_client_close(clients[0]);
+    tl_client_close(clients[1]);
+    return status;
+}
+
+static tl_status end_claim_at(int at)
+{
+    struct giver g = {.at = at};
+
+    return give_up_by(&g);
+}
+
+static void give_up_in_child(void *context, int number)
+{
+    struct giver *g = context;
+
+    (void)number;
+    CREW_STATUS(give_up_by(g), g->expected);
+}
+
+static void forget(int shard)
+{
+    database_run(f.sql[shard],
+                 "CREATE TABLE was AS SELECT * FROM tl_slot WHERE slot = %u; DELETE FROM tl_slot "
+                 "WHERE slot = %u",
+                 f.slot, f.slot);
+}
+
+static void remember(int shard)
+{
+    database_run(f.sql[shard], "REPLACE INTO tl_slot SELECT * FROM was; DROP TABLE was");
+}
+
+/* The shard that let it go is as in a backup of before that. */
+static void claim_again(int at, const char *state)
+{
+    database_run(f.sql[at],
+                 "UPDATE tl_slot SET state = '%s', version = version - 1, other = NULL, token = "
+                 "NULL WHERE slot = %u",
+                 state, f.slot);
+}
+
+static void assert_given_up(int at, int owner)
+{
+    char expected[32];
+
+    snprintf(expected, sizeof expected, "gone %lld",
+             database_number(f.sql[owner], "SELECT version FROM tl_slot WHERE slot = %u", f.slot));
+    assert_state(at, expected);
+    assert_int_equal(database_number(f.sql[at], "SELECT other = '%s' FROM tl_slot WHERE slot = %u",
+                                     owner == 0 ? "a" : "b", f.slot),
+                     1);
+}
+
+static tl_status other_operator;
+
+/* While the first one is between the two commits. */
+static void give_up_too(int at)
+{
+    other_operator = end_claim_at(at);
+}
+
+/* The owner is restored to before it had the slot, between the two commits. */
+static void restore_owner(int at)
+{
+    forget(1 - at);
+}
+
+static long long given_up_at(int shard)
+{
+    return database_number(f.sql[shard], "SELECT COUNT(*) FROM tl_act WHERE what = 'fleet claim "
+                                         "given up' AND actor = 'ann' AND reason = 'test'");
+}
+
+static void test_claim_of_before(void **state)
+{
+    static const char *const steps[] = {"noted", "given up"}, *const claims[] = {"owned",
+                                                                                 "leaving"};
+    const int at = owner_now(), owner = 1 - at;
+    struct giver g = {.at = at};
+    char *had;
+
+    (void)state;
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+    assert_status(end_claim_at(at), TL_REFUSED); /* it is gone from there */
+    assert_status(end_claim_at(owner), TL_REFUSED);
+    had = state_at(owner);
+    claim_again(at, "owned");
+    assert_status(end_claim_at(at), TL_REFUSED);
+    assert_non_null(strstr(sentence, "declare a restore there first"));
+    open_restore(at);
+    /* Never the owner's own, also while it is restored itself. */
+    assert_status(end_claim_at(owner), TL_REFUSED);
+    assert_non_null(strstr(sentence, "no later version"));
+    open_restore(owner);
+    assert_status(end_claim_at(owner), TL_REFUSED);
+    assert_non_null(strstr(sentence, "no later version"));
+    accept_restore(owner);
+    assert_state(owner, had);
+    /* The owner was restored to before it had the slot. */
+    forget(owner);
+    assert_status(end_claim_at(at), TL_REFUSED);
+    assert_non_null(strstr(sentence, "does not own slot"));
+    remember(owner);
+    for (size_t i = 0; i < 2; i++) {
+        const long long before = given_up_at(at);
+
+        assert_status(end_claim_at(at), TL_OK);
+        assert_given_up(at, owner);
+        assert_int_equal(given_up_at(at), before + 1);
+        assert_status(end_claim_at(at), TL_REFUSED);
+        claim_again(at, claims[i]);
+    }
+    /* Killed after each commit; once more finishes it. */
+    for (size_t i = 0; i < 2; i++) {
+        char *claim = state_at(at);
+
+        g.die_at = steps[i];
+        expect_killed(crew_fork(give_up_in_child, &g, 0));
+        if (i == 0)
+            assert_state(at, claim);
+        else
+            assert_given_up(at, owner);
+        assert_state(owner, had);
+        assert_status(end_claim_at(at), i == 0 ? TL_OK : TL_REFUSED);
+        assert_given_up(at, owner);
+        claim_again(at, "owned");
+        free(claim);
+    }
+    /* Two operators at once. */
+    g = (struct giver){.at = at, .look_at = "noted", .look = give_up_too};
+    assert_status(give_up_by(&g), TL_OK);
+    assert_status(other_operator, TL_BUSY);
+    assert_given_up(at, owner);
+    /* Restored between the two: nobody pays, and nothing is completed from what is not all. */
+    claim_again(at, "owned");
+    g.look = restore_owner;
+    assert_status(give_up_by(&g), TL_OK);
+    accept_restore(at);
+    open_restore(owner);
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_REFUSED);
+    assert_non_null(strstr(sentence, "restore it to a later moment"));
+    assert_state(owner, "none");
+    remember(owner);
+    accept_restore(owner);
+    assert_given_up(at, owner);
+    assert_state(owner, had);
+    free(had);
+}
+
+/* What the owner paid stays, and what a holder of before does ends where it counts for nothing. */
+static void test_claim_is_not_asked(void **state)
+{
+    const int owner = owner_now(), at = 1 - owner;
+
+    (void)state;
+    claim_again(at, "owned");
+    open_restore(at);
+    assert_status(status_at(owner, "beside"), TL_GRANTED);
+    assert_status(status_at(at, "beside"), TL_ASK_CHANNEL);
+    assert_status(end_claim_at(at), TL_OK);
+    accept_restore(at);
+    assert_status(status_at(at, "beside"), TL_MISDIRECTED);
+    assert_status(status_at(owner, "beside"), TL_ALREADY_DONE);
+    assert_status(move_tables(owner, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+    assert_status(status_at(at, "beside"), TL_ALREADY_DONE);
+    assert_audit_clean(at);
+}
+
+static void kill_completion(int from, const char *step)
+{
+    struct mover m = {.from = from, .wait_ms = PATIENCE_MS, .die_at = step};
+
+    expect_killed(crew_fork(move_unnamed_in_child, &m, 0));
+}
+
+/* There and back, and then the owner is as it was before, with the business rows of then; killed after
+ * each step. */
+static void test_owner_is_as_before(void **state)
+{
+    static const char *const steps[] = {"arriving", "copied", "owned"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const int owner = owner_now(), from = 1 - owner;
+        const long long version =
+            database_number(f.sql[owner], "SELECT version FROM tl_slot WHERE slot = %u", f.slot);
+        char serial[16], last[32], *old;
+
+        snprintf(serial, sizeof serial, "there%zu", i);
+        snprintf(last, sizeof last, "owned %lld", version + 2);
+        database_run(f.sql[owner],
+                     "CREATE TABLE was AS SELECT * FROM tl_slot WHERE slot = %u; "
+                     "CREATE TABLE had AS SELECT * FROM account",
+                     f.slot);
+        old = state_at(owner);
+        assert_status(move_tables(owner, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+        assert_status(status_at(from, serial), TL_GRANTED);
+        database_run(f.sql[from], "UPDATE account SET balance = balance + 7");
+        assert_status(move_tables(from, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+        assert_state(owner, last);
+        go_back(owner, serial,
+                "UPDATE tl_slot SET state = 'owned', version = version - 2, other = NULL, token = "
+                "NULL, tables = NULL");
+        database_run(f.sql[owner], "UPDATE account a JOIN had h ON h.cust_no = a.cust_no SET "
+                                   "a.balance = h.balance; DROP TABLE had; DROP TABLE was");
+        assert_state(owner, old);
+        assert_status(file_paid(owner, "filed"), TL_OK);
+        /* What was filed at it is known to it alone. */
+        assert_status(move_tables(from, PATIENCE_MS, NULL, NULL, NULL, 0), TL_REFUSED);
+        assert_non_null(strstr(sentence, "1 trades that shard"));
+        assert_state(owner, old);
+        database_run(f.sql[owner], "DELETE FROM trade_evidence WHERE serial_no = 'filed'; DELETE "
+                                   "FROM trade_lock WHERE serial_no = 'filed'; DELETE FROM "
+                                   "trade_lock_past WHERE serial_no = 'filed'");
+        kill_completion(from, steps[i]);
+        assert_status(move_tables(from, PATIENCE_MS, NULL, NULL, NULL, 0),
+                      i == 2 ? TL_ALREADY_DONE : TL_OK);
+        assert_state(owner, last);
+        assert_int_equal(rows_at(owner, "trade_lock"), rows_at(from, "trade_lock"));
+        assert_int_equal(database_number(f.sql[owner], "SELECT SUM(balance) FROM account"),
+                         database_number(f.sql[from], "SELECT SUM(balance) FROM account"));
+        accept_restore(owner);
+        assert_status(status_at(owner, serial), TL_ALREADY_DONE);
+        assert_audit_clean(owner);
+        free(old);
+    }
+}
+
 /* Of one transaction: those of one statement, or of one customer's fences, each with a step of the
  * history. */
 #define LARGEST_ROWS 5000
@@ -1465,6 +1778,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_clean_slot_comes_back),
         cmocka_unit_test(test_clean_is_taken_over),
         cmocka_unit_test(test_clean_meets_a_lock),
+        cmocka_unit_test(test_claim_whose_answer_is_lost),
+        cmocka_unit_test(test_claim_of_before),
+        cmocka_unit_test(test_claim_is_not_asked),
+        cmocka_unit_test(test_owner_is_as_before),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_nothing_is_completed_from_what_came_in_part),
     };

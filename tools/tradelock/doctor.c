@@ -163,16 +163,16 @@ static void compare_rules(struct output *output)
 static void add_slots(void *context, const struct fleet_finding *f)
 {
     struct output *output = context;
-    const int is_twice = strcmp(f->rule, "slot-twice") == 0;
+    const int is_unsafe = strcmp(f->rule, "slot-twice") == 0 || strcmp(f->rule, "slot-behind") == 0;
     char found[700];
 
     snprintf(found, sizeof found, f->first == f->last ? "%u" : "%u-%u", f->first, f->last);
     if (f->shards[0] != '\0')
         snprintf(found + strlen(found), sizeof found - strlen(found), " at %s", f->shards);
     output->slots++;
-    output->unsafe |= is_twice;
+    output->unsafe |= is_unsafe;
     add_finding(output,
-                &(const tl_finding){.level = is_twice ? TL_FINDING_UNSAFE : TL_FINDING_WARNING,
+                &(const tl_finding){.level = is_unsafe ? TL_FINDING_UNSAFE : TL_FINDING_WARNING,
                                     .check = f->rule,
                                     .found = found,
                                     .sentence = f->sentence});

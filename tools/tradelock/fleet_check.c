@@ -34,7 +34,7 @@ static void say_twice(struct said *said, const struct fleet_map *map, unsigned s
             add_name(said->shards, fleet_name(i));
     snprintf(said->sentence, sizeof said->sentence,
              "several shards own it, or have not let it go: a customer of it could be paid by each "
-             "of them");
+             "of them; `tradelock fleet move SLOT --back` ends a claim under an earlier version");
 }
 
 static void say_unowned(struct said *said, const struct fleet_map *map, unsigned slot)
@@ -59,6 +59,20 @@ static void say_unowned(struct said *said, const struct fleet_map *map, unsigned
              "no shard owns it: its customers are refused everywhere");
 }
 
+/* The one that has it was restored to before it let it go, and it came back. */
+static void say_behind(struct said *said, const struct fleet_map *map, unsigned slot)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (fleet_map_is_behind(map, i, slot)) {
+            said->rule = "slot-behind";
+            said->shards[0] = '\0';
+            add_name(said->shards, fleet_name(i));
+            snprintf(said->sentence, sizeof said->sentence,
+                     "it lacks what others had and gave away since: complete the move to the shard "
+                     "that it went to last, while a restore is open there");
+        }
+}
+
 static void judge(struct said *said, const struct fleet_map *map, unsigned slot)
 {
     const unsigned owners = fleet_map_owners(map, slot);
@@ -68,6 +82,8 @@ static void judge(struct said *said, const struct fleet_map *map, unsigned slot)
         say_twice(said, map, slot);
     else if (owners == 0)
         say_unowned(said, map, slot);
+    if (owners <= 1)
+        say_behind(said, map, slot);
 }
 
 void fleet_check_slots(const struct fleet_map *map, fleet_finding_fn each, void *context)

@@ -6,7 +6,8 @@
 #include "fleet_map.h"
 
 struct fleet_finding {
-    const char *rule;     /* slot-twice, slot-nobody, slot-moves; two-shards, stray */
+    /* slot-twice, slot-behind, slot-nobody, slot-moves; two-shards, stray */
+    const char *rule;
     unsigned first, last; /* slots; those of one trade are the same */
     const tl_key *key;    /* NULL: of no trade */
     const char *shards;   /* names, with commas between */
@@ -15,9 +16,10 @@ struct fleet_finding {
 
 typedef void (*fleet_finding_fn)(void *context, const struct fleet_finding *finding);
 
-/* Slots that several shards own or have not let go (slot-twice), or none of all (slot-nobody, told only when every
- * shard could be asked), or that are being handed over (slot-moves); neighbours of which the same is
- * true are one finding. */
+/* Slots that several shards own or have not let go (slot-twice), that one owns as it did before
+ * another one had them (slot-behind), that none of all owns (slot-nobody, told only when every shard
+ * could be asked), or that are being handed over (slot-moves); neighbours of which the same is true
+ * are one finding. */
 void fleet_check_slots(const struct fleet_map *map, fleet_finding_fn each, void *context);
 /* Trades that are on two shards (two-shards), but for what was copied to the new owner of a slot,
  * and trades where their slot never was (stray).  It reads the keys of all trades, and whole those

@@ -48,14 +48,6 @@ static int refuse(const char *sentence, const char *name)
     return EXIT_REFUSED;
 }
 
-static size_t shard_of(const char *name)
-{
-    for (size_t i = 0; i < fleet_size(); i++)
-        if (strcmp(fleet_name(i), name) == 0)
-            return i;
-    return FLEET_NOBODY;
-}
-
 /* ------------------------------------------------------------------------- joining -- */
 
 static int read_slot(const char **at, unsigned long *slot)
@@ -106,7 +98,7 @@ static int join(const struct common *common, const struct said *said, char **ope
     tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
     tl_fleet_joined joined = {0};
     tl_client **clients = calloc(fleet_size(), sizeof *clients);
-    const size_t own = shard_of(operands[1]);
+    const size_t own = fleet_shard_of(operands[1]);
     tl_status status;
     int code;
 
@@ -157,7 +149,7 @@ static int check_join(const struct command *self, const struct common *common,
         return report(status);
     if (strcmp(fleet, names[0]) != 0)
         return usage_error(self, "the settings are of fleet %s, not of %s", fleet, names[0]);
-    if (shard_of(names[1]) == FLEET_NOBODY)
+    if (fleet_shard_of(names[1]) == FLEET_NOBODY)
         return usage_error(self, "the settings name no shard %s", names[1]);
     return EXIT_DONE;
 }
@@ -220,15 +212,23 @@ static int list(const struct common *common)
 
 /* ---------------------------------------------------------------------------- moving -- */
 
+struct telling {
+    const struct common *common;
+    const struct said *said;
+};
+
 static int tell(void *context, const char *step, const tl_slot_moved *moved)
 {
-    const struct common *common = context;
+    const struct telling *t = context;
 
-    if (common->json)
+    if (strcmp(step, "agree") == 0)
+        return !t->said->has_yes || t->said->yes != moved->in_the_way;
+    if (strcmp(step, "unknown") == 0)
+        fprintf(stderr, "only there: trade %s of customer %s (%s), %s\n", moved->serial_no,
+                moved->cust_no, moved->op_code, moved->why);
+    else if (t->common->json || strcmp(step, "waiting") == 0)
         return 0;
-    if (strcmp(step, "waiting") == 0)
-        return 0;
-    if (strcmp(step, "copied") == 0)
+    else if (strcmp(step, "copied") == 0)
         fprintf(stderr, "copied: %llu rows of %llu customers\n", (unsigned long long)moved->rows,
                 (unsigned long long)moved->customers);
     else
@@ -236,34 +236,39 @@ static int tell(void *context, const char *step, const tl_slot_moved *moved)
     return 0;
 }
 
-/* Who let it go to `to`, the last time. */
-static size_t let_go_to(const struct fleet_map *map, unsigned slot, size_t to)
+/* Who let it go to `to`, the last time.  `after`: the next one that says so under that version; else
+ * FLEET_NOBODY. */
+static size_t let_go_to(const struct fleet_map *map, unsigned slot, size_t to, size_t after)
 {
-    size_t last = FLEET_NOBODY;
+    size_t last = after;
 
-    for (size_t i = 0; i < map->count; i++) {
+    for (size_t i = after == FLEET_NOBODY ? 0 : after + 1; i < map->count; i++) {
         const struct fleet_slot *one = &map->shard[i].slot[slot];
+        const uint64_t so_far = last != FLEET_NOBODY ? map->shard[last].slot[slot].version : 0;
 
-        if (one->state == 'g' && shard_of(one->other) == to &&
-            (last == FLEET_NOBODY || one->version > map->shard[last].slot[slot].version))
+        if (one->state != 'g' || fleet_shard_of(one->other) != to)
+            continue;
+        if (after != FLEET_NOBODY && one->version == so_far)
+            return i;
+        if (after == FLEET_NOBODY && one->version > so_far)
             last = i;
     }
-    return last;
+    return after == FLEET_NOBODY ? last : FLEET_NOBODY;
 }
 
 /* From where the slot goes: its owner, or where it is leaving, or whoever let it go to `to`, which may
- * have forgotten in a restore that it arrived. */
+ * have forgotten in a restore that it arrived, or that it left before. */
 static size_t source_of(const struct fleet_map *map, unsigned slot, size_t to)
 {
     size_t owner = fleet_map_owner(map, slot);
 
     if (owner != FLEET_NOBODY && owner != to && map->shard[owner].slot[slot].state != 'a')
         return owner;
-    if (fleet_map_has(map, to, slot))
+    if (fleet_map_has(map, to, slot) && !fleet_map_is_behind(map, to, slot))
         return FLEET_NOBODY;
     if (owner == to)
-        return let_go_to(map, slot, to);
-    return map->shard[to].slot[slot].state == 'a' ? shard_of(map->shard[to].slot[slot].other)
+        return let_go_to(map, slot, to, FLEET_NOBODY);
+    return map->shard[to].slot[slot].state == 'a' ? fleet_shard_of(map->shard[to].slot[slot].other)
                                                   : FLEET_NOBODY;
 }
 
@@ -293,36 +298,55 @@ static int print_moved(const struct common *common, unsigned slot, size_t from, 
     return finish_output(EXIT_DONE);
 }
 
-static int move_from(const struct common *common, tl_slot_moving *moving, size_t from, size_t to)
+/* Of several that let it go under one version all but one say so since they gave up what they had:
+ * these have not all. */
+static int move_from(const struct common *common, const struct fleet_map *map,
+                     tl_slot_moving *moving, size_t from, size_t to)
 {
     tl_client *source = fleet_client(from, 0),
               *target = source != NULL ? fleet_client(to, 0) : NULL;
     tl_slot_moved moved = {0};
     tl_status status;
+    size_t next;
 
     if (target == NULL)
         return fleet_code(EXIT_DONE, EXIT_DONE);
     status = tl_slot_move(source, target, moving, &moved);
+    next = status == TL_REFUSED && strcmp(moved.why, "removed") == 0
+               ? let_go_to(map, moving->slot, to, from)
+               : FLEET_NOBODY;
+    if (next != FLEET_NOBODY)
+        return move_from(common, map, moving, next, to);
     if (status == TL_OK || status == TL_ALREADY_DONE)
         return print_moved(common, moving->slot, from, to, &moved);
     return report(status);
 }
 
-/* Where it arrives and does not come any more.  Asks these shards alone, and each database compares
- * for itself. */
+/* Where it arrives and does not come any more, and where it is claimed as before it went on.  Asks
+ * these shards alone, and each database compares for itself. */
 static tl_status give_up(const struct fleet_map *map, const tl_slot_moving *moving, size_t owner,
                          json_t *shards)
 {
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < map->count && status == TL_OK; i++) {
-        if (i == owner || !map->shard[i].told || map->shard[i].slot[moving->slot].state != 'a')
+        if (i == owner || !map->shard[i].told ||
+            (map->shard[i].slot[moving->slot].state != 'a' &&
+             !fleet_map_is_behind(map, i, moving->slot)))
             continue;
         status = tl_slot_give_up(fleet_client(owner, 0), fleet_client(i, 0), moving);
         if (status == TL_OK)
             json_array_append_new(shards, json_string(fleet_name(i)));
     }
     return status;
+}
+
+static int has_claims(const struct fleet_map *map, unsigned slot)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (fleet_map_is_behind(map, i, slot))
+            return 1;
+    return 0;
 }
 
 /* To end what arrives the owner and that shard are enough (tl_slot_give_up): nobody comes to own the
@@ -343,10 +367,16 @@ static int take_back(const struct common *common, const struct fleet_map *map,
     int code = EXIT_DONE;
 
     if (client == NULL)
-        code = from == FLEET_NOBODY && !fleet_is_incomplete()
-                   ? refuse("no shard is known to have the slot", "")
-                   : fleet_code(EXIT_DONE, EXIT_DONE);
-    else if (!fleet_map_has(map, from, moving->slot))
+        code =
+            from == FLEET_NOBODY && !fleet_is_incomplete()
+                ? refuse(fleet_map_owners(map, moving->slot) > 1
+                             ? "the slot is owned by several shards under one version: `tradelock "
+                               "audit` and operators first"
+                             : "no shard is known to have the slot",
+                         "")
+                : fleet_code(EXIT_DONE, EXIT_DONE);
+    else if (!fleet_map_has(map, from, moving->slot) ||
+             fleet_map_is_behind(map, from, moving->slot))
         code = refuse("the slot was handed over: complete the move with --to ", fleet_name(from));
     else if (map->shard[from].slot[moving->slot].state != 'l')
         status = give_up(map, moving, from, shards);
@@ -367,7 +397,9 @@ static int take_back(const struct common *common, const struct fleet_map *map,
                                     fleet_name(from), "given_up", shards),
                           EXIT_DONE);
     printf("Slot %u is owned by shard %s%s.\n", moving->slot, fleet_name(from),
-           json_array_size(shards) > 0 ? ", and arrives nowhere" : " again");
+           json_array_size(shards) == 0    ? " again"
+           : has_claims(map, moving->slot) ? ", and by no other"
+                                           : ", and arrives nowhere");
     json_decref(shards);
     return finish_output(EXIT_DONE);
 }
@@ -378,7 +410,7 @@ static int take_back(const struct common *common, const struct fleet_map *map,
 static int move_in(const struct common *common, const struct said *said,
                    const struct fleet_map *map, tl_slot_moving *moving)
 {
-    const size_t to = said->to != NULL ? shard_of(said->to) : FLEET_NOBODY;
+    const size_t to = said->to != NULL ? fleet_shard_of(said->to) : FLEET_NOBODY;
     size_t from;
 
     if (said->back)
@@ -390,12 +422,16 @@ static int move_in(const struct common *common, const struct said *said,
         return refuse("the slot is already at shard ", said->to);
     if (from == FLEET_NOBODY)
         return refuse("no shard is known to have the slot that goes to ", said->to);
-    return move_from(common, moving, from, to);
+    if (fleet_map_is_behind(map, from, moving->slot))
+        return refuse("the slot was handed over once more: complete the move first --to ",
+                      fleet_name(from));
+    return move_from(common, map, moving, from, to);
 }
 
 static int move(const struct common *common, const struct said *said, const char *operand)
 {
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
+    struct telling telling = {.common = common, .said = said};
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &moving.slot);
 
@@ -407,7 +443,7 @@ static int move(const struct common *common, const struct said *said, const char
         moving.tables = said->tables;
         moving.tables_count = said->tables_count;
         moving.progress = tell;
-        moving.context = (void *)common;
+        moving.context = &telling;
         code = move_in(common, said, &map, &moving);
     }
     fleet_map_free(&map);
@@ -436,13 +472,13 @@ static int check_move(const struct command *self, const struct said *said, int o
 
     if (code != EXIT_DONE)
         return code;
-    if (said->at != NULL || said->has_yes)
-        return usage_error(self, "--at and --yes are for clean");
+    if (said->at != NULL)
+        return usage_error(self, "--at is for clean");
     if (said->back && (said->to != NULL || said->tables_count > 0 || said->wait_ms >= 0))
         return usage_error(self, "--back takes no --to, --table and --for");
     if (!said->back && said->to == NULL)
         return usage_error(self, "--to is missing: the shard where the slot goes");
-    if (said->to != NULL && shard_of(said->to) == FLEET_NOBODY)
+    if (said->to != NULL && fleet_shard_of(said->to) == FLEET_NOBODY)
         return usage_error(self, "the settings name no shard %s", said->to);
     if (said->reason == NULL || said->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
@@ -577,7 +613,7 @@ static int find_ends(struct cleaning *c, const struct fleet_map *map)
         return EXIT_REFUSED;
     }
     if (fleet_map_owners(map, c->slot) > 1)
-        return refuse("the slot is owned by several shards: `tradelock audit` and operators first",
+        return refuse("the slot is owned by several shards: first `tradelock fleet move --back`",
                       "");
     c->owner = fleet_map_owner(map, c->slot);
     return c->owner == FLEET_NOBODY || c->owner == c->at
@@ -587,8 +623,9 @@ static int find_ends(struct cleaning *c, const struct fleet_map *map)
 
 static int clean(const struct common *common, const struct said *said, const char *operand)
 {
-    struct cleaning c = {
-        .common = common, .said = said, .at = said->at != NULL ? shard_of(said->at) : FLEET_NOBODY};
+    struct cleaning c = {.common = common,
+                         .said = said,
+                         .at = said->at != NULL ? fleet_shard_of(said->at) : FLEET_NOBODY};
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &c.slot);
 
@@ -619,7 +656,7 @@ static int check_clean(const struct command *self, const struct said *said, int 
         return usage_error(self, "clean takes no --to, --table, --for and --back");
     if (said->at == NULL)
         return usage_error(self, "--at is missing: the shard that the slot is gone from");
-    if (shard_of(said->at) == FLEET_NOBODY)
+    if (fleet_shard_of(said->at) == FLEET_NOBODY)
         return usage_error(self, "the settings name no shard %s", said->at);
     if (said->reason == NULL || said->reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
@@ -660,7 +697,7 @@ static int read_option(const struct command *self, struct said *said, int option
     case OPTION_YES:
         said->has_yes = 1;
         if (!read_number(optarg, UINT64_MAX, &said->yes))
-            return usage_error(self, "--yes is the number of rows, not %s", optarg);
+            return usage_error(self, "--yes is the number of rows or trades, not %s", optarg);
         break;
     default:
         if (!read_duration_ms(optarg, &said->wait_ms))
@@ -742,8 +779,8 @@ const struct command command_fleet = {
     .arguments = "join FLEET SHARD [--slots LIST] [--reason TEXT]\n"
                  "       tradelock fleet ls [--json]\n"
                  "       tradelock fleet move SLOT|--cust CUST --to SHARD --reason TEXT\n"
-                 "                 [--table NAME]... [--for TIME] [--actor NAME]\n"
-                 "       tradelock fleet move SLOT|--cust CUST --back --reason TEXT\n"
+                 "                 [--table NAME]... [--for TIME] [--yes N] [--actor NAME]\n"
+                 "       tradelock fleet move SLOT|--cust CUST --back --reason TEXT [--yes N]\n"
                  "       tradelock fleet clean SLOT|--cust CUST --at SHARD --reason TEXT\n"
                  "                 [--yes N] [--actor NAME]",
     .text =
@@ -758,7 +795,10 @@ const struct command command_fleet = {
         "it says what is in the way, and the slot stays.  Rows of business tables go along by\n"
         "their column cust_no, if --table names them, parents before children; services write\n"
         "no rows of these customers meanwhile.  When it is killed, the same command goes on;\n"
-        "--back takes a slot back that has not been handed over, and has it arrive nowhere.\n"
+        "--back takes a slot back that has not been handed over, and has it arrive nowhere;\n"
+        "a shard that was restored, and has a slot as before it let it go, has it no more.\n"
+        "Trades that such a shard alone knows are told; --yes N says that there are N, and\n"
+        "that they were compared with the channel.\n"
         "All shards must answer: one that is down may have the slot by now.\n"
         "\n"
         "`clean` removes what a slot left at a shard that it is gone from: lock rows, history,\n"
@@ -775,7 +815,8 @@ const struct command command_fleet = {
                "  --for TIME      wait for so long until the slot is empty (5m)\n"
                "  --back          take it back instead\n"
                "  --at SHARD      where the slot is gone from\n"
-               "  --yes N         remove what is left, if it is N rows\n"
+               "  --yes N         clean: remove what is left, if it is N rows; move: go on, if\n"
+               "                  N trades are known to a restored end alone\n"
                "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who does it (the login name)\n",
     .run = run,

@@ -53,9 +53,9 @@ void fleet_map_free(struct fleet_map *map)
 
 /* ------------------------------------------------------------------- asking -- */
 
-static size_t shard_named(const struct fleet_map *map, const char *name)
+size_t fleet_shard_of(const char *name)
 {
-    for (size_t i = 0; i < map->count; i++)
+    for (size_t i = 0; i < fleet_size(); i++)
         if (strcmp(fleet_name(i), name) == 0)
             return i;
     return FLEET_NOBODY;
@@ -91,7 +91,7 @@ size_t fleet_map_owner(const struct fleet_map *map, unsigned slot)
 
         claims[i].state = one != NULL && one->state != 0 ? fleet_slot_word(one->state) : "";
         claims[i].version = one != NULL ? one->version : 0;
-        claims[i].other = one != NULL ? shard_named(map, one->other) : FLEET_NOBODY;
+        claims[i].other = one != NULL ? fleet_shard_of(one->other) : FLEET_NOBODY;
     }
     owner = tl_slot_owner(claims, map->count);
     free(claims);
@@ -103,6 +103,19 @@ int fleet_map_has(const struct fleet_map *map, size_t shard, unsigned slot)
     const char state = map->shard[shard].slot[slot].state;
 
     return state == 'o' || state == 'l';
+}
+
+int fleet_map_is_behind(const struct fleet_map *map, size_t shard, unsigned slot)
+{
+    const struct fleet_slot *own = &map->shard[shard].slot[slot];
+
+    for (size_t i = 0; i < map->count && fleet_map_has(map, shard, slot); i++) {
+        const struct fleet_slot *one = &map->shard[i].slot[slot];
+
+        if (one->state != 0 && one->state != 'a' && one->version > own->version)
+            return 1;
+    }
+    return 0;
 }
 
 int fleet_map_has_copies(const struct fleet_map *map, size_t shard)

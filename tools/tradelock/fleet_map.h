@@ -31,6 +31,9 @@ struct fleet_map {
 
 #define FLEET_NOBODY SIZE_MAX
 
+/* Which of the shards of the settings has this name; FLEET_NOBODY: none. */
+size_t fleet_shard_of(const char *name);
+
 /* Reads it from every shard; the exit code as fleet_code() has it.  fleet_map_free() frees it. */
 int fleet_map_read(struct fleet_map *map);
 void fleet_map_free(struct fleet_map *map);
@@ -39,6 +42,9 @@ void fleet_map_free(struct fleet_map *map);
 size_t fleet_map_owner(const struct fleet_map *map, unsigned slot);
 /* Whether the shard says that it owns the slot, or that it is leaving. */
 int fleet_map_has(const struct fleet_map *map, size_t shard, unsigned slot);
+/* Whether it says so under an earlier version than another one says anything: it was restored to before
+ * the slot went on. */
+int fleet_map_is_behind(const struct fleet_map *map, size_t shard, unsigned slot);
 /* Whether the shard may have rows that count elsewhere: of slots that went, or that arrive. */
 int fleet_map_has_copies(const struct fleet_map *map, size_t shard);
 /* How many shards say that they own it; one that it leaves counts where there is another one, since

@@ -214,21 +214,46 @@ static int accept_server(tl_client *client, const struct common *common, const c
 
 /* ------------------------------------------------------------------- a fleet -- */
 
-/* What was handed over to this shard, which forgot it: nothing that it paid of that can be filed before
- * it owns the slot, nor once the restore is accepted. */
-static int check_slots(const struct fleet_map *map, const char *shard)
+/* Where it has to own a slot first: nothing that it paid of that can be filed before, nor once the
+ * restore is accepted. */
+static int refuse_forgotten(unsigned slot, const char *shard)
 {
-    for (unsigned slot = 0; slot < TL_FLEET_SLOTS; slot++) {
-        const size_t owner = fleet_map_owner(map, slot);
+    fprintf(stderr,
+            "tradelock: slot %u was handed over to shard %s, which does not own it, or as before "
+            "that: what it paid cannot be filed; first `tradelock fleet move %u --to %s`, then "
+            "file it\n",
+            slot, shard, slot, shard);
+    return EXIT_REFUSED;
+}
 
-        if (owner == FLEET_NOBODY || strcmp(fleet_name(owner), shard) != 0 ||
-            fleet_map_has(map, owner, slot))
-            continue;
+/* Where it has a slot that is another one's: it would send again what that one has paid or failed. */
+static int refuse_stale(const struct fleet_map *map, unsigned slot, const char *shard)
+{
+    const size_t owner = fleet_map_owner(map, slot);
+
+    if (owner == FLEET_NOBODY)
         fprintf(stderr,
-                "tradelock: slot %u was handed over to shard %s, which does not own it: what it "
-                "paid cannot be filed; first `tradelock fleet move %u --to %s`, then file it\n",
-                slot, shard, slot, shard);
-        return EXIT_REFUSED;
+                "tradelock: slot %u is owned by several shards under one version, or by none of "
+                "the settings: `tradelock audit` and operators first\n",
+                slot);
+    else
+        fprintf(stderr,
+                "tradelock: slot %u is shard %s's by now, and shard %s would pay for it too: first "
+                "`tradelock fleet move %u --back`\n",
+                slot, fleet_name(owner), shard, slot);
+    return EXIT_REFUSED;
+}
+
+static int check_slots(const struct fleet_map *map, size_t shard)
+{
+    for (unsigned slot = 0; slot < TL_FLEET_SLOTS && shard < map->count; slot++) {
+        const size_t owner = fleet_map_owner(map, slot);
+        const int has = fleet_map_has(map, shard, slot);
+
+        if (owner == shard && (!has || fleet_map_is_behind(map, shard, slot)))
+            return refuse_forgotten(slot, fleet_name(shard));
+        if (owner != shard && has)
+            return refuse_stale(map, slot, fleet_name(shard));
     }
     return EXIT_DONE;
 }
@@ -247,7 +272,7 @@ static int check_fleet(const struct common *common)
     if (code == EXIT_DONE && fleet_is()) {
         code = fleet_map_read(&map);
         if (code == EXIT_DONE)
-            code = check_slots(&map, common->shard);
+            code = check_slots(&map, fleet_shard_of(common->shard));
     }
     fleet_map_free(&map);
     fleet_end();
@@ -309,7 +334,8 @@ const struct command command_restore = {
             "and what accepting would do.  Accept it once the channel's statements have\n"
             "been compared, two of you with two accounts: the first `accept` proposes, the\n"
             "other one carries it out, and every trade in process is in doubt from then on.\n"
-            "Of a shard all others are asked: a slot that went to it has to be moved first.\n"
+            "Of a shard all others are asked: a slot that went to it has to be moved first,\n"
+            "and its claim of one that is another's ended (fleet move).\n"
             "The way through all of it is in tools/RESTORE.md.\n",
     .options = "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who decided (the login name)\n",

@@ -86,14 +86,20 @@ TL_EXPORT tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl
 typedef struct tl_slot_moved {
     uint64_t customers, rows; /* of the slot; copied and compared, of all tables together */
     /* TL_BUSY, and while it waits: how many trades or decisions are in the way (100 stands for more),
-     * and one of them; why: "in process", "waiting", "parked" or "proposed". */
+     * and one of them; why: "in process", "waiting", "parked" or "proposed".  TL_REFUSED: "removed"
+     * where `from` has not all that it had, and only another shard that let it go could have. */
     unsigned in_the_way;
     char cust_no[TL_CUST_MAX + 1], serial_no[TL_SERIAL_MAX + 1], op_code[TL_OP_MAX + 1], why[16];
 } tl_slot_moved;
 
 /* Told after each step: "leaving", "waiting" (again and again), "sealed", "arriving", "copied",
  * "compared", "gone", "owned".  Returns 0 to go on; else the move stops, and what was not gone yet
- * stays. */
+ * stays.
+ *
+ * Where an end that was restored has the slot as before it went on: "unknown" of each trade that it
+ * paid or sent (*moved names it; why: "paid" or "sent") and the other end does not know, and then
+ * "agree" if there were any, in_the_way of them: 0 agrees that they count for nothing there.  A
+ * person has compared them with the channel by then.  NULL agrees to nothing. */
 typedef int (*tl_slot_step_fn)(void *context, const char *step, const tl_slot_moved *moved);
 
 typedef struct tl_slot_moving {
@@ -146,10 +152,20 @@ TL_EXPORT tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_m
  * TL_OK; TL_REFUSED: it is not leaving; or the database could not be asked. */
 TL_EXPORT tl_status tl_slot_take_back(tl_client *from, const tl_slot_moving *moving);
 
-/* The other end of a move that was given up: the slot does not arrive any more at `at`, which says
- * that `owner` has it.  What was copied counts for nothing.  `moving` as above.  TL_OK; TL_REFUSED:
- * it does not arrive there, or `owner` does not own it, or it may be handed over still, since it is
- * leaving or has gone there; TL_BUSY: somebody moves it; or a database could not be asked. */
+/* The other end of a move that was given up, or of one that a restore made it forget: `at` says that
+ * the slot arrives there, or that it has it, while `owner` has it.  From then on `at` says that it is
+ * gone to `owner`, under the owner's version, and its rows count for nothing.  `moving` as above.
+ *
+ * Where `at` says that it has it, `owner` must have it under a later version, a restore be open at
+ * `at`, and `owner` know each trade that `at` paid or sent, or progress agree.  The acts of both tell
+ * of it; progress is told "noted" when the owner's does, and "given up".
+ *
+ *     TL_OK        It is gone from there.
+ *     TL_REFUSED   Nothing was changed; the sentence says why: `at` neither awaits nor has it, or
+ *                  `owner` does not have it so, or it may be handed over still, since it is leaving
+ *                  or has gone there.
+ *     TL_BUSY      Somebody moves it.
+ *     else         A database could not be asked.  Call again. */
 TL_EXPORT tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving);
 
 typedef void (*tl_slot_table_fn)(void *context, const char *table, uint64_t rows);
