@@ -169,8 +169,8 @@ static db_answer run_renew(task *t, db *connection)
     return answer;
 }
 
-/* A renewal is found by the grant's token and how often the row was changed.  It was one statement, so the first row
- * stands for all. */
+/* A renewal is found by the grant's token and how often the row was changed.  It was one statement,
+ * so the first row stands for all. */
 static void mark_renewal(const task *t, commit_mark *to)
 {
     const struct releasing *r = t->context;
