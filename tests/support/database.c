@@ -112,6 +112,11 @@ void database_free(database *self)
     database_run(connection, "SET lock_wait_timeout = 60");
     drop(connection, self->name);
     mysql_close(connection);
+    database_forget(self);
+}
+
+void database_forget(database *self)
+{
     unlink(self->option_file);
     free(self);
 }

@@ -15,6 +15,8 @@ database *database_new(server *where, const char *settings);
 database *database_new_empty(server *where, const char *settings);
 /* Drops it. */
 void database_free(database *self);
+/* Frees what is here: it goes with its server, which need not run. */
+void database_forget(database *self);
 
 const char *database_name(const database *self);
 /* [tradelock-client] and [client] with socket, account and database, and [tradelock]; an

@@ -208,9 +208,7 @@ static void close_pair(void)
     mysql_close(sql_copy);
     server_free(copy);
     copy = NULL;
-    server_kill9(primary);
-    server_restart(primary);
-    database_free(f.db);
+    database_forget(f.db);
     while (path_count > 0) {
         remove(paths[--path_count]);
         free(paths[path_count]);
