@@ -599,15 +599,9 @@ static void remove_trades(int shard, unsigned slot, const char *serial)
                  slot, slot, serial, serial);
 }
 
-/* What the stale end paid or sent on its own is told before it counts for nothing. */
-static void test_stale_claim_that_paid(void **state)
+/* In each case its claim stands anew afterwards. */
+static void expect_paid_is_told(const char *cust)
 {
-    char *cust = cust_of(52);
-    output *o;
-
-    (void)state;
-    set_slot(B, 52, "owned", 2, "");
-    declare_at(A);
     insert_paid(A, cust, "own");
     expect_refused(THREE("move", "52", "--back"), 1, "1 trades that shard a paid");
     expect_refused(THREE("move", "52", "--back"), 1, ", paid\n");
@@ -632,7 +626,13 @@ static void test_stale_claim_that_paid(void **state)
                          "serial_no = 'own'");
     expect_done(THREE("move", "52", "--back"), "and by no other");
     set_slot(A, 52, "owned", 1, "");
-    /* Sent, and in doubt: as the owner got it, asked about since, and sent once more. */
+}
+
+/* In doubt: as the owner got it, asked about since, and sent once more. */
+static void expect_sent_is_told(const char *cust)
+{
+    output *o;
+
     insert_sent(A, cust, "doubt", "first");
     insert_sent(B, cust, "doubt", "first");
     step_to(B, "doubt", "F", "failed", 0);
@@ -645,22 +645,39 @@ static void test_stale_claim_that_paid(void **state)
     o = THREE("move", "52", "--back", "--yes", "1");
     EXPECT_CODE(o, 0);
     output_free(o);
-    expect_slot(A, 52, "gone 2 b");
-    assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_act WHERE said LIKE 'slot 52 "
-                                             "from a to b: 1 trades here are not known there'"),
-                     1);
-    expect_done(accept_at(A), "Accepted");
-    /* It has not all that the owner got: nothing is completed from it. */
+}
+
+/* It has not all that the owner got: nothing is completed from it, but from whoever let it go, also
+ * where the other one is named first. */
+static void expect_completed_from_another(const char *cust)
+{
     set_slot(B, 52, "gone", 1, "a");
     declare_at(B);
     expect_refused(THREE("move", "52", "--to", "b"), 1, "was removed from shard a");
-    /* But from whoever let it go, also where the other one is named first. */
     set_slot(C, 52, "owned", 1, "");
     insert_paid(C, cust, "more");
     set_slot(C, 52, "gone", 2, "b");
     expect_done(THREE("move", "52", "--to", "b"), "Slot 52 is at shard b");
     assert_int_equal(
         database_number(sql[B], "SELECT COUNT(*) FROM trade_lock WHERE cust_no = '%s'", cust), 1);
+}
+
+/* What the stale end paid or sent on its own is told before it counts for nothing. */
+static void test_stale_claim_that_paid(void **state)
+{
+    char *cust = cust_of(52);
+
+    (void)state;
+    set_slot(B, 52, "owned", 2, "");
+    declare_at(A);
+    expect_paid_is_told(cust);
+    expect_sent_is_told(cust);
+    expect_slot(A, 52, "gone 2 b");
+    assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_act WHERE said LIKE 'slot 52 "
+                                             "from a to b: 1 trades here are not known there'"),
+                     1);
+    expect_done(accept_at(A), "Accepted");
+    expect_completed_from_another(cust);
     for (int i = A; i <= C; i++) {
         remove_trades(i, 52, "own");
         remove_trades(i, 52, "doubt");

@@ -1480,24 +1480,13 @@ static long long given_up_at(int shard)
                                          "given up' AND actor = 'ann' AND reason = 'test'");
 }
 
-static void test_claim_of_before(void **state)
+/* Never the owner's own, also while it is restored itself, or was to before it had the slot. */
+static void expect_refused_claims(int at, int owner, const char *had)
 {
-    static const char *const steps[] = {"noted", "given up"}, *const claims[] = {"owned",
-                                                                                 "leaving"};
-    const int at = owner_now(), owner = 1 - at;
-    struct giver g = {.at = at};
-    char *had;
-
-    (void)state;
-    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
-    assert_status(end_claim_at(at), TL_REFUSED); /* it is gone from there */
-    assert_status(end_claim_at(owner), TL_REFUSED);
-    had = state_at(owner);
     claim_again(at, "owned");
     assert_status(end_claim_at(at), TL_REFUSED);
     assert_non_null(strstr(sentence, "declare a restore there first"));
     open_restore(at);
-    /* Never the owner's own, also while it is restored itself. */
     assert_status(end_claim_at(owner), TL_REFUSED);
     assert_non_null(strstr(sentence, "no later version"));
     open_restore(owner);
@@ -1505,21 +1494,18 @@ static void test_claim_of_before(void **state)
     assert_non_null(strstr(sentence, "no later version"));
     accept_restore(owner);
     assert_state(owner, had);
-    /* The owner was restored to before it had the slot. */
     forget(owner);
     assert_status(end_claim_at(at), TL_REFUSED);
     assert_non_null(strstr(sentence, "does not own slot"));
     remember(owner);
-    for (size_t i = 0; i < 2; i++) {
-        const long long before = given_up_at(at);
+}
 
-        assert_status(end_claim_at(at), TL_OK);
-        assert_given_up(at, owner);
-        assert_int_equal(given_up_at(at), before + 1);
-        assert_status(end_claim_at(at), TL_REFUSED);
-        claim_again(at, claims[i]);
-    }
-    /* Killed after each commit; once more finishes it. */
+/* Killed after each commit; once more finishes it. */
+static void expect_killed_claims(int at, int owner, const char *had)
+{
+    static const char *const steps[] = {"noted", "given up"};
+    struct giver g = {.at = at};
+
     for (size_t i = 0; i < 2; i++) {
         char *claim = state_at(at);
 
@@ -1535,12 +1521,17 @@ static void test_claim_of_before(void **state)
         claim_again(at, "owned");
         free(claim);
     }
-    /* Two operators at once. */
-    g = (struct giver){.at = at, .look_at = "noted", .look = give_up_too};
+}
+
+/* Two operators; and the owner restored between the two commits: nobody pays, and nothing is
+ * completed from what is not all. */
+static void expect_claims_at_once(int at, int owner)
+{
+    struct giver g = {.at = at, .look_at = "noted", .look = give_up_too};
+
     assert_status(give_up_by(&g), TL_OK);
     assert_status(other_operator, TL_BUSY);
     assert_given_up(at, owner);
-    /* Restored between the two: nobody pays, and nothing is completed from what is not all. */
     claim_again(at, "owned");
     g.look = restore_owner;
     assert_status(give_up_by(&g), TL_OK);
@@ -1552,6 +1543,31 @@ static void test_claim_of_before(void **state)
     remember(owner);
     accept_restore(owner);
     assert_given_up(at, owner);
+}
+
+static void test_claim_of_before(void **state)
+{
+    static const char *const claims[] = {"owned", "leaving"};
+    const int at = owner_now(), owner = 1 - at;
+    char *had;
+
+    (void)state;
+    assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
+    assert_status(end_claim_at(at), TL_REFUSED); /* it is gone from there */
+    assert_status(end_claim_at(owner), TL_REFUSED);
+    had = state_at(owner);
+    expect_refused_claims(at, owner, had);
+    for (size_t i = 0; i < 2; i++) {
+        const long long before = given_up_at(at);
+
+        assert_status(end_claim_at(at), TL_OK);
+        assert_given_up(at, owner);
+        assert_int_equal(given_up_at(at), before + 1);
+        assert_status(end_claim_at(at), TL_REFUSED);
+        claim_again(at, claims[i]);
+    }
+    expect_killed_claims(at, owner, had);
+    expect_claims_at_once(at, owner);
     assert_state(owner, had);
     free(had);
 }
