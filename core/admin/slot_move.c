@@ -792,7 +792,7 @@ static tl_status arrive(struct move *m, const struct slot *source, int is_comple
                            .version = source->version,
                            .tables = m->list,
                            .token = m->token};
-    struct slot target;
+    struct slot target = {.state = "none"};
     int was_stale;
     tl_status status = begin(&m->to);
 

@@ -109,7 +109,9 @@ int fleet_map_is_behind(const struct fleet_map *map, size_t shard, unsigned slot
 {
     const struct fleet_slot *own = &map->shard[shard].slot[slot];
 
-    for (size_t i = 0; i < map->count && fleet_map_has(map, shard, slot); i++) {
+    if (!fleet_map_has(map, shard, slot))
+        return 0;
+    for (size_t i = 0; i < map->count; i++) {
         const struct fleet_slot *one = &map->shard[i].slot[slot];
 
         if (one->state != 0 && one->state != 'a' && one->version > own->version)
