@@ -162,7 +162,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
         scope.amounts = statement->amounts + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }
-    if (status == TL_OK && shards_is_fleet(shards))
+    if (status == TL_OK && statement->payments != NULL && shards_is_fleet(shards))
         status = tl_slot_list(hearing.client, fleet, name, take_slot, &hearing);
     if (status == TL_OK)
         status = tl_audit_archive(hearing.client, &scope, take, NULL, &hearing, &counts, NULL);
@@ -196,7 +196,7 @@ static int split_payments(struct audit_keeper *keeper)
     for (size_t i = 0; result == 0 && i < count; i++)
         cust_nos[i] =
             statement_names_customer(&statement->payments[i]) ? statement->payments[i].cust_no : "";
-    if (result == 0 && shards_is_fleet(shards)) {
+    if (result == 0 && count > 0 && shards_is_fleet(shards)) {
         shards_look_again(shards);
         shards_owners(shards, cust_nos, count, owners);
     }

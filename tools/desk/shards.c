@@ -206,6 +206,8 @@ tl_status shards_client(struct shards *shards, size_t i, tl_client **client, tl_
     char sentence[1024];
     tl_status status = TL_OK;
 
+    if (i >= shards->count)
+        return tl_error_report(TL_UNREACHABLE, "the settings name no such shard any more");
     *client = shards->client;
     if (shards->fleet != NULL)
         status = tl_fleet_shard_client(shards->fleet, i, client);
