@@ -138,6 +138,43 @@ static int is_of_statement(const tl_audit_scope *scope, const audit_row *row)
            (scope->until_us == 0 || row->ended_us < scope->until_us);
 }
 
+static tl_status read_slots(audit_comparison *c)
+{
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = store_slot_list(c->audit->connection, &r);
+
+    for (size_t i = 0; answer == DB_DONE && i < r.rows; i++) {
+        const size_t slot = (size_t)db_get_uint(&r, i, SLOT_NUMBER);
+        const char *state = db_get_text(&r, i, SLOT_STATE);
+
+        if (slot < TL_FLEET_SLOTS && (strcmp(state, "gone") == 0 || strcmp(state, "arriving") == 0))
+            c->has_copies = c->is_copied[slot] = 1;
+    }
+    db_result_free(&r);
+    return read_status(c->audit->connection, answer, "reading the slots of this shard");
+}
+
+/* What was paid for a copy is compared at the shard where the customer is. */
+static int is_copy(audit_comparison *c, const audit_row *row)
+{
+    const char *cust_no = row->at.cust_no;
+    db_result r = DB_RESULT_INIT;
+    size_t slot = TL_FLEET_SLOTS;
+    tl_status status;
+
+    if (!c->has_copies)
+        return 0;
+    status =
+        read_status(c->audit->connection, store_slots_of(c->audit->connection, &cust_no, 0, 1, &r),
+                    "looking for a customer's slot");
+    if (status == TL_OK && r.rows == 1)
+        slot = (size_t)db_get_uint(&r, 0, 1);
+    if (status != TL_OK)
+        c->slots = status;
+    db_result_free(&r);
+    return slot < TL_FLEET_SLOTS && c->is_copied[slot];
+}
+
 static void compare_row(audit_comparison *c, const audit_row *row)
 {
     const size_t paid = match(c, row);
@@ -146,7 +183,7 @@ static void compare_row(audit_comparison *c, const audit_row *row)
         audit_report(c->audit, "paid-failure", &row->at,
                      "it failed with proof, and the channel paid it");
     if (row->status == 'Y' && paid == 0 && row->channel[0] != '\0' &&
-        is_of_statement(c->scope, row))
+        is_of_statement(c->scope, row) && !is_copy(c, row))
         audit_report(c->audit, "unpaid-success", &row->at,
                      "it succeeded, and the channel did not pay it");
 }
@@ -197,6 +234,9 @@ static tl_status check_row(audit_comparison *c, const db_result *page, size_t ro
     if (it.is_sync && db_get_int(page, row, AUDIT_ROW_UNSEEN))
         audit_report(c->audit, "unseen", &it.at,
                      "it is in process, and no janitor looks for its end");
+    if (it.is_sync && db_get_int(page, row, AUDIT_ROW_UNATTENDED))
+        audit_report(c->audit, "unseen", &it.at,
+                     "it is in process, nobody holds it, and no worker will come for it");
     if (it.is_sync)
         audit_check_row(c, &it);
     return c->archive != NULL ? audit_lives_add(&c->lives, &it, 0, 0) : TL_OK;
@@ -287,6 +327,8 @@ static int audit_all(void *context)
         status = read_status(c->audit->connection,
                              store_clock_steps(c->audit->connection, &c->audit->back),
                              "reading the clock jumps");
+    if (status == TL_OK && c->given)
+        status = read_slots(c);
     if (status == TL_OK && c->audit->progress != NULL)
         status =
             read_status(c->audit->connection, store_tables(c->audit->connection, &c->audit->tables),
@@ -302,6 +344,8 @@ static int audit_all(void *context)
         status = audit_archive(c);
     if (status == TL_OK && c->given)
         check_statement(c);
+    if (status == TL_OK)
+        status = c->slots;
     return (int)(status == TL_OK ? c->audit->closings : status);
 }
 

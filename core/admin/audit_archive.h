@@ -6,6 +6,7 @@
 #include "admin/audit_history.h"
 
 #include <tradelock/admin/audit.h>
+#include <tradelock/admin/fleet.h>
 
 typedef struct audit_paid {
     const tl_payment *payment;
@@ -50,6 +51,10 @@ typedef struct audit_comparison {
     const tl_audit_scope *scope;
     audit_lives lives;
     tl_archived archived;
+    /* Slots of a shard whose rows are copies now: handed over, or on their way here. */
+    unsigned char is_copied[TL_FLEET_SLOTS];
+    int has_copies;
+    tl_status slots; /* why a customer's slot could not be read; TL_OK: it could */
 } audit_comparison;
 
 /* Checks a sync row, and compares it with what was paid. */

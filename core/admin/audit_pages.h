@@ -50,9 +50,10 @@ enum store_audit_row_column {
     AUDIT_ROW_SUCCESS_FILED,
     AUDIT_ROW_LANE,
     AUDIT_ROW_CHANNEL,
-    AUDIT_ROW_HAS_PAST, /* trade_lock_past has steps of it */
-    AUDIT_ROW_UNSEEN,
-    AUDIT_ROW_IS_FIRST, /* not the row but its first step, kept by the row; before it */
+    AUDIT_ROW_HAS_PAST,   /* trade_lock_past has steps of it */
+    AUDIT_ROW_UNSEEN,     /* in process before the low-water mark */
+    AUDIT_ROW_UNATTENDED, /* in process without a holder, and its lane is neither due nor parked */
+    AUDIT_ROW_IS_FIRST,   /* not the row but its first step, kept by the row; before it */
     AUDIT_ROW_REPEATABLE,
     AUDIT_ROW_AMOUNT,
     AUDIT_ROW_CURRENCY

@@ -27,17 +27,6 @@
 
 #define SHARDS_MAX 64
 
-enum slot_column {
-    SLOT_NUMBER,
-    SLOT_STATE,
-    SLOT_VERSION,
-    SLOT_OTHER,
-    SLOT_SEALED,
-    SLOT_CHANGED,
-    SLOT_ACCOUNT,
-    SLOT_REASON
-};
-
 struct joining {
     const tl_fleet_joining *said;
     tl_client *const *clients;

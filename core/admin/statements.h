@@ -358,6 +358,16 @@ db_answer store_evidence_known(db *connection, const tl_payment *payments, size_
 
 db_answer store_fleet_name(db *connection, const char *fleet, const char *shard);
 db_answer store_fleet_probe(db *connection, db_result *result);
+enum store_slot_list_column {
+    SLOT_NUMBER,
+    SLOT_STATE,
+    SLOT_VERSION,
+    SLOT_OTHER,
+    SLOT_SEALED,
+    SLOT_CHANGED,
+    SLOT_ACCOUNT,
+    SLOT_REASON
+};
 db_answer store_slot_list(db *connection, db_result *result);
 /* slots: a JSON array; or a digit for each slot. */
 db_answer store_slot_take(db *connection, const char *slots, const char *reason);

@@ -1,8 +1,9 @@
 -- A page of the rows in the order of their key. Each row is given as a step, in the columns of
 -- audit_log.sql. Then come what a channel's statement is compared with; whether trade_lock_past has
--- steps of it (then audit_log.sql has all its history); and whether it is in process before the
+-- steps of it (then audit_log.sql has all its history); whether it is in process before the
 -- low-water mark, where no janitor looks (a clock that was set back is behind the mark for a
--- moment). If trade_lock_past has no step of a row, the first step, which the row keeps itself,
+-- moment); and whether it is in process without a holder, while its lane is neither claimed nor due
+-- nor parked, so that nobody ever comes. If trade_lock_past has no step of a row, the first step, which the row keeps itself,
 -- stands before it, marked by the last column; the two are all of its history. In such a history
 -- operators have decided nothing, since a decision always has a step before it in trade_lock_past;
 -- so the number of operators is 0.
@@ -41,6 +42,12 @@ SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fe
     t.status = 'P' AND t.lane = 'S' AND t.session_id IS NOT NULL AND NOT t.is_first
         AND EXISTS (SELECT 1 FROM trade_lock_low_water w WHERE w.op_code = t.op_code
             AND w.low_water > t.next_run_at AND w.low_water <= UTC_TIMESTAMP(6)),
+    t.status = 'P' AND t.lane = 'S' AND t.repeatable = 0 AND t.session_id IS NULL
+        AND NOT t.is_first AND NOT EXISTS (SELECT 1 FROM trade_lock r
+            WHERE r.cust_no = t.cust_no AND r.serial_no = t.serial_no
+            AND r.op_code = CONCAT(t.op_code, _ascii '_RETRY' COLLATE ascii_nopad_bin)
+            AND r.epoch = t.epoch
+            AND (r.status = 'P' OR r.parked IS NOT NULL OR r.next_run_at IS NOT NULL)),
     t.is_first, t.repeatable, COALESCE(t.amount_minor, ''), COALESCE(t.currency, '')
 FROM steps t
 LEFT JOIN tl_session x ON x.session_id = t.session_id

@@ -356,6 +356,9 @@ static const struct planted planted[] = {
                 "INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2001-01-01') "
                 "ON DUPLICATE KEY UPDATE low_water = GREATEST(low_water, "
                 "VALUES(low_water))"},
+    {"unseen", "UNATTENDED", make_waiting,
+     "UPDATE trade_lock SET next_run_at = NULL, " AS_STEP(
+         "open") " WHERE serial_no = '%1$s' AND op_code = 'WITHDRAW_RETRY'"},
     {"removed", "GONE", make_paid, "DELETE FROM trade_lock " ROW},
     {"removed", "TRACELESS", make_paid,
      "DELETE FROM trade_lock " ROW ";"

@@ -21,14 +21,6 @@ struct audit_keeper {
     char name[STATEMENT_NAME];
 };
 
-/* What is heard of one shard's audit. */
-struct hearing {
-    struct audit_report *report;
-    tl_client *client;
-    int has_copies;
-    unsigned char is_copied[TL_FLEET_SLOTS]; /* its rows count at another shard */
-};
-
 struct audit_keeper *audit_keeper_new(struct sessions *sessions)
 {
     struct audit_keeper *keeper = calloc(1, sizeof *keeper);
@@ -68,34 +60,11 @@ static void copy(struct violation *to, const tl_violation *found)
     snprintf(to->proposed_reason, sizeof to->proposed_reason, "%s", found->proposed_reason);
 }
 
-static int take_slot(void *context, const tl_slot_row *row)
-{
-    struct hearing *hearing = context;
-
-    if (row->slot < TL_FLEET_SLOTS &&
-        (strcmp(row->state, "gone") == 0 || strcmp(row->state, "arriving") == 0))
-        hearing->has_copies = hearing->is_copied[row->slot] = 1;
-    return 0;
-}
-
-/* What was paid for a row that another shard has, too, is compared there. */
-static int is_copy(const struct hearing *hearing, const tl_violation *found)
-{
-    unsigned slot = TL_FLEET_SLOTS;
-
-    return hearing->has_copies && strcmp(found->rule, "unpaid-success") == 0 &&
-           tl_slots_of(hearing->client, &found->key.cust_no, 1, &slot) == TL_OK &&
-           slot < TL_FLEET_SLOTS && hearing->is_copied[slot];
-}
-
 static int take(void *context, const tl_violation *found)
 {
-    const struct hearing *hearing = context;
-    struct audit_report *report = hearing->report;
+    struct audit_report *report = context;
     struct audit_run *run = is_of_statement(found->rule) ? &report->statement : &report->books;
 
-    if (is_copy(hearing, found))
-        return 0;
     if (found->closed)
         run->closed++;
     else if (++run->open <= VIOLATIONS_MOST)
@@ -151,21 +120,18 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
     struct shards *shards = keeper->session->shards;
     const unsigned books = report->books.violation_count;
     const unsigned payments = report->statement.violation_count;
-    struct hearing hearing = {.report = report};
+    tl_client *client = NULL;
     tl_audit_scope scope = {.version = TL_AUDIT_SCOPE_VERSION};
-    char fleet[TL_FLEET_NAME_MAX + 1], name[TL_FLEET_NAME_MAX + 1];
     tl_account account = TL_ACCOUNT_INIT;
-    tl_status status = shards_client(shards, shard, &hearing.client, &account);
+    tl_status status = shards_client(shards, shard, &client, &account);
 
     if (statement->payments != NULL) {
         scope.payments = statement->payments + keeper->first[shard];
         scope.amounts = statement->amounts + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }
-    if (status == TL_OK && statement->payments != NULL && shards_is_fleet(shards))
-        status = tl_slot_list(hearing.client, fleet, name, take_slot, &hearing);
     if (status == TL_OK)
-        status = tl_audit_archive(hearing.client, &scope, take, NULL, &hearing, &counts, NULL);
+        status = tl_audit_archive(client, &scope, take, NULL, report, &counts, NULL);
     end_one(&report->books, shards_name(shards, shard), books, status, &counts);
     end_one(&report->statement, shards_name(shards, shard), payments, status, &counts);
 }

@@ -67,7 +67,6 @@ struct output {
     size_t rule_count;
     struct table *table;
     json_t *violations;
-    uint64_t copies; /* violations that are none, since the trade is another shard's by now */
 };
 
 /* ------------------------------------------------------------------ auditing -- */
@@ -147,30 +146,11 @@ static void tell(void *context, const tl_progress *now)
     progress_tell(&output->progress, now);
 }
 
-/* A row that was copied to another shard, or is being copied here: what was paid for it is compared
- * where it counts. */
-static int is_copy(const struct request *request, const tl_violation *v)
-{
-    unsigned slot = TL_FLEET_SLOTS;
-    char state;
-
-    if (!fleet_is() || strcmp(v->rule, "unpaid-success") != 0 ||
-        !fleet_map_has_copies(&request->map, fleet_at()) ||
-        fleet_slots_of(&v->key.cust_no, 1, &slot) != TL_OK || slot >= TL_FLEET_SLOTS)
-        return 0;
-    state = request->map.shard[fleet_at()].slot[slot].state;
-    return state == 'g' || state == 'a';
-}
-
 static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
     char rev[24] = "", name[SHORT + 1], when[TIME_TEXT], became[2048];
 
-    if (is_copy(output->request, v)) {
-        output->copies++;
-        return 0;
-    }
     count_by_rule(output, v);
     if (v->closed && !output->request->closed)
         return 0;
@@ -268,7 +248,6 @@ static int audit_one(tl_client *client, void *context)
     scope = scope_of(request, first[0], first[1] - first[0]);
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
-    counts.violations -= output.copies;
     if (status == TL_OK)
         audit_note(client, &counts, output.violations, request->path);
     if (status != TL_OK)

@@ -120,14 +120,6 @@ int fleet_map_is_behind(const struct fleet_map *map, size_t shard, unsigned slot
     return 0;
 }
 
-int fleet_map_has_copies(const struct fleet_map *map, size_t shard)
-{
-    for (unsigned slot = 0; slot < TL_FLEET_SLOTS; slot++)
-        if (map->shard[shard].slot[slot].state == 'g' || map->shard[shard].slot[slot].state == 'a')
-            return 1;
-    return 0;
-}
-
 unsigned fleet_map_owners(const struct fleet_map *map, unsigned slot)
 {
     unsigned owned = 0, leaving = 0;

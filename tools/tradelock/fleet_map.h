@@ -45,8 +45,6 @@ int fleet_map_has(const struct fleet_map *map, size_t shard, unsigned slot);
 /* Whether it says so under an earlier version than another one says anything: it was restored to before
  * the slot went on. */
 int fleet_map_is_behind(const struct fleet_map *map, size_t shard, unsigned slot);
-/* Whether the shard may have rows that count elsewhere: of slots that went, or that arrive. */
-int fleet_map_has_copies(const struct fleet_map *map, size_t shard);
 /* How many shards say that they own it; one that it leaves counts where there is another one, since
  * what was begun there goes on. */
 unsigned fleet_map_owners(const struct fleet_map *map, unsigned slot);
