@@ -40,6 +40,7 @@ static void fill(db_value *to, const tl_book *book, const book_line *line)
 /* --------------------------------------------------------------------------- one trade -- */
 
 #define VALUES_MAX (BOOK_OWN_COUNT + TL_BOOK_VALUES)
+#define TOGETHER_MAX (DB_AHEAD_MAX - 1) /* one place is for the lock's statement */
 
 static enum db_wait wait_of(const book_line *line, int waits)
 {
@@ -52,7 +53,7 @@ static size_t count_together(const tl_book *book, size_t first, int waits)
 {
     size_t count = 1;
 
-    for (; count < DB_AHEAD_MAX && first + count < book->count; count++) {
+    for (; count < TOGETHER_MAX && first + count < book->count; count++) {
         const book_line *line = &book->lines[first + count];
 
         if (wait_of(line, waits) == DB_WAIT_LONG)
@@ -64,14 +65,24 @@ static size_t count_together(const tl_book *book, size_t first, int waits)
     return count;
 }
 
-static db_answer write_together(db *connection, const tl_book *book, size_t first, size_t count,
-                                int waits, book_fault *fault)
+/* The first one that is wrong counts. */
+static db_answer judge_together(const book_line *lines, const db_request *requests, size_t count,
+                                size_t done, db_answer answer, book_fault *fault)
 {
-    db_value values[DB_AHEAD_MAX][VALUES_MAX];
-    db_request requests[DB_AHEAD_MAX];
-    size_t done;
-    db_answer answer;
+    for (size_t i = 0; i < done; i++)
+        if (requests[i].affected != lines[i].statement->rows) {
+            fault->line = &lines[i];
+            fault->changed = requests[i].affected;
+            return answer == DB_ERROR ? DB_DONE : answer;
+        }
+    if (answer != DB_DONE && done < count)
+        fault->line = &lines[done];
+    return answer;
+}
 
+static void fill_requests(db_request *requests, db_value (*values)[VALUES_MAX], const tl_book *book,
+                          size_t first, size_t count, int waits)
+{
     for (size_t i = 0; i < count; i++) {
         const book_line *line = &book->lines[first + i];
 
@@ -81,26 +92,50 @@ static db_answer write_together(db *connection, const tl_book *book, size_t firs
                                    .count = line->statement->one.values,
                                    .wait = wait_of(line, waits)};
     }
-    answer = db_run_ahead(connection, requests, count, &done);
-    for (size_t i = 0; i < done && fault->line == NULL; i++)
-        if (requests[i].affected != book->lines[first + i].statement->rows) {
-            fault->line = &book->lines[first + i];
-            fault->changed = requests[i].affected;
-        }
-    if (fault->line != NULL)
-        return answer == DB_ERROR ? DB_DONE : answer; /* the first one that is wrong counts */
-    if (answer != DB_DONE && done < count)
-        fault->line = &book->lines[first + done];
-    return answer;
 }
 
-db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault)
+db_answer book_write_first(db *connection, const tl_book *book, const db_request *lead, int waits,
+                           size_t *written, book_fault *fault)
+{
+    db_value values[TOGETHER_MAX][VALUES_MAX];
+    db_request requests[DB_AHEAD_MAX] = {*lead};
+    db_answer answer;
+    size_t done;
+
+    *fault = (book_fault){.line = NULL};
+    *written = book->count > 0 && wait_of(&book->lines[0], waits) != DB_WAIT_LONG
+                   ? count_together(book, 0, waits)
+                   : 0;
+    fill_requests(requests + 1, values, book, 0, *written, waits);
+    answer = db_books_tx_begin(connection, requests, 1 + *written, &done);
+    fault->led = done > 0;
+    if (done == 0)
+        return answer;
+    return judge_together(book->lines, requests + 1, *written, done - 1, answer, fault);
+}
+
+static db_answer write_together(db *connection, const tl_book *book, size_t first, size_t count,
+                                int waits, book_fault *fault)
+{
+    db_value values[TOGETHER_MAX][VALUES_MAX];
+    db_request requests[TOGETHER_MAX];
+    db_answer answer;
+    size_t done;
+
+    fill_requests(requests, values, book, first, count, waits);
+    answer = db_run_ahead(connection, requests, count, &done);
+    return judge_together(book->lines + first, requests, count, done, answer, fault);
+}
+
+db_answer book_write(db *connection, const tl_book *book, size_t first, int waits,
+                     book_fault *fault)
 {
     db_answer answer = DB_DONE;
     size_t count;
 
-    fault->line = NULL;
-    for (size_t i = 0; i < book->count && answer == DB_DONE && fault->line == NULL; i += count) {
+    *fault = (book_fault){.line = NULL};
+    for (size_t i = first; i < book->count && answer == DB_DONE && fault->line == NULL;
+         i += count) {
         count = count_together(book, i, waits);
         answer = write_together(connection, book, i, count, waits, fault);
     }

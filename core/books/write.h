@@ -8,13 +8,22 @@
 typedef struct book_fault {
     const book_line *line;
     uint64_t changed;
+    int led; /* what goes before the lines was carried out (book_write_first) */
 } book_fault;
 
-/* Writes the lines in their order, without waiting for rows; waits: but for those of shared
- * statements.  Several are sent before the first is answered, so lines after the first fault may be
- * written too: then the transaction is to be rolled back.  Needs: a finished book, on a connection
- * of POOL_BOOKS, in a transaction.  After an error `fault->line` is the line that met it. */
-db_answer book_write(db *connection, const tl_book *book, int waits, book_fault *fault);
+/*
+ * Writes the lines of one trade in their order, without waiting for rows; waits: but for those of
+ * shared statements.  Several are sent before the first is answered, so lines after the first fault
+ * may be written too: then the transaction is to be rolled back.  After an error `fault->line` is
+ * the line that met it.  Needs: a finished book, on a connection of POOL_BOOKS.
+ *
+ * The first of the two begins the transaction with what goes before the lines, the lock's statement,
+ * in one round trip with as many lines as *written says; the second writes those from `first` on.
+ */
+db_answer book_write_first(db *connection, const tl_book *book, const db_request *lead, int waits,
+                           size_t *written, book_fault *fault);
+db_answer book_write(db *connection, const tl_book *book, size_t first, int waits,
+                     book_fault *fault);
 
 /* The sentence of a fault: the statement's reason, or that the books are broken.  TL_REFUSED or
  * TL_CALLBACK_FAILED. */

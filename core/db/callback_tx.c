@@ -238,6 +238,14 @@ db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
     return db_run_first(connection, statement, values, count, nowait, result);
 }
 
+db_answer db_books_tx_begin(db *connection, db_request *requests, size_t count, size_t *done)
+{
+    db_answer answer = make_ready(connection);
+
+    *done = 0;
+    return answer == DB_DONE ? db_run_first_ahead(connection, requests, count, done) : answer;
+}
+
 db_answer db_group_tx_begin(db *connection)
 {
     db_answer answer = make_ready(connection);

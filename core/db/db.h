@@ -246,13 +246,14 @@ db_answer db_run_with_wait(db *connection, enum db_wait wait, const struct sql_t
                            const db_value *values, size_t count, db_result *result);
 
 /* Several statements of one transaction, for one round trip. */
-#define DB_AHEAD_MAX 8
+#define DB_AHEAD_MAX 9
 typedef struct db_request {
     const struct sql_text *statement; /* each one once */
     const db_value *values;
     size_t count;
     enum db_wait wait;
     uint64_t affected; /* once it is done */
+    db_result *result; /* gets what it returns; NULL: nobody wants it */
 } db_request;
 /* Sends them all before it reads the first answer.  The server carries out each of them, whatever
  * became of those before it: unless all are done, and as they should be, the transaction has to be
@@ -310,6 +311,9 @@ db_answer db_undo(db *connection);
 #define ERROR_NO_SAVEPOINT 1305
 db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
                                const db_value *values, size_t count, int nowait, db_result *result);
+/* The same on a connection for declared books, with the statements that follow, in one round trip
+ * (db_run_ahead). */
+db_answer db_books_tx_begin(db *connection, db_request *requests, size_t count, size_t *done);
 db_answer db_callback_tx_commit(db *connection);
 /* The same for a group with declared books, on a connection for those: it begins with whatever
  * statement comes next, and @tl_changed is empty.  It commits if @tl_changed is what `changed` says
@@ -341,7 +345,7 @@ const char *db_duplicate_key(const db *connection);
 
 /* What may be done about the last DB_ERROR: one table (db/error_kind.c). */
 typedef enum db_error_kind {
-    DB_KIND_REPEAT,     /* 1213, 1020, 1205: rolled back; the work may be repeated */
+    DB_KIND_REPEAT, /* 1213, 1020, 1205, 1243: the work may be repeated, once it is rolled back */
     DB_KIND_DUPLICATE,  /* 1062 */
     DB_KIND_READ_ONLY,  /* 1290, 1792, 1836 */
     DB_KIND_OVERLOADED, /* 1040, 1203, 1226 */

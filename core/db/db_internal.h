@@ -173,10 +173,11 @@ void db_statements_free(db *connection);
 /* Room for count parameters in connection->binds; 0, or 1 when out of memory. */
 int db_bind_room(db *connection, size_t count);
 
-/* Run the first statement of a callback transaction (nowait as in db_run_nowait()), and the last
- * one, which commits it. */
+/* Run the first statement of a callback transaction (nowait as in db_run_nowait()), alone or with
+ * those behind it, and the last one, which commits it. */
 db_answer db_run_first(db *connection, const struct sql_text *statement, const db_value *values,
                        size_t count, int nowait, db_result *result);
+db_answer db_run_first_ahead(db *connection, db_request *requests, size_t count, size_t *done);
 db_answer db_run_commit(db *connection, const struct sql_text *statement, const db_value *values,
                         size_t count);
 /* Prepares a statement that is run later; within a round trip.  0, or 1 with the connection's error

@@ -17,6 +17,8 @@ static const struct error_line {
     {1213, DB_KIND_REPEAT, TL_TRY_AGAIN, "a deadlock was resolved against this work"},
     {1205, DB_KIND_REPEAT, TL_TRY_AGAIN, "another transaction holds the row"},
     {1020, DB_KIND_REPEAT, TL_TRY_AGAIN, "another transaction changed the row meanwhile"},
+    {ERROR_NOT_PREPARED, DB_KIND_REPEAT, TL_TRY_AGAIN,
+     "the server has forgotten a prepared statement"},
     {1062, DB_KIND_DUPLICATE, TL_SERVER_ERROR, "a row with this key is there already"},
     {1290, DB_KIND_READ_ONLY, TL_READ_ONLY, "the server is read-only"},
     {1792, DB_KIND_READ_ONLY, TL_READ_ONLY, "the transaction is read-only"},
@@ -109,8 +111,6 @@ static int commit_is_doubtful(const db *connection)
 
     if (number == ERROR_NO_SAVEPOINT)
         return 0; /* the commit of a callback transaction stopped before its COMMIT */
-    if (number == ERROR_NOT_PREPARED)
-        return 0;
     /* Only an answer that says why proves that a COMMIT did nothing: it was rolled back, or not
      * allowed to begin. */
     return !line ||
@@ -144,8 +144,7 @@ static int block_is_doubtful(const db *connection)
     case DB_KIND_READ_ONLY:
         return connection->error_number == 1047 || !says_read_only(connection);
     default:
-        return connection->error_number != ERROR_NOT_PREPARED &&
-               connection->error_number != ERROR_MISDIRECTED;
+        return connection->error_number != ERROR_MISDIRECTED;
     }
 }
 

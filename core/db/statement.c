@@ -404,8 +404,7 @@ static int may_come_again(const db *connection)
     const db_error_kind kind = db_error_kind_of(connection->error_number);
 
     return kind == DB_KIND_REPEAT || kind == DB_KIND_DUPLICATE || kind == DB_KIND_MOVES ||
-           connection->error_number == ERROR_MISDIRECTED ||
-           connection->error_number == ERROR_NOT_PREPARED;
+           connection->error_number == ERROR_MISDIRECTED;
 }
 
 /*
@@ -628,17 +627,17 @@ static int send_all(db *connection, const struct flight *flight)
     return failed;
 }
 
-static int read_one(db *connection, MYSQL_STMT *stmt, uint64_t *affected)
+static int read_one(db *connection, MYSQL_STMT *stmt, db_request *request)
 {
-    db_result result = DB_RESULT_INIT;
+    db_result own = DB_RESULT_INIT, *result = request->result != NULL ? request->result : &own;
     int failed = connection->mysql->methods->db_read_execute_response(stmt) != 0;
 
     if (failed)
         keep_statement_error(connection, stmt);
     else
-        failed = read_answers(connection, stmt, &result);
-    *affected = result.affected;
-    db_result_free(&result);
+        failed = read_answers(connection, stmt, result);
+    request->affected = result->affected;
+    db_result_free(&own);
     return failed;
 }
 
@@ -653,8 +652,8 @@ static int fly(db *connection, void *what)
     if (send_all(connection, flight))
         return 1;
     for (size_t i = 0; i < flight->count; i++) {
-        const int failed = read_one(connection, flight->executions[i].prepared->stmt,
-                                    &flight->requests[i].affected);
+        const int failed =
+            read_one(connection, flight->executions[i].prepared->stmt, &flight->requests[i]);
 
         if (failed && db_error_is_client(connection->error_number))
             return 1;
@@ -696,18 +695,38 @@ static int board(db *connection, struct flight *flight, db_answer *answer)
 
 static db_answer run_one_by_one(db *connection, db_request *requests, size_t count, size_t *done)
 {
-    db_result result = DB_RESULT_INIT;
+    db_result own = DB_RESULT_INIT;
     db_answer answer = DB_DONE;
 
     for (size_t i = 0; i < count && answer == DB_DONE; i++) {
         db_request *r = &requests[i];
+        db_result *result = r->result != NULL ? r->result : &own;
 
-        answer = db_run_with_wait(connection, r->wait, r->statement, r->values, r->count, &result);
-        r->affected = result.affected;
+        answer = db_run_with_wait(connection, r->wait, r->statement, r->values, r->count, result);
+        r->affected = result->affected;
         *done += answer == DB_DONE;
     }
-    db_result_free(&result);
+    db_result_free(&own);
     return answer;
+}
+
+/* 0: they cannot go together now. */
+static int fly_if_ready(db *connection, struct flight *flight, int begins, db_answer *answer)
+{
+    if (flight->count < 2 || flight->count > DB_AHEAD_MAX || connection->borrowed ||
+        !board(connection, flight, answer))
+        return 0;
+    if (*answer != DB_DONE)
+        return 1;
+    connection->begins = begins;
+    *answer = db_round_trip(connection, FAULT_STATEMENT, flight->requests[0].statement->name, fly,
+                            flight);
+    connection->begins = 0;
+    if (*answer == DB_ERROR && flight->done < flight->count &&
+        (connection->error_number == ERROR_NOT_PREPARED ||
+         db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA))
+        forget(connection, flight->executions[flight->done].prepared);
+    return 1;
 }
 
 db_answer db_run_ahead(db *connection, db_request *requests, size_t count, size_t *done)
@@ -718,17 +737,9 @@ db_answer db_run_ahead(db *connection, db_request *requests, size_t count, size_
     *done = 0;
     if (!db_ready(connection))
         return DB_NOT_SENT;
-    if (count < 2 || count > DB_AHEAD_MAX || connection->borrowed ||
-        !db_in_transaction(connection) || !board(connection, &flight, &answer))
+    if (!db_in_transaction(connection) || !fly_if_ready(connection, &flight, 0, &answer))
         return run_one_by_one(connection, requests, count, done);
-    if (answer == DB_DONE)
-        answer =
-            db_round_trip(connection, FAULT_STATEMENT, requests[0].statement->name, fly, &flight);
     *done = flight.done;
-    if (answer == DB_ERROR && flight.done < count &&
-        (connection->error_number == ERROR_NOT_PREPARED ||
-         db_error_kind_of(connection->error_number) == DB_KIND_SCHEMA))
-        forget(connection, flight.executions[flight.done].prepared);
     return answer;
 }
 
@@ -742,6 +753,33 @@ db_answer db_run_first(db *connection, const struct sql_text *statement, const d
                                   .result = result};
 
     return run(connection, &execution, values);
+}
+
+db_answer db_run_first_ahead(db *connection, db_request *requests, size_t count, size_t *done)
+{
+    struct flight flight = {.requests = requests, .count = count};
+    db_answer answer;
+
+    *done = 0;
+    if (!db_ready(connection))
+        return DB_NOT_SENT;
+    if (!fly_if_ready(connection, &flight, 1, &answer)) {
+        answer = db_run_first(connection, requests->statement, requests->values, requests->count, 0,
+                              requests->result);
+        if (answer != DB_DONE)
+            return answer;
+        answer = db_run_ahead(connection, requests + 1, count - 1, done);
+        *done += 1;
+        return answer;
+    }
+    *done = flight.done;
+    if (answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
+        connection->callback_tx = CALLBACK_TX_BEGUN;
+    if (answer != DB_DONE || db_server_in_transaction(connection))
+        return answer;
+    db_spoil(connection);
+    db_set_error(connection, CR_SERVER_LOST, "the transaction was not left open");
+    return DB_UNANSWERED;
 }
 
 db_answer db_run_commit(db *connection, const struct sql_text *statement, const db_value *values,

@@ -15,6 +15,17 @@ typedef unsigned char step_uuids[STEP_UUIDS][DB_UUID];
 /* Fills statement->values values.  They borrow from the step and from `uuids`. */
 void step_bind(const struct sql_text *statement, const step *s, db_value *values, step_uuids uuids);
 
+/* A step as a request for db_run_ahead().  It stays where it is until that is over. */
+typedef struct store_ahead {
+    db_request request;
+    db_result result;
+    db_value values[STEP_FIELDS];
+    step_uuids uuids;
+} store_ahead;
+void store_step_ahead(step *s, store_ahead *ahead);
+/* What became of it, but for its row (store_read_granted); is_done: the server carried it out. */
+void store_step_taken(step *s, store_ahead *ahead, int is_done);
+
 /* Runs a statement of sql/step that is for one step; result may be NULL. */
 db_answer step_run(db *connection, const struct sql_text *statement, const step *s, store_way way,
                    db_result *result);

@@ -6,6 +6,7 @@
 
 #include "store/bind.h"
 #include "store/many.h"
+#include "store/mutation.h"
 
 #include <string.h>
 
@@ -149,6 +150,27 @@ db_answer store_step(db *connection, step *s, store_way way)
         take_answer(s, &result);
     db_result_free(&result);
     return answer == DB_DONE ? store_read_granted(connection, &s, 1) : answer;
+}
+
+void store_step_ahead(step *s, store_ahead *ahead)
+{
+    const struct sql_text *statement = store_mutated(statement_of(s));
+
+    s->changed = 0;
+    ahead->result = (db_result)DB_RESULT_INIT;
+    step_bind(statement, s, ahead->values, ahead->uuids);
+    ahead->request = (db_request){.statement = statement,
+                                  .values = ahead->values,
+                                  .count = statement->values,
+                                  .wait = DB_WAIT_AS_SET,
+                                  .result = &ahead->result};
+}
+
+void store_step_taken(step *s, store_ahead *ahead, int is_done)
+{
+    if (is_done)
+        take_answer(s, &ahead->result);
+    db_result_free(&ahead->result);
 }
 
 db_answer store_open_lane(db *connection, const step *s)

@@ -22,7 +22,9 @@
 #include "trade_lock/with.h"
 
 #include "books/write.h"
+#include "store/bind.h"
 #include "store/group.h"
+#include "store/many.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -92,20 +94,46 @@ static tl_status not_written(const struct with *w)
     return error_set(TL_CALLBACK_FAILED, "%s", book->sentence);
 }
 
+/* What the lines' answer means, once the lock is granted or ended. */
+static db_answer end_lines(struct with *w, db_answer answer, const book_fault *fault)
+{
+    step *s = &w->t->step;
+
+    if (answer == DB_ERROR && fault->line != NULL)
+        return line_failed(w, answer, fault->line);
+    if (answer == DB_DONE && fault->line != NULL)
+        return with_stop(w, book_fault_status(fault, w->t->task.asks));
+    if (answer == DB_DONE)
+        answer = store_read_granted(w->connection, &s, 1);
+    return answer == DB_DONE ? with_commit(w) : answer;
+}
+
+/* The lock's statement and the first lines are one round trip.  If the lock is refused, the
+ * transaction is rolled back with those lines. */
 db_answer with_book(struct with *w)
 {
-    const task *t = &w->t->task;
+    static const tl_book no_lines = {.count = 0};
+    const tl_book *book = w->book->status == TL_OK ? w->book : &no_lines;
+    const int waits = w->t->task.permitted;
+    store_ahead ahead;
     book_fault fault;
+    size_t written;
     db_answer answer;
 
-    if (w->book->status != TL_OK)
+    store_step_ahead(&w->t->step, &ahead);
+    answer = book_write_first(w->connection, book, &ahead.request, waits, &written, &fault);
+    store_step_taken(&w->t->step, &ahead, fault.led);
+    if (!fault.led || (answer != DB_DONE && answer != DB_ERROR))
+        return answer;
+    if (!w->t->step.changed) {
+        w->t->task.verdict = VERDICT_REFUSED;
+        return DB_DONE;
+    }
+    if (book != w->book)
         return with_stop(w, not_written(w));
-    answer = book_write(w->connection, w->book, t->permitted, &fault);
-    if (answer != DB_DONE)
-        return fault.line != NULL ? line_failed(w, answer, fault.line) : answer;
-    if (fault.line != NULL)
-        return with_stop(w, book_fault_status(&fault, t->asks));
-    return with_commit(w);
+    if (answer == DB_DONE && fault.line == NULL)
+        answer = book_write(w->connection, book, written, waits, &fault);
+    return end_lines(w, answer, &fault);
 }
 
 /* ----------------------------------------------------------------------------- a group -- */

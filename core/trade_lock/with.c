@@ -218,16 +218,15 @@ static db_answer run(task *t, db *connection)
     w->connection = connection;
     with_lost_before_commit(w);
     t->doubt.rows = has_rows(w) ? ROWS_NOT_SENT : ROWS_NONE;
-    answer = store_step(connection, s,
-                        t->asks && w->book == NULL ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
+    if (w->book != NULL)
+        return with_book(w);
+    answer = store_step(connection, s, t->asks ? STORE_CALLBACK_TX_NOWAIT : STORE_CALLBACK_TX);
     if (answer != DB_DONE)
         return answer;
     if (!s->changed) {
         t->verdict = VERDICT_REFUSED;
         return DB_DONE;
     }
-    if (w->book != NULL)
-        return with_book(w);
     status = w->fn != NULL ? call(w) : TL_OK;
     if (status != TL_OK)
         return callback_stopped(w, status);

@@ -408,13 +408,13 @@ static long long number_inside(void)
 static void several_in_one_round_trip(void **state)
 {
     db_value one = db_int(1), new = db_int(31);
-    db_request right[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0},
-                          {&insert_row, &new, 1, DB_WAIT_AS_SET, 0},
-                          {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0}};
-    db_request wrong[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0},
-                          {&insert_row, &one, 1, DB_WAIT_AS_SET, 0},
-                          {&divide, NULL, 0, DB_WAIT_AS_SET, 0},
-                          {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0}};
+    db_request right[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0, NULL},
+                          {&insert_row, &new, 1, DB_WAIT_AS_SET, 0, NULL},
+                          {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0, NULL}};
+    db_request wrong[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0, NULL},
+                          {&insert_row, &one, 1, DB_WAIT_AS_SET, 0, NULL},
+                          {&divide, NULL, 0, DB_WAIT_AS_SET, 0, NULL},
+                          {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0, NULL}};
     size_t done;
 
     (void)state;
@@ -450,6 +450,54 @@ static void several_in_one_round_trip(void **state)
     assert_true(db_usable(connection));
 }
 
+static db *open_for_books(void)
+{
+    db_options options = options_at(database_option_file(base));
+
+    options.lock_wait_s = 0;
+    options.is_for_books = 1;
+    options.books_lock_wait_s = 5;
+    return open_with(&options);
+}
+
+/* Lines are carried out behind a lock row that is refused, and nothing of them is left.  At first
+ * the statements are not prepared, so they go one by one, and nothing follows the refused one. */
+static void lines_behind_a_lock_row(void **state)
+{
+    db_value one = db_int(1), id = db_int(1);
+    db_result returned = DB_RESULT_INIT;
+    db_request all[] = {{&insert_row, &id, 1, DB_WAIT_AS_SET, 0, &returned},
+                        {&add_one, &one, 1, DB_WAIT_NEVER, 0, NULL},
+                        {&add_ten, NULL, 0, DB_WAIT_NEVER, 0, NULL}};
+    db *books = open_for_books();
+    size_t done;
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        id.int_value = 1;
+        EXPECT(books, db_books_tx_begin(books, all, 3, &done), DB_ERROR);
+        assert_int_equal(db_errno(books), 1062);
+        assert_int_equal(done, 0);
+        EXPECT(books, db_rollback(books), DB_DONE);
+        assert_int_equal(number(), 11 * round);
+
+        id.int_value = 60 + round;
+        EXPECT(books, db_books_tx_begin(books, all, 3, &done), DB_DONE);
+        assert_int_equal(done, 3);
+        assert_int_equal(returned.rows, 1);
+        assert_int_equal(db_get_int(&returned, 0, 0), 60 + round);
+        assert_int_equal(all[1].affected + all[2].affected, 2);
+        assert_true(db_in_transaction(books));
+        assert_int_equal(has_row(60 + round), 0);
+        EXPECT(books, db_callback_tx_commit(books), DB_DONE);
+        assert_int_equal(has_row(60 + round), 1);
+        assert_int_equal(number(), 11 * (round + 1));
+    }
+    assert_true(db_usable(books));
+    db_result_free(&returned);
+    db_close(books);
+}
+
 static db_answer add_books(db *books, enum db_wait wait)
 {
     db_value one = db_int(1);
@@ -469,16 +517,11 @@ static void *end_backup(void *context)
  * a backup, whatever came before. */
 static void what_waits_on_a_connection_for_books(void **state)
 {
-    db_options options = options_at(database_option_file(base));
+    db *books = open_for_books();
     pthread_t thread;
-    db *books;
     int committed;
 
     (void)state;
-    options.lock_wait_s = 0;
-    options.is_for_books = 1;
-    options.books_lock_wait_s = 5;
-    books = open_with(&options);
     for (int round = 0; round < 2; round++) {
         database_run(admin, "LOCK TABLES t WRITE");
         EXPECT(books, add_books(books, DB_WAIT_NEVER), DB_ERROR);
@@ -522,6 +565,7 @@ int main(void)
         TEST(a_callback_that_cannot_prepare),
         TEST(the_next_begin_may_wait),
         TEST(several_in_one_round_trip),
+        TEST(lines_behind_a_lock_row),
         TEST(what_waits_on_a_connection_for_books),
     };
     return server_run_tests(tests, set_up, tear_down);
