@@ -1,0 +1,172 @@
+/*
+ * Removes what is left of a slot that is gone.  The owner got all of it before it owned the slot
+ * under the version of the hand-over, and each later owner from the one before.  So whoever owns it
+ * under that version or a later one has had these rows.  Who went back in time says an earlier one.
+ *
+ * The slot's row keeps the token of whoever cleans: before the first row goes, and for good, so that
+ * nobody completes a move from what is not all there.  A move that brings the slot back writes its
+ * own, and the cleaner's next transaction does nothing more.
+ */
+#include "admin/act.h"
+#include "admin/purge.h"
+#include "admin/slot_end.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* --------------------------------------------------------------------- who owns it -- */
+
+static tl_status read_left(struct move *m, struct slot *left)
+{
+    tl_status status = slot_begin(m, &m->from, left);
+
+    if (status == TL_OK && !slot_is(left, "gone"))
+        status = error_set(TL_REFUSED, "slot %u is not gone from shard %s: it is '%s' there",
+                           m->said->slot, m->from.shard, left->state);
+    return status;
+}
+
+static tl_status ask_owner(struct move *m, const struct slot *left)
+{
+    uint64_t version = 0;
+    tl_status status = slot_ask_version(m, &version);
+
+    if (status == TL_OK && version < left->version)
+        status = error_set(TL_REFUSED,
+                           "shard %s owns slot %u under an earlier version than shard %s let it go "
+                           "under, as after a restore: what is left of it stays",
+                           m->to.shard, m->said->slot, m->from.shard);
+    return status;
+}
+
+/* ------------------------------------------------------------------------ removing -- */
+
+static tl_status begin_cleaning(struct move *m, const struct slot *seen)
+{
+    char said[SLOT_ACT_SAID], tables[SLOT_TABLES_TEXT];
+    const store_act act = slot_act(m, "fleet clean", "", said);
+    struct slot left;
+    tl_status status = read_left(m, &left);
+
+    if (status == TL_OK && left.version != seen->version)
+        status = slot_lost(m);
+    if (status == TL_OK) {
+        const store_slot to = {.state = "gone",
+                               .other = left.other,
+                               .version = left.version,
+                               .tables = slot_tables_text(&left.tables, tables),
+                               .token = m->token};
+
+        status = slot_turn(m, &m->from, &left, &to);
+    }
+    if (status == TL_OK)
+        status = act_begin(m->from.connection, &act, 0, &m->act_no);
+    if (status == TL_OK)
+        status = slot_note_at_owner(m, "fleet clean");
+    status = end_step(&m->from, status);
+    return status == TL_OK ? slot_say(m, "noted") : status;
+}
+
+/* The shard serves other customers meanwhile, whose locks may be met. */
+static tl_status remove_page(struct move *m, size_t first)
+{
+    struct slot_run run = {.move = m, .at = &m->from, .state = "gone", .done = "removed"};
+    const slot_writing writing = slot_run_writing(&run);
+    unsigned repeats = 0;
+    tl_status status;
+
+    do
+        status = slot_copy_wipe(&m->copy, m->from.connection, &m->customers, first, &writing);
+    while (purge_may_repeat(status, &repeats));
+    return status;
+}
+
+static tl_status remove_left(struct move *m)
+{
+    char counts[64];
+    tl_status status = TL_OK;
+
+    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
+        status = remove_page(m, i);
+    snprintf(counts, sizeof counts, "customers=%" PRIu64 " rows=%" PRIu64, m->moved.customers,
+             m->moved.rows);
+    return status == TL_OK ? act_end(m->from.connection, m->act_no, counts) : status;
+}
+
+/* ----------------------------------------------------------------------- all of it -- */
+
+static tl_status count_left(struct move *m, const tl_slot_cleaning *cleaning)
+{
+    tl_status status = slot_read_customers(m, &m->from);
+
+    if (status == TL_OK)
+        status = slot_copy_count(&m->copy, m->from.connection, &m->customers);
+    if (status != TL_OK)
+        return status;
+    m->moved.customers = m->customers.count;
+    m->moved.rows = m->copy.rows;
+    if (cleaning->each_table != NULL)
+        slot_copy_tell(&m->copy, cleaning->each_table, cleaning->context);
+    return slot_say(m, "counted");
+}
+
+static tl_status clean(struct move *m, const tl_slot_cleaning *cleaning)
+{
+    struct slot left;
+    tl_status status = slot_check_fleet(m);
+
+    if (status == TL_OK)
+        status = slot_check_rules(m);
+    if (status == TL_OK)
+        status = slot_be_alone(m, &m->from);
+    if (status == TL_OK)
+        status = read_left(m, &left);
+    end_undo(&m->from);
+    if (status == TL_OK)
+        status = ask_owner(m, &left);
+    if (status == TL_OK)
+        status = slot_copy_open(&m->copy, m->from.connection, m->said->slot, &left.tables);
+    if (status == TL_OK)
+        status = count_left(m, cleaning);
+    if (status != TL_OK || m->moved.rows == 0)
+        return status;
+    /* Whoever agreed to the count may have taken his time. */
+    status = ask_owner(m, &left);
+    if (status == TL_OK)
+        status = begin_cleaning(m, &left);
+    return status == TL_OK ? remove_left(m) : status;
+}
+
+static tl_status take_cleaning(tl_slot_moving *to, const tl_slot_cleaning *said)
+{
+    if (said == NULL || said->version != TL_SLOT_CLEANING_VERSION)
+        return error_set(TL_INVALID, "cleaning is NULL or its version is not set");
+    *to = (tl_slot_moving){.version = TL_SLOT_MOVING_VERSION,
+                           .slot = said->slot,
+                           .actor = said->actor,
+                           .reason = said->reason,
+                           .progress = said->progress,
+                           .context = said->context};
+    return TL_OK;
+}
+
+tl_status tl_slot_clean(tl_client *at, tl_client *owner, const tl_slot_cleaning *cleaning,
+                        tl_slot_moved *removed)
+{
+    tl_slot_moving moving;
+    struct move m = {.said = &moving, .from = {.client = at}, .to = {.client = owner}};
+    tl_status status;
+
+    error_clear();
+    status = take_cleaning(&moving, cleaning);
+    if (status == TL_OK)
+        status = slot_open_ends(&m);
+    if (status == TL_OK)
+        status = clean(&m, cleaning);
+    slot_close_ends(&m);
+    if (removed != NULL)
+        *removed = m.moved;
+    return status;
+}

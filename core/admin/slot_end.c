@@ -1,0 +1,397 @@
+/*
+ * Opens and closes both ends of a slot's move, reads and changes the slot's row, and checks what was
+ * said.
+ *
+ * An end has one connection of its own and at most one transaction at a time.  A step begins it, reads
+ * the slot's row, which locks it, and commits if all went well.  Each change of the row wants it as it
+ * was read, so a mover that was overtaken changes nothing.  Both ends must be of one fleet and have one
+ * rule of slots, and one process at a time moves a slot.
+ */
+#include "admin/slot_end.h"
+
+#include "base/error.h"
+#include "base/random.h"
+#include "client/client.h"
+#include "client/read.h"
+#include "client/schema.h"
+#include "store/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(RANDOM_TOKEN == STORE_SLOT_TOKEN, "a token is one");
+
+/* ------------------------------------------------------------------- a transaction -- */
+
+tl_status end_status(const struct end *at, db_answer answer, const char *doing)
+{
+    tl_status status;
+
+    if (answer == DB_DONE)
+        return TL_OK;
+    status = db_error_status(at->connection, answer, doing);
+    return at->shard[0] != '\0' ? error_prefix(status, "shard %s", at->shard) : status;
+}
+
+static tl_status begin(struct end *at)
+{
+    const db_answer answer = db_begin(at->connection);
+
+    at->open = answer == DB_DONE;
+    return end_status(at, answer, "beginning a step of a move");
+}
+
+static tl_status commit(struct end *at)
+{
+    const db_answer answer = db_commit(at->connection);
+
+    at->open = 0;
+    return end_status(at, answer, "committing a step of a move");
+}
+
+void end_undo(struct end *at)
+{
+    if (at->open)
+        (void)db_rollback(at->connection);
+    at->open = 0;
+}
+
+tl_status end_step(struct end *at, tl_status status)
+{
+    if (status == TL_OK)
+        return commit(at);
+    end_undo(at);
+    return status;
+}
+
+/* ------------------------------------------------------------------------ the slot -- */
+
+tl_status slot_say(struct move *m, const char *done)
+{
+    if (m->said->progress == NULL)
+        return TL_OK;
+    return m->said->progress(m->said->context, done, &m->moved) == 0
+               ? TL_OK
+               : error_set(TL_REFUSED, "it was stopped");
+}
+
+tl_status slot_read(struct move *m, struct end *at, struct slot *to)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        end_status(at, store_slot_row(at->connection, m->said->slot, &r), "reading the slot");
+    size_t size = 0;
+    const void *token;
+
+    memset(to, 0, sizeof *to);
+    text_copy(to->state, sizeof to->state, "none");
+    if (status == TL_OK && r.rows == 1) {
+        text_copy(to->state, sizeof to->state, db_get_text(&r, 0, SLOT_ROW_STATE));
+        text_copy(to->other, sizeof to->other, db_get_text(&r, 0, SLOT_ROW_OTHER));
+        to->version = db_get_uint(&r, 0, SLOT_ROW_VERSION);
+        to->sealed = db_get_int(&r, 0, SLOT_ROW_SEALED) != 0;
+        token = db_get_bytes(&r, 0, SLOT_ROW_TOKEN, &size);
+        to->has_token = !db_is_null(&r, 0, SLOT_ROW_TOKEN) && size == STORE_SLOT_TOKEN;
+        if (to->has_token)
+            memcpy(to->token, token, STORE_SLOT_TOKEN);
+        slot_tables_read(&to->tables, db_get_text(&r, 0, SLOT_ROW_TABLES));
+        to->takes = !db_is_null(&r, 0, SLOT_ROW_TAKING);
+        slot_tables_read(&to->taking, to->takes ? db_get_text(&r, 0, SLOT_ROW_TAKING) : "");
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status slot_begin(struct move *m, struct end *at, struct slot *to)
+{
+    const tl_status status = begin(at);
+
+    return status == TL_OK ? slot_read(m, at, to) : status;
+}
+
+int slot_is(const struct slot *s, const char *state)
+{
+    return strcmp(s->state, state) == 0;
+}
+
+tl_status slot_lost(const struct move *m)
+{
+    return error_set(TL_LOST, "somebody else moves slot %u now", m->said->slot);
+}
+
+tl_status slot_turn(struct move *m, struct end *at, const struct slot *was, const store_slot *to)
+{
+    const store_slot before = {.state = was->state,
+                               .version = was->version,
+                               .sealed = was->sealed,
+                               .token = was->has_token ? was->token : NULL};
+    db_result r = DB_RESULT_INIT;
+    tl_status status = end_status(
+        at, store_slot_turn(at->connection, m->said->slot, &before, to, m->said->reason, &r),
+        "changing the slot");
+
+    if (status == TL_OK && r.affected != 1)
+        status = slot_lost(m);
+    db_result_free(&r);
+    return status;
+}
+
+tl_status slot_lock_own(struct move *m, struct end *at, const char *state, struct slot *found)
+{
+    tl_status status = slot_begin(m, at, found);
+
+    if (status == TL_OK && (!slot_is(found, state) || !found->has_token ||
+                            memcmp(found->token, m->token, sizeof m->token) != 0))
+        status = slot_lost(m);
+    if (status != TL_OK)
+        end_undo(at);
+    return status;
+}
+
+tl_status slot_read_customers(struct move *m, struct end *at)
+{
+    slot_customers_free(&m->customers);
+    return slot_customers_read(&m->customers, &m->copy, at->connection);
+}
+
+int slot_may_come_still(const struct move *m, const struct slot *owner, const struct slot *target)
+{
+    return owner->version < target->version ||
+           (owner->version == target->version && strcmp(target->other, m->from.shard) != 0);
+}
+
+/* ----------------------------------------------------------------------- on record -- */
+
+store_act slot_act(const struct move *m, const char *what, const char *more,
+                   char said[SLOT_ACT_SAID])
+{
+    const char *log_no = tl_log_uuid();
+
+    snprintf(said, SLOT_ACT_SAID, "slot %u from %s to %s%s", m->said->slot, m->from.shard,
+             m->to.shard, more);
+    return (store_act){.what = what,
+                       .said = said,
+                       .reason = m->said->reason,
+                       .actor = m->said->actor,
+                       .log_no = log_no[0] != '\0' ? log_no : NULL};
+}
+
+tl_status slot_note_that(struct move *m, struct end *at, const char *what, const char *more)
+{
+    char said[SLOT_ACT_SAID];
+    const store_act act = slot_act(m, what, more, said);
+
+    return end_status(at, store_act_note(at->connection, &act, NULL), "noting the move");
+}
+
+tl_status slot_note(struct move *m, struct end *at, const char *what)
+{
+    return slot_note_that(m, at, what, "");
+}
+
+/* --------------------------------------------------------------- many transactions -- */
+
+tl_status slot_run_begin(void *context)
+{
+    const struct slot_run *run = context;
+    struct slot found;
+
+    return slot_lock_own(run->move, run->at, run->state, &found);
+}
+
+tl_status slot_run_end(void *context, tl_status status)
+{
+    const struct slot_run *run = context;
+
+    status = end_step(run->at, status);
+    return status == TL_OK && run->done != NULL ? slot_say(run->move, run->done) : status;
+}
+
+slot_writing slot_run_writing(struct slot_run *run)
+{
+    return (slot_writing){.begin = slot_run_begin, .end = slot_run_end, .context = run};
+}
+
+/* ---------------------------------------------------------------- what comes first -- */
+
+tl_status slot_check_said(struct move *m)
+{
+    const tl_slot_moving *s = m->said;
+    tl_status status;
+
+    if (s == NULL || s->version != TL_SLOT_MOVING_VERSION)
+        return error_set(TL_INVALID, "moving is NULL or its version is not set");
+    if (s->slot >= TL_FLEET_SLOTS)
+        return error_set(TL_INVALID, "slots are 0 to %d", TL_FLEET_SLOTS - 1);
+    if (s->tables == NULL && s->tables_count > 0)
+        return error_set(TL_INVALID, "tables is NULL");
+    status = slot_tables_take(&m->named, s->tables, s->tables_count);
+    return status == TL_OK ? read_check_person(s->actor, s->reason) : status;
+}
+
+/* The server ends a transaction that stands idle.  At the one end it stands while the other one
+ * answers a statement, for read_timeout_s at most, and a little for what lies between. */
+static tl_status stay_idle(struct end *at)
+{
+    const struct config *c = &at->client->config;
+    const unsigned seconds = c->read_timeout_s + SLOT_BETWEEN_S;
+
+    return end_status(at,
+                      store_slot_idle(at->connection, seconds > c->idle_transaction_s
+                                                          ? seconds
+                                                          : c->idle_transaction_s),
+                      "connecting");
+}
+
+tl_status end_open(struct end *at)
+{
+    schema_found found;
+    tl_status status = client_check(at->client);
+
+    if (status == TL_OK)
+        status = pool_open_extra(at->client->connections, POOL_BUSINESS, &at->connection);
+    if (status == TL_OK)
+        status = stay_idle(at);
+    if (status == TL_OK)
+        status = schema_read(at->connection, &found);
+    return status == TL_OK ? schema_judge(&found) : status;
+}
+
+tl_status end_read_names(struct end *at, char fleet[TL_FLEET_NAME_MAX + 1])
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = end_status(at, store_fleet_of(at->connection, &r), "reading its name");
+
+    fleet[0] = '\0';
+    if (status == TL_OK && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
+        text_copy(fleet, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_NAME));
+        text_copy(at->shard, sizeof at->shard, db_get_text(&r, 0, FLEET_OF_SHARD));
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status slot_check_fleet(struct move *m)
+{
+    char from[TL_FLEET_NAME_MAX + 1], to[TL_FLEET_NAME_MAX + 1];
+    tl_status status = end_read_names(&m->from, from);
+
+    if (status == TL_OK)
+        status = end_read_names(&m->to, to);
+    if (status != TL_OK)
+        return status;
+    if (from[0] == '\0' || strcmp(from, to) != 0)
+        return error_set(TL_REFUSED, "these two databases are not of one fleet");
+    if (strcmp(m->from.shard, m->to.shard) == 0)
+        return error_set(TL_REFUSED, "both ends are shard %s", m->from.shard);
+    return TL_OK;
+}
+
+tl_status end_refuse_restored(const struct end *at)
+{
+    return error_set(TL_ASK_CHANNEL,
+                     "shard %s: a restore is open, or the rule of slots is missing: nothing is "
+                     "moved",
+                     at->shard);
+}
+
+tl_status end_read_rule(struct end *at, char rule[80])
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status =
+        end_status(at, store_slot_rule(at->connection, &r), "looking at the rule of slots");
+
+    if (status == TL_OK && r.rows != 1)
+        status = end_refuse_restored(at);
+    if (status == TL_OK) {
+        at->is_restored = db_get_int(&r, 0, 0) != 0;
+        text_copy(rule, 80, db_get_text(&r, 0, 1));
+    }
+    db_result_free(&r);
+    return status;
+}
+
+tl_status slot_check_rules(struct move *m)
+{
+    char from[80] = "", to[80] = "";
+    tl_status status = end_read_rule(&m->from, from);
+
+    if (status == TL_OK)
+        status = end_read_rule(&m->to, to);
+    if (status == TL_OK && strcmp(from, to) != 0)
+        status = error_set(TL_REFUSED,
+                           "tl_customer_slot() is another rule at shard %s than at "
+                           "shard %s",
+                           m->from.shard, m->to.shard);
+    if (status == TL_OK && m->from.is_restored)
+        status = end_refuse_restored(&m->from);
+    return status;
+}
+
+tl_status slot_be_alone(struct move *m, struct end *at)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = end_status(at, store_slot_alone(at->connection, m->said->slot, &r),
+                                  "waiting for the turn to move");
+
+    if (status == TL_OK && (r.rows != 1 || db_get_int(&r, 0, 0) != 1))
+        status = error_set(TL_BUSY, "another process moves slot %u just now", m->said->slot);
+    db_result_free(&r);
+    return status;
+}
+
+tl_status slot_open_ends(struct move *m)
+{
+    tl_status status;
+
+    text_buffer_init(&m->json);
+    random_token(m->token);
+    status = slot_check_said(m);
+    if (status == TL_OK)
+        status = end_open(&m->from);
+    return status == TL_OK ? end_open(&m->to) : status;
+}
+
+static void close_end(struct end *at)
+{
+    if (at->connection != NULL)
+        pool_close_extra(at->client->connections, at->connection);
+}
+
+void slot_close_ends(struct move *m)
+{
+    end_undo(&m->from);
+    end_undo(&m->to);
+    close_end(&m->from);
+    close_end(&m->to);
+    slot_customers_free(&m->customers);
+    slot_copy_close(&m->copy);
+    text_buffer_free(&m->json);
+}
+
+/* ---------------------------------------------------------------- the owner's word -- */
+
+tl_status slot_ask_version(struct move *m, uint64_t *version)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = end_status(&m->to, store_slot_version(m->to.connection, m->said->slot, &r),
+                                  "asking who owns the slot");
+
+    if (status == TL_OK && r.rows == 0)
+        status = error_set(TL_REFUSED,
+                           "shard %s does not own slot %u: what is left of it at shard %s stays",
+                           m->to.shard, m->said->slot, m->from.shard);
+    else if (status == TL_OK)
+        *version = db_get_uint(&r, 0, 0);
+    db_result_free(&r);
+    return status;
+}
+
+tl_status slot_note_at_owner(struct move *m, const char *what)
+{
+    tl_status status = begin(&m->to);
+
+    if (status == TL_OK)
+        status = slot_note(m, &m->to, what);
+    return end_step(&m->to, status);
+}
