@@ -93,6 +93,8 @@ struct tl_books {
     /* Atomic: not 0 while statements that may refuse run before the lock rows
      * (trade_lock/books.c). */
     atomic_int refusing_first;
+    /* Atomic: not 0 while the lock row of a trade alone goes by itself, since one was refused. */
+    atomic_int lock_apart;
     struct tl_books *next; /* of the client; fixed */
 };
 

@@ -312,7 +312,8 @@ db_answer db_undo(db *connection);
 db_answer db_callback_tx_begin(db *connection, const struct sql_text *statement,
                                const db_value *values, size_t count, int nowait, db_result *result);
 /* The same on a connection for declared books, with the statements that follow, in one round trip
- * (db_run_ahead). */
+ * (db_run_ahead).  The first one has a result; what is not prepared yet goes one by one, and does not
+ * go at all if the first one changed nothing. */
 db_answer db_books_tx_begin(db *connection, db_request *requests, size_t count, size_t *done);
 db_answer db_callback_tx_commit(db *connection);
 /* The same for a group with declared books, on a connection for those: it begins with whatever

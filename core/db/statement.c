@@ -766,13 +766,15 @@ db_answer db_run_first_ahead(db *connection, db_request *requests, size_t count,
     if (!fly_if_ready(connection, &flight, 1, &answer)) {
         answer = db_run_first(connection, requests->statement, requests->values, requests->count, 0,
                               requests->result);
-        if (answer != DB_DONE)
+        *done = answer == DB_DONE;
+        if (answer != DB_DONE || requests->result->affected == 0)
             return answer;
         answer = db_run_ahead(connection, requests + 1, count - 1, done);
         *done += 1;
         return answer;
     }
     *done = flight.done;
+    /* After an error too: it is to be rolled back. */
     if (answer != DB_NOT_SENT && answer != DB_NO_MEMORY)
         connection->callback_tx = CALLBACK_TX_BEGUN;
     if (answer != DB_DONE || db_server_in_transaction(connection))

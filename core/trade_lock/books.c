@@ -94,6 +94,12 @@ static tl_status not_written(const struct with *w)
     return error_set(TL_CALLBACK_FAILED, "%s", book->sentence);
 }
 
+static db_answer refuse_lock(struct with *w)
+{
+    w->t->task.verdict = VERDICT_REFUSED;
+    return DB_DONE;
+}
+
 /* What the lines' answer means, once the lock is granted or ended. */
 static db_answer end_lines(struct with *w, db_answer answer, const book_fault *fault)
 {
@@ -105,7 +111,16 @@ static db_answer end_lines(struct with *w, db_answer answer, const book_fault *f
         return with_stop(w, book_fault_status(fault, w->t->task.asks));
     if (answer == DB_DONE)
         answer = store_read_granted(w->connection, &s, 1);
-    return answer == DB_DONE ? with_commit(w) : answer;
+    if (answer != DB_DONE)
+        return answer;
+    return s->changed ? with_commit(w) : refuse_lock(w);
+}
+
+/* Some of them are tried again and again: the next lines wait until their lock is granted, so that
+ * nobody meets rows that are only rolled back. */
+static int go_together(const struct with *w)
+{
+    return w->book->status == TL_OK && !atomic_load(&w->book->books->lock_apart);
 }
 
 /* The lock's statement and the first lines are one round trip.  If the lock is refused, the
@@ -113,7 +128,7 @@ static db_answer end_lines(struct with *w, db_answer answer, const book_fault *f
 db_answer with_book(struct with *w)
 {
     static const tl_book no_lines = {.count = 0};
-    const tl_book *book = w->book->status == TL_OK ? w->book : &no_lines;
+    const tl_book *first = go_together(w) ? w->book : &no_lines;
     const int waits = w->t->task.permitted;
     store_ahead ahead;
     book_fault fault;
@@ -121,18 +136,17 @@ db_answer with_book(struct with *w)
     db_answer answer;
 
     store_step_ahead(&w->t->step, &ahead);
-    answer = book_write_first(w->connection, book, &ahead.request, waits, &written, &fault);
+    answer = book_write_first(w->connection, first, &ahead.request, waits, &written, &fault);
     store_step_taken(&w->t->step, &ahead, fault.led);
+    atomic_store(&w->book->books->lock_apart, !fault.led || !w->t->step.changed);
     if (!fault.led || (answer != DB_DONE && answer != DB_ERROR))
         return answer;
-    if (!w->t->step.changed) {
-        w->t->task.verdict = VERDICT_REFUSED;
-        return DB_DONE;
-    }
-    if (book != w->book)
+    if (!w->t->step.changed)
+        return refuse_lock(w);
+    if (w->book->status != TL_OK)
         return with_stop(w, not_written(w));
     if (answer == DB_DONE && fault.line == NULL)
-        answer = book_write(w->connection, book, written, waits, &fault);
+        answer = book_write(w->connection, w->book, written, waits, &fault);
     return end_lines(w, answer, &fault);
 }
 

@@ -37,8 +37,7 @@ void with_commit_sent(struct with *w);
 /* Commits the callback transaction. */
 db_answer with_commit(struct with *w);
 
-/* books.c: writes the book's lines and commits, in a callback transaction that the lock's statement
- * has begun. */
+/* books.c: the lock's statement, the book's lines and the commit. */
 db_answer with_book(struct with *w);
 /* In which its task meets others.  Those with a line of a shared statement may wait in the server,
  * and nobody else is to wait with them. */

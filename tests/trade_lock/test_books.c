@@ -232,6 +232,37 @@ static void test_refused(void **state)
     check_sums();
 }
 
+static void lose(const char *serial, tl_book *book)
+{
+    tl_lock *lock = new_lock(serial, "c5");
+
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    database_run(SQL,
+                 "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = 'open',"
+                 " token = RANDOM_BYTES(16) WHERE serial_no = '%s'",
+                 serial);
+    assert_status(succeed_with(lock, book), TL_LOST);
+    assert_row(&scene.f, serial, "c5", "WITHDRAW", "P 1 1");
+    assert_int_equal(NUMBER("SELECT balance FROM account WHERE cust_no = 'c5'"), RICH);
+    assert_int_equal(
+        NUMBER("SELECT COUNT(*) FROM orders WHERE serial_no = '%s' AND state = 'OPEN'", serial), 1);
+    tl_lock_free(lock);
+}
+
+/* The lines are sent behind the lock's statement: of a lock that was taken over nothing is left, and
+ * a line that fails says nothing. */
+static void test_lost(void **state)
+{
+    tl_book *book = success_book(0);
+
+    (void)state;
+    lose("a8", success_book(0));
+    tl_book_line(book, "fee"); /* out of the column's range */
+    tl_book_int(book, "fee", INT64_MIN);
+    lose("a9", book);
+    check_sums();
+}
+
 static void test_broken(void **state)
 {
     tl_lock *lock = new_lock("a3", "c3");
@@ -853,6 +884,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paid),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_refused_by_the_server),

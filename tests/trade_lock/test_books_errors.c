@@ -313,6 +313,31 @@ static void run_beside(const char *what, disturb_fn disturb)
     check_sums();
 }
 
+/* ------------------------------------------------------------------ refused locks -- */
+
+/* The lines go with the lock row.  But who asks for a trade again and again that has ended meets no
+ * other's rows more than once. */
+static void test_refused_again_and_again(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    scene.tests++;
+    withdraw(1, 0);
+    database_run(SQL, "SET GLOBAL userstat = ON; FLUSH TABLE_STATISTICS");
+    lock = new_lock(1, 0);
+    for (int i = 0; i < 20; i++)
+        assert_status(ask_once(lock, 1), TL_ALREADY_DONE);
+    tl_lock_free(lock);
+    assert_int_equal(NUMBER("SELECT COALESCE(SUM(rows_changed), 0) FROM"
+                            " information_schema.table_statistics WHERE table_schema = DATABASE()"
+                            " AND table_name = 'account'"),
+                     1);
+    database_run(SQL, "SET GLOBAL userstat = OFF");
+    withdraw(1, 1);
+    check_sums();
+}
+
 /* ------------------------------------------------------------------------ deadlocks -- */
 
 static long long waiting(MYSQL *sql)
@@ -622,11 +647,12 @@ static void test_changed_tables(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deadlocks),          cmocka_unit_test(test_a_held_account),
-        cmocka_unit_test(test_a_held_treasury),    cmocka_unit_test(test_errors_that_pass),
-        cmocka_unit_test(test_changed_rows),       cmocka_unit_test(test_killed_queries),
-        cmocka_unit_test(test_killed_connections), cmocka_unit_test(test_altered_tables),
-        cmocka_unit_test(test_a_locked_table),     cmocka_unit_test(test_changed_tables),
+        cmocka_unit_test(test_refused_again_and_again), cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_a_held_account),          cmocka_unit_test(test_a_held_treasury),
+        cmocka_unit_test(test_errors_that_pass),        cmocka_unit_test(test_changed_rows),
+        cmocka_unit_test(test_killed_queries),          cmocka_unit_test(test_killed_connections),
+        cmocka_unit_test(test_altered_tables),          cmocka_unit_test(test_a_locked_table),
+        cmocka_unit_test(test_changed_tables),
     };
 
     crew_arguments(count, arguments);
