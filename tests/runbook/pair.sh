@@ -26,8 +26,8 @@ remove_both() {
 }
 trap remove_both EXIT
 FIRST_PORT=$(free_port)
-SECOND=127.0.0.1 SECOND_PORT=$(free_port)
-export SECOND SECOND_PORT
+SECOND=127.0.0.1 SECOND_PORT=$(free_port) REPLICA_PASSWORD=secret-replica
+export SECOND SECOND_PORT REPLICA_PASSWORD
 both=(--log-bin=binlog --sync-binlog=1 --log-slave-updates=1 --gtid-strict-mode=1 --skip-networking=0
     --bind-address=127.0.0.1 --rpl-semi-sync-master-timeout=31536000000
     --rpl-semi-sync-master-wait-point=AFTER_SYNC --slave-parallel-threads=4
@@ -42,7 +42,8 @@ option_file admin admin
 tradelock migrate --grants --config admin.cnf >>mariadb.log
 cp -R "$TL_SOURCE_DIR/workflows/payout" sample
 {
-    printf "CREATE USER replica@127.0.0.1; GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1;\n"
+    printf "CREATE USER replica@127.0.0.1 IDENTIFIED BY '%s';\n" "$REPLICA_PASSWORD"
+    printf 'GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1;\n'
     for who in payout_app:application ann:operator; do
         name=${who%:*}
         printf "CREATE USER %s@127.0.0.1 IDENTIFIED BY 'secret-%s';\n" "$name" "$name"
@@ -53,7 +54,8 @@ cp -R "$TL_SOURCE_DIR/workflows/payout" sample
     printf "INSERT INTO payout.treasury (currency, balance_minor) VALUES ('EUR', 100000000);\n"
 } | sql
 mariadb --defaults-file=second.cnf -e "RESET MASTER; CHANGE MASTER TO MASTER_HOST = '127.0.0.1',
-    MASTER_PORT = $FIRST_PORT, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE;
+    MASTER_PORT = $FIRST_PORT, MASTER_USER = 'replica',
+    MASTER_PASSWORD = '$REPLICA_PASSWORD', MASTER_USE_GTID = slave_pos; START SLAVE;
     SET GLOBAL read_only = 1"
 sql -e 'SET GLOBAL rpl_semi_sync_master_enabled = 1'
 replicas() {
