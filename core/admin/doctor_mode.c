@@ -103,7 +103,7 @@ static void judge_semi_sync(const struct mode *m)
         doctor_tell(m->d, TL_FINDING_OK, "mode", found,
                     "what was answered at least one replica has, in its log if not in its tables: "
                     "promote the one whose log reaches furthest, once all of it is applied; "
-                    "operators accept it");
+                    "`tradelock promote` says whether operators have to accept it");
     judge_wait(m);
 }
 
@@ -192,7 +192,8 @@ static void judge_galera(const struct mode *m)
     else
         doctor_tell(m->d, TL_FINDING_OK, "mode", found,
                     "what was answered is on every node of the component; another node is still "
-                    "another server, where nothing is granted before operators accept it");
+                    "another server, where nothing is granted before it is accepted: `tradelock "
+                    "promote` says whether operators have to");
     doctor_tell(m->d, TL_FINDING_OK, "wsrep_sync_wait", wait,
                 "tradelock reads where it writes, so any value serves; whoever reads at another "
                 "node with 0 may see what was before");
