@@ -31,6 +31,7 @@ struct command {
     const char *text;      /* what it does, as paragraphs */
     const char *options;   /* one line each; the common ones are added */
     int (*run)(const struct command *self, int argc, char **argv);
+    int of_all_shards; /* it takes no --shard */
 };
 
 extern const struct command command_migrate, command_ls, command_show, command_explain,

@@ -820,4 +820,5 @@ const struct command command_fleet = {
                "  --reason TEXT   why, for the record\n"
                "  --actor NAME    who does it (the login name)\n",
     .run = run,
+    .of_all_shards = 1,
 };

@@ -16,18 +16,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char common_options[] =
+static const char config_option[] =
     "  --config FILE   settings; else $TRADELOCK_CONFIG, ./tradelock.cnf or\n"
-    "                  /etc/tradelock.cnf\n"
-    "  --shard NAME    of a fleet: this shard alone\n"
-    "  --json          print JSON, for programs\n"
-    "  -h, --help      print this\n";
+    "                  /etc/tradelock.cnf\n";
+static const char shard_option[] = "  --shard NAME    of a fleet: this shard alone\n";
+static const char other_options[] = "  --json          print JSON, for programs\n"
+                                    "  -h, --help      print this\n";
 
 void command_print_help(const struct command *self)
 {
-    printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n%s%s", self->name,
+    printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n%s%s%s%s", self->name,
            self->arguments[0] != '\0' ? " " : "", self->arguments, self->text, self->options,
-           common_options);
+           config_option, self->of_all_shards ? "" : shard_option, other_options);
 }
 
 int usage_error(const struct command *self, const char *format, ...)

@@ -514,7 +514,8 @@ const struct command command_status = {
             "For monitors the exit code is 5 when the server is unsafe, restored or its clock was\n"
             "set; else 6 when something needs a person: parked, in conflict, proposed, claimed by\n"
             "nobody for a minute, held too long, in doubt for a quarter of an hour, a silent\n"
-            "process, a channel that does not answer or is paused for an hour; else 0.\n",
+            "process, a channel that does not answer, whose breaker is open or that is paused for\n"
+            "an hour; else 0.\n",
     .options = "  --watch         the same again and again, in place\n"
                "  --every TIME    how often (2s)\n",
     .run = run,
