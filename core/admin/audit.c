@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/clock.h"
+#include "store/server.h"
 
 #include <tradelock/admin/audit.h>
 
@@ -138,12 +139,16 @@ static int is_of_statement(const tl_audit_scope *scope, const audit_row *row)
            (scope->until_us == 0 || row->ended_us < scope->until_us);
 }
 
+/* Of no fleet, nothing is asked: an account of earlier times has no right to it. */
 static tl_status read_slots(audit_comparison *c)
 {
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = store_slot_list(c->audit->connection, &r);
+    db_answer answer = store_fleet_of(c->audit->connection, &r);
+    const int is_shard = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
 
-    for (size_t i = 0; answer == DB_DONE && i < r.rows; i++) {
+    if (is_shard)
+        answer = store_slot_list(c->audit->connection, &r);
+    for (size_t i = 0; is_shard && answer == DB_DONE && i < r.rows; i++) {
         const size_t slot = (size_t)db_get_uint(&r, i, SLOT_NUMBER);
         const char *state = db_get_text(&r, i, SLOT_STATE);
 

@@ -755,6 +755,20 @@ db_answer db_run_first(db *connection, const struct sql_text *statement, const d
     return run(connection, &execution, values);
 }
 
+/* The first one alone; the others follow if it changed something. */
+static db_answer run_first_apart(db *connection, db_request *requests, size_t count, size_t *done)
+{
+    db_answer answer = db_run_first(connection, requests->statement, requests->values,
+                                    requests->count, 0, requests->result);
+
+    *done = answer == DB_DONE;
+    if (answer != DB_DONE || requests->result->affected == 0)
+        return answer;
+    answer = db_run_ahead(connection, requests + 1, count - 1, done);
+    *done += 1;
+    return answer;
+}
+
 db_answer db_run_first_ahead(db *connection, db_request *requests, size_t count, size_t *done)
 {
     struct flight flight = {.requests = requests, .count = count};
@@ -763,16 +777,8 @@ db_answer db_run_first_ahead(db *connection, db_request *requests, size_t count,
     *done = 0;
     if (!db_ready(connection))
         return DB_NOT_SENT;
-    if (!fly_if_ready(connection, &flight, 1, &answer)) {
-        answer = db_run_first(connection, requests->statement, requests->values, requests->count, 0,
-                              requests->result);
-        *done = answer == DB_DONE;
-        if (answer != DB_DONE || requests->result->affected == 0)
-            return answer;
-        answer = db_run_ahead(connection, requests + 1, count - 1, done);
-        *done += 1;
-        return answer;
-    }
+    if (!fly_if_ready(connection, &flight, 1, &answer))
+        return run_first_apart(connection, requests, count, done);
     *done = flight.done;
     /* After an error too: it is to be rolled back. */
     if (answer != DB_NOT_SENT && answer != DB_NO_MEMORY)

@@ -116,8 +116,8 @@ static db_answer end_lines(struct with *w, db_answer answer, const book_fault *f
     return s->changed ? with_commit(w) : refuse_lock(w);
 }
 
-/* Some of them are tried again and again: the next lines wait until their lock is granted, so that
- * nobody meets rows that are only rolled back. */
+/* Whoever is refused a lock may ask again and again.  So after a refusal the next lines wait until
+ * their lock is granted, and nobody meets rows that are only rolled back. */
 static int go_together(const struct with *w)
 {
     return w->book->status == TL_OK && !atomic_load(&w->book->books->lock_apart);
