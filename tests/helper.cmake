@@ -62,7 +62,7 @@ function(tl_set_test_properties name timeout)
     list(APPEND fixtures ${flavour}.build)
   endif()
   if(arg_SERVER)
-    list(APPEND environment TL_TEST_SERVER_DIR=${PROJECT_BINARY_DIR}/test-server)
+    list(APPEND environment TL_TEST_SERVER_DIR=${PROJECT_BINARY_DIR}/test-data/shared)
     list(APPEND fixtures ${TL_TEST_PREFIX}server)
   endif()
   # ctest begins first what others depend on, and tests with a server are what its stop depends
@@ -163,7 +163,7 @@ endfunction()
 # One server for all tests of this tree that ask for it with SERVER; each makes databases of its
 # own in it.  Called when all tests are there.
 function(tl_add_shared_server)
-  set(server_dir ${PROJECT_BINARY_DIR}/test-server)
+  set(server_dir ${PROJECT_BINARY_DIR}/test-data/shared)
   set(mariadb ${PROJECT_SOURCE_DIR}/tools/dev/mariadb)
   set(start ${TL_TEST_PREFIX}server.start)
   set(stop ${TL_TEST_PREFIX}server.stop)

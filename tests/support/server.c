@@ -178,7 +178,7 @@ server *server_start(const char *const options[])
     char dir[PATH_SPACE];
     server *self;
 
-    snprintf(dir, sizeof(dir), "%s/test-servers/%ld-%u", test_build_dir(), (long)getpid(),
+    snprintf(dir, sizeof(dir), "%s/test-data/%ld-%u", test_build_dir(), (long)getpid(),
              ++started_count);
     self = add_server(dir, 1);
     start_guard(self);
