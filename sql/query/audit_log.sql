@@ -4,7 +4,8 @@
 -- the row's first revision (NULL: the row is gone); a decision of operators also comes with how
 -- many of them made it. One statement sees one moment, so a row and its history agree. A row
 -- without steps in trade_lock_past is in audit_rows.sql. The first condition alone would do; the
--- others let the server begin at the right place.
+-- others let the server begin at the right place. Of two NOT EXISTS the second one would do: it
+-- walks through the row's steps from the first, so the neighbour by number is looked up before.
 WITH page AS (
     SELECT cust_no, serial_no, op_code, rev, step, status, token, fence, epoch, proof,
         session_id, logged_at, max_hold_until, account
@@ -21,15 +22,21 @@ steps AS (
         f.epoch, f.proof, f.session_id, f.logged_at, f.max_hold_until, f.account
     FROM page p JOIN trade_lock_first f ON f.cust_no = p.cust_no
         AND f.serial_no = p.serial_no AND f.op_code = p.op_code
-    WHERE NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
-        AND n.cust_no = p.cust_no AND n.op_code = p.op_code
-        AND IF(p.rev > f.rev, n.rev > f.rev AND n.rev < p.rev, n.rev > p.rev))
+    WHERE f.rev IS NOT NULL AND (p.rev = f.rev + 1
+        OR (NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
+                AND n.cust_no = p.cust_no AND n.op_code = p.op_code
+                AND n.rev = IF(p.rev > f.rev, p.rev - 1, p.rev + 1))
+            AND NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
+                AND n.cust_no = p.cust_no AND n.op_code = p.op_code
+                AND IF(p.rev > f.rev, n.rev > f.rev AND n.rev < p.rev, n.rev > p.rev))))
     UNION ALL
     SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.step, t.status, t.token, t.fence,
         t.epoch, t.proof, t.session_id, t.logged_at, t.max_hold_until, t.account
     FROM page p JOIN trade_lock t ON t.cust_no = p.cust_no AND t.serial_no = p.serial_no
         AND t.op_code = p.op_code
     WHERE NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
+        AND n.cust_no = p.cust_no AND n.op_code = p.op_code AND n.rev = p.rev + 1)
+    AND NOT EXISTS (SELECT 1 FROM trade_lock_past n WHERE n.serial_no = p.serial_no
         AND n.cust_no = p.cust_no AND n.op_code = p.op_code AND n.rev > p.rev))
 SELECT l.cust_no, l.serial_no, l.op_code, l.rev, l.step, l.status, l.token, l.fence, l.epoch,
     l.proof, COALESCE(l.session_id, ''),

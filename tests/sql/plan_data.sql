@@ -69,6 +69,17 @@ INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, 
 SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
     '22222222-1111-4111-8111-111111111111', UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
     conflict, proof, account FROM trade_lock WHERE first_rev IS NULL;
+-- One that was tried 4,000 times: Y1.
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, sends, next_run_at, created_at, updated_at)
+VALUES ('C1', 'Y1', 'WITHDRAW', 'S', 'Y', 'seed', UUID(), UNHEX(MD5('Y1')), 5000, 5000, 1,
+    '2020-01-01', @now, @now);
+INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, status,
+    thread_no, log_no, token, fence, epoch, attempts, claims, sends, conflict, proof, account)
+SELECT cust_no, serial_no, op_code, seq, logged_at, 'claim', 'P', thread_no,
+    '22222222-1111-4111-8111-111111111111', UNHEX(MD5(seq)), seq, epoch, attempts, claims, sends,
+    conflict, proof, account
+FROM trade_lock JOIN seq_1_to_4000 WHERE cust_no = 'C1' AND serial_no = 'Y1';
 -- Failed, may be tried anew: F1 ...
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, proof, retryable, created_at, updated_at)
