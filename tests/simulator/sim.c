@@ -307,22 +307,31 @@ void pay_expect(const struct sim *sim, const char *channel_key, long status, con
     free(body);
 }
 
-int64_t ledger_count(const struct sim *sim, const char *value)
+char *ledger_text(const struct sim *sim)
 {
     const char *const arguments[] = {"--export-csv", sim->ledger, NULL};
     static const char header[] = "seq,paid_at,channel_ref,channel_key,serial_no,cust_no,"
                                  "op_code,amount_minor,currency,payee\n";
-    char wanted[192], *output;
-    int64_t count;
+    char *text;
 
-    assert_int_equal(sim_run(arguments, &output), 0);
-    assert_int_equal(strncmp(output, header, strlen(header)), 0);
-    if (value) {
-        snprintf(wanted, sizeof(wanted), ",%s,", value);
-        count = text_count(output, wanted);
-    } else {
-        count = text_count(output, "\n") - 1;
-    }
-    free(output);
+    assert_int_equal(sim_run(arguments, &text), 0);
+    assert_int_equal(strncmp(text, header, strlen(header)), 0);
+    return text;
+}
+
+int64_t ledger_holds(const char *text, const char *value)
+{
+    char wanted[192];
+
+    snprintf(wanted, sizeof(wanted), ",%s,", value);
+    return text_count(text, wanted);
+}
+
+int64_t ledger_count(const struct sim *sim, const char *value)
+{
+    char *text = ledger_text(sim);
+    const int64_t count = value ? ledger_holds(text, value) : text_count(text, "\n") - 1;
+
+    free(text);
     return count;
 }

@@ -61,8 +61,10 @@ char *order_text(const char *channel_key, const char *serial_no, const char *cus
 void pay_expect(const struct sim *sim, const char *channel_key, long status, const char *field,
                 const char *value);
 
-/* The payments in the ledger as --export-csv prints them: how many lines after the header hold the
- * text between two commas, or all with NULL. */
+/* The payments in the ledger as --export-csv prints them, to be freed with free(); how many lines
+ * after the header hold the value in a field; both in one: NULL counts all lines. */
+char *ledger_text(const struct sim *sim);
+int64_t ledger_holds(const char *text, const char *value);
 int64_t ledger_count(const struct sim *sim, const char *value);
 
 char *file_read(const char *path);
