@@ -61,10 +61,11 @@ char *order_text(const char *channel_key, const char *serial_no, const char *cus
 void pay_expect(const struct sim *sim, const char *channel_key, long status, const char *field,
                 const char *value);
 
-/* The payments in the ledger as --export-csv prints them, to be freed with free(); how many lines
- * after the header hold the value in a field; both in one: NULL counts all lines. */
+/* The payments in the ledger as --export-csv prints them; to be freed with free(). */
 char *ledger_text(const struct sim *sim);
+/* How many of these lines hold the text between two commas. */
 int64_t ledger_holds(const char *text, const char *value);
+/* The same of the ledger as it is now; NULL counts all lines after the header. */
 int64_t ledger_count(const struct sim *sim, const char *value);
 
 char *file_read(const char *path);
