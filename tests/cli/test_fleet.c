@@ -961,9 +961,9 @@ static void test_exporter(void **state)
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "\ntradelock_up 1\n");
     output_free(o);
-    kill((pid_t)server_pid(shards[B].where), SIGSTOP);
+    server_freeze(shards[B].where);
     o = expect_metrics("\ntradelock_up{shard=\"b\"} 0\n");
-    kill((pid_t)server_pid(shards[B].where), SIGCONT);
+    server_thaw(shards[B].where);
     output_free(o);
     write_settings(config, "fleet", B, A);
     o = FLEET("exporter", "--once");

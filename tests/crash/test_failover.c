@@ -12,7 +12,6 @@
 
 #include "workflows/cmocka_all.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +41,12 @@ static struct {
 static void copy_data(crowd *self)
 {
     const server *own = self->town.own;
-    pid_t pid = (pid_t)server_pid(own);
     const char *dir = server_dir(own);
 
-    assert_int_equal(kill(pid, SIGSTOP), 0);
+    server_freeze(own);
     crew_shell("rm -rf %s/copy && cp -a --reflink=auto --sparse=always %s/data %s/copy", dir, dir,
                dir);
-    assert_int_equal(kill(pid, SIGCONT), 0);
+    server_thaw(own);
 }
 
 static void take_copy(crowd *self)

@@ -13,7 +13,6 @@
 #include <tradelock/admin.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,7 +233,7 @@ static void lose_primary(crowd *self, enum way way)
 
     switch (way) {
     case WAY_SILENT:
-        assert_int_equal(kill((pid_t)server_pid(primary), SIGSTOP), 0);
+        server_freeze(primary);
         break;
     case WAY_PLANNED:
         database_run(t->sql, "SET GLOBAL read_only = 1");
@@ -294,7 +293,7 @@ static void run_way(const char *kind, enum way way, const char *words)
     }
     if (way == WAY_SILENT) {
         load_for(&self, 3000);
-        assert_int_equal(kill((pid_t)server_pid(primary), SIGCONT), 0);
+        server_thaw(primary);
     }
     await_begun(&self, before);
     load_for(&self, 3000);

@@ -2,9 +2,7 @@
 #include "common.h"
 #include "proxy.h"
 
-#include <glob.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,41 +325,6 @@ static void a_killed_statement(void **state)
     kill_slow("KILL QUERY", 1, 1);
 }
 
-/* Whether this thread has really stopped. */
-static int is_stopped(const char *stat_file)
-{
-    char text[512] = "";
-    const char *name_end;
-    FILE *file = fopen(stat_file, "re");
-
-    if (file == NULL) /* the thread has ended */
-        return 1;
-    (void)!fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'T';
-}
-
-/* A signal stops the threads one by one, and one that has not heard of it yet may still answer. */
-static void stop_server(void)
-{
-    char pattern[64];
-    int stopped = 0;
-
-    assert_int_equal(kill((pid_t)server_pid(own), SIGSTOP), 0);
-    snprintf(pattern, sizeof pattern, "/proc/%ld/task/*/stat", server_pid(own));
-    while (!stopped) {
-        glob_t threads;
-
-        assert_int_equal(glob(pattern, 0, NULL, &threads), 0);
-        stopped = 1;
-        for (size_t i = 0; i < threads.gl_pathc; i++)
-            stopped = stopped && is_stopped(threads.gl_pathv[i]);
-        globfree(&threads);
-        usleep(1000);
-    }
-}
-
 /* A connection that does not wait longer than a second, and its statement prepared.  The disk may
  * take longer than that second: then another one. */
 static db *open_impatient(void)
@@ -391,9 +354,9 @@ static void a_silent_server(void **state)
 
     (void)state;
     before = database_number(plain, "SELECT n FROM t WHERE id = 1");
-    stop_server();
+    server_freeze(own);
     answer = db_run(connection, &add_one, &one, 1, NULL);
-    assert_int_equal(kill((pid_t)server_pid(own), SIGCONT), 0);
+    server_thaw(own);
     EXPECT(connection, answer, DB_UNANSWERED);
     expect_broken(connection);
     wait_until_gone(db_thread_id(connection));

@@ -5,7 +5,6 @@
 #include <tradelock/admin.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,12 +213,12 @@ void shards_clean(const shards *self)
 
 void shards_stop(shards *self, size_t i)
 {
-    kill((pid_t)server_pid(self->where[i]), SIGSTOP);
+    server_freeze(self->where[i]);
 }
 
 void shards_go_on(shards *self, size_t i)
 {
-    kill((pid_t)server_pid(self->where[i]), SIGCONT);
+    server_thaw(self->where[i]);
 }
 
 void shards_kill(shards *self, size_t i)

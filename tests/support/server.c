@@ -10,7 +10,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -274,6 +276,59 @@ long server_pid(const server *self)
     if (!read_line(path, "", text, sizeof(text)))
         server_panic("no server runs in %s", self->dir);
     return strtol(text, NULL, 10);
+}
+
+static int is_stopped(const char *thread)
+{
+    char path[PATH_SPACE], text[512] = "";
+    const char *name_end;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/stat", thread);
+    file = fopen(path, "re");
+    if (file == NULL) /* the thread has ended */
+        return 1;
+    (void)!fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'T';
+}
+
+static int all_stopped(long pid)
+{
+    char pattern[64];
+    glob_t threads;
+    int stopped = 1;
+
+    snprintf(pattern, sizeof(pattern), "/proc/%ld/task/*", pid);
+    if (glob(pattern, 0, NULL, &threads) != 0)
+        server_panic("server process %ld is gone", pid);
+    for (size_t i = 0; i < threads.gl_pathc; i++)
+        stopped = stopped && is_stopped(threads.gl_pathv[i]);
+    globfree(&threads);
+    return stopped;
+}
+
+static void send_signal(const server *self, int number)
+{
+    const long pid = server_pid(self);
+
+    if (kill((pid_t)pid, number) != 0)
+        server_panic("server process %ld: %s", pid, strerror(errno));
+}
+
+void server_freeze(const server *self)
+{
+    const long pid = server_pid(self);
+
+    send_signal(self, SIGSTOP);
+    while (!all_stopped(pid))
+        usleep(1000);
+}
+
+void server_thaw(const server *self)
+{
+    send_signal(self, SIGCONT);
 }
 
 const char *server_dir(const server *self)

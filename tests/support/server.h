@@ -43,6 +43,9 @@ void server_restart(server *self); /* also after stop and kill9; on the same soc
 /* The same with other options; NULL keeps those of the last start. */
 void server_restart_with(server *self, const char *const options[]);
 long server_pid(const server *self);
+/* SIGSTOP, and back when the last of its threads stands still: until then one may still answer. */
+void server_freeze(const server *self);
+void server_thaw(const server *self);
 
 const char *server_dir(const server *self);
 /* Where the server listens; valid until server_stop. */

@@ -297,12 +297,11 @@ static void be_a_cluster(struct machine *m)
 static void make_anew(const house *self, struct machine *replica)
 {
     const char *from = server_dir(self->primary->server), *to = server_dir(replica->server);
-    pid_t pid = (pid_t)server_pid(self->primary->server);
 
-    assert_int_equal(kill(pid, SIGSTOP), 0);
+    server_freeze(self->primary->server);
     crew_shell("rm -rf %s/data && cp -a --reflink=auto --sparse=always %s/data %s/data", to, from,
                to);
-    assert_int_equal(kill(pid, SIGCONT), 0);
+    server_thaw(self->primary->server);
     start_at(replica, 0, 1);
     follow(self, replica);
 }
@@ -570,7 +569,7 @@ static void lose_primary(house *self, enum event what)
         nets_lose(self->replica->number, number);
         break;
     case EVENT_SILENT:
-        assert_int_equal(kill((pid_t)server_pid(self->primary->server), SIGSTOP), 0);
+        server_freeze(self->primary->server);
         break;
     case EVENT_BEHIND:
     case EVENT_FORGETS:
@@ -694,7 +693,7 @@ static void comes_back(house *self, enum event what)
         return;
     }
     if (what == EVENT_SILENT)
-        assert_int_equal(kill((pid_t)server_pid(self->replica->server), SIGCONT), 0);
+        server_thaw(self->replica->server);
     else if (what == EVENT_BACK)
         start_at(self->replica, 0, 0);
     nets_heal();

@@ -91,17 +91,6 @@ static void start_nodes(void)
     }
 }
 
-/* Until the last of its threads does nothing any more: the signal is on its way for a while. */
-static void stand_still(const struct node *n)
-{
-    const long pid = server_pid(n->server);
-
-    assert_int_equal(kill((pid_t)pid, SIGSTOP), 0);
-    crew_shell("while grep -L '^State:.*stopped' /proc/%ld/task/*/status | grep -q .; do "
-               "sleep 0.01; done",
-               pid);
-}
-
 static const char *keep_path(char *path)
 {
     assert_true(path_count < sizeof paths / sizeof paths[0]);
@@ -341,7 +330,7 @@ static void test_the_writer_dies(void **state)
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     assert_true(has_row(f.sql, "s1"));
     lock = lock_new(f.client, "lost", "c1", &options);
-    stand_still(&nodes[0]);
+    server_freeze(nodes[0].server);
     status = tl_lock_ask(lock, 0);
     assert_true(status == TL_UNKNOWN || status == TL_UNREACHABLE);
     server_kill9(nodes[0].server);

@@ -731,12 +731,12 @@ static void test_one_looks_at_a_dead_host(void **state)
     open_pair();
     assert_status(try_open_with(file_of(both(), PATIENT), TL_CLIENT_NO_SESSION, &reading.client),
                   TL_OK);
-    assert_int_equal(kill((pid_t)server_pid(copy), SIGSTOP), 0);
+    server_freeze(copy);
     for (int i = 0; i < READERS; i++)
         assert_int_equal(pthread_create(&readers[i], NULL, read_on, NULL), 0);
     for (int i = 0; i < READERS; i++)
         pthread_join(readers[i], NULL);
-    assert_int_equal(kill((pid_t)server_pid(copy), SIGCONT), 0);
+    server_thaw(copy);
     assert_int_equal(atomic_load(&reading.waited), 1);
     print_message("%d reads were held up\n", atomic_load(&reading.held_up));
     assert_true(atomic_load(&reading.held_up) <= 3 * READERS);
@@ -766,7 +766,7 @@ static void test_the_accepted_host_is_slow(void **state)
     accept_copy();
     await_grant(f.client, "s2");
     assert_true(has_row(sql_copy, "s2"));
-    assert_int_equal(kill((pid_t)server_pid(copy), SIGSTOP), 0);
+    server_freeze(copy);
     server_restart(primary);
     mysql_close(f.sql);
     f.sql = database_connect(f.db);
@@ -775,7 +775,7 @@ static void test_the_accepted_host_is_slow(void **state)
         assert_int_not_equal(ask_now(late, "s2"), TL_GRANTED);
     assert_false(has_row(f.sql, "s2"));
     assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
-    assert_int_equal(kill((pid_t)server_pid(copy), SIGCONT), 0);
+    server_thaw(copy);
     if (late == NULL)
         late = open_at(file_of(both(), SLOWLY));
     await_grant(late, "s3");
@@ -911,7 +911,7 @@ static void test_a_host_that_swallows(void **state)
     (void)state;
     open_pair();
     snprintf(list, sizeof list, "127.0.0.1:%u, 127.0.0.1:%u", port_copy, port_primary);
-    assert_int_equal(kill((pid_t)server_pid(copy), SIGSTOP), 0);
+    server_freeze(copy);
     begun_ms = crew_now_ms();
     f.client = open_at(file_of(list, BEATING));
     opened_ms = crew_now_ms();
@@ -930,7 +930,7 @@ static void test_a_host_that_swallows(void **state)
                   (long long)(opened_ms - begun_ms), (long long)took_ms);
     /* Of 4 s it has a half; it was asked when the client opened, and not for each connection. */
     assert_true(took_ms < 4000);
-    assert_int_equal(kill((pid_t)server_pid(copy), SIGCONT), 0);
+    server_thaw(copy);
     close_pair();
 }
 
@@ -944,7 +944,7 @@ static void test_the_primary_falls_silent(void **state)
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_copy();
-    assert_int_equal(kill((pid_t)server_pid(primary), SIGSTOP), 0);
+    server_freeze(primary);
     begun_ms = crew_now_ms();
     promote();
     accept_copy();
@@ -953,7 +953,7 @@ static void test_the_primary_falls_silent(void **state)
                   "part; silence counts after 2 s\n",
                   (long long)(crew_now_ms() - begun_ms));
     assert_true(has_row(sql_copy, "s2"));
-    assert_int_equal(kill((pid_t)server_pid(primary), SIGCONT), 0);
+    server_thaw(primary);
     close_pair();
 }
 

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -58,11 +57,9 @@ static void away_by_restart(void)
 
 static void away_by_standing_still(void)
 {
-    pid_t pid = (pid_t)server_pid(own);
-
-    kill(pid, SIGSTOP);
+    server_freeze(own);
     crew_sleep_ms(AWAY_MS);
-    kill(pid, SIGCONT);
+    server_thaw(own);
 }
 
 static uint64_t beats_of(const tl_client *client)
