@@ -371,6 +371,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .begun = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_as_session,
         .obeys = obeyed_drain,
         .hurries = hurries,
+        .look = restored_look_whether_kept,
         .before_context = client,
     };
 

@@ -1012,8 +1012,9 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
 }
 
 /* One without replicas is not asked. */
-void restored_look_whether_kept(struct tl_client *client, db *connection)
+void restored_look_whether_kept(void *context, db *connection)
 {
+    struct tl_client *client = context;
     restored_servers *all = &client->servers;
     const db_server *server = db_server_of(connection);
     const int64_t before_ms = clock_boottime_ms();
@@ -1048,8 +1049,7 @@ void restored_look_again(struct tl_client *client)
     /* If the look fails, the last result stands: the connection looked when it was made.  A process
      * stays neither at a replica nor where its session is not, since nothing is asked there; unless
      * that is on its way to there, which is seen on the same connections, many times a second. */
-    if (restored_look(client, connection) == TL_OK)
-        restored_look_whether_kept(client, connection);
+    (void)restored_look(client, connection);
     if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||

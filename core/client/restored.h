@@ -130,9 +130,10 @@ tl_status restored_look(struct tl_client *client, db *connection);
 /* The same on one to a host of a list that perhaps will not be used: it is judged, and nobody is
  * told.  TL_BAD_CONFIG: it is of another installation. */
 tl_status restored_compare(struct tl_client *client, db *connection);
-/* After such a look: sees whether the server keeps what it answers, while it lives. */
-void restored_look_whether_kept(struct tl_client *client, db *connection);
-/* Both on a connection of the pool. */
+/* After such a look, and after each confirmed beat: sees whether the server keeps what it answers,
+ * while it lives. */
+void restored_look_whether_kept(void *client, db *connection);
+/* On a connection of the pool. */
 void restored_look_again(struct tl_client *client);
 
 #endif

@@ -351,6 +351,16 @@ static void observe(session *s)
     atomic_fetch_add(&s->ended_others, ended);
 }
 
+/* The pool may lend nothing for longer than a session lives. */
+static void look_freshly(session *s)
+{
+    if (s->options.look == NULL || s->connection == NULL)
+        return;
+    s->options.look(s->options.before_context, s->connection);
+    if (!db_usable(s->connection))
+        close_connection(s);
+}
+
 /* After a confirmed beat: observes the others, on the heartbeat's own connection, which does not
  * wait for a silent server; and wakes the other thread for the round. */
 static void after_confirmed(session *s)
@@ -362,6 +372,7 @@ static void after_confirmed(session *s)
     s->last_confirmed_ms = now_ms;
     observe(s);
     say_that_it_obeys(s, atomic_load(&s->now));
+    look_freshly(s);
     wake_following(s);
 }
 

@@ -43,6 +43,8 @@
 #define SLOWER "beat_ms=9s\nsession_ms=1m\nread_timeout_s=2\nconnect_timeout_s=4\n"
 /* The first beat is some seconds away. */
 #define SLOW_START "beat_ms=5s\nsession_ms=30s\nread_timeout_s=2\nconnect_timeout_s=4\n"
+#define SHORT_SESSION_MS 4000
+#define SHORT "beat_ms=100ms\nsession_ms=4s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define A_DAY "86400000"
 
 static fixture f;
@@ -735,6 +737,34 @@ static void test_a_process_just_begins(void **state)
     await_grant(late, "s2");
     assert_string_equal(tl_client_session(late), mine);
     tl_client_close(late);
+    close_pair();
+}
+
+/* Its callers had every connection for longer than a session lives: it has seen all the same that
+ * the primary waited for its replica. */
+static void test_all_connections_are_lent(void **state)
+{
+    db *lent[64];
+    size_t count = 0;
+
+    (void)state;
+    open_pair(1);
+    tl_client_close(second);
+    second = open_with(file_with(both(), SHORT), 0);
+    await_rounds();
+    while (pool_get(second->connections, POOL_QUICK, 0, &lent[count]) == TL_OK)
+        assert_true(++count < sizeof lent / sizeof lent[0]);
+    assert_true(count > 0);
+    usleep((SHORT_SESSION_MS + QUIET_MS) * 1000);
+    server_kill9(primary);
+    while (count > 0)
+        pool_put(second->connections, lent[--count]);
+    apply_all();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
     close_pair();
 }
 
@@ -1858,6 +1888,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
+        cmocka_unit_test(test_all_connections_are_lent),
         cmocka_unit_test(test_a_replica_that_is_not_read_only),
         cmocka_unit_test(test_a_program_ends_meanwhile),
         cmocka_unit_test(test_a_program_ends_while_it_waits),
