@@ -605,10 +605,21 @@ static void compare(struct visitor *v, const char *text)
     await_audit(v);
 }
 
+/* Sends the form of the page Finding. */
+static void propose_to_close(struct visitor *v)
+{
+    char token[64], finding[80], shard[16];
+
+    snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
+    snprintf(finding, sizeof finding, "%s", visitor_field(v, "f"));
+    snprintf(shard, sizeof shard, "%s", visitor_field(v, "shard"));
+    visitor_post(v, "/finding", NULL, "token", token, "f", finding, "shard", shard, "act",
+                 "propose", "reason", "ticket");
+}
+
 static void test_audit(void **state)
 {
     struct visitor v;
-    char token[64], finding[80];
 
     (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
@@ -628,17 +639,45 @@ static void test_audit(void **state)
     EXPECT_PAGE(&v, 200, "<strong>2 violations.</strong>");
     EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">by-hand</td>");
     EXPECT_PAGE(&v, 200, "2 rows, ");
-    snprintf(finding, sizeof finding, "%s", strchr(visitor_link(&v, "/finding?f="), '=') + 1);
-    visitor_get(&v, visitor_link(&v, "/finding?f="));
+    visitor_get(&v, visitor_link(&v, "/finding?shard=b&amp;f="));
     EXPECT_PAGE(&v, 200, "; shard b");
     EXPECT_PAGE(&v, 200, "--shard b</code>");
-    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
-    visitor_post(&v, "/finding", NULL, "token", token, "f", finding, "act", "propose", "reason",
-                 "ticket");
+    propose_to_close(&v);
     EXPECT_PAGE(&v, 303, "");
     assert_int_equal(count(B, "audit_closing"), 1);
     assert_int_equal(count(A, "audit_closing"), 0);
     database_run(fleet.sql[B], "DELETE FROM audit_closing");
+    visitor_leave(&v);
+}
+
+/* A customer who moved leaves the rows behind, and the same finding stands at both shards: each is
+ * closed at its own. */
+static void test_one_finding_at_two_shards(void **state)
+{
+    struct visitor v;
+
+    (void)state;
+    make_paid(A, "A1", customers[A][0], NULL);
+    database_run(fleet.sql[A], "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = 'A1'");
+    assert_status(shards_move(&fleet, A, B, slot_of(customers[A][0]), NULL, NULL), TL_OK);
+    visitor_come_in(&v, &desk, "ann");
+    audit(&v, "");
+    visitor_get(&v, visitor_link(&v, "/finding?shard=b&amp;f="));
+    EXPECT_PAGE(&v, 200, "; shard b");
+    propose_to_close(&v);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(B, "audit_closing"), 1);
+    assert_int_equal(count(A, "audit_closing"), 0);
+    visitor_get(&v, "/audit");
+    visitor_get(&v, visitor_link(&v, "/finding?shard=a&amp;f="));
+    EXPECT_PAGE(&v, 200, "; shard a");
+    propose_to_close(&v);
+    EXPECT_PAGE(&v, 303, "");
+    assert_int_equal(count(A, "audit_closing"), 1);
+    visitor_get(&v, "/finding?f=00");
+    EXPECT_PAGE(&v, 404, "No such finding");
+    for (int i = 0; i < SHARDS; i++)
+        database_run(fleet.sql[i], "DELETE FROM audit_closing");
     visitor_leave(&v);
 }
 
@@ -905,6 +944,7 @@ int main(void)
         cmocka_unit_test_setup(test_other_rule, clear),
         cmocka_unit_test_setup(test_channel_of_a_shard, clear),
         cmocka_unit_test_setup(test_audit, clear),
+        cmocka_unit_test_setup(test_one_finding_at_two_shards, clear),
         cmocka_unit_test_setup(test_accounts_differ, clear),
         cmocka_unit_test_setup(test_settings, clear),
         cmocka_unit_test_setup(test_shard_is_down, clear),

@@ -235,7 +235,7 @@ void visitor_login(struct visitor *visitor, const char *user, const char *passwo
 
 const char *visitor_field(const struct visitor *visitor, const char *name)
 {
-    static char value[64];
+    static char value[80];
     char begins[128];
     const char *at;
 
@@ -260,6 +260,10 @@ const char *visitor_link(const struct visitor *visitor, const char *begins)
     }
     at += strlen("href=\"");
     snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\""), at);
+    for (char *sign = path; (sign = strstr(sign, "&amp;")) != NULL;) {
+        sign++;
+        memmove(sign, sign + 4, strlen(sign + 4) + 1);
+    }
     return path;
 }
 

@@ -284,28 +284,29 @@ void audit_look(struct audit_keeper *keeper, struct audit_report *report)
 /* ----------------------------------------------------------------- closing -- */
 
 /* Needs: the mutex held.  The place of a violation in what is kept, or NULL. */
-static struct violation *find(struct audit_keeper *keeper, const char *finding,
+static struct violation *find(struct audit_keeper *keeper, const char *finding, const char *shard,
                               struct audit_run **of)
 {
     struct audit_run *const runs[] = {&keeper->report.books, &keeper->report.statement};
 
     for (size_t i = 0; i < 2; i++)
         for (unsigned k = 0; k < runs[i]->violation_count; k++)
-            if (strcmp(runs[i]->violations[k].finding, finding) == 0) {
+            if (strcmp(runs[i]->violations[k].finding, finding) == 0 &&
+                strcmp(runs[i]->violations[k].shard, shard) == 0) {
                 *of = runs[i];
                 return &runs[i]->violations[k];
             }
     return NULL;
 }
 
-int audit_find(struct audit_keeper *keeper, const char *finding, struct violation *to,
-               char statement[STATEMENT_NAME])
+int audit_find(struct audit_keeper *keeper, const char *finding, const char *shard,
+               struct violation *to, char statement[STATEMENT_NAME])
 {
     struct audit_run *of = NULL;
     const struct violation *found;
 
     pthread_mutex_lock(&keeper->mutex);
-    found = find(keeper, finding, &of);
+    found = find(keeper, finding, shard, &of);
     if (found != NULL) {
         *to = *found;
         snprintf(statement, STATEMENT_NAME, "%s",
@@ -365,7 +366,7 @@ tl_status audit_close(struct audit_keeper *keeper, const struct visit *visit,
     closing.reason = reason;
     status = tl_audit_close(visit->client, &closing);
     pthread_mutex_lock(&keeper->mutex);
-    kept = find(keeper, found->finding, &of);
+    kept = find(keeper, found->finding, found->shard, &of);
     if (kept != NULL && (status == TL_ALREADY_DONE || (status == TL_OK && confirms))) {
         drop(of, kept);
     } else if (kept != NULL && status == TL_OK) {

@@ -59,10 +59,11 @@ int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t s
                 struct statement *statement, const char *name);
 void audit_look(struct audit_keeper *keeper, struct audit_report *report);
 
-/* The violation of this name among those that are kept, and the statement that showed it, or "".
+/* The violation of this name and shard ("" without a fleet) among those that are kept, and the
+ * statement that showed it, or "".  A customer who moved may have left the same finding behind.
  * 0: the last runs did not find it. */
-int audit_find(struct audit_keeper *keeper, const char *finding, struct violation *to,
-               char statement[STATEMENT_NAME]);
+int audit_find(struct audit_keeper *keeper, const char *finding, const char *shard,
+               struct violation *to, char statement[STATEMENT_NAME]);
 /* Who proposed to close it, as the server has it now; account "": nobody, or it is closed. */
 struct closing_proposal {
     const char *finding;

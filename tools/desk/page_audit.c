@@ -42,10 +42,11 @@ static void row(struct visit *visit, const struct violation *found)
     if (found->proposed_by[0] != '\0')
         page_format(page, "<br>%s proposes to close it: %s", found->proposed_by,
                     found->proposed_reason);
-    page_format(page,
-                "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\">"
-                "<a href=\"/finding?f=%s\"><code>%s</code></a></td></tr>\n",
-                found->account, found->finding, digits);
+    page_format(page, "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\"><a href=\"/finding?",
+                found->account);
+    if (found->shard[0] != '\0')
+        page_format(page, "shard=%s&amp;", found->shard);
+    page_format(page, "f=%s\"><code>%s</code></a></td></tr>\n", found->finding, digits);
 }
 
 static void table_begin(struct page *page, const struct audit_run *run)

@@ -75,6 +75,9 @@ static void offer(struct visit *visit, const struct shown *shown)
                    "stays as it is. Other facts, or another change of the row, are another finding."
                    "</p>\n<form method=\"post\" action=\"/finding\">\n");
     layout_token(visit);
+    if (shown->found.shard[0] != '\0')
+        page_format(page, "<input type=\"hidden\" name=\"shard\" value=\"%s\">\n",
+                    shown->found.shard);
     page_format(page,
                 "<input type=\"hidden\" name=\"f\" value=\"%s\">"
                 "<input type=\"hidden\" name=\"act\" value=\"%s\">\n"
@@ -111,12 +114,13 @@ static void write_finding(struct visit *visit, unsigned status, const struct sho
     layout_end(visit);
 }
 
-/* 0: it is not there, or cannot be read, and that was answered. */
-static int look(struct visit *visit, const char *finding, struct shown *shown)
+/* What was asked or sent names it.  0: it is not there, or cannot be read, and that was answered. */
+static int look(struct visit *visit, const struct form *form, struct shown *shown)
 {
     tl_status status;
 
-    if (!audit_find(visit->desk->audit, finding, &shown->found, shown->statement)) {
+    if (!audit_find(visit->desk->audit, form_get(form, "f"), form_get(form, "shard"), &shown->found,
+                    shown->statement)) {
         layout_sentence(visit, 404, "No such finding",
                         "The last audit did not find it, or two operators have closed it. Run the "
                         "audit, and look again. Nothing was done.");
@@ -134,11 +138,11 @@ void page_finding(struct visit *visit)
 {
     struct shown shown;
 
-    if (look(visit, form_get(&visit->request->query, "f"), &shown))
+    if (look(visit, &visit->request->query, &shown))
         write_finding(visit, 200, &shown, NULL);
 }
 
-static void refuse(struct visit *visit, const char *finding, tl_status status)
+static void refuse(struct visit *visit, tl_status status)
 {
     char said[1024];
     struct shown shown;
@@ -151,14 +155,14 @@ static void refuse(struct visit *visit, const char *finding, tl_status status)
         snprintf(said, sizeof said, "Nothing was done. It was refused: %s.", said_by(status));
     if (status == TL_ALREADY_DONE)
         layout_sentence(visit, 409, "Closed already", said);
-    else if (look(visit, finding, &shown))
+    else if (look(visit, &visit->request->body, &shown))
         write_finding(visit, http_of(status), &shown, said);
 }
 
 void page_finding_closed(struct visit *visit)
 {
     const struct form *form = &visit->request->body;
-    const char *finding = form_get(form, "f"), *act = form_get(form, "act");
+    const char *act = form_get(form, "act");
     const int confirms = strcmp(act, "confirm") == 0;
     struct shown shown;
     tl_status status;
@@ -170,12 +174,12 @@ void page_finding_closed(struct visit *visit)
                         "What was sent closes no finding. Nothing was done.");
         return;
     }
-    if (!look(visit, finding, &shown) || !visit_may_decide(visit))
+    if (!look(visit, form, &shown) || !visit_may_decide(visit))
         return;
     status =
         audit_close(visit->desk->audit, visit, &shown.found, confirms, form_get(form, "reason"));
     if (status != TL_OK) {
-        refuse(visit, finding, status);
+        refuse(visit, status);
         return;
     }
     session_tell(visit->desk->sessions, visit->session,
