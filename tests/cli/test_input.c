@@ -344,7 +344,7 @@ static void test_doctor(void **state)
     output_free(o);
     o = RUN("migrate", "--config", w.config);
     EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "2 triggers, functions or views were missing and were made anew");
+    EXPECT_WORDS(o, "2 triggers, routines or views were missing and were made anew");
     output_free(o);
     o = RUN("doctor", "--config", w.config);
     EXPECT_CODE(o, 0);

@@ -32,7 +32,7 @@ static int work(tl_client *client, const struct common *common, int grants)
                       : "  The roles have the rights of the older one, and\n"
                         "the server refuses what these do not name: `tradelock migrate --grants`.");
     if (done.mended > 0)
-        printf("%u triggers, functions or views were missing and were made anew.%s\n", done.mended,
+        printf("%u triggers, routines or views were missing and were made anew.%s\n", done.mended,
                grants ? "" : "  The rights on functions went: --grants gives them.");
     if (grants)
         puts("The roles tradelock_application, tradelock_operator and tradelock_reader "
