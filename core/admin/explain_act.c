@@ -95,7 +95,7 @@ static void say_transaction(explaining *e)
             e, TL_TOPIC_ACT, "",
             "The oldest open transaction here that holds rows is connection %llu of %s@%s, "
             "for %s.  `SELECT * FROM information_schema.innodb_trx ORDER BY trx_started` shows "
-            "all of them, `KILL %llu` ends this one.",
+            "all of them, `KILL SOFT %llu` ends this one.",
             (unsigned long long)db_get_uint(&r, 0, 0), db_get_text(&r, 0, 1), db_get_text(&r, 0, 2),
             words_span(age, db_get_int(&r, 0, 3)), (unsigned long long)db_get_uint(&r, 0, 0));
     db_result_free(&r);

@@ -47,9 +47,9 @@ struct met_server {
      * too, so its row alone tells no more. */
     int lacks_beat;
     char lacks_of[RANDOM_UUID];
-    int has_beats;    /* a session of this process may have written beats there itself */
-    int is_semi_sync; /* its commits wait for a replica, perhaps */
-    int is_cluster;   /* it is a node of Galera; -1: it is not, 0: not known yet */
+    int has_beats;  /* a session of this process may have written beats there itself */
+    int has_log;    /* so that its commits may wait for a replica */
+    int is_cluster; /* it is a node of Galera; -1: it is not, 0: not known yet */
     /* When it was last seen to answer commits only when another one has them, and what was seen; 0:
      * it does not. */
     int64_t kept_ms;
@@ -523,8 +523,8 @@ static int take(struct look *l, int may_lack, db_server_state *state)
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
-        here->is_semi_sync = db_get_int(l->seen, 0, RESTORED_SEMI_SYNC) != 0;
-        if (!here->is_semi_sync && here->is_cluster <= 0)
+        here->has_log = db_get_int(l->seen, 0, RESTORED_HAS_LOG) != 0;
+        if (!here->has_log && here->is_cluster <= 0)
             here->kept_ms = 0;
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
@@ -1024,7 +1024,7 @@ void restored_look_whether_kept(void *context, db *connection)
 
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
-    may_keep = here == NULL ? -1 : here->is_semi_sync ? 1 : here->is_cluster;
+    may_keep = here == NULL ? -1 : here->has_log ? 1 : here->is_cluster;
     pthread_mutex_unlock(&all->mutex);
     if (may_keep < 0 || db_state_of(server) != DB_SERVER_WHOLE ||
         (may_keep == 0 && !is_shared(client, connection)) ||

@@ -27,7 +27,7 @@ enum store_restored_column {
     RESTORED_READ_ONLY,
     RESTORED_PROMOTED,
     RESTORED_PROVED,
-    RESTORED_SEMI_SYNC,
+    RESTORED_HAS_LOG,
     RESTORED_ELSEWHERE
 };
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,

@@ -9,9 +9,9 @@
  *   2. The task's kind reads by the task's token whether it was committed, and whether it is still
  *      worth anything.
  *   3. If the token is nowhere, the task did not happen.
- *   4. If it is there, it counts once a later commit of this process is answered.  Step 1 may have
- *      ended the wait of that commit for a replica: a primary that is cut off shows it then, and its
- *      successor will not have it.
+ *   4. If it is there, it counts once a later commit of this process is answered.  An administrator
+ *      may have ended the wait of that commit for a replica, and with AFTER_COMMIT nobody has to: a
+ *      primary that is cut off shows it then, and its successor will not have it.
  *
  * Only the server to which the request was sent knows of it; for a caller's transaction that is the
  * server of the session under which the lock is held.  Another one does once it was accepted as
@@ -84,10 +84,12 @@ int settle_note(task_engine *engine, const task *const *tasks, size_t count,
 
 /* ------------------------------------------------------------- ending a connection -- */
 
+/* SOFT leaves a commit waiting for its replica.  Without it the server ends that wait, for every
+ * commit that shares the wait: it answers those of other connections, which no replica has. */
 static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
 {
     char sql[64];
-    int size = snprintf(sql, sizeof sql, "KILL CONNECTION %llu", (unsigned long long)id);
+    int size = snprintf(sql, sizeof sql, "KILL SOFT CONNECTION %llu", (unsigned long long)id);
     db_answer answer = db_run_text(connection, "kill", sql, (size_t)size, NULL);
 
     if (answer == DB_DONE) {
@@ -302,25 +304,12 @@ static int settle_on(task_engine *engine, db *connection, const struct lost *los
     }
 }
 
-/* Ends what waits for a replica since it was not answered: else each try would leave a connection
- * behind. */
-static void end_unanswered(task_engine *engine, const char *name)
-{
-    db *connection;
-
-    if (pool_open_extra(engine->connections, POOL_QUICK, &connection) != TL_OK)
-        return;
-    (void)end_named(engine, connection, name);
-    pool_close_extra(engine->connections, connection);
-}
-
 /* A task that only has to be read waits for a connection of the pool.  To end a connection an extra
  * one is opened, since the lost one may block those who have all of the pool's. */
 static enum told settle_once(task_engine *engine, const struct lost *lost, int64_t deadline_ms)
 {
     const int reads = lost->key == NULL && lost->name[0] == '\0';
     pool *connections = engine->connections;
-    char unanswered[RANDOM_UUID] = "";
     db *connection;
     int settled = 0, is_told;
 
@@ -338,14 +327,10 @@ static enum told settle_once(task_engine *engine, const struct lost *lost, int64
         settled = read_all(engine, lost, connection, deadline_ms);
     else
         settled = settle_on(engine, connection, lost, deadline_ms);
-    if (is_told && !settled && !db_usable(connection))
-        text_copy(unanswered, sizeof unanswered, db_name(connection));
     if (reads)
         pool_put(connections, connection);
     else
         pool_close_extra(connections, connection);
-    if (unanswered[0] != '\0')
-        end_unanswered(engine, unanswered);
     if (settled)
         return TOLD;
     return is_told ? NOT_TOLD_YET : UNTOLD;

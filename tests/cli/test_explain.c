@@ -259,7 +259,7 @@ static void test_an_open_transaction(void **state)
                  "KEY) ENGINE = InnoDB; INSERT INTO t VALUES (1); START TRANSACTION; "
                  "UPDATE t SET id = 2; DO SLEEP(1.1)",
                  database_name(operators.h.db), database_name(operators.h.db));
-    snprintf(kill, sizeof kill, "`KILL %lu` ends", mysql_thread_id(other));
+    snprintf(kill, sizeof kill, "`KILL SOFT %lu` ends", mysql_thread_id(other));
     database_run(other, "START TRANSACTION");
     database_run(other, "UPDATE trade_lock SET fence = fence WHERE serial_no = 'T1'");
     EXPECT_LINES(operators.config[ANN], "T1", 6, "An open transaction holds the row",

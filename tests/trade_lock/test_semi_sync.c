@@ -1,8 +1,12 @@
-/* A primary that waits for its replica at each commit, and is cut off from it.  It shows what the
- * replica never had, as soon as the commit that waits is ended; whoever is promoted lacks it. */
+/* A primary that waits for its replica at each commit, and is cut off from it.  With AFTER_COMMIT, and
+ * wherever somebody ends the commit that waits, it shows what the replica never had; whoever is
+ * promoted lacks it. */
 #include "fixture.h"
 
 #include "support/crew.h"
+
+#include <tradelock/callback.h>
+#include <tradelock/lane.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -108,6 +114,8 @@ static int is_open(tl_status status)
     return class_ == TL_CLASS_UNKNOWN || class_ == TL_CLASS_RETRY;
 }
 
+typedef tl_status (*call)(tl_lock *lock);
+
 static tl_status ask_again(tl_lock *lock)
 {
     return tl_lock_ask(lock, 0);
@@ -118,7 +126,31 @@ static tl_status end_again(tl_lock *lock)
     return finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
 }
 
-typedef tl_status (*call)(tl_lock *lock);
+static tl_status arm_again(tl_lock *lock)
+{
+    return tl_lock_arm(lock, 600000);
+}
+
+static char asked[] = "asked", ended[] = "ended";
+
+static tl_status write_note(void *note, struct st_mysql *connection)
+{
+    database_run(connection, "INSERT INTO note VALUES ('%s')", (const char *)note);
+    return TL_OK;
+}
+
+static tl_status ask_with_again(tl_lock *lock)
+{
+    return tl_lock_ask_with(lock, write_note, asked, 0);
+}
+
+static tl_status end_with_again(tl_lock *lock)
+{
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    return tl_lock_finish_with(lock, &ending, write_note, ended, 1000);
+}
 
 /* The same call until somebody can tell. */
 static tl_status call_on(call again, tl_lock *lock)
@@ -132,49 +164,105 @@ static tl_status call_on(call again, tl_lock *lock)
     return status;
 }
 
-/* The same call until the primary shows what it did, and once more.  Nobody can tell, since nobody
- * else has it. */
-static void call_alone(call again, tl_lock *lock, char shown)
+/* An administrator who tidies up: ends each commit that waits for its replica, which the primary
+ * shows then.  What the library has ended is waited for all the same. */
+static atomic_int tidies;
+
+static void *tidy_up(void *connection)
+{
+    while (atomic_load(&tidies)) {
+        database_run(connection,
+                     "FOR one IN (SELECT id FROM information_schema.PROCESSLIST WHERE STATE LIKE "
+                     "'Waiting for semi-sync ACK%%' AND COMMAND <> 'Killed') DO "
+                     "EXECUTE IMMEDIATE CONCAT('KILL ', one.id); END FOR");
+        crew_sleep_ms(20);
+    }
+    return NULL;
+}
+
+struct administrator {
+    pthread_t thread;
+    MYSQL *sql;
+};
+
+static void tidier_begin(struct administrator *self)
+{
+    self->sql = server_connect(primary);
+    atomic_store(&tidies, 1);
+    assert_int_equal(pthread_create(&self->thread, NULL, tidy_up, self->sql), 0);
+}
+
+static void tidier_end(struct administrator *self)
+{
+    atomic_store(&tidies, 0);
+    pthread_join(self->thread, NULL);
+    mysql_close(self->sql);
+}
+
+static int is_shown(const char *rows)
+{
+    return database_number(f.sql, "SELECT EXISTS (SELECT 1 FROM %s)", rows) == 1;
+}
+
+/* The same call for some seconds, and until the primary shows what it did, and once more.  Nobody
+ * can tell, since nobody else has it. */
+static void call_alone(call again, tl_lock *lock, const char *rows, int shows)
 {
     const int64_t begin_ms = crew_now_ms(), end_ms = begin_ms + PATIENCE_MS;
-    int shows = 0, showed;
+    int showed = !shows;
     tl_status status;
 
-    do {
-        showed = shows;
+    for (;;) {
         status = again(lock);
         if (!is_open(status))
             fail_msg("%s, and nobody else has it", tl_status_name(status));
-        shows =
-            database_number(f.sql, "SELECT status = '%c' FROM trade_lock WHERE serial_no = 'CUT'",
-                            shown) == 1;
+        if (showed && crew_now_ms() > begin_ms + 5000)
+            return;
+        if (!shows)
+            assert_false(is_shown(rows));
+        else
+            showed = is_shown(rows);
         if (crew_now_ms() > end_ms)
-            fail_msg("the primary does not show it");
-    } while (!showed || crew_now_ms() < begin_ms + 5000);
-    /* The calls leave nobody behind that waits; a beat may. */
-    assert_in_range(database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
-                                           "WHERE STATE LIKE 'Waiting for semi-sync ACK%%'"),
-                    0, 1);
+            fail_msg("the primary does not show %s: %s, %s", rows, tl_status_name(status),
+                     tl_error_message());
+    }
 }
 
-static void nothing_counts_that_only_one_has(const char *wait_point)
+enum { WAITS, SHOWS, IS_ENDED };
+
+static void cut_off(call again, tl_lock *lock, const char *rows, int how, tl_status answer)
+{
+    struct administrator tidier;
+
+    server_freeze(replica);
+    if (how == IS_ENDED)
+        tidier_begin(&tidier);
+    call_alone(again, lock, rows, how != WAITS);
+    if (how == IS_ENDED)
+        tidier_end(&tidier);
+    if (again != end_again && again != end_with_again)
+        assert_false(tl_may_send(lock, 1000));
+    server_thaw(replica);
+    assert_status(call_on(again, lock), answer);
+}
+
+static tl_lock *long_lock(const char *serial)
 {
     tl_lock_options options = sync_options("x");
-    tl_lock *lock;
 
     options.max_hold_ms = 600000;
+    return lock_new(f.client, serial, "C1", &options);
+}
+
+static void nothing_counts_that_only_one_has(const char *wait_point, int how)
+{
+    tl_lock *lock;
+
     open_pair(wait_point);
-    lock = lock_new(f.client, "CUT", "C1", &options);
-    server_freeze(replica);
-    call_alone(ask_again, lock, 'P');
-    assert_false(tl_may_send(lock, 1000));
-    server_thaw(replica);
-    assert_status(call_on(ask_again, lock), TL_GRANTED);
+    lock = long_lock("CUT");
+    cut_off(ask_again, lock, "trade_lock WHERE status = 'P'", how, TL_GRANTED);
     assert_true(tl_may_send(lock, 1000));
-    server_freeze(replica);
-    call_alone(end_again, lock, 'Y');
-    server_thaw(replica);
-    assert_status(call_on(end_again, lock), TL_SUCCEEDED);
+    cut_off(end_again, lock, "trade_lock WHERE status = 'Y'", how, TL_SUCCEEDED);
     tl_lock_free(lock);
     close_pair();
 }
@@ -182,20 +270,175 @@ static void nothing_counts_that_only_one_has(const char *wait_point)
 static void after_sync(void **state)
 {
     (void)state;
-    nothing_counts_that_only_one_has("AFTER_SYNC");
+    nothing_counts_that_only_one_has("AFTER_SYNC", WAITS);
 }
 
 static void after_commit(void **state)
 {
     (void)state;
-    nothing_counts_that_only_one_has("AFTER_COMMIT");
+    nothing_counts_that_only_one_has("AFTER_COMMIT", SHOWS);
+}
+
+static void after_sync_and_ended(void **state)
+{
+    (void)state;
+    nothing_counts_that_only_one_has("AFTER_SYNC", IS_ENDED);
+}
+
+static void business_rows(void **state)
+{
+    tl_lock *lock;
+
+    (void)state;
+    open_pair("AFTER_SYNC");
+    database_run(f.sql, "CREATE TABLE note (note VARCHAR(20) NOT NULL) ENGINE = InnoDB");
+    lock = long_lock("CUT");
+    cut_off(ask_with_again, lock, "note WHERE note = 'asked'", IS_ENDED, TL_GRANTED);
+    assert_true(tl_may_send(lock, 1000));
+    cut_off(end_with_again, lock, "note WHERE note = 'ended'", IS_ENDED, TL_SUCCEEDED);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM note"), 2);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+static void make_due(const char *serial)
+{
+    tl_lock *lock = long_lock(serial);
+
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    database_run(f.sql,
+                 "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE serial_no = '%s' AND "
+                 "lane = 'R'",
+                 serial);
+}
+
+/* A claim, the arming of its send, and both rows' ending. */
+static void the_retry_lane(void **state)
+{
+    tl_lock_options retry = retry_options();
+    tl_lock *lock;
+
+    (void)state;
+    open_pair("AFTER_SYNC");
+    make_due("CUT");
+    retry.max_hold_ms = 600000;
+    lock = lock_new(f.client, "CUT", "C1", &retry);
+    cut_off(ask_again, lock, "trade_lock WHERE lane = 'R' AND status = 'P'", IS_ENDED, TL_GRANTED);
+    cut_off(arm_again, lock, "trade_lock WHERE lane = 'R' AND step = 'arm'", WAITS, TL_OK);
+    assert_true(tl_may_send(lock, 1000));
+    cut_off(end_again, lock, "trade_lock WHERE lane = 'S' AND status = 'Y'", WAITS, TL_SUCCEEDED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* A worker's claim of what is due reads the rows after they were claimed. */
+static void a_batch_of_claims(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    struct administrator tidier;
+    tl_lock *locks[4];
+    size_t count;
+    int shows = 0;
+
+    (void)state;
+    open_pair("AFTER_SYNC");
+    make_due("CUT1");
+    make_due("CUT2");
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 600000;
+    server_freeze(replica);
+    tidier_begin(&tidier);
+    for (int i = 0; i < 3 || !shows; i++) {
+        count = sizeof locks / sizeof locks[0];
+        assert_true(is_open(tl_claim_due(f.client, &wanted, locks, &count)));
+        shows = database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND "
+                                       "status = 'P'") == 2;
+        assert_true(crew_now_ms() < end_ms);
+    }
+    tidier_end(&tidier);
+    server_thaw(replica);
+    do {
+        assert_true(crew_now_ms() < end_ms);
+        count = sizeof locks / sizeof locks[0];
+    } while (tl_claim_due(f.client, &wanted, locks, &count) != TL_OK);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        assert_status(tl_lock_arm(locks[i], 600000), TL_OK);
+        assert_true(tl_may_send(locks[i], 1000));
+        tl_lock_free(locks[i]);
+    }
+    close_pair();
+}
+
+#define CALLERS 32
+
+struct caller {
+    pthread_t thread;
+    tl_lock *lock;
+    tl_status status;
+};
+
+static atomic_int joined;
+
+static void *ask_on(void *argument)
+{
+    struct caller *self = argument;
+
+    while (!atomic_load(&joined)) {
+        self->status = tl_lock_ask(self->lock, 0);
+        if (!is_open(self->status))
+            return NULL;
+    }
+    self->status = call_on(ask_again, self->lock);
+    return NULL;
+}
+
+/* Commits of several connections wait together.  What ends one of them must not have the others
+ * answered; and each handle leaves at most one behind that waits. */
+static void many_callers(void **state)
+{
+    struct caller callers[CALLERS];
+
+    (void)state;
+    open_pair("AFTER_SYNC");
+    atomic_store(&joined, 0);
+    server_freeze(replica);
+    for (int i = 0; i < CALLERS; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "CUT%d", i);
+        callers[i].lock = long_lock(serial);
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, ask_on, &callers[i]), 0);
+    }
+    crew_sleep_ms(10000);
+    assert_in_range(database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                           "WHERE COMMAND = 'Killed' OR STATE = 'Commit' OR "
+                                           "STATE LIKE 'Waiting for semi-sync ACK%%'"),
+                    1, CALLERS);
+    assert_int_not_equal(ask_now(f.other, "CUT0"), TL_GRANTED);
+    for (int i = 0; i < CALLERS; i++)
+        assert_false(tl_may_send(callers[i].lock, 1000));
+    server_thaw(replica);
+    atomic_store(&joined, 1);
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_status(callers[i].status, TL_GRANTED);
+        assert_true(tl_may_send(callers[i].lock, 1000));
+        tl_lock_free(callers[i].lock);
+    }
+    close_pair();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_sync),
-        cmocka_unit_test(after_commit),
+        cmocka_unit_test(after_sync),           cmocka_unit_test(after_commit),
+        cmocka_unit_test(after_sync_and_ended), cmocka_unit_test(business_rows),
+        cmocka_unit_test(the_retry_lane),       cmocka_unit_test(a_batch_of_claims),
+        cmocka_unit_test(many_callers),
     };
 
     return server_run_tests(tests, NULL, NULL);
