@@ -25,7 +25,7 @@ static char *file_text(const char *path)
     return text;
 }
 
-void shards_make(shards *self, size_t count)
+void shards_make_at(shards *self, server *const where[], size_t count)
 {
     char path[512], *schema;
 
@@ -34,13 +34,22 @@ void shards_make(shards *self, size_t count)
     snprintf(path, sizeof path, "%s/workflows/withdraw/schema.sql", test_source_dir());
     schema = file_text(path);
     for (size_t i = 0; i < count; i++) {
-        self->where[i] = server_start(NULL);
+        self->where[i] = where[i];
         self->db[i] = database_new(self->where[i], SHARDS_SETTINGS);
         self->sql[i] = database_connect(self->db[i]);
         database_run(self->sql[i], "%s", schema);
     }
     free(schema);
     snprintf(self->file, sizeof self->file, "%s/fleet.cnf", server_dir(self->where[0]));
+}
+
+void shards_make(shards *self, size_t count)
+{
+    server *where[SHARDS_MOST] = {NULL};
+
+    for (size_t i = 0; i < count; i++)
+        where[i] = server_start(NULL);
+    shards_make_at(self, where, count);
 }
 
 static tl_client *plain_client(const shards *self, size_t i)

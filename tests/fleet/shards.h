@@ -29,6 +29,8 @@ extern const char *const shards_names[SHARDS_MOST]; /* a, b, c, d */
 
 /* Servers and databases with the business tables of the sample, not joined yet. */
 void shards_make(shards *self, size_t count);
+/* The same on these servers, which it frees with shards_close(). */
+void shards_make_at(shards *self, server *const where[], size_t count);
 /* Joins shard i, with these slots. */
 void shards_join(shards *self, size_t i, unsigned from, unsigned end);
 /* Both, with even parts, and the settings file. */
