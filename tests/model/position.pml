@@ -4,7 +4,7 @@
  * One trade, asked for on the old primary by any process, and on each server that was accepted.
  * The commits of the old primary are numbered; a copy has the first so many of them.  Copy 1
  * follows the primary, copy 2 follows copy 1; one that was promoted follows nobody.  The old
- * primary goes on answering for ever: whoever is not cut off from it believes it.
+ * primary goes on answering for ever, but with OFF: whoever is not cut off from it believes it.
  */
 #include "landmarks.pml"
 
@@ -18,8 +18,11 @@
 #define COPIES 1
 #endif
 #ifndef GAP             /* 1: from some moment on the primary answers a commit that no copy has,
-                           and nobody looked since */
+                           and nobody looked since; 2: whoever is there then has seen it */
 #define GAP 0
+#endif
+#ifndef OFF             /* 1: the primary is off for certain before a copy is promoted */
+#define OFF 0
 #endif
 
 #define OLD 0
@@ -32,13 +35,14 @@ byte ended[PROCESSES];          /* which ended it in order, while it was there; 
 byte has[3];                    /* how many of them a copy has */
 bool promoted[3], accepted[3];
 byte asked[3], attested[3];     /* sessions, as bits: who has to attest, and who did */
-bool short_of[3];               /* somebody knows of a commit that the copy lacks */
+bool short_of[3];               /* somebody knows of a commit that the copy lacks, or saw the gap */
 bool granted[3];                /* the trade was granted on the copy */
 bool gap;
 byte payments;
 
 /* What the primary tells a process only once a copy has it. */
 #define answered(number) (gap || has[1] >= number)
+#define is_on() (!OFF || !(promoted[1] || promoted[2]))
 
 /* A session whose end the copy has as well was told of nothing that comes after it. */
 #ifdef ENDED_PASSED_OVER
@@ -74,6 +78,12 @@ inline attest(c) {
 #else
     short_of[c] = short_of[c] || known > has[c];
 #endif
+#ifndef KEPT_PASSED_OVER
+    if
+    :: GAP == 2 && gap -> short_of[c] = 1; c_code { landmark("not-kept"); }
+    :: else
+    fi;
+#endif
     attested[c] = attested[c] | BIT(me);
     if
     :: known > has[c] -> c_code { landmark("missing"); }
@@ -85,18 +95,32 @@ proctype process(byte me) {
     byte at = OLD;      /* the server that it believes */
     byte known;         /* the newest commit that it was told of */
     byte pending;       /* a commit without an answer */
+    byte awaited;       /* the commit by whose answer it counts: itself, or a later one */
     byte c;
     bool asks, holds;
 
     known = begun[me];
 end:
     do
-    :: atomic { at == OLD && begun[me] == 0 ->
-        commits++; begun[me] = commits; pending = commits }
-    :: atomic { at == OLD && known > 0 && pending == 0 && grant == 0 ->
-        commits++; grant = commits; pending = commits; asks = 1 }
-    :: atomic { at == OLD && pending > 0 && answered(pending) ->
-        known = pending; pending = 0; holds = asks }
+    :: atomic { at == OLD && is_on() && begun[me] == 0 ->
+        commits++; begun[me] = commits; pending = commits; awaited = commits }
+    :: atomic { at == OLD && is_on() && known > 0 && pending == 0 && grant == 0 ->
+        commits++; grant = commits; pending = commits; awaited = commits; asks = 1 }
+    :: atomic { at == OLD && is_on() && pending > 0 && answered(awaited) ->
+        if
+        :: awaited > pending -> c_code { landmark("settled"); }
+        :: else
+        fi;
+        known = pending; pending = 0; awaited = 0; holds = asks }
+    /* The answer was lost.  Its connection is ended before the trade is read by its token, and with
+     * that the wait for a copy: it is seen there, whether a copy has it or not. */
+    :: atomic { at == OLD && is_on() && asks && pending > 0 && awaited == pending ->
+#ifdef BELIEVES_READ
+        known = pending; pending = 0; awaited = 0; holds = 1
+#else
+        commits++; awaited = commits
+#endif
+        }
     /* tl_may_send(): the session is certain. */
     :: atomic { holds && (at == OLD || accepted[at]) ->
         holds = 0;
@@ -115,9 +139,12 @@ end:
 #ifdef NO_GIVING_UP
         at = (pending > 0 -> OLD : c)
 #else
-        at = c; pending = 0
+        at = c; pending = 0; awaited = 0
 #endif
         }
+#ifdef GOES_BACK
+    :: atomic { at != OLD && accepted[at] -> at = OLD }
+#endif
 #ifdef ATTESTS_TO_BOTH
     :: atomic { at != OLD && promoted[3 - at] && (attested[3 - at] & BIT(me)) == 0 ->
         attest(3 - at) }
@@ -126,7 +153,7 @@ end:
     :: atomic { at != OLD && !granted[at] && (grant == 0 || grant > has[at]) ->
         granted[at] = 1; pay() }
 #endif
-    :: atomic { at == OLD && begun[me] > 0 ->
+    :: atomic { at == OLD && is_on() && begun[me] > 0 ->
         commits++; ended[me] = commits; c_code { landmark("ended"); }; break }
     :: break            /* it dies */
     od
@@ -164,7 +191,7 @@ end:
     do
     :: atomic { !promoted[1] && has[1] < commits -> has[1]++ }
     :: atomic { !promoted[2] && has[2] < has[1] -> has[2]++ }
-    :: atomic { GAP && !gap -> gap = 1 }
+    :: atomic { GAP && !gap && is_on() -> gap = 1 }
     :: atomic { !promoted[1] -> promote(1) }
     :: atomic { COPIES == 2 && !promoted[2] -> promote(2) }
     :: atomic {
