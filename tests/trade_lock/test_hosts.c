@@ -21,7 +21,6 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -972,37 +971,24 @@ static int ns_now(void)
 /* Two namespaces with a cable between them; 0 where the kernel refuses that. */
 static int make_networks(int *outside)
 {
-    char command[256];
-    pid_t stays;
-    int made;
-
     *outside = ns_now();
-    if (*outside < 0 || unshare(CLONE_NEWNET) != 0)
+    if (*outside < 0 || crew_network() != 0)
         return 0;
     ns_here = ns_now();
-    stays = fork(); /* names the first of them to ip */
-    if (stays == 0) {
-        pause();
-        _exit(0);
-    }
-    snprintf(command, sizeof command,
-             "{ ip link set lo up && ip link add there type veth peer name here netns %ld && "
-             "ip addr add 10.77.0.2/24 dev there && ip link set there up; } >/dev/null 2>&1",
-             (long)stays);
-    made = unshare(CLONE_NEWNET) == 0 && system(command) == 0;
+    assert_int_equal(unshare(CLONE_NEWNET), 0);
     ns_primary = ns_now();
+    crew_shell("ip link set lo up && ip link add there type veth peer name here && "
+               "ip link set here netns /proc/%ld/fd/%d && "
+               "ip addr add 10.77.0.2/24 dev there && ip link set there up",
+               (long)getpid(), ns_here);
     enter(ns_here);
-    made = made && system("{ ip link set lo up && ip addr add 10.77.0.1/24 dev here && "
-                          "ip link set here up; } >/dev/null 2>&1") == 0;
-    kill(stays, SIGKILL);
-    waitpid(stays, NULL, 0);
-    return made;
+    crew_shell("ip link set lo up && ip addr add 10.77.0.1/24 dev here && ip link set here up");
+    return 1;
 }
 
 static void leave_networks(int outside)
 {
-    if (outside >= 0)
-        enter(outside);
+    enter(outside);
     close(ns_here);
     close(ns_primary);
     close(outside);
@@ -1020,7 +1006,7 @@ static void test_the_network_is_cut(void **state)
     (void)state;
     if (!make_networks(&outside)) {
         print_message("skipped: needs network namespaces\n");
-        leave_networks(outside);
+        close(outside);
         skip();
     }
     primary_address = "10.77.0.2";
