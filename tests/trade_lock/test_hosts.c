@@ -1161,7 +1161,7 @@ static void test_the_doctor_knows_galera(void **state)
     expect_finding(client, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
                    "fewer than three");
     expect_finding(client, "wsrep_on", TL_FINDING_WARNING, "ON", "one and the same node");
-    expect_finding(client, "wsrep_sync_wait", TL_FINDING_OK, "0", "reads where it writes");
+    expect_finding(client, "wsrep_sync_wait", TL_FINDING_OK, "0", "waits by itself");
     sql = server_connect(node);
     database_run(sql, "SET GLOBAL wsrep_desync = 1");
     await_finding(client, "mode", TL_FINDING_UNSAFE, "Galera, 1 node, Primary, Donor/Desynced",
