@@ -727,6 +727,63 @@ static void test_certification_fails(void **state)
     close_town();
 }
 
+static long long aborted(void)
+{
+    return database_counter(nodes[0].sql, "Wsrep_local_bf_aborts");
+}
+
+/* The transaction that accepts has written its half, and waits for the row of a trade.  Each change
+ * of the schema's row that comes from another node aborts it then. */
+static void accept_or_change(void *context, int number)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    MYSQL *holder = context;
+    long long before;
+
+    if (number == 0) {
+        CREW_STATUS(tl_restore_accept(ops, "bob", "the cluster lost nothing", NULL), TL_OK);
+        return;
+    }
+    before = aborted();
+    do {
+        CREW_CHECK(crew_now_ms() < end_ms);
+        while (database_transactions(nodes[0].sql, "LOCK WAIT", "1") == 0)
+            CREW_CHECK(crew_now_ms() < end_ms);
+        database_run(nodes[1].sql, "UPDATE tl_schema SET server_identity = UUID()");
+        crew_sleep_ms(100);
+    } while (aborted() == before);
+    database_run(holder, "ROLLBACK");
+}
+
+/* Another node changes at the same time what accepting changes: it is done again, once. */
+static void test_accepting_is_aborted(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
+    MYSQL *holder;
+
+    (void)state;
+    open_town();
+    f.client = open_at(0);
+    tl_lock_free(granted(f.client, "held", "c1", &options));
+    operate_at(0);
+    assert_status(tl_restore_declare(ops, "ann", "to be looked at"), TL_OK);
+    database_propose(nodes[0].sql);
+    holder = database_connect(f.db);
+    database_run(holder, "BEGIN; SELECT rev FROM trade_lock WHERE serial_no = 'held' FOR UPDATE");
+    assert_status(tl_client_stats(ops, &before), TL_OK);
+    crew_threads(2, accept_or_change, holder);
+    assert_status(tl_client_stats(ops, &after), TL_OK);
+    assert_true(after.repeats > before.repeats);
+    assert_int_equal(database_number(nodes[2].sql, "SELECT COUNT(*) FROM tl_restore "
+                                                   "WHERE step = 'confirmed'"),
+                     1);
+    assert_int_equal(database_number(nodes[0].sql, "SELECT tl_restored()"), 0);
+    mysql_close(holder);
+    await_grant(f.client, "s1");
+    close_town();
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -738,6 +795,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_node_that_was_behind),
         cmocka_unit_test(test_a_zombie_is_made_anew),
         cmocka_unit_test(test_certification_fails),
+        cmocka_unit_test(test_accepting_is_aborted),
         cmocka_unit_test(test_an_arbitrator_keeps_nothing),
         cmocka_unit_test(test_two_addresses_are_one_node),
     };
