@@ -236,7 +236,7 @@ void await_finding(tl_client *client, const char *check, int level, const char *
 {
     struct heard h = {.check = check};
 
-    for (int i = 0; i < 1200 && !finds(client, &h, level, found, part); i++)
+    for (int i = 0; i < 400 && !finds(client, &h, level, found, part); i++)
         usleep(50 * 1000);
     if (!finds(client, &h, level, found, part))
         fail_msg("%s: level %d, '%s': %s", check, h.level, h.found, h.sentence);
