@@ -195,8 +195,9 @@ static void judge_galera(const struct mode *m)
                     "another server, where nothing is granted before it is accepted: `tradelock "
                     "promote` says whether operators have to");
     doctor_tell(m->d, TL_FINDING_OK, "wsrep_sync_wait", wait,
-                "tradelock reads where it writes, so any value serves; whoever reads at another "
-                "node with 0 may see what was before");
+                "tradelock reads where it writes, and waits by itself before it says what a node "
+                "lacks, so any value serves; whoever else reads at another node with 0 may see "
+                "what was before");
 }
 
 static void judge_mode(const struct mode *m)

@@ -336,6 +336,7 @@ static void the_table_of_errors(void **state)
 {
     (void)state;
     assert_int_equal(db_error_kind_of(1213), DB_KIND_REPEAT);
+    assert_int_equal(db_error_kind_of(1047), DB_KIND_READ_ONLY);
     assert_int_equal(db_error_kind_of(1290), DB_KIND_READ_ONLY);
     assert_int_equal(db_error_kind_of(1836), DB_KIND_READ_ONLY);
     assert_int_equal(db_error_kind_of(1040), DB_KIND_OVERLOADED);

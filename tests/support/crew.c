@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,6 +212,15 @@ void crew_shell(const char *format, ...)
     code = system(command);
     if (code != 0)
         fail_msg("%s: %x", command, (unsigned)code);
+}
+
+int crew_network(void)
+{
+    if (unshare(CLONE_NEWNET) != 0)
+        return -1;
+    if (system("command -v ip >/dev/null") != 0)
+        server_panic("the program ip is not installed: tools/dev/packages test");
+    return 0;
 }
 
 void crew_fail(const char *file, int line, const char *format, ...)

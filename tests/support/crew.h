@@ -49,6 +49,10 @@ void crew_sleep_ms(int64_t ms);
 /* Runs a line of shell; ends the test if that fails. */
 void crew_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A network of this thread's own: 0, or -1 where the kernel refuses that.  Ends the test where the
+ * program is missing that sets one up. */
+int crew_network(void);
+
 /* For any thread of any process: ends it with a sentence. */
 _Noreturn void crew_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -67,11 +67,10 @@ static void add_machine(unsigned machine)
 
 int nets_open(void)
 {
-    if (unshare(CLONE_NEWNET) != 0)
+    if (crew_network() != 0)
         return -1;
     spaces[NETS_HERE] = this_space();
-    if (system("ip link set lo up && ip link add switch type bridge 2>/dev/null") != 0)
-        return -1;
+    crew_shell("ip link set lo up && ip link add switch type bridge");
     crew_shell("ip link set switch address 02:00:00:00:00:00 && ip address add %s/24 dev switch && "
                "ip link set switch up",
                nets_address(NETS_HERE));

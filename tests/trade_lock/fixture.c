@@ -193,3 +193,51 @@ int has_row(MYSQL *sql, const char *serial)
     return (int)database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'",
                                 serial);
 }
+
+/* ------------------------------------------------------------------------- the doctor -- */
+
+struct heard {
+    const char *check;
+    char found[160], sentence[512];
+    int level; /* -1: it was not told */
+};
+
+static int hear(void *context, const tl_finding *finding)
+{
+    struct heard *h = context;
+
+    if (strcmp(finding->check, h->check) != 0)
+        return 0;
+    h->level = (int)finding->level;
+    snprintf(h->found, sizeof h->found, "%s", finding->found);
+    snprintf(h->sentence, sizeof h->sentence, "%s", finding->sentence);
+    return 0;
+}
+
+static int finds(tl_client *client, struct heard *h, int level, const char *found, const char *part)
+{
+    h->level = -1;
+    h->found[0] = h->sentence[0] = '\0';
+    (void)tl_doctor(client, hear, h);
+    return h->level == level && strcmp(h->found, found) == 0 && strstr(h->sentence, part) != NULL;
+}
+
+void expect_finding(tl_client *client, const char *check, int level, const char *found,
+                    const char *part)
+{
+    struct heard h = {.check = check};
+
+    if (!finds(client, &h, level, found, part))
+        fail_msg("%s: level %d, '%s': %s", check, h.level, h.found, h.sentence);
+}
+
+void await_finding(tl_client *client, const char *check, int level, const char *found,
+                   const char *part)
+{
+    struct heard h = {.check = check};
+
+    for (int i = 0; i < 400 && !finds(client, &h, level, found, part); i++)
+        usleep(50 * 1000);
+    if (!finds(client, &h, level, found, part))
+        fail_msg("%s: level %d, '%s': %s", check, h.level, h.found, h.sentence);
+}

@@ -4,6 +4,7 @@
 
 #include "support/database.h"
 
+#include <tradelock/admin.h>
 #include <tradelock/tradelock.h>
 
 typedef struct fixture {
@@ -52,6 +53,13 @@ long long server_counter(const fixture *f, const char *name);
 
 #define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
+
+/* What the doctor says of this check, of which there is one finding, or none: level -1 and "". */
+void expect_finding(tl_client *client, const char *check, int level, const char *found,
+                    const char *part);
+/* The doctor until it says so: the process hears of it with its next beat. */
+void await_finding(tl_client *client, const char *check, int level, const char *found,
+                   const char *part);
 
 /* After a restore was accepted: every process hears of it with its next beat.  Asks for fresh
  * trades of this serial, with a number behind it, until one is granted, and ends it. */

@@ -446,6 +446,27 @@ static void test_the_writer_moves(void **state)
     close_town();
 }
 
+static int hear_nothing(void *context, const tl_finding *finding)
+{
+    (void)context;
+    (void)finding;
+    return 0;
+}
+
+/* A node that is not part of the primary component answers only what is read of itself, unless it is
+ * told to answer all reads. */
+static void expect_cut_off(int node)
+{
+    database_run(nodes[node].sql, "SET SESSION wsrep_sync_wait = 0");
+    await_status(nodes[node].sql, "WSREP_CLUSTER_STATUS", "non-Primary");
+    assert_status(tl_doctor(ops, hear_nothing, NULL), TL_READ_ONLY);
+    assert_non_null(strstr(tl_error_message(), "not part of a working cluster"));
+    database_run(nodes[node].sql, "SET GLOBAL wsrep_dirty_reads = 1");
+    operate_at(node);
+    expect_finding(ops, "mode", TL_FINDING_UNSAFE, "Galera, 1 node, non-Primary, Initialized",
+                   "it may be cut off");
+}
+
 /* The cluster is made anew from a node that lacks what the others had answered: a person decides. */
 static void test_a_node_that_was_behind(void **state)
 {
@@ -457,7 +478,9 @@ static void test_a_node_that_was_behind(void **state)
     await_status(nodes[1].sql, "WSREP_CLUSTER_SIZE", "2");
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     await_rounds(f.client);
+    operate_at(1);
     server_kill9(nodes[0].server);
+    expect_cut_off(1);
     server_kill9(nodes[1].server);
     mysql_close(nodes[2].sql);
     join(&nodes[2], &nodes[2]);
@@ -568,25 +591,6 @@ static void stop_node(int node)
     database_run(nodes[node].sql, "USE %s", database_name(f.db));
 }
 
-static char mode_sentence[512];
-
-static int hear(void *context, const tl_finding *finding)
-{
-    (void)context;
-    if (strcmp(finding->check, "mode") == 0)
-        snprintf(mode_sentence, sizeof mode_sentence, "%s", finding->sentence);
-    return 0;
-}
-
-/* Of the mode. */
-static int doctor_says(const char *part)
-{
-    mode_sentence[0] = '\0';
-    (void)tl_doctor(ops, hear, NULL);
-    assert_string_not_equal(mode_sentence, "");
-    return strstr(mode_sentence, part) != NULL;
-}
-
 /* An arbitrator votes, and has no row: with one node beside it nothing is kept when that is lost. */
 static void test_an_arbitrator_keeps_nothing(void **state)
 {
@@ -595,18 +599,22 @@ static void test_an_arbitrator_keeps_nothing(void **state)
     (void)state;
     open_town();
     assert_true(keeps(0));
+    operate_at(0);
+    expect_finding(ops, "mode", TL_FINDING_OK, "Galera, 3 nodes, Primary, Synced",
+                   "is on every node of the component");
     arbitrator = start_arbitrator();
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "4");
     assert_true(keeps(0));
     stop_node(2);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "3");
     assert_true(keeps(0));
-    operate_at(0);
-    assert_false(doctor_says("the only one that keeps rows"));
+    expect_finding(ops, "mode", TL_FINDING_OK, "Galera, 3 nodes, Primary, Synced",
+                   "is on every node of the component");
     stop_node(1);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
     assert_false(keeps(0));
-    assert_true(doctor_says("the only one that keeps rows"));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 2 nodes, Primary, Synced",
+                   "the only one that keeps rows");
     assert_int_equal(kill(arbitrator, SIGTERM), 0);
     assert_int_equal(waitpid(arbitrator, NULL, 0), arbitrator);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
@@ -626,11 +634,13 @@ static void test_two_addresses_are_one_node(void **state)
     stop_node(2);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
     assert_false(keeps(0));
-    assert_true(doctor_says("set wsrep_node_incoming_address"));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 2 nodes, Primary, Synced",
+                   "set wsrep_node_incoming_address");
     stop_node(1);
     await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
     assert_false(keeps(0));
-    assert_true(doctor_says("set wsrep_node_incoming_address"));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
+                   "set wsrep_node_incoming_address");
     /* As the doctor says. */
     snprintf(nodes[0].incoming, sizeof nodes[0].incoming, "%s:3306", nodes[0].address);
     server_stop(nodes[0].server);
@@ -643,7 +653,8 @@ static void test_two_addresses_are_one_node(void **state)
     await_status(nodes[0].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
     assert_false(keeps(0));
     operate_at(0);
-    assert_true(doctor_says("fewer than three"));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
+                   "fewer than three");
     close_town();
     nodes[0].also[0] = nodes[0].incoming[0] = '\0';
 }
@@ -716,7 +727,64 @@ static void test_certification_fails(void **state)
     close_town();
 }
 
-int main(void)
+static long long aborted(void)
+{
+    return database_counter(nodes[0].sql, "Wsrep_local_bf_aborts");
+}
+
+/* The transaction that accepts has written its half, and waits for the row of a trade.  Each change
+ * of the schema's row that comes from another node aborts it then. */
+static void accept_or_change(void *context, int number)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    MYSQL *holder = context;
+    long long before;
+
+    if (number == 0) {
+        CREW_STATUS(tl_restore_accept(ops, "bob", "the cluster lost nothing", NULL), TL_OK);
+        return;
+    }
+    before = aborted();
+    do {
+        CREW_CHECK(crew_now_ms() < end_ms);
+        while (database_transactions(nodes[0].sql, "LOCK WAIT", "1") == 0)
+            CREW_CHECK(crew_now_ms() < end_ms);
+        database_run(nodes[1].sql, "UPDATE tl_schema SET server_identity = UUID()");
+        crew_sleep_ms(100);
+    } while (aborted() == before);
+    database_run(holder, "ROLLBACK");
+}
+
+/* Another node changes at the same time what accepting changes: it is done again, once. */
+static void test_accepting_is_aborted(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
+    MYSQL *holder;
+
+    (void)state;
+    open_town();
+    f.client = open_at(0);
+    tl_lock_free(granted(f.client, "held", "c1", &options));
+    operate_at(0);
+    assert_status(tl_restore_declare(ops, "ann", "to be looked at"), TL_OK);
+    database_propose(nodes[0].sql);
+    holder = database_connect(f.db);
+    database_run(holder, "BEGIN; SELECT rev FROM trade_lock WHERE serial_no = 'held' FOR UPDATE");
+    assert_status(tl_client_stats(ops, &before), TL_OK);
+    crew_threads(2, accept_or_change, holder);
+    assert_status(tl_client_stats(ops, &after), TL_OK);
+    assert_true(after.repeats > before.repeats);
+    assert_int_equal(database_number(nodes[2].sql, "SELECT COUNT(*) FROM tl_restore "
+                                                   "WHERE step = 'confirmed'"),
+                     1);
+    assert_int_equal(database_number(nodes[0].sql, "SELECT tl_restored()"), 0);
+    mysql_close(holder);
+    await_grant(f.client, "s1");
+    close_town();
+}
+
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_node_is_the_writer),
@@ -727,9 +795,11 @@ int main(void)
         cmocka_unit_test(test_a_node_that_was_behind),
         cmocka_unit_test(test_a_zombie_is_made_anew),
         cmocka_unit_test(test_certification_fails),
+        cmocka_unit_test(test_accepting_is_aborted),
         cmocka_unit_test(test_an_arbitrator_keeps_nothing),
         cmocka_unit_test(test_two_addresses_are_one_node),
     };
 
+    crew_arguments(count, arguments);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

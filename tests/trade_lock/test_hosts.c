@@ -21,7 +21,6 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,9 +471,11 @@ static void test_the_primary_dies(void **state)
     assert_int_not_equal(ask_now(f.client, "s2"), TL_GRANTED);
     promote();
     assert_int_not_equal(ask_now(f.client, "s3"), TL_GRANTED);
+    await_finding(f.client, "one writer", TL_FINDING_UNSAFE, "none", "none was accepted");
     accept_copy();
     await_grant(f.client, "s4");
     assert_true(has_row(sql_copy, "s4"));
+    expect_finding(f.client, "one writer", TL_FINDING_OK, "this server", "was accepted");
     /* It comes back, believes in itself, and is named first. */
     server_restart(primary);
     mysql_close(f.sql);
@@ -572,6 +573,7 @@ static void test_a_planned_switch_over(void **state)
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
     database_run(f.sql, "SET GLOBAL read_only = 1");
     assert_status(ask_now(f.client, "s2"), TL_READ_ONLY);
+    await_finding(f.client, "one writer", TL_FINDING_UNSAFE, "none", "is read-only");
     await_copy();
     promote();
     accept_copy();
@@ -607,6 +609,8 @@ static void test_two_that_take_writes(void **state)
     }
     assert_status(ask_now(f.client, "s3"), TL_SERVER_UNSAFE);
     assert_non_null(strstr(tl_error_message(), "neither was accepted after"));
+    expect_finding(f.client, "one writer", TL_FINDING_UNSAFE, "two",
+                   "nothing is granted on either");
     assert_false(has_row(f.sql, "s3") || has_row(sql_copy, "s3"));
     assert_status(try_open(file_of(both(), BEATING), &client), TL_OK);
     {
@@ -967,37 +971,24 @@ static int ns_now(void)
 /* Two namespaces with a cable between them; 0 where the kernel refuses that. */
 static int make_networks(int *outside)
 {
-    char command[256];
-    pid_t stays;
-    int made;
-
     *outside = ns_now();
-    if (*outside < 0 || unshare(CLONE_NEWNET) != 0)
+    if (*outside < 0 || crew_network() != 0)
         return 0;
     ns_here = ns_now();
-    stays = fork(); /* names the first of them to ip */
-    if (stays == 0) {
-        pause();
-        _exit(0);
-    }
-    snprintf(command, sizeof command,
-             "{ ip link set lo up && ip link add there type veth peer name here netns %ld && "
-             "ip addr add 10.77.0.2/24 dev there && ip link set there up; } >/dev/null 2>&1",
-             (long)stays);
-    made = unshare(CLONE_NEWNET) == 0 && system(command) == 0;
+    assert_int_equal(unshare(CLONE_NEWNET), 0);
     ns_primary = ns_now();
+    crew_shell("ip link set lo up && ip link add there type veth peer name here && "
+               "ip link set here netns /proc/%ld/fd/%d && "
+               "ip addr add 10.77.0.2/24 dev there && ip link set there up",
+               (long)getpid(), ns_here);
     enter(ns_here);
-    made = made && system("{ ip link set lo up && ip addr add 10.77.0.1/24 dev here && "
-                          "ip link set here up; } >/dev/null 2>&1") == 0;
-    kill(stays, SIGKILL);
-    waitpid(stays, NULL, 0);
-    return made;
+    crew_shell("ip link set lo up && ip addr add 10.77.0.1/24 dev here && ip link set here up");
+    return 1;
 }
 
 static void leave_networks(int outside)
 {
-    if (outside >= 0)
-        enter(outside);
+    enter(outside);
     close(ns_here);
     close(ns_primary);
     close(outside);
@@ -1015,7 +1006,7 @@ static void test_the_network_is_cut(void **state)
     (void)state;
     if (!make_networks(&outside)) {
         print_message("skipped: needs network namespaces\n");
-        leave_networks(outside);
+        close(outside);
         skip();
     }
     primary_address = "10.77.0.2";
@@ -1046,34 +1037,6 @@ static void test_the_network_is_cut(void **state)
 
 /* ------------------------------------------------------------------------- the doctor -- */
 
-struct heard {
-    const char *check;
-    char found[128], sentence[512];
-    int level; /* -1: it was not told */
-};
-
-static int hear(void *context, const tl_finding *finding)
-{
-    struct heard *h = context;
-
-    if (strcmp(finding->check, h->check) != 0)
-        return 0;
-    h->level = (int)finding->level;
-    snprintf(h->found, sizeof h->found, "%s", finding->found);
-    snprintf(h->sentence, sizeof h->sentence, "%s", finding->sentence);
-    return 0;
-}
-
-static void expect_finding(tl_client *client, const char *check, tl_finding_level level,
-                           const char *found, const char *part)
-{
-    struct heard h = {.check = check, .level = -1};
-
-    (void)tl_doctor(client, hear, &h);
-    if (h.level != (int)level || strcmp(h.found, found) != 0 || strstr(h.sentence, part) == NULL)
-        fail_msg("%s: level %d, '%s': %s", check, h.level, h.found, h.sentence);
-}
-
 static void await_clients(int count)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
@@ -1082,6 +1045,39 @@ static void await_clients(int count)
         assert_true(crew_now_ms() < end_ms);
         usleep(10 * 1000);
     }
+}
+
+/* The copy, as it replicates: read-only first, and then it takes writes as well. */
+static void expect_a_replica(void)
+{
+    tl_client *there;
+
+    paths[path_count] = database_option_file_at(f.db, server_socket(copy), BEATING);
+    assert_status(
+        try_open_with(paths[path_count++], TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA, &there),
+        TL_OK);
+    expect_finding(there, "mode", TL_FINDING_OK, "a replica", "nothing is granted here");
+    expect_finding(there, "read_only of a replica", -1, "", "");
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    expect_finding(there, "read_only of a replica", TL_FINDING_WARNING, "OFF",
+                   "set read_only until it is promoted");
+    database_run(sql_copy, "SET GLOBAL read_only = 1");
+    tl_client_close(there);
+}
+
+/* The copy answers one commit too late.  A beat of the service may have begun to wait for it before
+ * the time was set, and then waits until somebody else gives up. */
+static void expect_a_fall(tl_client *here)
+{
+    server_freeze(copy);
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_timeout = 200; "
+                        "CREATE TABLE late (one INT) ENGINE=InnoDB");
+    expect_finding(here, "mode", TL_FINDING_WARNING, "semi-synchronous, 1 replica",
+                   "it has fallen back to asynchronous");
+    database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_timeout = 86400000");
+    server_thaw(copy);
+    await_finding(here, "mode", TL_FINDING_WARNING, "semi-synchronous, 1 replica",
+                  "it fell back to asynchronous 1 times");
 }
 
 static void test_the_doctor_names_the_mode(void **state)
@@ -1093,7 +1089,7 @@ static void test_the_doctor_names_the_mode(void **state)
     f.client = open_at(file_of(both(), BEATING));
     here = client_new(&f, TL_CLIENT_NO_SESSION);
     expect_finding(f.client, "one writer", TL_FINDING_OK, "this server", "was accepted");
-    expect_finding(here, "one writer", (tl_finding_level)-1, "", "");
+    expect_finding(here, "one writer", -1, "", "");
     expect_finding(here, "mode", TL_FINDING_WARNING, "primary, 1 asynchronous replica",
                    "may lack what was paid last");
     expect_finding(here, "gtid_strict_mode", TL_FINDING_WARNING, "OFF", "set it to ON");
@@ -1122,9 +1118,14 @@ static void test_the_doctor_names_the_mode(void **state)
     expect_finding(here, "rpl_semi_sync_master_timeout", TL_FINDING_OK, "86400000", "");
     expect_finding(here, "rpl_semi_sync_master_wait_point", TL_FINDING_OK, "AFTER_SYNC", "");
     expect_finding(here, "rpl_semi_sync_master_wait_no_slave", TL_FINDING_OK, "ON", "");
-    tl_client_close(here);
+    expect_a_fall(here);
+    expect_a_replica();
     await_copy();
     database_run(sql_copy, "STOP SLAVE");
+    await_clients(0);
+    expect_finding(here, "mode", TL_FINDING_WARNING, "semi-synchronous, 0 replicas",
+                   "no replica is connected, so commits wait");
+    tl_client_close(here);
     database_run(f.sql, "SET GLOBAL rpl_semi_sync_master_enabled = 0");
     database_run(f.sql, "SET GLOBAL read_only = 1");
     here = client_new(&f, TL_CLIENT_NO_SESSION | TL_CLIENT_NO_SCHEMA);
@@ -1150,6 +1151,7 @@ static void test_the_doctor_knows_galera(void **state)
     fixture galera = {.db = NULL};
     server *node;
     tl_client *client;
+    MYSQL *sql;
 
     (void)state;
     snprintf(base, sizeof base, "--wsrep-provider-options=base_port=%u", server_free_port());
@@ -1159,7 +1161,15 @@ static void test_the_doctor_knows_galera(void **state)
     expect_finding(client, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
                    "fewer than three");
     expect_finding(client, "wsrep_on", TL_FINDING_WARNING, "ON", "one and the same node");
-    expect_finding(client, "wsrep_sync_wait", TL_FINDING_OK, "0", "reads where it writes");
+    expect_finding(client, "wsrep_sync_wait", TL_FINDING_OK, "0", "waits by itself");
+    sql = server_connect(node);
+    database_run(sql, "SET GLOBAL wsrep_desync = 1");
+    await_finding(client, "mode", TL_FINDING_UNSAFE, "Galera, 1 node, Primary, Donor/Desynced",
+                  "not a synced part");
+    database_run(sql, "SET GLOBAL wsrep_desync = 0");
+    await_finding(client, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
+                  "fewer than three");
+    mysql_close(sql);
     tl_client_close(client);
     database_free(galera.db);
     server_free(node);
@@ -1194,6 +1204,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_doctor_knows_galera),
     };
 
+    crew_arguments(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--late") == 0)
         return server_report(cmocka_run_group_tests(late, NULL, NULL));
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
