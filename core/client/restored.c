@@ -523,8 +523,8 @@ static int take(struct look *l, int may_lack, db_server_state *state)
                      db_get_int(l->seen, 0, RESTORED_READ_ONLY) != 0);
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
-        here->has_log = db_get_int(l->seen, 0, RESTORED_HAS_LOG) != 0;
-        if (!here->has_log && here->is_cluster <= 0)
+        here->has_log = db_get_int(l->seen, 0, RESTORED_LOG) != RESTORED_NO_LOG;
+        if (db_get_int(l->seen, 0, RESTORED_LOG) != RESTORED_LOG_SEMI_SYNC && here->is_cluster <= 0)
             here->kept_ms = 0;
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
@@ -1011,7 +1011,7 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
     return was;
 }
 
-/* One without replicas is not asked. */
+/* One that can have no replicas is not asked. */
 void restored_look_whether_kept(void *context, db *connection)
 {
     struct tl_client *client = context;

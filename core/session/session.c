@@ -338,14 +338,11 @@ static void look_elsewhere(session *s)
         look_around(s);
 }
 
-/* However fast beats come: each look reads the rows of all. */
+/* Each look reads the rows of all. */
 static void observe(session *s)
 {
     uint64_t ended = 0;
 
-    if (clock_left_ms(s->may_observe_ms) > 0)
-        return;
-    s->may_observe_ms = clock_deadline(s->options.beat_ms);
     if (observer_look(s->others, s->connection, &ended) != TL_OK && !db_usable(s->connection))
         close_connection(s);
     atomic_fetch_add(&s->ended_others, ended);
@@ -361,8 +358,8 @@ static void look_freshly(session *s)
         close_connection(s);
 }
 
-/* After a confirmed beat: observes the others, on the heartbeat's own connection, which does not
- * wait for a silent server; and wakes the other thread for the round. */
+/* After a confirmed beat: observes the others, and looks, on the heartbeat's own connection, which does
+ * not wait for a silent server; and wakes the other thread for the round. */
 static void after_confirmed(session *s)
 {
     int64_t now_ms = clock_boottime_ms();
@@ -370,9 +367,13 @@ static void after_confirmed(session *s)
     if (now_ms - s->last_confirmed_ms > INTERRUPTED_BEATS * s->options.beat_ms)
         observer_interrupt(s->others);
     s->last_confirmed_ms = now_ms;
-    observe(s);
+    /* However fast beats come. */
+    if (clock_left_ms(s->may_observe_ms) == 0) {
+        s->may_observe_ms = clock_deadline(s->options.beat_ms);
+        observe(s);
+        look_freshly(s);
+    }
     say_that_it_obeys(s, atomic_load(&s->now));
-    look_freshly(s);
     wake_following(s);
 }
 

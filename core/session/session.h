@@ -96,8 +96,8 @@ typedef struct session_options {
     /* 1: what is next is awaited by many, so beats come faster, HURRY_MS apart, as long as they are
      * confirmed.  May be NULL. */
     int (*hurries)(void *context);
-    /* Called after each confirmed beat, on its connection: looks at what is worth something only
-     * while it is fresh.  May be NULL. */
+    /* Called after a confirmed beat, on its connection, once in beat_ms: looks at what is worth
+     * something only while it is fresh.  May be NULL. */
     void (*look)(void *context, db *connection);
     void *before_context; /* of these five */
 } session_options;

@@ -27,9 +27,11 @@ enum store_restored_column {
     RESTORED_READ_ONLY,
     RESTORED_PROMOTED,
     RESTORED_PROVED,
-    RESTORED_HAS_LOG,
+    RESTORED_LOG,
     RESTORED_ELSEWHERE
 };
+/* What RESTORED_LOG says of the binary log. */
+enum { RESTORED_NO_LOG, RESTORED_HAS_LOG, RESTORED_LOG_SEMI_SYNC };
 db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
                                 db_result *result);
 /* (identity): all servers that are on record there. */

@@ -33,6 +33,7 @@
 
 #define ERROR_NO_SUCH_THREAD 1094
 #define LOOK_AGAIN_MS 5
+#define LOOK_SELDOM_MS 100
 #define RECONNECT_MS 50
 /* So many connections may lead to a server that cannot tell.  Another one is not to be expected
  * within the time of one call, and whoever waits has other work. */
@@ -84,8 +85,8 @@ int settle_note(task_engine *engine, const task *const *tasks, size_t count,
 
 /* ------------------------------------------------------------- ending a connection -- */
 
-/* SOFT leaves a commit waiting for its replica.  Without it the server ends that wait, for every
- * commit that shares the wait: it answers those of other connections, which no replica has. */
+/* SOFT ends no commit's wait for a replica, which may have begun since somebody looked.  Whatever is
+ * ended so waits for good, and the server's own end waits for it. */
 static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
 {
     char sql[64];
@@ -103,8 +104,8 @@ static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
     return NOT_PROVABLE;
 }
 
-/* The id of the connection that holds this name; 0: nobody. */
-static db_answer find_named(db *connection, const char *name, uint64_t *id)
+/* The id of the connection that holds this name, 0: nobody; and whether it waits for a replica. */
+static db_answer find_named(db *connection, const char *name, uint64_t *id, int *waits)
 {
     char lock_name[RANDOM_UUID + 4];
     db_result result = DB_RESULT_INIT;
@@ -112,8 +113,10 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id)
 
     snprintf(lock_name, sizeof lock_name, "tl:%s", name);
     answer = store_connection_used(connection, lock_name, &result);
-    if (answer == DB_DONE)
-        *id = result.rows == 1 ? db_get_uint(&result, 0, 0) : 0;
+    if (answer == DB_DONE) {
+        *id = db_get_uint(&result, 0, 0);
+        *waits = db_get_int(&result, 0, 1) != 0;
+    }
     db_result_free(&result);
     return answer;
 }
@@ -122,14 +125,17 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id)
 static enum gone end_named(task_engine *engine, db *connection, const char *name)
 {
     uint64_t id = 0;
+    int waits = 0;
     enum gone gone;
 
     if (name[0] == '\0')
         return GONE;
-    if (find_named(connection, name, &id) != DB_DONE)
+    if (find_named(connection, name, &id, &waits) != DB_DONE)
         return NO_ANSWER;
     if (id == 0)
         return GONE;
+    if (waits)
+        return STILL_THERE;
     gone = kill_thread(engine, connection, id);
     /* The thread may end between the look and the kill; look again. */
     return gone == GONE ? STILL_THERE : gone;
@@ -160,6 +166,7 @@ static db_answer row_is_free(db *connection, const tl_key *key)
 static enum gone end_caller(task_engine *engine, db *connection, const struct lost *lost)
 {
     uint64_t witness = 0;
+    int waits;
 
     switch (row_is_free(connection, lost->key)) {
     case DB_DONE:
@@ -169,7 +176,8 @@ static enum gone end_caller(task_engine *engine, db *connection, const struct lo
     default:
         return NO_ANSWER;
     }
-    if (lost->witness[0] != '\0' && find_named(connection, lost->witness, &witness) != DB_DONE)
+    if (lost->witness[0] != '\0' &&
+        find_named(connection, lost->witness, &witness, &waits) != DB_DONE)
         return NO_ANSWER;
     if (witness != 0 && kill_thread(engine, connection, lost->thread_id) == NO_ANSWER)
         return NO_ANSWER;
@@ -292,6 +300,8 @@ static int read_all(task_engine *engine, const struct lost *lost, db *connection
 static int settle_on(task_engine *engine, db *connection, const struct lost *lost,
                      int64_t deadline_ms)
 {
+    int64_t pause_ms = LOOK_AGAIN_MS;
+
     for (;;) {
         enum gone gone = lost->key == NULL ? end_named(engine, connection, lost->name)
                                            : end_caller(engine, connection, lost);
@@ -300,7 +310,8 @@ static int settle_on(task_engine *engine, db *connection, const struct lost *los
             return read_all(engine, lost, connection, deadline_ms);
         if (gone == NO_ANSWER || clock_left_ms(deadline_ms) == 0)
             return 0;
-        clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
+        clock_sleep_until_ms(clock_deadline(pause_ms));
+        pause_ms = pause_ms * 2 < LOOK_SELDOM_MS ? pause_ms * 2 : LOOK_SELDOM_MS;
     }
 }
 
