@@ -90,6 +90,12 @@ static void say_transaction(explaining *e)
         explain_say(e, TL_TOPIC_ACT, "",
                     "An administrator finds and ends the open transaction; this account may not "
                     "see it, since it lacks the right PROCESS.");
+    else if (r.rows > 0 && db_get_int(&r, 0, 4))
+        explain_say(
+            e, TL_TOPIC_ACT, "",
+            "A commit has been waiting for the replica for %s, and ends once that is back.  "
+            "Do not kill it: the server would answer it as done, and others with it.",
+            words_span(age, db_get_int(&r, 0, 3)));
     else if (r.rows > 0)
         explain_say(
             e, TL_TOPIC_ACT, "",

@@ -5,6 +5,7 @@
 
 #include "support/crew.h"
 
+#include <tradelock/admin.h>
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
 
@@ -216,7 +217,7 @@ static void call_alone(call again, tl_lock *lock, const char *rows, int shows)
         status = again(lock);
         if (!is_open(status))
             fail_msg("%s, and nobody else has it", tl_status_name(status));
-        if (showed && crew_now_ms() > begin_ms + 5000)
+        if (showed && crew_now_ms() > begin_ms + 3000)
             return;
         if (!shows)
             assert_false(is_shown(rows));
@@ -226,6 +227,22 @@ static void call_alone(call again, tl_lock *lock, const char *rows, int shows)
             fail_msg("the primary does not show %s: %s, %s", rows, tl_status_name(status),
                      tl_error_message());
     }
+}
+
+static int find_wait(void *found, const tl_sentence *sentence)
+{
+    *(int *)found += strstr(sentence->text, "waiting for the replica") != NULL;
+    return 0;
+}
+
+/* What an operator hears who asks why it hangs. */
+static void expect_explained(void)
+{
+    const tl_key key = {"CUT", "C1", "WITHDRAW"};
+    int found = 0;
+
+    assert_status(tl_explain(f.other, &key, find_wait, &found), TL_OK);
+    assert_int_equal(found, 1);
 }
 
 enum { WAITS, SHOWS, IS_ENDED };
@@ -242,6 +259,8 @@ static void cut_off(call again, tl_lock *lock, const char *rows, int how, tl_sta
         tidier_end(&tidier);
     if (again != end_again && again != end_with_again)
         assert_false(tl_may_send(lock, 1000));
+    else if (how == WAITS)
+        expect_explained();
     server_thaw(replica);
     assert_status(call_on(again, lock), answer);
 }
@@ -414,7 +433,7 @@ static void many_callers(void **state)
         callers[i].lock = long_lock(serial);
         assert_int_equal(pthread_create(&callers[i].thread, NULL, ask_on, &callers[i]), 0);
     }
-    crew_sleep_ms(10000);
+    crew_sleep_ms(6000);
     assert_in_range(database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
                                            "WHERE STATE = 'Commit' OR "
                                            "STATE LIKE 'Waiting for semi-sync ACK%%'"),
