@@ -185,17 +185,21 @@ tl_status act_left_alone(tl_client *client, uint64_t act_no, uint64_t row_no, co
 }
 
 tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
-                          const tl_evidence *evidence, uint64_t fence)
+                          const tl_evidence *evidence, const tl_paid *seen)
 {
-    const evidence_act act = {.act_no = act_no, .row_no = row_no, .fence = fence};
+    evidence_act act = {.act_no = act_no, .row_no = row_no};
     tl_status status;
 
     error_clear();
+    if (seen == NULL)
+        return error_set(TL_INVALID, "seen is NULL");
+    act.status = seen->status;
+    act.epoch = seen->epoch;
     status = act_check(act_no, row_no);
     if (status == TL_OK)
         status = evidence_file(client, evidence, &act);
     return status == TL_LOST || status == TL_NOT_FOUND
-               ? act_left_alone(client, act_no, row_no, &evidence->key, fence, status)
+               ? act_left_alone(client, act_no, row_no, &evidence->key, seen->fence, status)
                : status;
 }
 

@@ -249,6 +249,7 @@ static int show_paid(const struct paid *list, const db_result *r)
             .number = (size_t)db_get_uint(r, row, KNOWN_NUMBER),
             .fence = db_get_uint(r, row, KNOWN_FENCE),
             .status = status[0] != '\0' ? status[0] : ' ',
+            .epoch = (uint32_t)db_get_uint(r, row, KNOWN_EPOCH),
             .known = status[0] == 'Y' || (status[0] != '\0' && db_get_int(r, row, KNOWN_FILED)),
             .contradicts = db_get_int(r, row, KNOWN_CONTRADICTS) != 0,
             .amount_minor = db_get_int(r, row, KNOWN_MINOR),

@@ -347,6 +347,7 @@ enum store_known_column {
     KNOWN_NUMBER,
     KNOWN_FENCE,
     KNOWN_STATUS,
+    KNOWN_EPOCH,
     KNOWN_MINOR,
     KNOWN_CURRENCY,
     KNOWN_CONTRADICTS,

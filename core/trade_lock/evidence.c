@@ -86,11 +86,15 @@ static db_answer make_row(struct filing *f)
     return store_file_gone(f->connection, f->gone);
 }
 
-/* Whether the row, which is locked, is another than the operator saw. */
+/* Whether filing would do another thing to the row, which is locked, than the operator saw.  One
+ * more attempt at the same payment changes nothing in that. */
 static int has_moved(const evidence_act *act, const db_result *row)
 {
+    const char status = row->rows == 1 ? db_get_text(row, 0, 0)[0] : ' ';
+
     return act != NULL && act->act_no != 0 &&
-           act->fence != (row->rows == 1 ? db_get_uint(row, 0, 3) : 0);
+           (act->status != status ||
+            (row->rows == 1 && act->epoch != (uint32_t)db_get_uint(row, 0, 1)));
 }
 
 /* Locks the row, and makes it if it is missing and should exist. */

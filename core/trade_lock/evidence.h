@@ -4,15 +4,17 @@
 
 #include <tradelock/tradelock.h>
 
-/* A filing as a row of an act, bound to the fence that the operator saw (0: there was no row); or,
+/* A filing as a row of an act, bound to what the operator saw (status ' ': there was no row); or,
  * act_no 0, as an act of its own. */
 typedef struct evidence_act {
-    uint64_t act_no, row_no, fence;
+    uint64_t act_no, row_no;
+    char status;
+    uint32_t epoch;
     const char *actor;
 } evidence_act;
 
 /* As tl_evidence_add(), and on record in the same transaction.  TL_LOST: the trade has moved on
- * since its fence was seen, and nothing was filed. */
+ * since, and nothing was filed. */
 tl_status evidence_file(tl_client *client, const tl_evidence *evidence, const evidence_act *act);
 
 #endif

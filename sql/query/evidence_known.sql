@@ -1,7 +1,7 @@
 -- What the database has of payments that a statement tells: the trade, and whether the very same
 -- success was filed before.  A reference or key that the statement does not tell matches any.
 -- number is the payment's; one whose trade is not there has no fence.
-SELECT k.number, t.fence, t.status, t.amount_minor, t.currency,
+SELECT k.number, t.fence, t.status, t.epoch, t.amount_minor, t.currency,
     COALESCE(t.status = 'F' OR t.channel_key <> k.paid_key, 0) AS contradicts,
     MAX(e.evidence_id IS NOT NULL) AS filed
 FROM (SELECT evidence_id AS number, cust_no, serial_no, op_code, channel_key AS paid_key,

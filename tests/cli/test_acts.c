@@ -512,28 +512,56 @@ static void test_statement_again_is_known(void **state)
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 2);
 }
 
-/* A payment of a trade that moved on while somebody looked is not filed. */
-static void test_statement_is_bound_to_the_fence(void **state)
+static void fail_retryably(tl_lock *lock)
 {
+    tl_ending ending = TL_ENDING_INIT;
+
+    ending.outcome = TL_OUTCOME_FAILURE;
+    ending.proof = TL_PROOF_DECLINED;
+    ending.retryable = 1;
+    assert_status(tl_lock_finish(lock, &ending), TL_FAILED);
+}
+
+/* What somebody saw is not what would be done to a trade that ended or paid anew since; one more
+ * attempt at the same payment is. */
+static void test_statement_is_bound_to_what_was_seen(void **state)
+{
+    tl_lock_options options = sync_options("pay");
+    tl_lock *ends, *anew;
     char path[] = "/tmp/tradelock-acts-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
     terminal t;
 
     (void)state;
     make("S3", "C1", "paid", 100, "EUR");
-    make("S4", "C1", "paid", 50, "EUR");
-    fputs("serial_no,cust_no,op_code,channel_ref\nS3,C1,WITHDRAW,r3\nS4,C1,WITHDRAW,r4\n", file);
+    ends = granted(w.f.client, "S4", "C1", &options);
+    anew = granted(w.f.client, "S5", "C1", &options);
+    make("S6", "C1", "paid", 50, "EUR");
+    fputs("serial_no,cust_no,op_code,channel_ref\nS3,C1,WITHDRAW,r3\nS4,C1,WITHDRAW,r4\n"
+          "S5,C1,WITHDRAW,r5\nS6,C1,WITHDRAW,r6\n",
+          file);
     fclose(file);
     TERMINAL(&t, "evidence", "add", "--statement", path, "--source", "bank", "--reason", "r",
              "--config", w.config);
-    terminal_await(&t, "Type 2");
+    terminal_await(&t, "Type 4");
     database_run(w.f.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = 'reap' "
                           "WHERE serial_no = 'S3' AND lane = 'S'");
-    terminal_type(&t, "2\n");
-    terminal_end(&t, 1, "1 of 2 done, 1 left alone since they moved on");
+    assert_status(finish(ends, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+    fail_retryably(anew);
+    tl_lock_free(anew);
+    options.flags = TL_ASK_RECLAIM;
+    options.reclaim_epoch = 1;
+    anew = granted(w.f.client, "S5", "C1", &options);
+    terminal_type(&t, "4\n");
+    terminal_end(&t, 1, "2 of 4 done, 2 left alone since they moved on");
     unlink(path);
-    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'", "S3"), 0);
-    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'", "S4"), 1);
+    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'", "S3"), 1);
+    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'", "S4"), 0);
+    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'", "S5"), 0);
+    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = '%s'", "S6"), 1);
+    assert_status(finish(anew, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(anew);
+    tl_lock_free(ends);
 }
 
 /* --------------------------------------------------------------- the list -- */
@@ -669,7 +697,7 @@ int main(void)
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_long_statement),
         cmocka_unit_test(test_statement_again_is_known),
-        cmocka_unit_test(test_statement_is_bound_to_the_fence),
+        cmocka_unit_test(test_statement_is_bound_to_what_was_seen),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_purge),

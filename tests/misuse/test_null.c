@@ -1309,8 +1309,9 @@ CALL(tl_act_evidence)
                                          .key = {"S", "C", "WITHDRAW"},
                                          .outcome = "PENDING",
                                          .source = "test"};
+    static const tl_paid seen = {.status = ' '};
 
-    return (int)tl_act_evidence(N(1, have.client), 1, 1, N(2, &evidence), 1);
+    return (int)tl_act_evidence(N(1, have.client), 1, 1, N(2, &evidence), N(3, &seen));
 }
 
 CALL(tl_evidence_file)
@@ -2330,7 +2331,7 @@ static const struct entry {
     FUNCTION(tl_proof_text, 0),
     FUNCTION(tl_act_begin, 3),
     FUNCTION(tl_act_end, 2),
-    FUNCTION(tl_act_evidence, 2),
+    FUNCTION(tl_act_evidence, 3),
     FUNCTION(tl_act_list, 5),
     FUNCTION(tl_act_note, 3),
     FUNCTION(tl_act_retry, 2),

@@ -757,6 +757,7 @@ static tl_status call_acts(scene *s)
                                   .key = {s->serial, s->cust, "WITHDRAW"},
                                   .outcome = "SUCCEEDED",
                                   .source = "test"};
+    const tl_paid seen = {.fence = fence_of(s), .status = 'P', .epoch = 1};
     tl_act act = TL_ACT_INIT;
     uint64_t act_no = 0;
     tl_status status;
@@ -769,7 +770,7 @@ static tl_status call_acts(scene *s)
     if (status == TL_OK)
         status = tl_act_retry(s->far, act_no, 1, &evidence.key, fence_of(s));
     if (status == TL_OK)
-        status = tl_act_evidence(s->far, act_no, 2, &evidence, fence_of(s));
+        status = tl_act_evidence(s->far, act_no, 2, &evidence, &seen);
     if (status == TL_OK)
         status = tl_act_end(s->far, act_no, "done=2");
     if (status == TL_OK)

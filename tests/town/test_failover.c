@@ -39,7 +39,7 @@
 /* How a primary and its replica are tied together. */
 enum tie {
     TIE_SEMI_SYNC, /* a commit is answered when the replica has it, however long that takes */
-    TIE_ASYNC,     /* it is answered at once */
+    TIE_ASYNC,     /* it is answered at once, whatever its two replicas have */
     TIE_TWO,       /* it is answered when one of two replicas has it, and nobody knows which */
     TIE_GALERA     /* three nodes, of which one is written to */
 };
@@ -426,7 +426,7 @@ static void start_servers(house *self)
         machines[i] = (struct machine){.number = i + 1};
     self->primary = &machines[0];
     self->replica = &machines[1];
-    self->third = self->tie == TIE_TWO || self->tie == TIE_GALERA ? &machines[2] : NULL;
+    self->third = self->tie == TIE_SEMI_SYNC ? NULL : &machines[2];
     if (self->tie == TIE_GALERA)
         start_nodes();
     for (unsigned i = 0; i < SERVERS && self->tie != TIE_GALERA; i++)
@@ -968,12 +968,12 @@ static uint64_t seed;
 static size_t may_happen(enum tie how, enum event what)
 {
     switch (how) {
-    case TIE_TWO:
-        return what <= EVENT_TWICE;
+    case TIE_SEMI_SYNC:
+        return what < EVENT_TWICE;
     case TIE_GALERA:
         return what != EVENT_BEHIND && what != EVENT_FORGETS;
     default:
-        return what < EVENT_TWICE;
+        return what <= EVENT_TWICE;
     }
 }
 

@@ -14,7 +14,7 @@
 /* A payment that would be filed, as its trade was seen. */
 struct seen {
     size_t payment;
-    uint64_t fence;
+    tl_paid paid;
 };
 
 struct preview {
@@ -109,7 +109,7 @@ static int take(void *context, const tl_paid *paid)
     }
     p->made += paid->fence == 0;
     p->contradicting += paid->fence != 0 && paid->contradicts;
-    p->rows[p->bulk->count++] = (struct seen){number, paid->fence};
+    p->rows[p->bulk->count++] = (struct seen){number, *paid};
     p->of_shard[fleet_at()]++;
     tl_list_end_add(&p->bulk->money, paid->currency, paid->amount_minor);
     if (p->bulk->count <= BULK_EXAMPLES)
@@ -128,7 +128,7 @@ static tl_status file_one(void *context, tl_client *client, uint64_t act_no, uin
                                   .channel_key = text_or_null(payment->channel_key),
                                   .channel_ref = text_or_null(payment->channel_ref)};
 
-    return tl_act_evidence(client, act_no, row + 1, &evidence, p->rows[row].fence);
+    return tl_act_evidence(client, act_no, row + 1, &evidence, &p->rows[row].paid);
 }
 
 static int is_of_row(tl_status status)

@@ -46,11 +46,6 @@ TL_EXPORT tl_status tl_act_begin(tl_client *client, const tl_act *act, uint64_t 
 TL_EXPORT tl_status tl_act_retry(tl_client *client, uint64_t act_no, uint64_t row_no,
                                  const tl_key *key, uint64_t fence);
 
-/* As tl_evidence_add(), as row `row_no` of the act, bound to the fence that was seen (0: there was
- * no trade).  TL_LOST: the trade has moved on since, and nothing was filed. */
-TL_EXPORT tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
-                                    const tl_evidence *evidence, uint64_t fence);
-
 /* Ends the act.  counts: what it came to, as "filed=3 left=1"; may be NULL. */
 TL_EXPORT tl_status tl_act_end(tl_client *client, uint64_t act_no, const char *counts);
 
@@ -66,6 +61,7 @@ typedef struct tl_paid {
     size_t number;   /* of the payment: 0 is the first */
     uint64_t fence;  /* of its trade; 0: there is no trade */
     char status;     /* of the trade; ' ' without one */
+    uint32_t epoch;  /* of the trade: which payment of it is meant */
     int known;       /* it succeeded, or the very same success was filed before */
     int contradicts; /* to file it sets the conflict */
     int64_t amount_minor;
@@ -78,6 +74,12 @@ typedef int (*tl_paid_fn)(void *context, const tl_paid *paid);
  * payment names its op_code. */
 TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, size_t count,
                                  tl_paid_fn each, void *context);
+
+/* As tl_evidence_add(), as row `row_no` of the act, bound to what tl_paid_list() told of the payment.
+ * TL_LOST: the trade has ended or begun another payment since, was made or is gone, and nothing was
+ * filed.  One more attempt at the same payment is not in its way. */
+TL_EXPORT tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
+                                    const tl_evidence *evidence, const tl_paid *seen);
 
 /* -------------------------------------------------------------------- reading -- */
 
