@@ -61,6 +61,7 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms, may_observe_ms;
+    char begun_by[RANDOM_UUID]; /* the connection that the last begin was not answered on; or "" */
     int is_unanswered;      /* the last beat was not confirmed, or no new session could be begun */
     int had_left;           /* its server was left when that was tried */
     int64_t obeys_us;       /* of which drain the connection says so; 0: of none */
@@ -393,6 +394,8 @@ static tl_status insert_row(session *s, life *of, int *is_there)
     db_answer answer = store_session_insert(s->connection, &row);
 
     *is_there = answer == DB_DONE || answer == DB_UNANSWERED;
+    text_copy(s->begun_by, sizeof s->begun_by,
+              answer == DB_UNANSWERED ? db_name(s->connection) : "");
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
     if (!confirm(s, of, &sent))
@@ -506,6 +509,20 @@ static void seek_connection(session *s)
     s->may_seek_ms = clock_deadline(SEEK_MS);
 }
 
+/* A begin that waits for a replica keeps its connection at the server, and each one more would. */
+static tl_status check_last_begin(const session *s)
+{
+    uint64_t id;
+    int waits = 0;
+
+    if (s->begun_by[0] == '\0')
+        return TL_OK;
+    if (store_connection_used(s->connection, s->begun_by, &id, &waits) != DB_DONE || waits)
+        return error_set(TL_UNREACHABLE, "the server does not answer the beginning of a session "
+                                         "before its replica has it");
+    return TL_OK;
+}
+
 /* Makes a session of a new name, which nobody sees yet. */
 static tl_status begin(session *s, life **out)
 {
@@ -522,6 +539,8 @@ static tl_status begin(session *s, life **out)
         status = s->options.before(s->options.before_context, s->connection);
     if (status == TL_OK)
         status = check_replica(s);
+    if (status == TL_OK)
+        status = check_last_begin(s);
     if (status == TL_OK)
         status = insert_row(s, of, &is_there);
     if (status == TL_OK)

@@ -2,10 +2,12 @@
 #include "store/store.h"
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "store/bind.h"
 #include "store/rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
@@ -51,9 +53,20 @@ db_answer store_customer_busy(db *connection, const char *cust_no, const char *o
                    .op_code = db_text(op_code));
 }
 
-db_answer store_connection_used(db *connection, const char *name, db_result *result)
+db_answer store_connection_used(db *connection, const char *name, uint64_t *id, int *waits)
 {
-    return SQL_RUN(connection, result, connection_used, .name = db_text(name));
+    char lock_name[RANDOM_UUID + 4];
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    snprintf(lock_name, sizeof lock_name, "tl:%s", name);
+    answer = SQL_RUN(connection, &result, connection_used, .name = db_text(lock_name));
+    if (answer == DB_DONE) {
+        *id = db_get_uint(&result, 0, 0);
+        *waits = db_get_int(&result, 0, 1) != 0;
+    }
+    db_result_free(&result);
+    return answer;
 }
 
 db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned limit,

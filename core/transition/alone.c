@@ -179,7 +179,10 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
         return;
     }
     status = alone_check(t, connection);
-    if (status == TL_OK) {
+    if (status == TL_OK && !t->kind->reads && settle_check_wait(engine, connection) != TL_OK) {
+        task_fail(t, TL_UNREACHABLE);
+        t->stage = TASK_AGAIN;
+    } else if (status == TL_OK) {
         t->verdict = VERDICT_APPLIED;
         conclude(engine, t, connection, t->kind->run(t, connection), began);
     } else {

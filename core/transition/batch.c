@@ -130,8 +130,11 @@ static void settle_lost(task_engine *engine, task **tasks, size_t count, int64_t
             send_back(&tasks[i], 1);
 }
 
-static int may_begin(task *const *tasks, size_t count, const db *connection)
+static int may_begin(task_engine *engine, task *const *tasks, size_t count, db *connection)
 {
+    if (settle_check_wait(engine, connection) != TL_OK)
+        return 0;
+
     for (size_t i = 0; i < count; i++)
         if (alone_check(tasks[i], connection) != TL_OK)
             return 0;
@@ -165,7 +168,7 @@ static void run_sorted(task_engine *engine, const batch_kind *kind, task **tasks
     }
     for (size_t i = 0; i < count; i++)
         tasks[i]->verdict = VERDICT_UNKNOWN;
-    if (may_begin(tasks, count, connection))
+    if (may_begin(engine, tasks, count, connection))
         answer = run_split(engine, kind, connection, tasks, count, deadline_ms);
     count = undecided(tasks, count, left);
     for (; answer == DB_UNANSWERED && lost < count; lost++)

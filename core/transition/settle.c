@@ -104,21 +104,38 @@ static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
     return NOT_PROVABLE;
 }
 
-/* The id of the connection that holds this name, 0: nobody; and whether it waits for a replica. */
-static db_answer find_named(db *connection, const char *name, uint64_t *id, int *waits)
+static void note_wait(task_engine *engine, const char *name)
 {
-    char lock_name[RANDOM_UUID + 4];
-    db_result result = DB_RESULT_INIT;
-    db_answer answer;
+    pthread_mutex_lock(&engine->waits_mutex);
+    text_copy(engine->waits, sizeof engine->waits, name);
+    atomic_store(&engine->is_waiting, 1);
+    pthread_mutex_unlock(&engine->waits_mutex);
+}
 
-    snprintf(lock_name, sizeof lock_name, "tl:%s", name);
-    answer = store_connection_used(connection, lock_name, &result);
-    if (answer == DB_DONE) {
-        *id = db_get_uint(&result, 0, 0);
-        *waits = db_get_int(&result, 0, 1) != 0;
-    }
-    db_result_free(&result);
-    return answer;
+static void forget_wait(task_engine *engine, const char *name)
+{
+    pthread_mutex_lock(&engine->waits_mutex);
+    if (strcmp(engine->waits, name) == 0)
+        atomic_store(&engine->is_waiting, 0);
+    pthread_mutex_unlock(&engine->waits_mutex);
+}
+
+tl_status settle_check_wait(task_engine *engine, db *connection)
+{
+    char name[RANDOM_UUID];
+    uint64_t id;
+    int waits = 0;
+
+    if (!atomic_load(&engine->is_waiting))
+        return TL_OK;
+    pthread_mutex_lock(&engine->waits_mutex);
+    text_copy(name, sizeof name, engine->waits);
+    pthread_mutex_unlock(&engine->waits_mutex);
+    if (store_connection_used(connection, name, &id, &waits) != DB_DONE || waits)
+        return error_set(TL_UNREACHABLE, "the server does not answer a commit of this process "
+                                         "before its replica has it; nothing more is begun");
+    forget_wait(engine, name);
+    return TL_OK;
 }
 
 /* One look at the connection of this name. */
@@ -130,12 +147,14 @@ static enum gone end_named(task_engine *engine, db *connection, const char *name
 
     if (name[0] == '\0')
         return GONE;
-    if (find_named(connection, name, &id, &waits) != DB_DONE)
+    if (store_connection_used(connection, name, &id, &waits) != DB_DONE)
         return NO_ANSWER;
     if (id == 0)
         return GONE;
-    if (waits)
+    if (waits) {
+        note_wait(engine, name);
         return STILL_THERE;
+    }
     gone = kill_thread(engine, connection, id);
     /* The thread may end between the look and the kill; look again. */
     return gone == GONE ? STILL_THERE : gone;
@@ -177,7 +196,7 @@ static enum gone end_caller(task_engine *engine, db *connection, const struct lo
         return NO_ANSWER;
     }
     if (lost->witness[0] != '\0' &&
-        find_named(connection, lost->witness, &witness, &waits) != DB_DONE)
+        store_connection_used(connection, lost->witness, &witness, &waits) != DB_DONE)
         return NO_ANSWER;
     if (witness != 0 && kill_thread(engine, connection, lost->thread_id) == NO_ANSWER)
         return NO_ANSWER;
@@ -227,15 +246,18 @@ static db_answer commit_as(const char *session_id, db *connection, int64_t deadl
 
 /* A commit that comes after all that was read.  Only sessions send money: what others did may be
  * read, and so may what was done under sessions whose rows are purged since. */
-static db_answer acknowledge(const struct lost *lost, db *connection, int64_t deadline_ms)
+static db_answer acknowledge(task_engine *engine, const struct lost *lost, db *connection,
+                             int64_t deadline_ms)
 {
-    db_answer answer = DB_DONE;
+    db_answer answer = settle_check_wait(engine, connection) == TL_OK ? DB_DONE : DB_NOT_SENT;
     int committed = 0;
 
     for (size_t i = 0; i < lost->count && answer == DB_DONE && !committed; i++)
         if (lost->tasks[i]->settled && lost->tasks[i]->life != NULL)
             answer = commit_as(life_session_id(lost->tasks[i]->life), connection, deadline_ms,
                                &committed);
+    if (answer == DB_UNANSWERED)
+        note_wait(engine, db_name(connection));
     return answer;
 }
 
@@ -278,9 +300,10 @@ static int note_all(task_engine *engine, const struct lost *lost, const db *conn
 static int read_all(task_engine *engine, const struct lost *lost, db *connection,
                     int64_t deadline_ms)
 {
-    const int known =
-        read_each(lost, connection) == DB_DONE && is_believed(lost, db_server_of(connection)) &&
-        acknowledge(lost, connection, deadline_ms) == DB_DONE && note_all(engine, lost, connection);
+    const int known = read_each(lost, connection) == DB_DONE &&
+                      is_believed(lost, db_server_of(connection)) &&
+                      acknowledge(engine, lost, connection, deadline_ms) == DB_DONE &&
+                      note_all(engine, lost, connection);
 
     for (size_t i = 0; i < lost->count; i++) {
         task *t = lost->tasks[i];

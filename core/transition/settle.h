@@ -13,6 +13,11 @@ int settle_tasks(task_engine *engine, task **tasks, size_t count, int64_t deadli
 int settle_note(task_engine *engine, const task *const *tasks, size_t count,
                 const db_server *server, uint64_t began);
 
+/* Whether another task may begin on this connection.  A commit that waits for a replica keeps its
+ * connection at the server until it is answered, so while one is known to wait no other follows:
+ * else each try would leave one more behind, until the server takes none. */
+tl_status settle_check_wait(task_engine *engine, db *connection);
+
 /* The sentence for a task that stays in doubt. */
 void settle_not_knowable(task *t);
 

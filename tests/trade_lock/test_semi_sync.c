@@ -8,6 +8,7 @@
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
+#include <tradelock/row_lock.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +26,11 @@
 #define PATIENCE_MS 60000
 /* No beat comes meanwhile: what is committed behind one that waits would be seen by nobody. */
 #define SETTINGS "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\ncommit_ms=1s\npool_wait_ms=1s\n"
+
+/* Sessions end, and are begun anew. */
+#define SHORT_SETTINGS                                                                             \
+    "beat_ms=200ms\nsession_ms=2s\nmax_hold_ms=4s\nread_timeout_s=2\ncommit_ms=1s\npool_wait_ms="  \
+    "1s\n"
 
 static server *primary, *replica;
 static fixture f;
@@ -80,7 +86,7 @@ static void await_replica(void)
     }
 }
 
-static void open_pair(const char *wait_point)
+static void open_pair_with(const char *wait_point, const char *settings)
 {
     const unsigned port = server_free_port();
     MYSQL *sql;
@@ -90,7 +96,7 @@ static void open_pair(const char *wait_point)
     database_run(sql, "CREATE USER replica@'127.0.0.1'; "
                       "GRANT REPLICATION SLAVE ON *.* TO replica@'127.0.0.1'");
     start_replica(port);
-    f.db = database_new(primary, SETTINGS);
+    f.db = database_new(primary, settings);
     f.client = client_new(&f, TL_CLIENT_NO_JANITOR);
     f.other = client_new(&f, TL_CLIENT_NO_JANITOR);
     f.sql = database_connect(f.db);
@@ -98,6 +104,11 @@ static void open_pair(const char *wait_point)
     database_run(sql, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
     mysql_close(sql);
     await_replica();
+}
+
+static void open_pair(const char *wait_point)
+{
+    open_pair_with(wait_point, SETTINGS);
 }
 
 static void close_pair(void)
@@ -452,13 +463,73 @@ static void many_callers(void **state)
     close_pair();
 }
 
+static int64_t waiting(void)
+{
+    return database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                  "WHERE STATE = 'Commit' OR "
+                                  "STATE LIKE 'Waiting for semi-sync ACK%%'");
+}
+
+#define TRADES 100
+
+/* Each call is about another row, so that none meets what an earlier one has locked. */
+static void call_anew(int seconds)
+{
+    const int64_t end_ms = crew_now_ms() + (int64_t)seconds * 1000;
+    static int trade;
+    MYSQL *own = database_connect(f.db);
+    char name[16];
+
+    while (crew_now_ms() < end_ms) {
+        tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
+                                .key = {name, "C1", "WITHDRAW"},
+                                .outcome = "PENDING",
+                                .source = "hook"};
+
+        snprintf(name, sizeof name, "DUE%d", trade++ % TRADES);
+        assert_int_not_equal(tl_evidence_add(f.client, &evidence), TL_OK);
+        database_run(own, "BEGIN");
+        assert_int_not_equal(tl_row_lock(f.client, name, own, 0, 0), TL_GRANTED);
+        database_run(own, "ROLLBACK");
+        assert_int_not_equal(ask_now(f.client, name), TL_GRANTED);
+    }
+    mysql_close(own);
+}
+
+/* A commit that waits cannot be ended, and keeps its connection.  However long callers go on, the
+ * server keeps some for those who look at it, and for the replica. */
+static void few_are_left_behind(void **state)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char serial[16];
+    int64_t before;
+
+    (void)state;
+    open_pair_with("AFTER_SYNC", SHORT_SETTINGS);
+    for (int i = 0; i < TRADES; i++) {
+        snprintf(serial, sizeof serial, "DUE%d", i);
+        make_due(serial);
+    }
+    server_freeze(replica);
+    call_anew(15);
+    before = waiting();
+    call_anew(20);
+    print_message("%lld connections waited, then %lld\n", (long long)before, (long long)waiting());
+    assert_true(waiting() <= before);
+    server_thaw(replica);
+    while (ask_now(f.client, "LATER") != TL_GRANTED)
+        assert_true(crew_now_ms() < end_ms);
+    assert_int_equal(waiting(), 0);
+    close_pair();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_sync),           cmocka_unit_test(after_commit),
         cmocka_unit_test(after_sync_and_ended), cmocka_unit_test(business_rows),
         cmocka_unit_test(the_retry_lane),       cmocka_unit_test(a_batch_of_claims),
-        cmocka_unit_test(many_callers),
+        cmocka_unit_test(many_callers),         cmocka_unit_test(few_are_left_behind),
     };
 
     return server_run_tests(tests, NULL, NULL);
