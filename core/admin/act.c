@@ -195,6 +195,7 @@ tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
         return error_set(TL_INVALID, "seen is NULL");
     act.status = seen->status;
     act.epoch = seen->epoch;
+    act.fence = seen->fence;
     status = act_check(act_no, row_no);
     if (status == TL_OK)
         status = evidence_file(client, evidence, &act);

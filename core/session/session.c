@@ -61,7 +61,6 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms, may_observe_ms;
-    char begun_by[RANDOM_UUID]; /* the connection that the last begin was not answered on; or "" */
     int is_unanswered;      /* the last beat was not confirmed, or no new session could be begun */
     int had_left;           /* its server was left when that was tried */
     int64_t obeys_us;       /* of which drain the connection says so; 0: of none */
@@ -183,6 +182,20 @@ static store_session_clock known_clock(const session *s)
     return clock;
 }
 
+/* A commit that waits for a replica keeps its connection at the server, and each one more would. */
+static tl_status check_wait(session *s)
+{
+    int is_awaited = 0;
+    const db_answer answer =
+        store_replica_awaited(s->connection, s->options.timeout_ms, &is_awaited);
+
+    if (answer != DB_DONE)
+        return db_read_status(s->connection, answer, "looking whether the server answers commits");
+    return is_awaited ? error_set(TL_UNREACHABLE, "the server answers no commit before a replica "
+                                                  "has it, and none comes")
+                      : TL_OK;
+}
+
 /* One beat on the session's row. */
 static enum beat send_beat(session *s, life *mine, session_beat *sent)
 {
@@ -191,6 +204,11 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
     enum beat found = BEAT_UNREACHABLE;
     db_answer answer;
 
+    if (s->is_unanswered && check_wait(s) != TL_OK) {
+        if (!db_usable(s->connection))
+            close_connection(s);
+        return BEAT_UNREACHABLE;
+    }
     sent->sent = sending(s);
     sent->before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */
@@ -394,8 +412,6 @@ static tl_status insert_row(session *s, life *of, int *is_there)
     db_answer answer = store_session_insert(s->connection, &row);
 
     *is_there = answer == DB_DONE || answer == DB_UNANSWERED;
-    text_copy(s->begun_by, sizeof s->begun_by,
-              answer == DB_UNANSWERED ? db_name(s->connection) : "");
     if (answer != DB_DONE)
         return db_error_status(s->connection, answer, "beginning the session");
     if (!confirm(s, of, &sent))
@@ -509,20 +525,6 @@ static void seek_connection(session *s)
     s->may_seek_ms = clock_deadline(SEEK_MS);
 }
 
-/* A begin that waits for a replica keeps its connection at the server, and each one more would. */
-static tl_status check_last_begin(const session *s)
-{
-    uint64_t id;
-    int waits = 0;
-
-    if (s->begun_by[0] == '\0')
-        return TL_OK;
-    if (store_connection_used(s->connection, s->begun_by, &id, &waits) != DB_DONE || waits)
-        return error_set(TL_UNREACHABLE, "the server does not answer the beginning of a session "
-                                         "before its replica has it");
-    return TL_OK;
-}
-
 /* Makes a session of a new name, which nobody sees yet. */
 static tl_status begin(session *s, life **out)
 {
@@ -540,7 +542,7 @@ static tl_status begin(session *s, life **out)
     if (status == TL_OK)
         status = check_replica(s);
     if (status == TL_OK)
-        status = check_last_begin(s);
+        status = check_wait(s);
     if (status == TL_OK)
         status = insert_row(s, of, &is_there);
     if (status == TL_OK)

@@ -2,12 +2,10 @@
 #include "store/store.h"
 
 #include "base/memory.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "store/bind.h"
 #include "store/rows.h"
 
-#include <stdio.h>
 #include <string.h>
 
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
@@ -53,18 +51,18 @@ db_answer store_customer_busy(db *connection, const char *cust_no, const char *o
                    .op_code = db_text(op_code));
 }
 
-db_answer store_connection_used(db *connection, const char *name, uint64_t *id, int *waits)
+db_answer store_connection_used(db *connection, const char *name, db_result *result)
 {
-    char lock_name[RANDOM_UUID + 4];
-    db_result result = DB_RESULT_INIT;
-    db_answer answer;
+    return SQL_RUN(connection, result, connection_used, .name = db_text(name));
+}
 
-    snprintf(lock_name, sizeof lock_name, "tl:%s", name);
-    answer = SQL_RUN(connection, &result, connection_used, .name = db_text(lock_name));
-    if (answer == DB_DONE) {
-        *id = db_get_uint(&result, 0, 0);
-        *waits = db_get_int(&result, 0, 1) != 0;
-    }
+db_answer store_replica_awaited(db *connection, int64_t waited_ms, int *is_awaited)
+{
+    db_result result = DB_RESULT_INIT;
+    const db_answer answer =
+        SQL_RUN(connection, &result, replica_awaited, .waited_ms = db_int(waited_ms));
+
+    *is_awaited = answer == DB_DONE && db_get_uint(&result, 0, 0) > 0;
     db_result_free(&result);
     return answer;
 }

@@ -44,9 +44,10 @@ db_answer store_customer_busy(db *connection, const char *cust_no, const char *o
 db_answer store_token_now(db *connection, const step *s, db_result *result);
 /* (0 or 1) */
 db_answer store_token_seen(db *connection, const step *s, db_result *result);
-/* The connection that has this name, see db_name(): its id, 0: there is none; and whether it commits
- * where commits wait for a replica. */
-db_answer store_connection_used(db *connection, const char *name, uint64_t *id, int *waits);
+/* The connection id that holds the name, or NULL. */
+db_answer store_connection_used(db *connection, const char *name, db_result *result);
+/* Whether a commit there has waited for a replica for so long. */
+db_answer store_replica_awaited(db *connection, int64_t waited_ms, int *is_awaited);
 
 /* (cust_no, serial_no), locked until the transaction ends. */
 db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned limit,

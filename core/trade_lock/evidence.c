@@ -34,6 +34,7 @@ struct filing {
     store_gone *gone;        /* of a holder whose row may be gone; NULL */
     const evidence_act *act; /* of an operator; NULL */
     db *connection;
+    int of_holder; /* who does not come again */
     int found, made, conflict, moved;
     uint64_t evidence_id;
 };
@@ -87,14 +88,15 @@ static db_answer make_row(struct filing *f)
 }
 
 /* Whether filing would do another thing to the row, which is locked, than the operator saw.  One
- * more attempt at the same payment changes nothing in that. */
+ * more attempt at the same payment changes nothing in that; only people change a row that ended. */
 static int has_moved(const evidence_act *act, const db_result *row)
 {
     const char status = row->rows == 1 ? db_get_text(row, 0, 0)[0] : ' ';
 
     return act != NULL && act->act_no != 0 &&
            (act->status != status ||
-            (row->rows == 1 && act->epoch != (uint32_t)db_get_uint(row, 0, 1)));
+            (row->rows == 1 && act->epoch != (uint32_t)db_get_uint(row, 0, 1)) ||
+            (row->rows == 1 && status != 'P' && act->fence != db_get_uint(row, 0, 3)));
 }
 
 /* Locks the row, and makes it if it is missing and should exist. */
@@ -237,9 +239,13 @@ static tl_status file(struct filing *f)
 {
     static const task_kind kind = {
         .pool = POOL_BUSINESS, .run = run, .judge = judge, .mark = mark_filed};
+    static const task_kind of_holder = {
+        .pool = POOL_BUSINESS, .presses_on = 1, .run = run, .judge = judge, .mark = mark_filed};
     static const task_kind of_act = {
         .pool = POOL_BUSINESS, .run = run, .judge = judge, .read = read_act_row};
-    task t = {.kind = f->act != NULL && f->act->act_no != 0 ? &of_act : &kind,
+    task t = {.kind = f->act != NULL && f->act->act_no != 0 ? &of_act
+                      : f->of_holder                        ? &of_holder
+                                                            : &kind,
               .name = "filing evidence",
               .context = f};
 
@@ -282,40 +288,43 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
                      e->outcome != NULL ? e->outcome : "");
 }
 
-static tl_status file_evidence(tl_client *client, const tl_evidence *evidence, store_gone *gone,
-                               const evidence_act *act)
+static tl_status file_evidence(struct filing *f)
 {
-    struct filing f = {.client = client, .given = evidence, .gone = gone, .act = act};
-    tl_status status = check_evidence(client, evidence);
+    const tl_evidence *evidence = f->given;
+    tl_status status = check_evidence(f->client, evidence);
 
     if (status == TL_OK)
-        status = file(&f);
+        status = file(f);
     if (status != TL_OK)
         return status;
-    if (f.moved)
+    if (f->moved)
         return error_set(TL_LOST, "the trade has moved on; look at it again");
-    if (!f.found)
+    if (!f->found)
         return error_set(TL_NOT_FOUND, "there is no such trade");
-    if (!f.conflict)
+    if (!f->conflict)
         return error_over(TL_OK);
-    log_said(&client->logger, TL_ALARM, &evidence->key, 0, &f.said,
+    log_said(&f->client->logger, TL_ALARM, &evidence->key, 0, &f->said,
              "conflict: %s says of epoch %u and channel key %s what the row denies",
-             evidence->source, f.evidence.epoch,
-             f.evidence.channel_key != NULL ? f.evidence.channel_key : "(none)");
+             evidence->source, f->evidence.epoch,
+             f->evidence.channel_key != NULL ? f->evidence.channel_key : "(none)");
     return error_set(TL_IN_CONFLICT, "filed; it contradicts the row, and two operators "
                                      "must decide");
 }
 
 tl_status tl_evidence_add(tl_client *client, const tl_evidence *evidence)
 {
+    struct filing f = {.client = client, .given = evidence};
+
     error_clear();
-    return file_evidence(client, evidence, NULL, NULL);
+    return file_evidence(&f);
 }
 
 tl_status evidence_file(tl_client *client, const tl_evidence *evidence, const evidence_act *act)
 {
+    struct filing f = {.client = client, .given = evidence, .act = act};
+
     error_clear();
-    return file_evidence(client, evidence, NULL, act);
+    return file_evidence(&f);
 }
 
 /* What an ending of a fenced-out holder says, as evidence. */
@@ -399,14 +408,15 @@ void lock_file_evidence(tl_lock *lock, const tl_ending *ending, const tl_view *h
         .source = "fenced-out holder",
         .remark = ending->remark,
     };
+    struct filing f = {.client = lock->base.client, .given = &evidence, .of_holder = 1};
     store_gone gone = {.evidence = NULL};
     tl_status status;
 
     if (lock_repeats(lock))
         return; /* a repeatable trade has no money to know about */
     fill_gone(lock, ending, held, &gone);
-    status = file_evidence(lock->base.client, &evidence,
-                           may_have_moved(lock, ending) ? &gone : NULL, NULL);
+    f.gone = may_have_moved(lock, ending) ? &gone : NULL;
+    status = file_evidence(&f);
     if (gone.evidence != NULL && status == TL_OK)
         lock_log(lock, TL_ALARM, lock->grant.fence,
                  "the row was gone, though it was in process: it was restored away, and "

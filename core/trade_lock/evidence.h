@@ -7,7 +7,7 @@
 /* A filing as a row of an act, bound to what the operator saw (status ' ': there was no row); or,
  * act_no 0, as an act of its own. */
 typedef struct evidence_act {
-    uint64_t act_no, row_no;
+    uint64_t act_no, row_no, fence;
     char status;
     uint32_t epoch;
     const char *actor;

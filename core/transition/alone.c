@@ -178,11 +178,14 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
             t->stage = TASK_AGAIN;
         return;
     }
-    status = alone_check(t, connection);
-    if (status == TL_OK && !t->kind->reads && settle_check_wait(engine, connection) != TL_OK) {
+    if (!t->kind->reads && !t->kind->presses_on && settle_check_wait(engine, connection) != TL_OK) {
         task_fail(t, TL_UNREACHABLE);
         t->stage = TASK_AGAIN;
-    } else if (status == TL_OK) {
+        pool_put(engine->connections, connection);
+        return;
+    }
+    status = alone_check(t, connection);
+    if (status == TL_OK) {
         t->verdict = VERDICT_APPLIED;
         conclude(engine, t, connection, t->kind->run(t, connection), began);
     } else {

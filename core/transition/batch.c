@@ -134,7 +134,6 @@ static int may_begin(task_engine *engine, task *const *tasks, size_t count, db *
 {
     if (settle_check_wait(engine, connection) != TL_OK)
         return 0;
-
     for (size_t i = 0; i < count; i++)
         if (alone_check(tasks[i], connection) != TL_OK)
             return 0;

@@ -4,7 +4,6 @@
 
 #include "transition/task.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 
 struct task_engine {
@@ -14,10 +13,8 @@ struct task_engine {
     commit_marks *noted;
     group_queue *groups;
     sem_t settlers; /* members of a lost batch that may settle for themselves at once */
-    pthread_mutex_t waits_mutex;
-    char waits[RANDOM_UUID]; /* under it: the connection that was seen to wait last */
     /* Atomic. */
-    atomic_int is_waiting; /* its commit was not answered yet, as far as is known */
+    atomic_int is_waiting; /* a commit was seen to wait for a replica, and may do so yet */
     transition_counters counters;
 };
 

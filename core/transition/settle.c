@@ -35,6 +35,8 @@
 #define LOOK_AGAIN_MS 5
 #define LOOK_SELDOM_MS 100
 #define RECONNECT_MS 50
+/* A commit that a replica has not acknowledged for so long is not answered in time. */
+#define AWAITED_MS 1000
 /* So many connections may lead to a server that cannot tell.  Another one is not to be expected
  * within the time of one call, and whoever waits has other work. */
 #define UNTOLD_TRIES 3
@@ -86,7 +88,7 @@ int settle_note(task_engine *engine, const task *const *tasks, size_t count,
 /* ------------------------------------------------------------- ending a connection -- */
 
 /* SOFT ends no commit's wait for a replica, which may have begun since somebody looked.  Whatever is
- * ended so waits for good, and the server's own end waits for it. */
+ * ended so waits until a replica has it, and the server's own end waits for it. */
 static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
 {
     char sql[64];
@@ -104,37 +106,33 @@ static enum gone kill_thread(task_engine *engine, db *connection, uint64_t id)
     return NOT_PROVABLE;
 }
 
-static void note_wait(task_engine *engine, const char *name)
+/* The id of the connection that holds this name, 0: nobody; and whether it waits for a replica. */
+static db_answer find_named(db *connection, const char *name, uint64_t *id, int *waits)
 {
-    pthread_mutex_lock(&engine->waits_mutex);
-    text_copy(engine->waits, sizeof engine->waits, name);
-    atomic_store(&engine->is_waiting, 1);
-    pthread_mutex_unlock(&engine->waits_mutex);
-}
+    char lock_name[RANDOM_UUID + 4];
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
 
-static void forget_wait(task_engine *engine, const char *name)
-{
-    pthread_mutex_lock(&engine->waits_mutex);
-    if (strcmp(engine->waits, name) == 0)
-        atomic_store(&engine->is_waiting, 0);
-    pthread_mutex_unlock(&engine->waits_mutex);
+    snprintf(lock_name, sizeof lock_name, "tl:%s", name);
+    answer = store_connection_used(connection, lock_name, &result);
+    if (answer == DB_DONE) {
+        *id = db_get_uint(&result, 0, 0);
+        *waits = db_get_int(&result, 0, 1) != 0;
+    }
+    db_result_free(&result);
+    return answer;
 }
 
 tl_status settle_check_wait(task_engine *engine, db *connection)
 {
-    char name[RANDOM_UUID];
-    uint64_t id;
-    int waits = 0;
+    int is_awaited = 0;
 
     if (!atomic_load(&engine->is_waiting))
         return TL_OK;
-    pthread_mutex_lock(&engine->waits_mutex);
-    text_copy(name, sizeof name, engine->waits);
-    pthread_mutex_unlock(&engine->waits_mutex);
-    if (store_connection_used(connection, name, &id, &waits) != DB_DONE || waits)
-        return error_set(TL_UNREACHABLE, "the server does not answer a commit of this process "
-                                         "before its replica has it; nothing more is begun");
-    forget_wait(engine, name);
+    if (store_replica_awaited(connection, AWAITED_MS, &is_awaited) != DB_DONE || is_awaited)
+        return error_set(TL_UNREACHABLE, "the server answers no commit before a replica has it, "
+                                         "and none comes; nothing more is begun");
+    atomic_store(&engine->is_waiting, 0);
     return TL_OK;
 }
 
@@ -147,12 +145,12 @@ static enum gone end_named(task_engine *engine, db *connection, const char *name
 
     if (name[0] == '\0')
         return GONE;
-    if (store_connection_used(connection, name, &id, &waits) != DB_DONE)
+    if (find_named(connection, name, &id, &waits) != DB_DONE)
         return NO_ANSWER;
     if (id == 0)
         return GONE;
     if (waits) {
-        note_wait(engine, name);
+        atomic_store(&engine->is_waiting, 1);
         return STILL_THERE;
     }
     gone = kill_thread(engine, connection, id);
@@ -196,7 +194,7 @@ static enum gone end_caller(task_engine *engine, db *connection, const struct lo
         return NO_ANSWER;
     }
     if (lost->witness[0] != '\0' &&
-        store_connection_used(connection, lost->witness, &witness, &waits) != DB_DONE)
+        find_named(connection, lost->witness, &witness, &waits) != DB_DONE)
         return NO_ANSWER;
     if (witness != 0 && kill_thread(engine, connection, lost->thread_id) == NO_ANSWER)
         return NO_ANSWER;
@@ -249,15 +247,17 @@ static db_answer commit_as(const char *session_id, db *connection, int64_t deadl
 static db_answer acknowledge(task_engine *engine, const struct lost *lost, db *connection,
                              int64_t deadline_ms)
 {
-    db_answer answer = settle_check_wait(engine, connection) == TL_OK ? DB_DONE : DB_NOT_SENT;
+    db_answer answer = DB_DONE;
     int committed = 0;
 
     for (size_t i = 0; i < lost->count && answer == DB_DONE && !committed; i++)
         if (lost->tasks[i]->settled && lost->tasks[i]->life != NULL)
-            answer = commit_as(life_session_id(lost->tasks[i]->life), connection, deadline_ms,
-                               &committed);
+            answer = settle_check_wait(engine, connection) == TL_OK
+                         ? commit_as(life_session_id(lost->tasks[i]->life), connection, deadline_ms,
+                                     &committed)
+                         : DB_NOT_SENT;
     if (answer == DB_UNANSWERED)
-        note_wait(engine, db_name(connection));
+        atomic_store(&engine->is_waiting, 1);
     return answer;
 }
 

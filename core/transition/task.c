@@ -36,7 +36,6 @@ tl_status task_engine_new(task_engine **out, pool *connections, const struct log
         return error_set(TL_NO_MEMORY, "out of memory for the transition engine");
     }
     sem_init(&engine->settlers, 0, SETTLERS);
-    pthread_mutex_init(&engine->waits_mutex, NULL);
     *out = engine;
     return TL_OK;
 }
@@ -45,7 +44,6 @@ void task_engine_free(task_engine *engine)
 {
     if (engine == NULL)
         return;
-    pthread_mutex_destroy(&engine->waits_mutex);
     sem_destroy(&engine->settlers);
     group_queue_free(engine->groups);
     memory_free(engine);

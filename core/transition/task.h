@@ -112,6 +112,7 @@ typedef struct batch_kind {
 typedef struct task_kind {
     pool_kind pool; /* 0 is POOL_QUICK */
     int reads;      /* writes nothing: after a lost answer it is simply run again */
+    int presses_on; /* begins also behind a commit that waits for a replica: nobody asks again */
     /* Whether it may begin now: on the server of this connection, which may have been restored, and
      * under its session.  Called directly before each run, unless the task is in doubt.  TL_OK, or
      * why not.  NULL: always. */

@@ -245,6 +245,7 @@ const plan_case plan_cases[] = {
     {&sql_tokens_seen, "", 1, FEW, PLAN_KEYS, STEP(STEP_ASK, ROW("L7"), .token = TOKEN_7_BYTES)},
     {&sql_tokens_seen, "none", 0, FEW, PLAN_KEYS, STEP(STEP_ASK, ROW("L7"), .token = FRESH_BYTES)},
     {&sql_connection_used, "", 1, FEW, PLAN_NONE, VALUES(connection_used, .name = S("tl:nobody"))},
+    {&sql_replica_awaited, "", 1, FEW, PLAN_NONE, VALUES(replica_awaited, .waited_ms = N(1000))},
     /* janitor and sessions */
     {&sql_operation_next, "the first", 1, 4, PLAN_KEYS, VALUES(operation_next, .op_code = S(""))},
     {&sql_operation_next, "behind one", 1, 4, PLAN_KEYS, VALUES(operation_next, .op_code = OP)},

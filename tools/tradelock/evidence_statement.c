@@ -109,7 +109,8 @@ static int take(void *context, const tl_paid *paid)
     }
     p->made += paid->fence == 0;
     p->contradicting += paid->fence != 0 && paid->contradicts;
-    p->rows[p->bulk->count++] = (struct seen){number, *paid};
+    p->rows[p->bulk->count] = (struct seen){number, *paid};
+    p->rows[p->bulk->count++].paid.currency = ""; /* not valid later */
     p->of_shard[fleet_at()]++;
     tl_list_end_add(&p->bulk->money, paid->currency, paid->amount_minor);
     if (p->bulk->count <= BULK_EXAMPLES)

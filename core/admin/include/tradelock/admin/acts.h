@@ -65,7 +65,7 @@ typedef struct tl_paid {
     int known;       /* it succeeded, or the very same success was filed before */
     int contradicts; /* to file it sets the conflict */
     int64_t amount_minor;
-    const char *currency; /* "": the trade told no amount */
+    const char *currency; /* "": the trade told no amount; valid during the call */
 } tl_paid;
 
 typedef int (*tl_paid_fn)(void *context, const tl_paid *paid);
@@ -77,7 +77,8 @@ TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, 
 
 /* As tl_evidence_add(), as row `row_no` of the act, bound to what tl_paid_list() told of the payment.
  * TL_LOST: the trade has ended or begun another payment since, was made or is gone, and nothing was
- * filed.  One more attempt at the same payment is not in its way. */
+ * filed.  One more attempt at the same payment is not in its way; nor is a decision about a trade in
+ * process, which is overruled as by any evidence. */
 TL_EXPORT tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
                                     const tl_evidence *evidence, const tl_paid *seen);
 
