@@ -51,8 +51,8 @@ struct met_server {
     int has_log;    /* so that its commits may wait for a replica */
     int is_cluster; /* it is a node of Galera; -1: it is not, 0: not known yet */
     /* When it was last seen to answer commits only when another one has them, and what was seen; 0:
-     * it does not. */
-    int64_t kept_ms;
+     * it does not.  And when somebody looked last. */
+    int64_t kept_ms, kept_looked_ms;
     store_kept kept;
     uint64_t looked;      /* the number of the last look that counted */
     uint64_t taken_at;    /* what looks was when that one was taken */
@@ -999,15 +999,26 @@ int restored_was_kept(struct tl_client *client, const db_server *server, int64_t
 {
     restored_servers *all = &client->servers;
     const struct met_server *one;
+    int64_t looked_ms = 0, seen_ms = 0;
     int was;
 
     pthread_mutex_lock(&all->mutex);
     one = met_of(all, server);
-    was =
-        one != NULL && one->kept_ms != 0 && answered_ms - one->kept_ms <= client->config.session_ms;
-    if (was)
+    if (one != NULL) {
+        looked_ms = one->kept_looked_ms;
+        seen_ms = one->kept_ms;
         *kept = one->kept;
+    }
     pthread_mutex_unlock(&all->mutex);
+    was = seen_ms != 0 && answered_ms - seen_ms <= client->config.session_ms;
+    if (!was && looked_ms == 0)
+        log_line(&client->logger, TL_WARNING, NULL, 0,
+                 "nobody had looked whether the server before waits for a replica");
+    else if (!was)
+        log_line(&client->logger, TL_WARNING, NULL, 0,
+                 "the server before is not known to have kept what it answered last: %lld ms "
+                 "earlier it was seen to wait for %s",
+                 (long long)(answered_ms - looked_ms), seen_ms != 0 ? "its replica" : "no replica");
     return was;
 }
 
@@ -1034,6 +1045,7 @@ void restored_look_whether_kept(void *context, db *connection)
     here = met_of(all, server);
     if (here != NULL) {
         here->kept_ms = kept.kept ? before_ms : 0;
+        here->kept_looked_ms = before_ms;
         here->kept = kept;
     }
     pthread_mutex_unlock(&all->mutex);

@@ -860,8 +860,9 @@ static void one_event(house *self, enum event what)
 
     if (what == EVENT_AHEAD)
         restart_ahead(self);
-    /* All see that the primary waits for its replica. */
-    load_for(self, 1500);
+    /* All see that the primary waits for its replica: a beat, which takes a second at most, and the
+     * look after it, and a beat's time before. */
+    load_for(self, 3000);
     begin_watch(self);
     if (what == EVENT_RESTARTED)
         restart_all(self);
