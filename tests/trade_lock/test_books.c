@@ -35,6 +35,11 @@ static const tl_statement statements[] = {
      .sql = "UPDATE account SET frozen = frozen + :amount_minor WHERE cust_no = :cust_no"
             " AND balance - frozen >= :amount_minor",
      .refused = "too little money"},
+    {.name = "take two",
+     .sql = "UPDATE places SET n = n + step WHERE name = :name",
+     .values = "name text",
+     .rows = 2,
+     .refused = "not two places"},
     {.name = "pay",
      .sql = "UPDATE account SET balance = balance - :amount_minor, frozen = frozen - :amount_minor"
             " WHERE cust_no = :cust_no"},
@@ -48,6 +53,14 @@ static const tl_statement statements[] = {
      .values = "state text"},
     {.name = "mark", .sql = "UPDATE marks SET n = n + 1 WHERE name = :name", .values = "name text"},
     {.name = "unmark", .sql = "DELETE FROM marks WHERE name = :name", .values = "name text"},
+    {.name = "mark two",
+     .sql = "UPDATE places SET n = n + step WHERE name = :name",
+     .values = "name text",
+     .rows = 2},
+    {.name = "unmark two",
+     .sql = "DELETE FROM places WHERE name = :name",
+     .values = "name text",
+     .rows = 2},
     {.name = "set",
      .sql = "UPDATE marks SET n = :n WHERE name = :name",
      .values = "name text, n int"},
@@ -86,6 +99,8 @@ static int set_up(void **state)
                  " PRIMARY KEY (cust_no, serial_no, epoch)) ENGINE = InnoDB;"
                  "CREATE TABLE marks (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(16), n INT"
                  " NOT NULL DEFAULT 0, KEY (name)) ENGINE = InnoDB;"
+                 "CREATE TABLE places (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(16), n INT"
+                 " NOT NULL DEFAULT 0, step INT NOT NULL DEFAULT 1, KEY (name)) ENGINE = InnoDB;"
                  "CREATE TABLE treasury (id INT PRIMARY KEY, balance BIGINT NOT NULL)"
                  " ENGINE = InnoDB;"
                  "INSERT INTO treasury VALUES (1, 0);"
@@ -597,6 +612,242 @@ static void test_sums_of_deletes(void **state)
     check_sums();
 }
 
+/* ------------------------------------------------------- a line that must change two rows -- */
+
+/* So many rows have the name; so many of them an UPDATE finds and leaves as they are. */
+static const struct kind {
+    const char *name;
+    int rows, left;
+} kinds[] = {{"one", 1, 0}, {"two", 2, 0}, {"three", 3, 0}, {"half", 2, 1}, {"idle", 3, 1}};
+
+#define KINDS ((int)(sizeof kinds / sizeof kinds[0]))
+
+/* A statement of two rows, and what whoever has other rows hears of it. */
+struct doubling {
+    const char *statement;
+    tl_status otherwise;
+    int deletes;
+    int turn; /* names in another order */
+    /* Of this kind, and each fifth of that one; -1: of each kind in turn. */
+    int usual, fifth;
+};
+
+static int changed_of(const struct doubling *d, const struct kind *k)
+{
+    return d->deletes ? k->rows : k->rows - k->left;
+}
+
+static int kind_of(const struct doubling *d, int number)
+{
+    if (d->usual < 0)
+        return number % KINDS;
+    return number % 5 == 0 ? d->fifth : d->usual;
+}
+
+/* Each trade has rows of its own, and the kinds are sorted in the order of this turn. */
+static void name_places(char name[16], const struct doubling *d, int number)
+{
+    const int kind = kind_of(d, number);
+
+    snprintf(name, 16, "%c-%s-%d", 'a' + (kind + d->turn) % KINDS, kinds[kind].name, number);
+}
+
+static void plant_places(const struct doubling *d, int number)
+{
+    const struct kind *k = &kinds[kind_of(d, number)];
+    char name[16];
+
+    name_places(name, d, number);
+    database_run(SQL, "INSERT INTO places (name, step) SELECT '%s', seq > %d FROM seq_1_to_%d",
+                 name, k->left, k->rows);
+}
+
+static void check_answer(const struct doubling *d, int number, tl_status status)
+{
+    const int changed = changed_of(d, &kinds[kind_of(d, number)]);
+    char words[64];
+
+    if (changed == 2) {
+        CREW_STATUS(status, TL_GRANTED);
+        return;
+    }
+    CREW_STATUS(status, d->otherwise);
+    snprintf(words, sizeof words, "'%s' changed %d rows instead of 2", d->statement, changed);
+    if (d->otherwise == TL_REFUSED)
+        CREW_CHECK(strcmp(tl_error_message(), "not two places") == 0);
+    else
+        CREW_CHECK(strstr(tl_error_message(), words) != NULL);
+}
+
+/* Customers c120 to c174, but none of the poor ones. */
+static tl_lock *lock_two(const struct doubling *d, int number)
+{
+    char serial[48], cust[16];
+
+    snprintf(serial, sizeof serial, "%c2-%d-%d-%d", d->statement[0], d->turn, d->fifth, number);
+    snprintf(cust, sizeof cust, "c%d", 120 + number / 9 * 10 + number % 9);
+    return new_lock(serial, cust);
+}
+
+static tl_book *book_two(tl_book *book, const struct doubling *d, int number)
+{
+    char name[16];
+
+    name_places(name, d, number);
+    tl_book_line(book, d->statement);
+    tl_book_text(book, "name", name);
+    return book;
+}
+
+#define DOUBLERS 50
+
+static void change_two(void *context, int number)
+{
+    const struct doubling *d = context;
+    tl_lock *lock = lock_two(d, number);
+
+    pthread_barrier_wait(&barrier);
+    check_answer(d, number, ask_with(lock, book_two(ask_book(), d, number)));
+    tl_lock_free(lock);
+}
+
+/* Of whoever was granted both rows are changed, and he has his trade; of others there is nothing. */
+static void check_places(const struct doubling *d, int count)
+{
+    int right = 0;
+
+    for (int number = 0; number < count; number++) {
+        const struct kind *k = &kinds[kind_of(d, number)];
+        const int granted = changed_of(d, k) == 2;
+        char name[16];
+
+        name_places(name, d, number);
+        right += granted;
+        assert_int_equal(NUMBER("SELECT COUNT(*) FROM places WHERE name = '%s'", name),
+                         d->deletes && granted ? 0 : k->rows);
+        assert_int_equal(NUMBER("SELECT SUM(n) FROM places WHERE name = '%s'", name),
+                         d->deletes || !granted ? 0 : 2);
+    }
+    assert_int_equal(NUMBER("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE '%c2-%d-%d-%%'",
+                            d->statement[0], d->turn, d->fifth),
+                     right);
+    check_sums();
+}
+
+static const struct doubling doublings[] = {
+    {"take two", TL_REFUSED, 0, 0, -1, 9},
+    {"mark two", TL_CALLBACK_FAILED, 0, 0, -1, 9},
+    {"unmark two", TL_CALLBACK_FAILED, 1, 0, -1, 9},
+};
+
+#define DOUBLINGS (sizeof doublings / sizeof doublings[0])
+
+static void test_two_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DOUBLINGS; i++) {
+        struct doubling d = doublings[i];
+
+        d.turn = 9; /* whose serial numbers no group has */
+        database_run(SQL, "TRUNCATE places");
+        for (int number = 0; number < KINDS; number++) {
+            tl_lock *lock = lock_two(&d, number);
+
+            plant_places(&d, number);
+            check_answer(&d, number, ask_with(lock, book_two(ask_book(), &d, number)));
+            tl_lock_free(lock);
+        }
+        check_places(&d, KINDS);
+    }
+}
+
+/* An ending whose line finds other rows is not written; once it finds two it is. */
+static void test_two_rows_of_an_ending(void **state)
+{
+    static const int wrong[] = {0, 2}; /* one row, and three */
+    const struct doubling *d = &doublings[1];
+
+    (void)state;
+    database_run(SQL, "TRUNCATE places");
+    for (size_t i = 0; i < 2; i++) {
+        tl_lock *lock = new_lock(i == 0 ? "two-1" : "two-3", "c14");
+
+        plant_places(d, wrong[i]);
+        plant_places(d, 1 + (int)i * KINDS);
+        assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+        assert_status(succeed_with(lock, book_two(success_book(0), d, wrong[i])),
+                      TL_CALLBACK_FAILED);
+        assert_non_null(strstr(tl_error_message(), i == 0 ? "changed 1 rows instead of 2"
+                                                          : "changed 3 rows instead of 2"));
+        assert_row(&scene.f, i == 0 ? "two-1" : "two-3", "c14", "WITHDRAW", "P 1 1");
+        assert_int_equal(NUMBER("SELECT SUM(n) FROM places"), 2 * (int)i);
+        check_sums();
+        assert_status(succeed_with(lock, book_two(success_book(0), d, 1 + (int)i * KINDS)),
+                      TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    assert_int_equal(NUMBER("SELECT SUM(n) FROM places"), 4);
+    check_sums();
+}
+
+static tl_stats stats(void)
+{
+    tl_stats of = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(scene.f.client, &of), TL_OK);
+    return of;
+}
+
+static void change_two_at_once(struct doubling *d)
+{
+    database_run(SQL, "TRUNCATE places");
+    for (int number = 0; number < DOUBLERS; number++)
+        plant_places(d, number);
+    pthread_barrier_init(&barrier, NULL, DOUBLERS);
+    crew_threads(DOUBLERS, change_two, d);
+    pthread_barrier_destroy(&barrier);
+    check_places(d, DOUBLERS);
+}
+
+static void test_two_rows_in_groups(void **state)
+{
+    const tl_stats before = stats();
+
+    (void)state;
+    for (size_t i = 0; i < DOUBLINGS; i++)
+        for (int turn = 0; turn < KINDS; turn++) {
+            struct doubling d = doublings[i];
+
+            d.turn = turn;
+            change_two_at_once(&d);
+        }
+    assert_true(stats().groups > before.groups + DOUBLINGS * KINDS);
+}
+
+/* Whoever finds two rows stays in his group, and it is committed: at once where all do, and without
+ * those who find one or three. */
+static void test_two_rows_are_right(void **state)
+{
+    static const int fifths[] = {1, 0, 2};
+
+    (void)state;
+    for (size_t i = 0; i < DOUBLINGS * 3; i++) {
+        const tl_stats before = stats();
+        struct doubling d = doublings[i / 3];
+        tl_stats now;
+        uint64_t groups;
+
+        d.usual = 1;
+        d.fifth = fifths[i % 3];
+        change_two_at_once(&d);
+        now = stats();
+        groups = now.groups - before.groups;
+        assert_true(groups > 0);
+        assert_in_range(now.commits - before.commits, 1,
+                        groups + DOUBLERS - (now.grouped - before.grouped) + 4);
+    }
+}
+
 /* ------------------------------------------------------------------- in declared order -- */
 
 /* Customers c180 to c188 have enough for one of the two: the fee is taken first, and then too
@@ -894,6 +1145,10 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_sums_are_not_enough),
         cmocka_unit_test(test_first_lines),
         cmocka_unit_test(test_sums_of_deletes),
+        cmocka_unit_test(test_two_rows),
+        cmocka_unit_test(test_two_rows_of_an_ending),
+        cmocka_unit_test(test_two_rows_in_groups),
+        cmocka_unit_test(test_two_rows_are_right),
         cmocka_unit_test(test_declared_order),
         cmocka_unit_test(test_lines_keep_their_order),
         cmocka_unit_test(test_an_amount_is_the_trades),

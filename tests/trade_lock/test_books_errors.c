@@ -214,6 +214,15 @@ static void withdraw(int number, int round)
     atomic_fetch_add(IS_QUIET(number) ? &quiet_ended : &ended, 1);
 }
 
+static void withdraw_all(int number)
+{
+    while (!atomic_load(&go))
+        crew_sleep_ms(1);
+    for (int round = 0; round < ROUNDS || !atomic_load(&enough); round++)
+        withdraw(number, round);
+    atomic_fetch_add(&over, 1);
+}
+
 /* Somebody else, on a connection of his own.  He sets `go`, and `enough`. */
 typedef void (*disturb_fn)(MYSQL *sql);
 
@@ -222,11 +231,7 @@ static void work(void *context, int number)
     disturb_fn disturb = *(disturb_fn *)context;
 
     if (number < THREADS) {
-        while (!atomic_load(&go))
-            crew_sleep_ms(1);
-        for (int round = 0; round < ROUNDS || !atomic_load(&enough); round++)
-            withdraw(number, round);
-        atomic_fetch_add(&over, 1);
+        withdraw_all(number);
     } else {
         MYSQL *sql = database_connect(scene.f.db);
 
@@ -419,6 +424,138 @@ static void test_a_held_treasury(void **state)
 {
     (void)state;
     run_beside("a held treasury", hold_the_treasury);
+}
+
+/* --------------------------------------------- rows that are held for longer than a session */
+
+/* Who waits in the server for a row waits longer than anybody holds it. */
+#define SESSION_MS 3000
+#define SHORT_SETTINGS                                                                             \
+    "session_ms=3s\nbeat_ms=200ms\npool_wait_ms=1m\ncommit_ms=2m\nbusiness_lock_wait_s=50\n"       \
+    "pool_size=8\nbusiness_pool_size=4\n"
+#define BARE 4        /* threads that have no books */
+#define BARE_LOCKS 80 /* at least so many locks of theirs while a row is held */
+#define BEATS 10      /* likewise */
+
+static atomic_int bare, let_go;
+
+typedef struct held {
+    const char *what, *hold;
+    atomic_int *through; /* who has nothing to do with it; so many */
+    int most;
+    atomic_int *nobody; /* of whoever waits for it; or NULL */
+} held;
+
+/* Trades without business rows, beside those with. */
+static void lock_without_books(int number)
+{
+    const tl_lock_options options = sync_options("x");
+
+    for (int round = 0; !atomic_load(&let_go); round++) {
+        char serial[32], cust[16];
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "%d-bare-%d-%d", scene.tests, number, round);
+        snprintf(cust, sizeof cust, "b%d", number);
+        lock = lock_new(scene.f.client, serial, cust, &options);
+        CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
+        CREW_STATUS(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
+        tl_lock_free(lock);
+        atomic_fetch_add(&bare, 1);
+        crew_sleep_ms(10);
+    }
+}
+
+static uint64_t count_beats(void)
+{
+    tl_stats of = {.version = TL_STATS_VERSION};
+
+    CREW_STATUS(tl_client_stats(scene.f.client, &of), TL_OK);
+    return of.beats;
+}
+
+/* Until all that shall go on went on, and two sessions are over. */
+static void hold_beyond_sessions(const held *h)
+{
+    const char *session = tl_client_session(scene.f.client);
+    MYSQL *sql = database_connect(scene.f.db);
+    const int64_t began_ms = crew_now_ms();
+    const uint64_t beats = count_beats();
+
+    /* So that a range holds its own rows alone. */
+    database_run(sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; %s", h->hold);
+    atomic_store(&go, 1);
+    while ((crew_now_ms() < began_ms + 2 * SESSION_MS || atomic_load(h->through) < h->most ||
+            atomic_load(&bare) < BARE_LOCKS || count_beats() < beats + BEATS) &&
+           crew_now_ms() < began_ms + PATIENCE_MS / 3)
+        crew_sleep_ms(5);
+    print_message("  %s: %d of %d through, %d locks without books, %d beats in %d ms\n", h->what,
+                  atomic_load(h->through), h->most, atomic_load(&bare),
+                  (int)(count_beats() - beats), (int)(crew_now_ms() - began_ms));
+    CREW_CHECK(atomic_load(h->through) == h->most);
+    CREW_CHECK(h->nobody == NULL || atomic_load(h->nobody) == 0);
+    CREW_CHECK(atomic_load(&bare) >= BARE_LOCKS);
+    CREW_CHECK(count_beats() >= beats + BEATS);
+    CREW_CHECK(tl_client_alive_ms(scene.f.client) > 0);
+    CREW_CHECK(strcmp(tl_client_session(scene.f.client), session) == 0);
+    atomic_store(&let_go, 1);
+    database_run(sql, "ROLLBACK");
+    mysql_close(sql);
+}
+
+static void work_beside(void *context, int number)
+{
+    if (number < THREADS)
+        withdraw_all(number);
+    else if (number < THREADS + BARE)
+        lock_without_books(number);
+    else
+        hold_beyond_sessions(context);
+}
+
+static void run_with_short_sessions(const held *h)
+{
+    tl_client *usual = scene.f.client;
+    tl_books *usual_books = scene.books;
+    held row = *h;
+    tl_stats before;
+    int64_t began_ms;
+
+    database_set(scene.f.db, SHORT_SETTINGS);
+    scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
+    assert_status(tl_books_new(&scene.books, scene.f.client, statements,
+                               sizeof statements / sizeof statements[0]),
+                  TL_OK);
+    before = stats();
+    began_ms = crew_now_ms();
+    scene.tests++;
+    ended = quiet_ended = paid = over = go = bare = let_go = 0;
+    enough = 1;
+    crew_threads(THREADS + BARE + 1, work_beside, &row);
+    print_since(h->what, &before, began_ms);
+    assert_int_equal(over, THREADS);
+    check_sums();
+    tl_client_close(scene.f.client);
+    database_set(scene.f.db, SETTINGS);
+    scene.f.client = usual;
+    scene.books = usual_books;
+}
+
+/* More accounts than there are connections for books. */
+static void test_accounts_held_beyond_a_session(void **state)
+{
+    (void)state;
+    run_with_short_sessions(
+        &(held){"held accounts",
+                "UPDATE account SET touched = touched + 1 WHERE cust_no BETWEEN 'c10' AND 'c19'",
+                &over, THREADS / 2, NULL});
+}
+
+static void test_a_treasury_held_beyond_a_session(void **state)
+{
+    (void)state;
+    run_with_short_sessions(&(held){"a held treasury", "UPDATE treasury SET touched = touched + 1",
+                                    &quiet_ended, ROUNDS * THREADS / 4, &ended});
 }
 
 /* ------------------------------------------------- errors after which one tries again -- */
@@ -650,11 +787,18 @@ static void test_changed_tables(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_again_and_again), cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_a_held_account),          cmocka_unit_test(test_a_held_treasury),
-        cmocka_unit_test(test_errors_that_pass),        cmocka_unit_test(test_changed_rows),
-        cmocka_unit_test(test_killed_queries),          cmocka_unit_test(test_killed_connections),
-        cmocka_unit_test(test_altered_tables),          cmocka_unit_test(test_a_locked_table),
+        cmocka_unit_test(test_refused_again_and_again),
+        cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_a_held_account),
+        cmocka_unit_test(test_a_held_treasury),
+        cmocka_unit_test(test_accounts_held_beyond_a_session),
+        cmocka_unit_test(test_a_treasury_held_beyond_a_session),
+        cmocka_unit_test(test_errors_that_pass),
+        cmocka_unit_test(test_changed_rows),
+        cmocka_unit_test(test_killed_queries),
+        cmocka_unit_test(test_killed_connections),
+        cmocka_unit_test(test_altered_tables),
+        cmocka_unit_test(test_a_locked_table),
         cmocka_unit_test(test_changed_tables),
     };
 

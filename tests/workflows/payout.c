@@ -17,16 +17,17 @@ const tl_statement payout_statements[PAYOUT_STATEMENTS] = {
     {.name = "release",
      .sql = "UPDATE purse SET frozen = frozen - :amount_minor WHERE cust_no = :cust_no"},
     {.name = "enter",
-     .sql = "INSERT INTO entry (cust_no, serial_no, epoch, what, amount, currency, channel_key,"
-            " ref, proof) VALUES (:cust_no, :serial_no, :epoch, :what, :amount_minor, :currency,"
-            " :channel_key, :channel_ref, :proof)",
+     .sql = "INSERT INTO entry (cust_no, serial_no, op, epoch, what, amount, currency,"
+            " channel_key, ref, proof) VALUES (:cust_no, :serial_no, :op_code, :epoch, :what,"
+            " :amount_minor, :currency, :channel_key, :channel_ref, :proof)",
      .values = "what text, proof int"},
 };
 
 static const char tables[] =
     "CREATE TABLE purse (cust_no VARCHAR(32) PRIMARY KEY, balance BIGINT NOT NULL,"
     " frozen BIGINT NOT NULL DEFAULT 0, CHECK (frozen BETWEEN 0 AND balance)); "
-    "CREATE TABLE entry (cust_no VARCHAR(32), serial_no VARCHAR(64), epoch INT,"
+    "CREATE TABLE entry (cust_no VARCHAR(32), serial_no VARCHAR(64), op VARCHAR(32) NOT NULL,"
+    " epoch INT,"
     " what VARCHAR(8) CHARACTER SET utf8mb4 NOT NULL, amount BIGINT NOT NULL,"
     " currency CHAR(3) NOT NULL, channel_key VARCHAR(64) NOT NULL, ref VARCHAR(128) NOT NULL,"
     " proof INT NULL, PRIMARY KEY (cust_no, serial_no, epoch, what)); "

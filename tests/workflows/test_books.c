@@ -39,18 +39,25 @@ static void each_moment_has_its_rows(void **state)
 static void the_trade_knows_its_own_values(void **state)
 {
     house *self = *state;
+    tl_workflow workflow = payout_workflow();
+    tl_request other = payout_request("W2", 100);
 
+    workflow.op_code = other.key.op_code = "PAYOUT-2";
+    assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
     payout_pay(self, "W1", 100, TL_SUCCEEDED);
+    payout_expect(self, &other, TL_SUCCEEDED, NULL);
     assert_int_equal(database_number(self->sql,
                                      "SELECT COUNT(*) FROM entry e JOIN trade_lock t ON "
                                      "t.serial_no = e.serial_no AND t.cust_no = e.cust_no AND "
-                                     "t.epoch = e.epoch AND t.amount_minor = e.amount AND "
-                                     "t.currency = e.currency AND t.channel_key = e.channel_key "
-                                     "WHERE t.lane = 'S'"),
-                     2);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry WHERE (what, ref) IN "
-                                                "(('P', ''), ('Y', 'W1'))"),
-                     2);
+                                     "t.op_code = e.op AND t.epoch = e.epoch AND "
+                                     "t.amount_minor = e.amount AND t.currency = e.currency AND "
+                                     "t.channel_key = e.channel_key WHERE t.lane = 'S'"),
+                     4);
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT COUNT(*) FROM entry WHERE (serial_no, op, what, ref) "
+                                     "IN (('W1', 'PAYOUT', 'P', ''), ('W1', 'PAYOUT', 'Y', 'W1'), "
+                                     "('W2', 'PAYOUT-2', 'P', ''), ('W2', 'PAYOUT-2', 'Y', 'W2'))"),
+                     4);
 }
 
 static void the_worker_writes_the_same(void **state)

@@ -263,6 +263,159 @@ static void many_are_written_once_each(void **state)
                      asked);
 }
 
+/* ------------------------------------------------------------------ somebody else's row, held */
+
+/* Who waits in the server for a row waits longer than it is held.  There are fewer connections than
+ * trades of the held purse. */
+#define HELD_SESSION_MS 3000
+#define HELD_SETTINGS                                                                              \
+    "site=test\nbeat_ms=200ms\nsession_ms=3s\nmax_hold_ms=10m\nexecute_ms=20s\ncommit_ms=2m\n"     \
+    "deadline_ms=30m\nschedule=50ms,100ms\nattempts=8\ngrace_ms=200ms\nclock_margin_ms=50ms\n"     \
+    "business_lock_wait_s=50\npool_size=8\nbusiness_pool_size=4\n"
+#define WORKERS 10
+#define HELD 6 /* trades of the held purse: fewer than the worker has threads */
+#define FREE 60
+#define BARE 4        /* threads that have no books */
+#define BARE_LOCKS 80 /* at least so many locks of theirs while the row is held */
+#define BEATS 10      /* likewise */
+
+static atomic_int is_held, let_go, bare;
+
+static void leave_in_doubt(house *self, const char *prefix, const char *cust, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char serial[16];
+        tl_request request = payout_request(serial, 10);
+
+        snprintf(serial, sizeof serial, "%s%d", prefix, i);
+        request.key.cust_no = cust;
+        request.payload = i % 3 == 1 ? "n" : "y";
+        payout_expect(self, &request, TL_IN_DOUBT, NULL);
+    }
+}
+
+static void lock_without_books(house *self, int number)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+
+    options.max_hold_ms = HOUSE_PATIENCE_MS;
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    for (int i = 0; !atomic_load(&let_go); i++) {
+        char serial[24];
+        const tl_key key = {serial, "C9", "BARE"};
+        tl_lock *lock = NULL;
+
+        snprintf(serial, sizeof serial, "B%d-%d", number, i);
+        CREW_STATUS(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
+        CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
+        CREW_STATUS(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
+        tl_lock_free(lock);
+        atomic_fetch_add(&bare, 1);
+        crew_sleep_ms(10);
+    }
+}
+
+static int count_ended(MYSQL *sql, const char *prefix)
+{
+    return (int)database_number(sql,
+                                "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status <> 'P'"
+                                " AND op_code = '" PAYOUT_OP "' AND serial_no LIKE '%s%%'",
+                                prefix);
+}
+
+static uint64_t count_beats(house *self)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    CREW_STATUS(tl_client_stats(self->client, &stats), TL_OK);
+    return stats.beats;
+}
+
+/* Until all that shall go on went on, and two sessions are over. */
+static void hold_the_purse(house *self)
+{
+    MYSQL *sql = database_connect(self->db), *look = database_connect(self->db);
+    const char *session = tl_client_session(self->client);
+    const int64_t began_ms = now_ms();
+    const uint64_t beats = count_beats(self);
+
+    database_run(sql, "BEGIN; UPDATE purse SET balance = balance + 1 WHERE cust_no = 'HELD'");
+    atomic_store(&is_held, 1);
+    while ((now_ms() < began_ms + 2 * HELD_SESSION_MS || count_ended(look, "F") < FREE ||
+            atomic_load(&bare) < BARE_LOCKS || count_beats(self) < beats + BEATS) &&
+           now_ms() < began_ms + HOUSE_PATIENCE_MS)
+        crew_sleep_ms(20);
+    print_message("%d of %d ended, %d locks without books, %d beats in %d ms\n",
+                  count_ended(look, "F"), FREE, atomic_load(&bare),
+                  (int)(count_beats(self) - beats), (int)(now_ms() - began_ms));
+    CREW_CHECK(count_ended(look, "F") == FREE);
+    CREW_CHECK(count_ended(look, "H") == 0);
+    CREW_CHECK(atomic_load(&bare) >= BARE_LOCKS);
+    CREW_CHECK(count_beats(self) >= beats + BEATS);
+    CREW_CHECK(tl_client_alive_ms(self->client) > 0);
+    CREW_CHECK(strcmp(tl_client_session(self->client), session) == 0);
+    atomic_store(&let_go, 1);
+    database_run(sql, "ROLLBACK");
+    mysql_close(sql);
+    mysql_close(look);
+}
+
+static void beside_the_worker(void *context, int number)
+{
+    if (number == BARE)
+        hold_the_purse(context);
+    else
+        lock_without_books(context, number);
+}
+
+static void *run_beside_the_worker(void *context)
+{
+    crew_threads(BARE + 1, beside_the_worker, context);
+    return NULL;
+}
+
+/* Whose row it is has to wait; the worker's other threads end what is due, in shared transactions. */
+static void end_beside_a_held_purse(house *self)
+{
+    tl_worker_counts counts;
+    pthread_t others;
+
+    assert_int_equal(pthread_create(&others, NULL, run_beside_the_worker, self), 0);
+    while (!atomic_load(&is_held))
+        crew_sleep_ms(5);
+    counts = house_work(self, WORKERS, 2 * HOUSE_PATIENCE_MS);
+    assert_int_equal(pthread_join(others, NULL), 0);
+    assert_int_equal(counts.failed, (HELD + FREE) / 3);
+    assert_int_equal(counts.succeeded, HELD + FREE - (HELD + FREE) / 3);
+}
+
+static void a_held_purse_stops_no_other_endings(void **state)
+{
+    static house self;
+
+    (void)state;
+    payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_PENDING);
+    house_open(&self, WITHDRAW_IDEMPOTENT, HELD_SETTINGS, NULL);
+    payout_open(&self);
+    database_run(self.sql, "INSERT INTO purse (cust_no, balance) VALUES ('HELD', 1000), "
+                           "('C2', 1000), ('C3', 1000)");
+    leave_in_doubt(&self, "H", "HELD", HELD);
+    leave_in_doubt(&self, "F2-", "C2", FREE / 2);
+    leave_in_doubt(&self, "F3-", "C3", FREE / 2);
+    end_beside_a_held_purse(&self);
+    assert_false(house_alarmed(&self, "the books refused"));
+    assert_int_equal(database_number(self.sql, "SELECT SUM(frozen) FROM purse"), 0);
+    assert_int_equal(database_number(self.sql, "SELECT balance FROM purse WHERE cust_no = 'HELD'"),
+                     1000 - 10 * (HELD - HELD / 3));
+    assert_int_equal(database_number(self.sql,
+                                     "SELECT SUM(balance) FROM purse WHERE cust_no IN ('C2', "
+                                     "'C3')"),
+                     2000 - 10 * (FREE - FREE / 3));
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM entry"), 2 * (HELD + FREE));
+    house_close(&self);
+}
+
 /* ----------------------------------------------------------------- the server dies meanwhile -- */
 
 static void an_ending_is_settled_with_its_rows(void **state)
@@ -314,6 +467,7 @@ int main(int argc, char **argv)
         IN_HOUSE(each_epoch_has_its_rows),
         IN_HOUSE(a_refusal_leaves_the_failure_as_it_was),
         IN_HOUSE(many_are_written_once_each),
+        cmocka_unit_test(a_held_purse_stops_no_other_endings),
         cmocka_unit_test(an_ending_is_settled_with_its_rows),
     };
 
