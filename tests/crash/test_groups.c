@@ -555,8 +555,8 @@ static void death_within_a_group(void **state)
     check_books();
 }
 
-/* The transaction of a group begins, its lock rows, each statement of the books, and its commit.  A
- * trade alone runs statements of these names too; with so many threads few are alone. */
+/* The lock rows of a group, with which its transaction begins, each statement of the books, and its
+ * commit.  A trade alone runs statements of these names too; with so many threads few are alone. */
 static void death_within_books(void **state)
 {
     static const char *const undisturbed[] = {NULL};

@@ -191,14 +191,37 @@ static void end_the_sleeping(const char *program)
     assert_int_equal(sessions_of(program), 0);
 }
 
-/* A real service sleeps for longer than its session, with work in flight, and goes on: what it says
- * of its lines then is what it would have said, but for those that were in flight. */
+static long long count_paid(void)
+{
+    return database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                     "status = 'Y' AND lane = 'S'");
+}
+
+/* What it says of its lines is what it would have said, but for those that were in flight. */
+static void wake(child *zombie, unsigned threads)
+{
+    unsigned repeated = 0;
+    char *text, *at;
+
+    child_signal(zombie, SIGCONT);
+    assert_int_not_equal(child_wait(zombie, 60000), -1);
+    text = file_read(zombie->output);
+    at = strstr(text, "repeated ");
+    if (at == NULL || sscanf(at, "repeated %u", &repeated) != 1 ||
+        strstr(text, "error 0\n") == NULL)
+        fail_msg("of its lines it says: %s", text);
+    assert_in_range(repeated, 0, threads);
+    free(text);
+    town_finish(&self, 30000);
+    assert_int_equal(count_paid(), sim_stat(&self.sim, "payments"));
+}
+
+/* A real service sleeps for longer than its session, with work in flight, and goes on. */
 static void a_service_goes_on(void **state)
 {
-    unsigned threads = 8, repeated = 0;
-    long long steps,
-        paid = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
-    char *rows = town_rows(&self, LINES), *text, *at;
+    const unsigned threads = 8;
+    const long long paid = count_paid();
+    char *rows = town_rows(&self, LINES);
     child zombie = town_service(&self, self.service_config, rows, threads, NULL);
 
     (void)state;
@@ -206,22 +229,60 @@ static void a_service_goes_on(void **state)
     child_signal(&zombie, SIGSTOP);
     wait_stopped(&zombie);
     end_the_sleeping("tradelock-withdraw");
-    steps = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
-    assert_in_range(steps, paid + 50, paid + LINES / 2); /* it was not done */
-    child_signal(&zombie, SIGCONT);
-    assert_int_not_equal(child_wait(&zombie, 60000), -1);
-    text = file_read(zombie.output);
-    at = strstr(text, "repeated ");
-    if (at == NULL || sscanf(at, "repeated %u", &repeated) != 1 ||
-        strstr(text, "error 0\n") == NULL)
-        fail_msg("of its lines it says: %s", text);
-    assert_in_range(repeated, 0, threads);
-    free(text);
+    assert_in_range(count_paid(), paid + 50, paid + LINES / 2); /* it was not done */
+    wake(&zombie, threads);
     free(rows);
+}
+
+static long long steps_of_slept(void)
+{
+    return database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log JOIN slept USING "
+                                     "(cust_no, serial_no)");
+}
+
+/* The same within a transaction that trades with declared books share.  A worker ends them meanwhile,
+ * once the server has ended the transaction, and nothing is written over that. */
+static void sleep_within_a_group(const char *only)
+{
+    const char *const environment[] = {only, "TL_FAULT_STOP=15", NULL};
+    const unsigned threads = 16;
+    char *config = database_option_file_at(self.db, server_socket(self.own),
+                                           TOWN_SETTINGS "beat_ms=300ms\nsession_ms=1s\n"
+                                                         "janitor=0\nidle_transaction_s=2s\n");
+    char *rows = town_rows(&self, LINES / 10);
+    child zombie = town_service(&self, config, rows, threads, environment);
+    long long steps;
+
+    wait_stopped(&zombie);
+    end_the_sleeping("tradelock-withdraw");
     town_finish(&self, 30000);
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                               "status = 'Y' AND lane = 'S'"),
-                     sim_stat(&self.sim, "payments"));
+    database_run(self.sql,
+                 "CREATE TABLE slept AS SELECT cust_no, serial_no FROM trade_lock WHERE lane = "
+                 "'S'; ALTER TABLE slept ADD PRIMARY KEY (cust_no, serial_no)");
+    steps = steps_of_slept();
+    wake(&zombie, threads);
+    assert_int_equal(steps_of_slept(), steps);
+    database_run(self.sql, "DROP TABLE slept");
+    remove(config);
+    free(config);
+    free(rows);
+}
+
+/* Statements of this name are those of several lock rows. */
+static void a_group_goes_on(void **state)
+{
+    (void)state;
+    sleep_within_a_group("TL_FAULT_ONLY=group/before");
+    sleep_within_a_group("TL_FAULT_ONLY=group/after");
+}
+
+/* With so many threads few commit alone.  Where "not found" is final, those whose ask was committed
+ * have failed by then, and must not be paid. */
+static void a_group_goes_on_at_its_commit(void **state)
+{
+    (void)state;
+    sleep_within_a_group("TL_FAULT_ONLY=COMMIT/before");
+    sleep_within_a_group("TL_FAULT_ONLY=COMMIT/after");
 }
 
 /* The same of the other lane: the worker's own janitor opens what the worker held. */
@@ -323,6 +384,8 @@ int main(void)
         cmocka_unit_test(woken_within_the_send),
         cmocka_unit_test(woken_with_the_answer),
         cmocka_unit_test(a_service_goes_on),
+        cmocka_unit_test(a_group_goes_on),
+        cmocka_unit_test(a_group_goes_on_at_its_commit),
         cmocka_unit_test(a_worker_goes_on),
         cmocka_unit_test(max_hold_opens_a_forgotten_lock),
     };
@@ -330,6 +393,7 @@ int main(void)
     const struct CMUnitTest window_tests[] = {
         cmocka_unit_test(woken_within_the_send_after_not_found),
         cmocka_unit_test(woken_within_the_exchange_after_not_found),
+        cmocka_unit_test(a_group_goes_on_at_its_commit),
     };
     int wrong = server_run_tests(tests, set_up, tear_down);
 

@@ -265,6 +265,69 @@ static void test_callbacks_are_repeated_within_the_time(void **state)
     scene_end_trade(&s);
 }
 
+/* The next so many lines of the ledger meet this error.  A sequence counts them, which no rollback
+ * turns back. */
+static void fail_lines(unsigned number, int times)
+{
+    char sql[400];
+
+    snprintf(sql, sizeof sql,
+             "CREATE OR REPLACE TRIGGER fail_lines BEFORE INSERT ON ledger FOR EACH ROW "
+             "BEGIN"
+             "  IF NEXT VALUE FOR written <= %d THEN"
+             "    SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = %u, MESSAGE_TEXT = 'by test';"
+             "  END IF; "
+             "END",
+             times, number);
+    database_run(s.sql, "ALTER SEQUENCE written RESTART 1");
+    if (mysql_query(s.sql, sql) != 0)
+        server_panic("no trigger: %s", mysql_error(s.sql));
+}
+
+static long long lines_written(void)
+{
+    return database_number(s.sql, "SELECT NEXT VALUE FOR written") - 1;
+}
+
+/* The same of a trade alone with declared books. */
+static void test_books_are_repeated(void **state)
+{
+    static const unsigned numbers[] = {1213, 1205, 1020};
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+
+    (void)state;
+    scene_begin(&s, 0);
+    database_run(s.sql, "CREATE SEQUENCE written");
+    for (int i = 0; i < 3; i++) {
+        tl_stats before = stats_of(s.near), after;
+
+        scene_next_trade(&s);
+        scene_open_account(&s, 100);
+        s.lock = scene_lock(&s, s.near, TL_LANE_SYNC, SCENE_PRICED);
+        fail_lines(numbers[i], 3);
+        assert_status(scene_ask_book(s.lock, s.near_books), TL_GRANTED);
+        assert_int_equal(lines_written(), 4);
+        assert_string_equal(scene_hold_problem(&s, s.lock), "");
+        assert_int_equal(scene_ledger(&s), 1);
+        fail_lines(numbers[i], 3);
+        assert_status(scene_finish_book(s.lock, s.near_books, &ending), TL_SUCCEEDED);
+        assert_int_equal(lines_written(), 4);
+        assert_int_equal(scene_ledger(&s), 2);
+        assert_int_equal(scene_trade_steps(&s), 2);
+        assert_string_equal(scene_books_problem(&s), "");
+        after = stats_of(s.near);
+        assert_int_equal(after.repeats - before.repeats, 6);
+        assert_int_equal(after.rollbacks - before.rollbacks, 6);
+        assert_int_equal(after.deadlocks - before.deadlocks, i == 0 ? 6 : 0);
+        assert_int_equal(after.lock_waits - before.lock_waits, i == 1 ? 6 : 0);
+        assert_int_equal(after.snapshot_conflicts - before.snapshot_conflicts, i == 2 ? 6 : 0);
+        assert_int_equal(after.groups, before.groups);
+        scene_end_trade(&s);
+    }
+    database_run(s.sql, "DROP TRIGGER fail_lines; DROP SEQUENCE written");
+    scene_end(&s);
+}
+
 /* ------------------------------------- real deadlocks and snapshots, caller's own -- */
 
 /* The caller's snapshot is older than the row's last change: 1020. */
@@ -551,6 +614,7 @@ int main(void)
         cmocka_unit_test(test_arming_outlasts_a_lock_wait),
         cmocka_unit_test(test_callbacks_are_repeated),
         cmocka_unit_test(test_callbacks_are_repeated_within_the_time),
+        cmocka_unit_test(test_books_are_repeated),
         cmocka_unit_test(test_a_snapshot_that_is_too_old),
         cmocka_unit_test(test_a_lock_wait_of_the_callers),
         cmocka_unit_test(test_a_real_deadlock),

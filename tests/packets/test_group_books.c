@@ -3,9 +3,13 @@
  * cut at packets of every kind.  Among them are a poor customer, a trade that is asked for twice
  * and a broken book.  Every thread goes on calling until it has an answer, and every answer is
  * compared at once with its own row, log, account and ledger.
+ *
+ * TL_TEST_SEED=N, or --seed=N, repeats a run's choice of packets.
  */
 #include "scene.h"
 #include "sweep.h"
+
+#include "support/crew.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -22,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define THREADS 14
 /* How long a thread calls again before the round is wrong, and how often: while the line is down an
@@ -30,8 +35,9 @@
 #define AGAIN_MS 5
 #define DELAY_US 300 /* of each packet, so that groups form */
 #define DOWN_MS 80
-/* Each of the faults strikes every 45th packet.  A long run strikes every 13th, so that it ends
- * within an hour: a round takes up to two seconds, and there are 3,000 packets and six faults. */
+/* Each of the faults strikes every 45th packet, of attempts anew every third of those.  A long run
+ * strikes every 13th, so that it ends within an hour: a round takes up to two seconds, and there are
+ * 3,000 packets and six faults.  Which is the first follows from the seed. */
 #define STRIDE 45
 #define LONG_STRIDE 13
 #define MEMORY_STRIDE 11
@@ -414,6 +420,8 @@ static void print_figures(deed what, const struct figures *figures, const char *
 
 #ifndef TL_TEST_HOOKS
 
+static unsigned seed;
+
 /* The line goes down with the packet that is struck, however late that one comes by, and comes back
  * a while after. */
 static void lift(const atomic_int *over)
@@ -443,7 +451,7 @@ static void run_round(const wire_fault *fault, deed what, struct figures *figure
     report_all(fault, figures);
 }
 
-static void cut_every_packet(deed what)
+static void cut_packets(deed what)
 {
     static const wire_fault faults[] = {{0, WIRE_CUT_BEFORE, 0}, {0, WIRE_CUT_AFTER, 0},
                                         {0, WIRE_LATE, 0},       {0, WIRE_CUT_AFTER, 1},
@@ -458,7 +466,7 @@ static void cut_every_packet(deed what)
     scene_open(&world, NULL);
     run_round(&none, what, &figures);
     for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) {
-        for (unsigned n = 1 + (i * 3) % stride; n <= figures.packets; n += stride) {
+        for (unsigned n = 1 + (seed + i * 3) % stride; n <= figures.packets; n += stride) {
             wire_fault fault = faults[i];
 
             fault.packet = n;
@@ -474,19 +482,26 @@ static void cut_every_packet(deed what)
 static void test_first_attempts(void **state)
 {
     (void)state;
-    cut_every_packet(FIRST_ATTEMPT);
+    cut_packets(FIRST_ATTEMPT);
 }
 
 static void test_attempts_anew(void **state)
 {
     (void)state;
-    cut_every_packet(NEW_ATTEMPT);
+    cut_packets(NEW_ATTEMPT);
 }
 
 static void test_compensating_attempts(void **state)
 {
     (void)state;
-    cut_every_packet(COMPENSATION);
+    cut_packets(COMPENSATION);
+}
+
+/* Another one a second later, so that runs come to all packets. */
+static void choose_seed(void)
+{
+    seed = (unsigned)crew_number("seed", (long)time(NULL));
+    print_message("TL_TEST_SEED=%u\n", seed);
 }
 
 #else
@@ -549,7 +564,7 @@ static void test_memory_of_compensating_attempts(void **state)
 }
 #endif
 
-int main(void)
+int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
 #ifdef TL_TEST_HOOKS
@@ -563,5 +578,9 @@ int main(void)
 #endif
     };
 
+    crew_arguments(count, arguments);
+#ifndef TL_TEST_HOOKS
+    choose_seed();
+#endif
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

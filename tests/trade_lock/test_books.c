@@ -460,6 +460,81 @@ static void test_each_gets_its_own_answer(void **state)
                                      " serial_no REGEXP '^g[135]-'"));
 }
 
+/* ---------------------------------------------------------------- often refused -- */
+
+#define ASKERS 60
+#define ASK_ROUNDS 12
+
+/* Each tenth asks for a poor customer, or for a rich one in his place. */
+struct asking {
+    const char *name;
+    int poor, rounds;
+};
+
+static void ask_at_once(void *context, int number)
+{
+    const struct asking *a = context;
+    const int tenth = number % 10 == 9, poor = tenth && a->poor;
+    char serial[32], cust[16];
+
+    snprintf(cust, sizeof cust, "c%d", tenth && !poor ? 110 + number / 10 : 20 + number);
+    for (int round = 0; round < a->rounds; round++) {
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "%s%d-%d", a->name, round, number);
+        lock = new_lock(serial, cust);
+        pthread_barrier_wait(&barrier);
+        CREW_STATUS(ask_with(lock, ask_book()), poor ? TL_REFUSED : TL_GRANTED);
+        tl_lock_free(lock);
+    }
+}
+
+/* What the server did for them. */
+static tl_stats cost_of(const char *name, int poor, int rounds)
+{
+    struct asking a = {name, poor, rounds};
+    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
+
+    pthread_barrier_init(&barrier, NULL, ASKERS);
+    assert_status(tl_client_stats(scene.f.client, &before), TL_OK);
+    crew_threads(ASKERS, ask_at_once, &a);
+    assert_status(tl_client_stats(scene.f.client, &after), TL_OK);
+    pthread_barrier_destroy(&barrier);
+    after.statements -= before.statements;
+    after.commits -= before.commits;
+    after.rollbacks -= before.rollbacks;
+    after.groups -= before.groups;
+    after.grouped -= before.grouped;
+    print_message("  %s: %d trades, %llu statements, %llu commits, %llu rollbacks, %llu groups of "
+                  "%llu\n",
+                  name, rounds * ASKERS, (unsigned long long)after.statements,
+                  (unsigned long long)after.commits, (unsigned long long)after.rollbacks,
+                  (unsigned long long)after.groups, (unsigned long long)after.grouped);
+    return after;
+}
+
+/* Each refused trade costs its own round trip and rollback.  The groups that it leaves cost what they
+ * cost without it: none is rolled back once it is remembered that statements refuse. */
+static void test_often_refused(void **state)
+{
+    const uint64_t refusals = ASK_ROUNDS * ASKERS / 10;
+    tl_stats rich, poor;
+    uint64_t others;
+
+    (void)state;
+    rich = cost_of("rich", 0, ASK_ROUNDS);
+    (void)cost_of("first", 1, 1);
+    poor = cost_of("poor", 1, ASK_ROUNDS);
+    assert_true(rich.groups >= ASK_ROUNDS && poor.groups >= ASK_ROUNDS);
+    assert_true(2 * rich.grouped > ASK_ROUNDS * ASKERS && 2 * poor.grouped > ASK_ROUNDS * ASKERS);
+    assert_in_range(poor.rollbacks, refusals, refusals + poor.groups / 4);
+    assert_in_range(poor.commits, 1, 3 * rich.commits / 2);
+    /* The lock row and the two lines of each refused trade, alone. */
+    others = poor.statements - 3 * refusals;
+    assert_true(10 * others * rich.commits <= 13 * rich.statements * poor.commits);
+    check_sums();
+}
+
 /* ------------------------------------------------------------------ somebody else's rows -- */
 
 static atomic_int through, held_through;
@@ -1141,6 +1216,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_refused_by_the_server),
         cmocka_unit_test(test_a_book_that_is_not_written),
         cmocka_unit_test(test_each_gets_its_own_answer),
+        cmocka_unit_test(test_often_refused),
         cmocka_unit_test(test_nobody_waits_for_another_ones_row),
         cmocka_unit_test(test_sums_are_not_enough),
         cmocka_unit_test(test_first_lines),

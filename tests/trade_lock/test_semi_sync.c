@@ -6,6 +6,7 @@
 #include "support/crew.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/books.h>
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
 #include <tradelock/row_lock.h>
@@ -164,6 +165,43 @@ static tl_status end_with_again(tl_lock *lock)
     return tl_lock_finish_with(lock, &ending, write_note, ended, 1000);
 }
 
+static const tl_statement statements[] = {
+    {.name = "note", .sql = "INSERT INTO note VALUES (:note)", .values = "note text"},
+};
+
+static tl_books *books;
+
+static tl_book *note_book(const char *note)
+{
+    tl_book *book = NULL;
+
+    assert_status(tl_book_new(&book, books), TL_OK);
+    tl_book_line(book, "note");
+    tl_book_text(book, "note", note);
+    return book;
+}
+
+static tl_status ask_book_again(tl_lock *lock)
+{
+    tl_book *book = note_book(asked);
+    tl_status status = tl_lock_ask_book(lock, book, 0);
+
+    tl_book_free(book);
+    return status;
+}
+
+static tl_status end_book_again(tl_lock *lock)
+{
+    tl_ending ending = TL_ENDING_INIT;
+    tl_book *book = note_book(ended);
+    tl_status status;
+
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    status = tl_lock_finish_book(lock, &ending, book, 1000);
+    tl_book_free(book);
+    return status;
+}
+
 /* The same call until somebody can tell. */
 static tl_status call_on(call again, tl_lock *lock)
 {
@@ -256,6 +294,11 @@ static void expect_explained(void)
     assert_int_equal(found, 1);
 }
 
+static int is_ending(call again)
+{
+    return again == end_again || again == end_with_again || again == end_book_again;
+}
+
 enum { WAITS, SHOWS, IS_ENDED };
 
 static void cut_off(call again, tl_lock *lock, const char *rows, int how, tl_status answer)
@@ -268,7 +311,7 @@ static void cut_off(call again, tl_lock *lock, const char *rows, int how, tl_sta
     call_alone(again, lock, rows, how != WAITS);
     if (how == IS_ENDED)
         tidier_end(&tidier);
-    if (again != end_again && again != end_with_again)
+    if (!is_ending(again))
         assert_false(tl_may_send(lock, 1000));
     else if (how == WAITS)
         expect_explained();
@@ -315,20 +358,37 @@ static void after_sync_and_ended(void **state)
     nothing_counts_that_only_one_has("AFTER_SYNC", IS_ENDED);
 }
 
-static void business_rows(void **state)
+static void open_pair_with_notes(void)
 {
-    tl_lock *lock;
-
-    (void)state;
     open_pair("AFTER_SYNC");
     database_run(f.sql, "CREATE TABLE note (note VARCHAR(20) NOT NULL) ENGINE = InnoDB");
-    lock = long_lock("CUT");
-    cut_off(ask_with_again, lock, "note WHERE note = 'asked'", IS_ENDED, TL_GRANTED);
+}
+
+static void rows_do_not_count(call ask_rows, call end_rows)
+{
+    tl_lock *lock = long_lock("CUT");
+
+    cut_off(ask_rows, lock, "note WHERE note = 'asked'", IS_ENDED, TL_GRANTED);
     assert_true(tl_may_send(lock, 1000));
-    cut_off(end_with_again, lock, "note WHERE note = 'ended'", IS_ENDED, TL_SUCCEEDED);
+    cut_off(end_rows, lock, "note WHERE note = 'ended'", IS_ENDED, TL_SUCCEEDED);
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM note"), 2);
     tl_lock_free(lock);
     close_pair();
+}
+
+static void business_rows(void **state)
+{
+    (void)state;
+    open_pair_with_notes();
+    rows_do_not_count(ask_with_again, end_with_again);
+}
+
+static void declared_books(void **state)
+{
+    (void)state;
+    open_pair_with_notes();
+    assert_status(tl_books_new(&books, f.client, statements, 1), TL_OK);
+    rows_do_not_count(ask_book_again, end_book_again);
 }
 
 static void make_due(const char *serial)
@@ -542,6 +602,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(after_commit),
         cmocka_unit_test(after_sync_and_ended),
         cmocka_unit_test(business_rows),
+        cmocka_unit_test(declared_books),
         cmocka_unit_test(the_retry_lane),
         cmocka_unit_test(a_batch_of_claims),
         cmocka_unit_test(many_callers),
