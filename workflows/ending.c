@@ -205,6 +205,25 @@ static tl_status give_up_final(ending *e)
     return run_in_budget(e);
 }
 
+/* No connection became free within the budget: the books have not refused it, so no attempt is used
+ * up. */
+static tl_status give_up_crowded(ending *e)
+{
+    const attempt *a = e->attempt;
+    const uint32_t number = a->seen.number;
+    const int known = channel_answered(e);
+
+    tl_client_log(e->client, TL_WARNING, &a->seen.key, 0, "the outcome %s is put back: %s",
+                  evidence_name(e, 1), tl_error_message());
+    if (number == 0) /* which has its answer only once */
+        file_outcome(e, 1);
+    ending_put_back(e, TL_OUTCOME_UNKNOWN, schedule_next_ms(&a->workflow->given.policy, number, 0));
+    e->findings.not_counted = 1;
+    e->findings.apply_failed = 1;
+    e->findings.seen_by_channel = known;
+    return run_in_budget(e);
+}
+
 /* Evidence says that money moved.  The trade is due at once, and the next attempt reads it. */
 static tl_status give_up_contradicted(ending *e)
 {
@@ -240,8 +259,9 @@ static tl_status give_up_for_now(ending *e)
 
 int ending_gives_up(const ending *e, tl_status status)
 {
-    return e->final && (status == TL_CALLBACK_FAILED || status == TL_TRY_AGAIN ||
-                        status == TL_EVIDENCE || status == TL_ASK_CHANNEL);
+    return e->final &&
+           (status == TL_CALLBACK_FAILED || status == TL_TRY_AGAIN || status == TL_OVERLOADED ||
+            status == TL_EVIDENCE || status == TL_ASK_CHANNEL);
 }
 
 tl_status ending_give_up(ending *e, tl_status status)
@@ -250,6 +270,8 @@ tl_status ending_give_up(ending *e, tl_status status)
         return give_up_contradicted(e);
     if (status == TL_ASK_CHANNEL)
         return give_up_for_now(e);
+    if (status == TL_OVERLOADED)
+        return give_up_crowded(e);
     /* A lock wait that outlasts the whole budget also counts as a failure of the business rows. */
     return give_up_final(e);
 }

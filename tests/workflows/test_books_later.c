@@ -268,12 +268,14 @@ static void many_are_written_once_each(void **state)
 /* Who waits in the server for a row waits longer than it is held.  There are fewer connections than
  * trades of the held purse. */
 #define HELD_SESSION_MS 3000
-#define HELD_SETTINGS                                                                              \
-    "site=test\nbeat_ms=200ms\nsession_ms=3s\nmax_hold_ms=10m\nexecute_ms=20s\ncommit_ms=2m\n"     \
+#define HELD_SETTINGS(commit_ms)                                                                   \
+    "site=test\nbeat_ms=200ms\nsession_ms=3s\nmax_hold_ms=10m\nexecute_ms=20s\ncommit_"            \
+    "ms=" commit_ms "\n"                                                                           \
     "deadline_ms=30m\nschedule=50ms,100ms\nattempts=8\ngrace_ms=200ms\nclock_margin_ms=50ms\n"     \
     "business_lock_wait_s=50\npool_size=8\nbusiness_pool_size=4\n"
 #define WORKERS 10
-#define HELD 6 /* trades of the held purse: fewer than the worker has threads */
+#define FEW 6   /* trades of the held purse: fewer than the worker has threads */
+#define MANY 24 /* more */
 #define FREE 60
 #define BARE 4        /* threads that have no books */
 #define BARE_LOCKS 80 /* at least so many locks of theirs while the row is held */
@@ -376,7 +378,7 @@ static void *run_beside_the_worker(void *context)
 }
 
 /* Whose row it is has to wait; the worker's other threads end what is due, in shared transactions. */
-static void end_beside_a_held_purse(house *self)
+static void end_beside_a_held_purse(house *self, int held)
 {
     tl_worker_counts counts;
     pthread_t others;
@@ -386,34 +388,47 @@ static void end_beside_a_held_purse(house *self)
         crew_sleep_ms(5);
     counts = house_work(self, WORKERS, 2 * HOUSE_PATIENCE_MS);
     assert_int_equal(pthread_join(others, NULL), 0);
-    assert_int_equal(counts.failed, (HELD + FREE) / 3);
-    assert_int_equal(counts.succeeded, HELD + FREE - (HELD + FREE) / 3);
+    assert_int_equal(counts.failed, (held + FREE) / 3);
+    assert_int_equal(counts.succeeded, held + FREE - (held + FREE) / 3);
 }
 
-static void a_held_purse_stops_no_other_endings(void **state)
+static void hold_a_purse(const char *settings, int held)
 {
     static house self;
 
-    (void)state;
+    is_held = let_go = bare = 0;
     payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_PENDING);
-    house_open(&self, WITHDRAW_IDEMPOTENT, HELD_SETTINGS, NULL);
+    house_open(&self, WITHDRAW_IDEMPOTENT, settings, NULL);
     payout_open(&self);
     database_run(self.sql, "INSERT INTO purse (cust_no, balance) VALUES ('HELD', 1000), "
                            "('C2', 1000), ('C3', 1000)");
-    leave_in_doubt(&self, "H", "HELD", HELD);
+    leave_in_doubt(&self, "H", "HELD", held);
     leave_in_doubt(&self, "F2-", "C2", FREE / 2);
     leave_in_doubt(&self, "F3-", "C3", FREE / 2);
-    end_beside_a_held_purse(&self);
-    assert_false(house_alarmed(&self, "the books refused"));
+    end_beside_a_held_purse(&self, held);
+    assert_int_equal(house_alarmed(&self, "the books refused"), held > WORKERS);
     assert_int_equal(database_number(self.sql, "SELECT SUM(frozen) FROM purse"), 0);
     assert_int_equal(database_number(self.sql, "SELECT balance FROM purse WHERE cust_no = 'HELD'"),
-                     1000 - 10 * (HELD - HELD / 3));
+                     1000 - 10 * (held - held / 3));
     assert_int_equal(database_number(self.sql,
                                      "SELECT SUM(balance) FROM purse WHERE cust_no IN ('C2', "
                                      "'C3')"),
                      2000 - 10 * (FREE - FREE / 3));
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM entry"), 2 * (HELD + FREE));
+    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM entry"), 2 * (held + FREE));
     house_close(&self);
+}
+
+static void a_held_purse_stops_no_other_endings(void **state)
+{
+    (void)state;
+    hold_a_purse(HELD_SETTINGS("2m"), FEW);
+}
+
+/* They have all threads, until their endings are given up.  None is left to the end of its hold. */
+static void more_held_trades_than_threads_are_put_back(void **state)
+{
+    (void)state;
+    hold_a_purse(HELD_SETTINGS("3s"), MANY);
 }
 
 /* ----------------------------------------------------------------- the server dies meanwhile -- */
@@ -468,6 +483,7 @@ int main(int argc, char **argv)
         IN_HOUSE(a_refusal_leaves_the_failure_as_it_was),
         IN_HOUSE(many_are_written_once_each),
         cmocka_unit_test(a_held_purse_stops_no_other_endings),
+        cmocka_unit_test(more_held_trades_than_threads_are_put_back),
         cmocka_unit_test(an_ending_is_settled_with_its_rows),
     };
 

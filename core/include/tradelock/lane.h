@@ -49,7 +49,7 @@ typedef struct tl_findings {
     int seen_by_channel; /* the channel knows it: a later "no such payment" contradicts */
     int cancel_tried;    /* nothing is sent again in this epoch */
     int apply_failed;    /* the outcome on file could not be booked: by schedule all the same */
-    int not_counted;     /* a restore or a pause stopped it: this counts as no attempt */
+    int not_counted;     /* a restore, a pause or a lack of connections stopped it: no attempt */
     int due_as_before;   /* with not_counted, of a claim of tl_claim_due(): nothing was begun. The
                             trade keeps what it is suspected of and, with next_run_ms 0, its place
                             among those that are due */
