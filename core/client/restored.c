@@ -524,8 +524,11 @@ static int take(struct look *l, int may_lack, db_server_state *state)
         here->is_accepted = !db_get_int(l->seen, 0, RESTORED_NOW);
         here->term = seen_term(l);
         here->has_log = db_get_int(l->seen, 0, RESTORED_LOG) != RESTORED_NO_LOG;
-        if (db_get_int(l->seen, 0, RESTORED_LOG) != RESTORED_LOG_SEMI_SYNC && here->is_cluster <= 0)
+        if (db_get_int(l->seen, 0, RESTORED_LOG) != RESTORED_LOG_SEMI_SYNC &&
+            here->is_cluster <= 0) {
             here->kept_ms = 0;
+            here->kept_looked_ms = clock_boottime_ms();
+        }
         if (lacks_witness(l)) {
             here->lacks_beat = 1;
             text_copy(here->lacks_of, sizeof here->lacks_of, l->witness.session);

@@ -189,11 +189,17 @@ static tl_status check_wait(session *s)
     const db_answer answer =
         store_replica_awaited(s->connection, s->options.timeout_ms, &is_awaited);
 
-    if (answer != DB_DONE)
-        return db_read_status(s->connection, answer, "looking whether the server answers commits");
-    return is_awaited ? error_set(TL_UNREACHABLE, "the server answers no commit before a replica "
-                                                  "has it, and none comes")
-                      : TL_OK;
+    if (answer == DB_DONE && !is_awaited)
+        return TL_OK;
+    if (answer == DB_ERROR && db_usable(s->connection))
+        return TL_OK;
+    if (is_awaited)
+        (void)error_set(TL_UNREACHABLE, "the server answers no commit before a replica has it, and "
+                                        "one has waited for long");
+    else
+        (void)db_read_status(s->connection, answer, "looking whether commits wait for a replica");
+    close_connection(s); /* the next one may lead elsewhere */
+    return TL_UNREACHABLE;
 }
 
 /* One beat on the session's row. */
@@ -204,11 +210,8 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
     enum beat found = BEAT_UNREACHABLE;
     db_answer answer;
 
-    if (s->is_unanswered && check_wait(s) != TL_OK) {
-        if (!db_usable(s->connection))
-            close_connection(s);
+    if (s->is_unanswered && check_wait(s) != TL_OK)
         return BEAT_UNREACHABLE;
-    }
     sent->sent = sending(s);
     sent->before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */

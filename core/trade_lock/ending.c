@@ -239,6 +239,7 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
     limits_release(lock->base.client, &lock->permit); /* an ending says that no send is under way */
     count_heard(lock, ending);
     lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
+    t->task.presses_on = 1; /* what it says of a payment may come through with the replica */
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';
     s->proof = ending->outcome == TL_OUTCOME_FAILURE ? (char)ending->proof : '-';
     s->by_time = s->kind == STEP_FINISH_RETRY && rests_on_moments(lock, ending->proof);

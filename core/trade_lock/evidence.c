@@ -239,14 +239,11 @@ static tl_status file(struct filing *f)
 {
     static const task_kind kind = {
         .pool = POOL_BUSINESS, .run = run, .judge = judge, .mark = mark_filed};
-    static const task_kind of_holder = {
-        .pool = POOL_BUSINESS, .presses_on = 1, .run = run, .judge = judge, .mark = mark_filed};
     static const task_kind of_act = {
         .pool = POOL_BUSINESS, .run = run, .judge = judge, .read = read_act_row};
-    task t = {.kind = f->act != NULL && f->act->act_no != 0 ? &of_act
-                      : f->of_holder                        ? &of_holder
-                                                            : &kind,
+    task t = {.kind = f->act != NULL && f->act->act_no != 0 ? &of_act : &kind,
               .name = "filing evidence",
+              .presses_on = f->of_holder,
               .context = f};
 
     task_run(f->client->engine, &t, f->client->config.commit_ms);

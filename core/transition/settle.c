@@ -35,8 +35,8 @@
 #define LOOK_AGAIN_MS 5
 #define LOOK_SELDOM_MS 100
 #define RECONNECT_MS 50
-/* A commit that a replica has not acknowledged for so long is not answered in time. */
-#define AWAITED_MS 1000
+/* A server whose replica has not acknowledged a commit for so long is not worth another one. */
+#define AWAITED_MS 3000
 /* So many connections may lead to a server that cannot tell.  Another one is not to be expected
  * within the time of one call, and whoever waits has other work. */
 #define UNTOLD_TRIES 3
@@ -126,14 +126,20 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id, int 
 tl_status settle_check_wait(task_engine *engine, db *connection)
 {
     int is_awaited = 0;
+    db_answer answer;
 
     if (!atomic_load(&engine->is_waiting))
         return TL_OK;
-    if (store_replica_awaited(connection, AWAITED_MS, &is_awaited) != DB_DONE || is_awaited)
-        return error_set(TL_UNREACHABLE, "the server answers no commit before a replica has it, "
-                                         "and none comes; nothing more is begun");
-    atomic_store(&engine->is_waiting, 0);
-    return TL_OK;
+    answer = store_replica_awaited(connection, AWAITED_MS, &is_awaited);
+    if (is_awaited)
+        return error_set(TL_UNREACHABLE,
+                         "the server answers no commit before a replica has it, and "
+                         "one has waited for long; nothing more is begun");
+    if (answer == DB_DONE)
+        atomic_store(&engine->is_waiting, 0);
+    return answer == DB_DONE || answer == DB_ERROR
+               ? TL_OK
+               : db_read_status(connection, answer, "looking whether commits wait for a replica");
 }
 
 /* One look at the connection of this name. */

@@ -77,6 +77,7 @@ typedef struct task {
     void *context;       /* its kind's own */
     int asks;            /* if an open transaction holds the row: VERDICT_DECIDING, not a wait */
     int once;            /* never run again; a lost answer is still settled */
+    int presses_on;      /* begins also behind a commit that waits for a replica */
     int permitted;       /* the engine's own: it has a permit now */
     const life *life;    /* of the session that it asks or holds under, or NULL */
 
@@ -112,7 +113,6 @@ typedef struct batch_kind {
 typedef struct task_kind {
     pool_kind pool; /* 0 is POOL_QUICK */
     int reads;      /* writes nothing: after a lost answer it is simply run again */
-    int presses_on; /* begins also behind a commit that waits for a replica: nobody asks again */
     /* Whether it may begin now: on the server of this connection, which may have been restored, and
      * under its session.  Called directly before each run, unless the task is in doubt.  TL_OK, or
      * why not.  NULL: always. */

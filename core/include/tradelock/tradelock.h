@@ -392,7 +392,7 @@ typedef struct tl_client_options {
  *
  *     TL_OK              The client is open.
  *     TL_BAD_CONFIG      The settings file cannot be used; the message names file and line.
- *     TL_UNREACHABLE     No server answers there.  Call again later.
+ *     TL_UNREACHABLE     No server answers there, or none its commits.  Call again later.
  *     TL_ACCESS_DENIED   The account is refused, or may not ask for locks.
  *     TL_NO_SCHEMA       The database has no tables of tradelock: run `tradelock migrate`.
  *     TL_WRONG_SCHEMA    The schema is older than this library needs, or no longer serves it.
