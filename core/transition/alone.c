@@ -181,7 +181,6 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
     if (!t->kind->reads && !t->presses_on && settle_check_wait(engine, connection) != TL_OK) {
         task_fail(t, TL_UNREACHABLE);
         t->stage = TASK_AGAIN;
-        db_spoil(connection); /* the next one may lead elsewhere */
         pool_put(engine->connections, connection);
         return;
     }
