@@ -208,13 +208,15 @@ static void allow_nothing(void *unused)
     limit_memory(1);
 }
 
-/* Ends its worker's only thread, with no memory for the stack of another one. */
+/* Ends its worker's only thread, with no memory for the stack of another one, once something waits
+ * for that thread: on a busy machine nothing may be claimed ahead for a while. */
 static tl_query leaving(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     static atomic_int asked;
+    const int before = atomic_fetch_add(&asked, 1);
 
     (void)context;
-    if (atomic_fetch_add(&asked, 1) == LEAVES_AT) {
+    if ((before >= LEAVES_AT && has_claimed_ahead()) || before == 2 * LEAVES_AT - 1) {
         pthread_cleanup_push(allow_nothing, NULL);
         pthread_exit(NULL);
         pthread_cleanup_pop(0);
@@ -693,10 +695,11 @@ static void a_worker_without_threads_gives_back(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' "
-                                                "AND next_run_at <= UTC_TIMESTAMP(6) AND "
-                                                "claims = 0") +
-                         LEAVES_AT,
+    /* All but the trade that was under way are ended, or due again. */
+    assert_int_equal(database_number(self->sql,
+                                     "SELECT SUM((lane = 'S' AND status = 'Y') OR (lane = 'R' AND "
+                                     "next_run_at <= UTC_TIMESTAMP(6) AND claims = 0)) "
+                                     "FROM trade_lock"),
                      2 * LEAVES_AT - 1);
 }
 #endif
