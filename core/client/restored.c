@@ -58,6 +58,7 @@ struct met_server {
     uint64_t taken_at;    /* what looks was when that one was taken */
     uint64_t found_at;    /* what looks was when one last found a restore */
     db_server_state told; /* of what the log has its last line */
+    int is_unwritten;     /* what was found could not be written down there; the log says so once */
 };
 
 /* A term that was seen.  All are kept: two of them may be so that neither is the earlier one. */
@@ -406,12 +407,19 @@ static tl_status write_down(const struct look *l, const char *why)
 {
     db_answer answer =
         store_restore_found(l->connection, db_get_uint(l->seen, 0, RESTORED_ACCEPTED), why);
+    restored_servers *all = &l->client->servers;
     tl_status status;
+    int is_told;
 
+    pthread_mutex_lock(&all->mutex);
+    is_told = l->here->is_unwritten;
+    l->here->is_unwritten = answer != DB_DONE;
+    pthread_mutex_unlock(&all->mutex);
     if (answer == DB_DONE)
         return TL_OK;
     status = db_error_status(l->connection, answer, "writing down that it was restored");
-    log_line(&l->client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
+    if (!is_told)
+        log_line(&l->client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     return status;
 }
 

@@ -982,7 +982,7 @@ static void run_town(const char *kind, enum tie how, const enum event *events, s
 {
     house self;
 
-    open_house(&self, kind, how, 20000, ++seed);
+    open_house(&self, kind, how, 40000, ++seed);
     for (size_t i = 0; i < count; i++)
         one_event(&self, events[i]);
     close_house(&self);
