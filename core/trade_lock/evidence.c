@@ -95,8 +95,8 @@ static int has_moved(const evidence_act *act, const db_result *row)
 
     return act != NULL && act->act_no != 0 &&
            (act->status != status ||
-            (row->rows == 1 && act->epoch != (uint32_t)db_get_uint(row, 0, 1)) ||
-            (row->rows == 1 && status != 'P' && act->fence != db_get_uint(row, 0, 3)));
+            (row->rows == 1 && (act->epoch != (uint32_t)db_get_uint(row, 0, 1) ||
+                                (status != 'P' && act->fence != db_get_uint(row, 0, 3)))));
 }
 
 /* Locks the row, and makes it if it is missing and should exist. */

@@ -178,7 +178,7 @@ void alone_try(task_engine *engine, task *t, int64_t deadline_ms)
             t->stage = TASK_AGAIN;
         return;
     }
-    if (!t->kind->reads && !t->presses_on && settle_check_wait(engine, connection) != TL_OK) {
+    if (settle_check_wait(engine, t, connection) != TL_OK) {
         task_fail(t, TL_UNREACHABLE);
         t->stage = TASK_AGAIN;
         pool_put(engine->connections, connection);

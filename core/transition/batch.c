@@ -133,7 +133,7 @@ static void settle_lost(task_engine *engine, task **tasks, size_t count, int64_t
 static int may_begin(task_engine *engine, task *const *tasks, size_t count, db *connection)
 {
     for (size_t i = 0; i < count; i++)
-        if ((!tasks[i]->presses_on && settle_check_wait(engine, connection) != TL_OK) ||
+        if (settle_check_wait(engine, tasks[i], connection) != TL_OK ||
             alone_check(tasks[i], connection) != TL_OK)
             return 0;
     return 1;

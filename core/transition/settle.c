@@ -123,7 +123,7 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id, int 
     return answer;
 }
 
-tl_status settle_check_wait(task_engine *engine, db *connection)
+static tl_status check_wait(task_engine *engine, db *connection)
 {
     int is_awaited = 0;
     db_answer answer;
@@ -140,6 +140,11 @@ tl_status settle_check_wait(task_engine *engine, db *connection)
     return answer == DB_DONE || answer == DB_ERROR
                ? TL_OK
                : db_read_status(connection, answer, "looking whether commits wait for a replica");
+}
+
+tl_status settle_check_wait(task_engine *engine, const task *t, db *connection)
+{
+    return t->kind->reads || t->presses_on ? TL_OK : check_wait(engine, connection);
 }
 
 /* One look at the connection of this name. */
@@ -258,7 +263,7 @@ static db_answer acknowledge(task_engine *engine, const struct lost *lost, db *c
 
     for (size_t i = 0; i < lost->count && answer == DB_DONE && !committed; i++)
         if (lost->tasks[i]->settled && lost->tasks[i]->life != NULL)
-            answer = settle_check_wait(engine, connection) == TL_OK
+            answer = check_wait(engine, connection) == TL_OK
                          ? commit_as(life_session_id(lost->tasks[i]->life), connection, deadline_ms,
                                      &committed)
                          : DB_NOT_SENT;

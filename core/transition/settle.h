@@ -16,7 +16,7 @@ int settle_note(task_engine *engine, const task *const *tasks, size_t count,
 /* Whether a task may begin on this connection.  A commit that waits for a replica keeps its connection
  * at the server until it is answered.  So while one is seen to wait for seconds nothing more
  * is asked for: else each try would leave one more behind, until the server takes none. */
-tl_status settle_check_wait(task_engine *engine, db *connection);
+tl_status settle_check_wait(task_engine *engine, const task *t, db *connection);
 
 /* The sentence for a task that stays in doubt. */
 void settle_not_knowable(task *t);
