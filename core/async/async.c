@@ -2,8 +2,9 @@
  * Carries out asks and endings that were submitted, and completes them later.
  *
  * One thread takes everything that was submitted while it was busy, carries it out as one batch
- * (core/transition), and completes it.  What cannot share a statement, and what a batch leaves
- * open, runs as a blocking call on the same thread.
+ * (core/transition), and completes it.  What met a row that somebody has is tried again after a
+ * pause, alone, while the thread serves others.  What cannot share a statement, and is no step,
+ * runs as a blocking call on the same thread.
  *
  * A layer puts completions of its own into the same queue (tl_posting).
  */
@@ -24,6 +25,8 @@
 #include <unistd.h>
 
 #define TAKEN_AT_ONCE 256
+/* So many of those that are tried again go between two batches.  Each is a transaction. */
+#define AGAIN_AT_ONCE 8
 
 struct submitted {
     struct submitted *next;
@@ -36,6 +39,7 @@ struct submitted {
     step_task t;
     struct with with; /* with a book */
     int64_t since_us, before_ms;
+    int64_t deadline_ms, pause_ms, due_ms;              /* while it is tried again */
     int grouped;                                        /* t was carried out with the batch */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
     tl_status status;
@@ -58,6 +62,9 @@ struct async {
     pthread_cond_t wake;
     struct list waiting, completed;
     int stopping;
+
+    /* The thread's own. */
+    struct list again; /* in no order */
 };
 
 static void append(struct list *list, struct submitted *item)
@@ -209,6 +216,48 @@ static int begin_waits(const struct submitted *s)
     return s->ending != NULL ? s->lock->base.state == LOCK_ARM_UNKNOWN : ask_begin_waits(s->lock);
 }
 
+/* Goes on with a step that is not over. */
+static void go_on(struct async *a, struct submitted *s)
+{
+    const int64_t wait_ms = task_go_on(a->engine, &s->t.task, &s->pause_ms, s->deadline_ms);
+
+    if (wait_ms == 0) {
+        conclude_and_complete(a, s);
+        return;
+    }
+    s->due_ms = clock_deadline(wait_ms);
+    append(&a->again, s);
+}
+
+/* Those whose pause is over. */
+static void run_again(struct async *a)
+{
+    struct list all = a->again;
+    struct submitted *s;
+    unsigned tried = 0;
+
+    a->again = (struct list){NULL, NULL};
+    while ((s = take_first(&all)) != NULL) {
+        if (tried < AGAIN_AT_ONCE && clock_left_ms(s->due_ms) == 0) {
+            tried++;
+            go_on(a, s);
+        } else {
+            append(&a->again, s);
+        }
+    }
+}
+
+/* When the next one's pause is over. */
+static int64_t again_at_ms(const struct async *a)
+{
+    int64_t at_ms = CLOCK_NEVER;
+
+    for (const struct submitted *s = a->again.first; s != NULL; s = s->next)
+        if (s->due_ms < at_ms)
+            at_ms = s->due_ms;
+    return at_ms;
+}
+
 /* What has its verdict is completed before anything waits for the others, and what is a call of its
  * own comes last. */
 static void run_batch(struct async *a, struct submitted **taken, size_t count)
@@ -237,8 +286,8 @@ static void run_batch(struct async *a, struct submitted **taken, size_t count)
             taken[alone++] = taken[i];
             continue;
         }
-        task_finish(a->engine, &taken[i]->t.task, deadline_ms);
-        conclude_and_complete(a, taken[i]);
+        taken[i]->deadline_ms = deadline_ms;
+        go_on(a, taken[i]);
     }
     for (size_t i = 0; i < alone; i++)
         conclude_and_complete(a, taken[i]);
@@ -277,16 +326,18 @@ static void *run(void *argument)
 
     pthread_mutex_lock(&a->mutex);
     for (;;) {
+        const int64_t again_ms = again_at_ms(a);
         size_t count = take(a, taken);
 
-        if (count > 0) {
+        if (count > 0 || clock_left_ms(again_ms) == 0) {
             pthread_mutex_unlock(&a->mutex);
             run_taken(a, taken, count);
+            run_again(a);
             pthread_mutex_lock(&a->mutex);
-        } else if (a->stopping) {
+        } else if (a->stopping && a->again.first == NULL) {
             break;
         } else {
-            pthread_cond_wait(&a->wake, &a->mutex);
+            (void)clock_wait(&a->wake, &a->mutex, again_ms);
         }
     }
     pthread_mutex_unlock(&a->mutex);
@@ -332,8 +383,8 @@ static struct async *async_new(tl_client *client)
     a->budget_ms = client->config.commit_ms;
     a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&a->mutex, NULL);
-    pthread_cond_init(&a->wake, NULL);
-    if (a->fd < 0 || thread_context_start(&a->thread, run, a) != 0) {
+    if (a->fd < 0 || clock_condition_init(&a->wake) != 0 ||
+        thread_context_start(&a->thread, run, a) != 0) {
         if (a->fd >= 0)
             close(a->fd);
         memory_free(a);

@@ -271,37 +271,46 @@ void alone_settle(task_engine *engine, task *t, int64_t deadline_ms)
         error_clear(); /* the words about the loss */
 }
 
-/* The last pauses are shorter, so that all of the time is used.  0: no time is left, and the last
- * try's words say best what went wrong. */
-static int pause_once(task_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
+/* The last pauses are shorter, so that all of the time is used.  0: none is left. */
+static int64_t next_pause_ms(task_engine *engine, int64_t *pause_ms, int64_t deadline_ms)
 {
     const int64_t left_ms = clock_left_ms(deadline_ms);
-    int64_t this_ms = random_jitter_ms(*pause_ms, 100);
+    int64_t this_ms;
 
+    if (*pause_ms == 0)
+        *pause_ms = REPEAT_MIN_MS;
+    this_ms = random_jitter_ms(*pause_ms, 100);
     if (this_ms >= left_ms)
         this_ms = left_ms / 2;
-    if (this_ms < REPEAT_MIN_MS) {
-        clock_sleep_until_ms(deadline_ms);
-        return 0;
-    }
+    if (this_ms < REPEAT_MIN_MS)
+        return left_ms;
     engine_count(&engine->counters.repeats, 1);
-    clock_sleep_until_ms(clock_deadline(this_ms));
     *pause_ms = *pause_ms * 2 < REPEAT_MAX_MS ? *pause_ms * 2 : REPEAT_MAX_MS;
-    error_clear(); /* what the last try said */
-    return 1;
+    return this_ms;
 }
 
-void alone_finish(task_engine *engine, task *t, int64_t deadline_ms)
+/* Once no time is left the last try's words say best what went wrong. */
+int64_t alone_go_on(task_engine *engine, task *t, int64_t *pause_ms, int64_t deadline_ms)
 {
-    int64_t pause_ms = REPEAT_MIN_MS;
-
+    if (t->stage == TASK_AGAIN && *pause_ms > 0 && clock_left_ms(deadline_ms) > 0) {
+        error_clear();
+        alone_try(engine, t, deadline_ms);
+    }
     for (;;) {
         if (alone_is_lost(t))
             alone_settle(engine, t, deadline_ms);
         if (t->stage == TASK_OVER)
-            return;
-        if (t->stage == TASK_AGAIN && (t->once || !pause_once(engine, &pause_ms, deadline_ms)))
-            return;
+            return 0;
+        if (t->stage == TASK_AGAIN)
+            return t->once ? 0 : next_pause_ms(engine, pause_ms, deadline_ms);
         alone_try(engine, t, deadline_ms);
     }
+}
+
+void alone_finish(task_engine *engine, task *t, int64_t deadline_ms)
+{
+    int64_t pause_ms = 0, wait_ms;
+
+    while ((wait_ms = alone_go_on(engine, t, &pause_ms, deadline_ms)) > 0)
+        clock_sleep_until_ms(clock_deadline(wait_ms));
 }

@@ -16,6 +16,9 @@ int alone_is_over(const task *t);
 int alone_is_lost(const task *t);
 /* Settles what is lost: then the task is over, still in doubt perhaps, or may be tried again. */
 void alone_settle(task_engine *engine, task *t, int64_t deadline_ms);
+/* Goes on until a pause is due, and returns how long it is; the next call comes when it is over.
+ * 0: the task is over, or its time is.  *pause_ms: 0 at first, and then this function's own. */
+int64_t alone_go_on(task_engine *engine, task *t, int64_t *pause_ms, int64_t deadline_ms);
 /* To the end: settles what is lost, and tries as often as it takes and the time allows. */
 void alone_finish(task_engine *engine, task *t, int64_t deadline_ms);
 

@@ -256,8 +256,10 @@ static int enter(task_engine *engine, int64_t deadline_ms)
 }
 
 /* Few threads settle at a time, since each opens a connection. */
-static void settle_in_turn(task_engine *engine, task *t, int64_t deadline_ms)
+void batch_settle(task_engine *engine, task *t, int64_t deadline_ms)
 {
+    if (!alone_is_lost(t))
+        return;
     if (enter(engine, deadline_ms)) {
         alone_settle(engine, t, deadline_ms);
         sem_post(&engine->settlers);
@@ -265,12 +267,4 @@ static void settle_in_turn(task_engine *engine, task *t, int64_t deadline_ms)
         t->stage = TASK_OVER;
         settle_not_knowable(t);
     }
-}
-
-void batch_rest(task_engine *engine, task *t, int64_t deadline_ms)
-{
-    if (alone_is_lost(t))
-        settle_in_turn(engine, t, deadline_ms);
-    if (t->stage != TASK_OVER)
-        alone_finish(engine, t, deadline_ms);
 }

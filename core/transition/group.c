@@ -430,7 +430,7 @@ static void too_late(task *t)
     t->status = error_set(TL_OVERLOADED, "no transition group took '%s' in time", t->name);
 }
 
-void group_run(task_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms)
+int group_try(task_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms)
 {
     group_queue *queue = t->groups != NULL ? t->groups : engine->groups;
     struct member me = {.task = t};
@@ -447,10 +447,8 @@ void group_run(task_engine *engine, const batch_kind *kind, task *t, int64_t dea
     } else if (group != NULL && !await(engine, queue, group, &me, deadline_ms)) {
         too_late(t);
     }
-    if (group != NULL) {
-        batch_rest(engine, t, deadline_ms);
-        release(group);
-    } else {
-        alone_finish(engine, t, deadline_ms);
-    }
+    if (group == NULL)
+        return 0;
+    release(group);
+    return 1;
 }

@@ -13,8 +13,9 @@ tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alon
 void group_queue_pair(group_queue *one, group_queue *other);
 void group_queue_free(group_queue *queue);
 
-/* Carries the task out: alone if a permit is free, else together with others that wait. */
-void group_run(task_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms);
+/* Tries the task: alone if a permit is free, else together with others that wait.  1: it was in a
+ * group, or waited for one, and batch_settle() settles what this left in doubt. */
+int group_try(task_engine *engine, const batch_kind *kind, task *t, int64_t deadline_ms);
 
 /* Counts, for the statistics, so many tasks that shared a statement. */
 void group_count(task_engine *engine, size_t count);

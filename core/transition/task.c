@@ -81,10 +81,9 @@ void task_run(task_engine *engine, task *t, int64_t budget_ms)
     const batch_kind *kind = batch_kind_of(t);
 
     begin(t);
-    if (kind != NULL)
-        group_run(engine, kind, t, deadline_ms);
-    else
-        alone_finish(engine, t, deadline_ms);
+    if (kind != NULL && group_try(engine, kind, t, deadline_ms))
+        batch_settle(engine, t, deadline_ms);
+    alone_finish(engine, t, deadline_ms);
     check_end(t);
 }
 
@@ -143,7 +142,7 @@ void task_try_all(task_engine *engine, task **tasks, size_t count, int64_t deadl
 {
     for (size_t i = 0; i < count; i++)
         begin(tasks[i]);
-    /* One that came alone may meet those of other threads (task_finish()).  Tasks that came
+    /* One that came alone may meet those of other threads (task_go_on()).  Tasks that came
      * together go together, whatever other callers' threads do. */
     if (count == 1)
         return;
@@ -156,13 +155,16 @@ int task_is_over(const task *t)
     return alone_is_over(t);
 }
 
-void task_finish(task_engine *engine, task *t, int64_t deadline_ms)
+int64_t task_go_on(task_engine *engine, task *t, int64_t *pause_ms, int64_t deadline_ms)
 {
     const batch_kind *kind = t->stage == TASK_NEW ? batch_kind_of(t) : NULL;
+    int64_t wait_ms;
 
     if (kind != NULL)
-        group_run(engine, kind, t, deadline_ms);
-    else
-        batch_rest(engine, t, deadline_ms);
-    check_end(t);
+        (void)group_try(engine, kind, t, deadline_ms);
+    batch_settle(engine, t, deadline_ms);
+    wait_ms = alone_go_on(engine, t, pause_ms, deadline_ms);
+    if (wait_ms == 0)
+        check_end(t);
+    return wait_ms;
 }

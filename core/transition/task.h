@@ -161,10 +161,12 @@ pool *transition_pool(const task_engine *engine);
 /* Carries the task out within the budget, alone or together with tasks of other threads. */
 void task_run(task_engine *engine, task *t, int64_t budget_ms);
 /* For many at once: tries each once, those that may share statements together; their order changes.
- * Then those that are over have their verdict, and task_finish() waits for each of the others. */
+ * Then those that are over have their verdict. */
 void task_try_all(task_engine *engine, task **tasks, size_t count, int64_t deadline_ms);
 int task_is_over(const task *t);
-void task_finish(task_engine *engine, task *t, int64_t deadline_ms);
+/* Goes on with one of the others, and returns how long it is to be left alone before the next call:
+ * meanwhile others may go on.  0: it has its verdict.  *pause_ms: 0 at first. */
+int64_t task_go_on(task_engine *engine, task *t, int64_t *pause_ms, int64_t deadline_ms);
 
 /* Finds out what became of a task that is in doubt, and does not run it: ends the connection, waits
  * until its rollback is finished, then reads.  The verdict is APPLIED, LOST, REFUSED if it did not

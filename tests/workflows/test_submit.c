@@ -545,6 +545,76 @@ static void a_pause_refuses_beside_an_ending(void **state)
     tl_lock_free(lock);
 }
 
+/* ----------------------------------------------------------------- a row that somebody has -- */
+
+#define STUCK 6 /* asks, and as many endings */
+#define FREE 30
+
+static void take_purse(MYSQL *holder)
+{
+    database_run(holder,
+                 "START TRANSACTION; SELECT 1 FROM purse WHERE cust_no = 'HELD' FOR UPDATE");
+}
+
+static tl_status submit_stuck(house *self, one *of, char kind, int number)
+{
+    char serial[16];
+    tl_request request;
+
+    snprintf(serial, sizeof serial, "%c%d", kind, number);
+    one_begin(of, serial);
+    request = payout_request(of->serial, 1);
+    request.key.cust_no = "HELD";
+    return tl_workflow_submit(self->workflows, &request, &of->answer, of);
+}
+
+static void go_on(house *self, one *of)
+{
+    if (of->said == TL_GRANTED) {
+        assert_status(send_begin(self, of), TL_OK);
+        send_end(self, of);
+    } else {
+        assert_status(of->said, TL_SUCCEEDED);
+        tl_answer_clear(&of->answer);
+    }
+}
+
+/* Neither the asks nor the endings that meet it keep the library's thread from what others submit,
+ * and they go on once it is free. */
+static void a_held_row_stops_no_other_run(void **state)
+{
+    static one endings[STUCK], asks[STUCK];
+    house *self = *state;
+    MYSQL *holder = database_connect(self->db);
+
+    database_run(self->sql, "INSERT INTO purse (cust_no, balance) VALUES ('HELD', 100)");
+    for (int i = 0; i < STUCK; i++)
+        assert_status(submit_stuck(self, &endings[i], 'E', i), TL_OK);
+    for (int i = 0; i < STUCK; i++)
+        assert_status(next(self)->said, TL_GRANTED);
+    take_purse(holder);
+    for (int i = 0; i < STUCK; i++) {
+        go_on(self, &endings[i]);
+        assert_status(submit_stuck(self, &asks[i], 'A', i), TL_OK);
+    }
+    for (int i = 0; i < FREE; i++) {
+        char serial[16];
+
+        snprintf(serial, sizeof serial, "F%d", i);
+        pay_only(self, serial, 1, TL_SUCCEEDED);
+    }
+    database_run(holder, "ROLLBACK");
+    for (int i = 0; i < 3 * STUCK; i++)
+        go_on(self, next(self));
+    mysql_close(holder);
+    payout_purse(self, "970 0");
+    assert_int_equal(database_number(self->sql, "SELECT balance FROM purse WHERE cust_no = 'HELD' "
+                                                "AND frozen = 0"),
+                     100 - 2 * STUCK);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry"),
+                     2 * (FREE + 2 * STUCK));
+}
+
 static MYSQL *hold_row(house *self, const char *serial)
 {
     MYSQL *holder = database_connect(self->db);
@@ -1275,6 +1345,8 @@ int main(int argc, char **argv)
         IN_HOUSE(too_late_to_send),
         PATIENT(a_paused_channel_answers_at_once),
         cmocka_unit_test_setup_teardown(a_limit_holds_up_no_ending, waiting_house,
+                                        payout_house_close),
+        cmocka_unit_test_setup_teardown(a_held_row_stops_no_other_run, waiting_house,
                                         payout_house_close),
         PATIENT(a_pause_refuses_beside_an_ending),
         IN_HOUSE(the_row_names_who_submitted),
