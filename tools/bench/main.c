@@ -66,6 +66,7 @@ static const contestant *const contestants[] = {
     &contestant_books,
     &contestant_books_hand,
     &contestant_books_in_turn,
+    &contestant_books_loop,
     &contestant_retry_books,
     &contestant_retry_callbacks,
     &contestant_desk,
