@@ -1,10 +1,13 @@
 /*
  * Carries out asks and endings that were submitted, and completes them later.
  *
- * One thread takes everything that was submitted while it was busy, carries it out as one batch
- * (core/transition), and completes it.  What met a row that somebody has is tried again after a
- * pause, alone, while the thread serves others.  What cannot share a statement, and is no step,
- * runs as a blocking call on the same thread.
+ * A few threads, the carriers, each take their share of what was submitted meanwhile, carry it out
+ * as one batch (core/transition), and complete it: while one waits for the disk another works.
+ * What met a row that somebody has is tried again after a pause, alone, while its carrier serves
+ * others.  What cannot share a statement, and is no step, runs as a blocking call on a carrier.
+ *
+ * Books with a line of a shared statement may wait in the server.  They have a line and a carrier
+ * of their own, so that nobody else waits with them.
  *
  * A layer puts completions of its own into the same queue (tl_posting).
  */
@@ -49,22 +52,44 @@ struct list {
     struct submitted *first, *last;
 };
 
+/* What waits for the same carriers. */
+struct line {
+    unsigned carriers; /* fixed */
+    pthread_cond_t wake;
+    /* Under the mutex. */
+    struct list waiting;
+    size_t count, at_work; /* that wait; that carriers try just now */
+};
+
+enum { LINE_ASKS, LINE_ENDINGS, LINE_SHARED, LINES };
+
+struct carrier {
+    struct async *of;
+    struct line *line;
+    pthread_t thread;
+    struct list again; /* its own, in no order */
+};
+
+static const unsigned char line_of_carrier[] = {LINE_ASKS, LINE_ENDINGS, LINE_SHARED};
+#define CARRIERS (sizeof line_of_carrier)
+
 struct async {
     /* Fixed after start. */
     unsigned generation;
-    pthread_t thread;
     int fd;
     task_engine *engine;
     int64_t budget_ms;
+    struct carrier carriers[CARRIERS];
+    unsigned started;
+
+    pthread_mutex_t done_mutex; /* one callback at a time */
 
     /* Under the mutex. */
     pthread_mutex_t mutex;
-    pthread_cond_t wake;
-    struct list waiting, completed;
+    struct line lines[LINES];
+    struct list completed;
+    size_t under_way; /* submitted, and not completed */
     int stopping;
-
-    /* The thread's own. */
-    struct list again; /* in no order */
 };
 
 static void append(struct list *list, struct submitted *item)
@@ -87,6 +112,12 @@ static struct submitted *take_first(struct list *list)
     if (list->first == NULL)
         list->last = NULL;
     return item;
+}
+
+static void wake_all(struct async *a)
+{
+    for (size_t i = 0; i < LINES; i++)
+        pthread_cond_broadcast(&a->lines[i].wake);
 }
 
 /* --------------------------------------------------------------- carrying out -- */
@@ -188,6 +219,15 @@ static void put_completed(struct async *a, struct submitted *s)
     pthread_mutex_unlock(&a->mutex);
 }
 
+/* One is completed.  Carriers that are to end wait for the last. */
+static void leave(struct async *a)
+{
+    pthread_mutex_lock(&a->mutex);
+    if (--a->under_way == 0 && a->stopping)
+        wake_all(a);
+    pthread_mutex_unlock(&a->mutex);
+}
+
 /* Hands the completion over; the item is not ours afterwards. */
 static void complete(struct async *a, struct submitted *s)
 {
@@ -196,12 +236,15 @@ static void complete(struct async *a, struct submitted *s)
     if (s->done != NULL) {
         atomic_store(&s->lock->submitted, 0);
         thread_context_work(s->log_no);
+        pthread_mutex_lock(&a->done_mutex);
         s->done(s->context, s->lock, s->status);
+        pthread_mutex_unlock(&a->done_mutex);
         thread_context_work("");
         memory_free(s);
-        return;
+    } else {
+        put_completed(a, s);
     }
-    put_completed(a, s);
+    leave(a);
 }
 
 static void conclude_and_complete(struct async *a, struct submitted *s)
@@ -217,42 +260,42 @@ static int begin_waits(const struct submitted *s)
 }
 
 /* Goes on with a step that is not over. */
-static void go_on(struct async *a, struct submitted *s)
+static void go_on(struct carrier *c, struct submitted *s)
 {
-    const int64_t wait_ms = task_go_on(a->engine, &s->t.task, &s->pause_ms, s->deadline_ms);
+    const int64_t wait_ms = task_go_on(c->of->engine, &s->t.task, &s->pause_ms, s->deadline_ms);
 
     if (wait_ms == 0) {
-        conclude_and_complete(a, s);
+        conclude_and_complete(c->of, s);
         return;
     }
     s->due_ms = clock_deadline(wait_ms);
-    append(&a->again, s);
+    append(&c->again, s);
 }
 
 /* Those whose pause is over. */
-static void run_again(struct async *a)
+static void run_again(struct carrier *c)
 {
-    struct list all = a->again;
+    struct list all = c->again;
     struct submitted *s;
     unsigned tried = 0;
 
-    a->again = (struct list){NULL, NULL};
+    c->again = (struct list){NULL, NULL};
     while ((s = take_first(&all)) != NULL) {
         if (tried < AGAIN_AT_ONCE && clock_left_ms(s->due_ms) == 0) {
             tried++;
-            go_on(a, s);
+            go_on(c, s);
         } else {
-            append(&a->again, s);
+            append(&c->again, s);
         }
     }
 }
 
 /* When the next one's pause is over. */
-static int64_t again_at_ms(const struct async *a)
+static int64_t again_at_ms(const struct carrier *c)
 {
     int64_t at_ms = CLOCK_NEVER;
 
-    for (const struct submitted *s = a->again.first; s != NULL; s = s->next)
+    for (const struct submitted *s = c->again.first; s != NULL; s = s->next)
         if (s->due_ms < at_ms)
             at_ms = s->due_ms;
     return at_ms;
@@ -260,8 +303,9 @@ static int64_t again_at_ms(const struct async *a)
 
 /* What has its verdict is completed before anything waits for the others, and what is a call of its
  * own comes last. */
-static void run_batch(struct async *a, struct submitted **taken, size_t count)
+static void run_batch(struct carrier *c, struct submitted **taken, size_t count)
 {
+    struct async *a = c->of;
     task *together[TAKEN_AT_ONCE];
     size_t grouped = 0, left = 0, alone = 0;
     int64_t deadline_ms;
@@ -287,14 +331,14 @@ static void run_batch(struct async *a, struct submitted **taken, size_t count)
             continue;
         }
         taken[i]->deadline_ms = deadline_ms;
-        go_on(a, taken[i]);
+        go_on(c, taken[i]);
     }
     for (size_t i = 0; i < alone; i++)
         conclude_and_complete(a, taken[i]);
 }
 
 /* What waits before it begins, for instance for its channel's limit, goes out after the others. */
-static void run_taken(struct async *a, struct submitted **taken, size_t count)
+static void run_taken(struct carrier *c, struct submitted **taken, size_t count)
 {
     struct submitted *later[TAKEN_AT_ONCE];
     size_t at_once = 0, waiting = 0;
@@ -305,39 +349,48 @@ static void run_taken(struct async *a, struct submitted **taken, size_t count)
         else
             taken[at_once++] = taken[i];
     }
-    run_batch(a, taken, at_once);
-    run_batch(a, later, waiting);
+    run_batch(c, taken, at_once);
+    run_batch(c, later, waiting);
 }
 
-/* Needs: a->mutex held. */
-static size_t take(struct async *a, struct submitted **taken)
+/* A carrier's share of what is there, so that the others are not left with crumbs.  Needs: the
+ * mutex held. */
+static size_t take(struct line *line, struct submitted **taken)
 {
+    const size_t share = (line->count + line->at_work + line->carriers - 1) / line->carriers;
     size_t count = 0;
 
-    while (count < TAKEN_AT_ONCE && a->waiting.first != NULL)
-        taken[count++] = take_first(&a->waiting);
+    while (count < TAKEN_AT_ONCE && count < share && line->waiting.first != NULL)
+        taken[count++] = take_first(&line->waiting);
+    line->count -= count;
+    line->at_work += count;
+    if (line->count > 0)
+        pthread_cond_signal(&line->wake);
     return count;
 }
 
 static void *run(void *argument)
 {
-    struct async *a = argument;
+    struct carrier *c = argument;
+    struct async *a = c->of;
+    struct line *line = c->line;
     struct submitted *taken[TAKEN_AT_ONCE];
 
     pthread_mutex_lock(&a->mutex);
     for (;;) {
-        const int64_t again_ms = again_at_ms(a);
-        size_t count = take(a, taken);
+        const int64_t again_ms = again_at_ms(c);
+        size_t count = take(line, taken);
 
         if (count > 0 || clock_left_ms(again_ms) == 0) {
             pthread_mutex_unlock(&a->mutex);
-            run_taken(a, taken, count);
-            run_again(a);
+            run_taken(c, taken, count);
+            run_again(c);
             pthread_mutex_lock(&a->mutex);
-        } else if (a->stopping && a->again.first == NULL) {
+            line->at_work -= count;
+        } else if (a->stopping && a->under_way == 0) {
             break;
         } else {
-            (void)clock_wait(&a->wake, &a->mutex, again_ms);
+            (void)clock_wait(&line->wake, &a->mutex, again_ms);
         }
     }
     pthread_mutex_unlock(&a->mutex);
@@ -354,22 +407,51 @@ static void free_list(struct list *list)
         memory_free(item);
 }
 
+static void end_carriers(struct async *a)
+{
+    pthread_mutex_lock(&a->mutex);
+    a->stopping = 1;
+    wake_all(a);
+    pthread_mutex_unlock(&a->mutex);
+    for (unsigned i = 0; i < a->started; i++)
+        pthread_join(a->carriers[i].thread, NULL);
+    for (size_t i = 0; i < LINES; i++)
+        pthread_cond_destroy(&a->lines[i].wake);
+    pthread_mutex_destroy(&a->mutex);
+    pthread_mutex_destroy(&a->done_mutex);
+}
+
 /* Everything submitted is carried out first; completions that nobody took are dropped. */
 static void async_free(struct async *a)
 {
-    if (a->generation == process_generation()) {
-        pthread_mutex_lock(&a->mutex);
-        a->stopping = 1;
-        pthread_cond_signal(&a->wake);
-        pthread_mutex_unlock(&a->mutex);
-        pthread_join(a->thread, NULL);
-        pthread_cond_destroy(&a->wake);
-        pthread_mutex_destroy(&a->mutex);
-    }
-    free_list(&a->waiting);
+    if (a->generation == process_generation())
+        end_carriers(a);
+    for (size_t i = 0; i < LINES; i++)
+        free_list(&a->lines[i].waiting);
     free_list(&a->completed);
-    close(a->fd);
+    if (a->fd >= 0)
+        close(a->fd);
     memory_free(a);
+}
+
+/* 0, or there is no thread for one of them. */
+static int start_carriers(struct async *a)
+{
+    for (unsigned i = 0; i < CARRIERS; i++) {
+        struct line *line = &a->lines[line_of_carrier[i]];
+
+        line->carriers++;
+        a->carriers[i].of = a;
+        a->carriers[i].line = line;
+    }
+    while (a->started < CARRIERS) {
+        struct carrier *c = &a->carriers[a->started];
+
+        if (thread_context_start(&c->thread, run, c) != 0)
+            return -1;
+        a->started++;
+    }
+    return 0;
 }
 
 static struct async *async_new(tl_client *client)
@@ -383,14 +465,13 @@ static struct async *async_new(tl_client *client)
     a->budget_ms = client->config.commit_ms;
     a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&a->mutex, NULL);
-    if (a->fd < 0 || clock_condition_init(&a->wake) != 0 ||
-        thread_context_start(&a->thread, run, a) != 0) {
-        if (a->fd >= 0)
-            close(a->fd);
-        memory_free(a);
-        return NULL;
-    }
-    return a;
+    pthread_mutex_init(&a->done_mutex, NULL);
+    for (size_t i = 0; i < LINES; i++)
+        clock_condition_init(&a->lines[i].wake);
+    if (a->fd >= 0 && start_carriers(a) == 0)
+        return a;
+    async_free(a);
+    return NULL;
 }
 
 static struct async *async_of(tl_client *client)
@@ -432,6 +513,7 @@ static tl_status submit(const struct call *call, tl_done_fn done, void *context)
     tl_lock *lock = call->lock;
     struct async *a = async_of(lock->base.client);
     struct submitted *s = a != NULL ? memory_new(sizeof *s) : NULL;
+    struct line *line;
 
     if (s == NULL) {
         if (call->book != NULL)
@@ -449,9 +531,14 @@ static tl_status submit(const struct call *call, tl_done_fn done, void *context)
               is_repeat(call) ? lock->base.thread_no : tl_thread_uuid());
     text_copy(s->log_no, sizeof s->log_no, tl_log_uuid());
     atomic_store(&lock->submitted, 1);
+    line = &a->lines[call->book != NULL && with_book_waits(call->book) ? LINE_SHARED
+                     : call->ending != NULL                            ? LINE_ENDINGS
+                                                                       : LINE_ASKS];
     pthread_mutex_lock(&a->mutex);
-    append(&a->waiting, s);
-    pthread_cond_signal(&a->wake);
+    append(&line->waiting, s);
+    line->count++;
+    a->under_way++;
+    pthread_cond_signal(&line->wake);
     pthread_mutex_unlock(&a->mutex);
     return TL_OK;
 }

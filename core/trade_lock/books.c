@@ -390,10 +390,15 @@ const batch_kind *with_book_batch(const task *t)
     }
 }
 
-group_queue *with_book_queue(const tl_book *book)
+int with_book_waits(const tl_book *book)
 {
     for (size_t i = 0; i < book->count; i++)
         if (book->lines[i].statement->shared)
-            return book->books->waiting_groups;
-    return book->books->groups;
+            return 1;
+    return 0;
+}
+
+group_queue *with_book_queue(const tl_book *book)
+{
+    return with_book_waits(book) ? book->books->waiting_groups : book->books->groups;
 }

@@ -39,8 +39,10 @@ db_answer with_commit(struct with *w);
 
 /* books.c: the lock's statement, the book's lines and the commit. */
 db_answer with_book(struct with *w);
-/* In which its task meets others.  Those with a line of a shared statement may wait in the server,
- * and nobody else is to wait with them. */
+/* Whether it has a line of a shared statement, which may wait in the server: nobody else is to wait
+ * with it. */
+int with_book_waits(const tl_book *book);
+/* In which its task meets others. */
 group_queue *with_book_queue(const tl_book *book);
 /* The batch kind of a task with a book; NULL: it goes alone. */
 const batch_kind *with_book_batch(const task *t);
