@@ -1,13 +1,13 @@
 /*
  * Carries out asks and endings that were submitted, and completes them later.
  *
- * A few threads, the carriers, each take their share of what was submitted meanwhile, carry it out
- * as one batch (core/transition), and complete it: while one waits for the disk another works.
- * What met a row that somebody has is tried again after a pause, alone, while its carrier serves
- * others.  What cannot share a statement, and is no step, runs as a blocking call on a carrier.
+ * There are three threads, the carriers: for asks, for endings, and for books with a line of a
+ * shared statement.  The last may wait in the server, and nobody else is to wait with them.  Each
+ * takes everything that was submitted while it was busy, carries it out as one batch
+ * (core/transition), and completes it; while one waits for the disk the others work.
  *
- * Books with a line of a shared statement may wait in the server.  They have a line and a carrier
- * of their own, so that nobody else waits with them.
+ * What met a row that somebody has is tried again after a pause, alone, while its carrier serves
+ * others.  What cannot share a statement, and is no step, runs as a blocking call on the carrier.
  *
  * A layer puts completions of its own into the same queue (tl_posting).
  */
@@ -52,26 +52,15 @@ struct list {
     struct submitted *first, *last;
 };
 
-/* What waits for the same carriers. */
-struct line {
-    unsigned carriers; /* fixed */
-    pthread_cond_t wake;
-    /* Under the mutex. */
-    struct list waiting;
-    size_t count, at_work; /* that wait; that carriers try just now */
-};
-
-enum { LINE_ASKS, LINE_ENDINGS, LINE_SHARED, LINES };
-
 struct carrier {
     struct async *of;
-    struct line *line;
     pthread_t thread;
-    struct list again; /* its own, in no order */
+    pthread_cond_t wake;
+    struct list waiting; /* under the mutex */
+    struct list again;   /* its own, in no order */
 };
 
-static const unsigned char line_of_carrier[] = {LINE_ASKS, LINE_ENDINGS, LINE_SHARED};
-#define CARRIERS (sizeof line_of_carrier)
+enum { FOR_ASKS, FOR_ENDINGS, FOR_SHARED, CARRIERS };
 
 struct async {
     /* Fixed after start. */
@@ -86,7 +75,6 @@ struct async {
 
     /* Under the mutex. */
     pthread_mutex_t mutex;
-    struct line lines[LINES];
     struct list completed;
     size_t under_way; /* submitted, and not completed */
     int stopping;
@@ -116,8 +104,8 @@ static struct submitted *take_first(struct list *list)
 
 static void wake_all(struct async *a)
 {
-    for (size_t i = 0; i < LINES; i++)
-        pthread_cond_broadcast(&a->lines[i].wake);
+    for (size_t i = 0; i < CARRIERS; i++)
+        pthread_cond_signal(&a->carriers[i].wake);
 }
 
 /* --------------------------------------------------------------- carrying out -- */
@@ -353,19 +341,13 @@ static void run_taken(struct carrier *c, struct submitted **taken, size_t count)
     run_batch(c, later, waiting);
 }
 
-/* A carrier's share of what is there, so that the others are not left with crumbs.  Needs: the
- * mutex held. */
-static size_t take(struct line *line, struct submitted **taken)
+/* Needs: the mutex held. */
+static size_t take(struct carrier *c, struct submitted **taken)
 {
-    const size_t share = (line->count + line->at_work + line->carriers - 1) / line->carriers;
     size_t count = 0;
 
-    while (count < TAKEN_AT_ONCE && count < share && line->waiting.first != NULL)
-        taken[count++] = take_first(&line->waiting);
-    line->count -= count;
-    line->at_work += count;
-    if (line->count > 0)
-        pthread_cond_signal(&line->wake);
+    while (count < TAKEN_AT_ONCE && c->waiting.first != NULL)
+        taken[count++] = take_first(&c->waiting);
     return count;
 }
 
@@ -373,24 +355,22 @@ static void *run(void *argument)
 {
     struct carrier *c = argument;
     struct async *a = c->of;
-    struct line *line = c->line;
     struct submitted *taken[TAKEN_AT_ONCE];
 
     pthread_mutex_lock(&a->mutex);
     for (;;) {
         const int64_t again_ms = again_at_ms(c);
-        size_t count = take(line, taken);
+        size_t count = take(c, taken);
 
         if (count > 0 || clock_left_ms(again_ms) == 0) {
             pthread_mutex_unlock(&a->mutex);
             run_taken(c, taken, count);
             run_again(c);
             pthread_mutex_lock(&a->mutex);
-            line->at_work -= count;
         } else if (a->stopping && a->under_way == 0) {
             break;
         } else {
-            (void)clock_wait(&line->wake, &a->mutex, again_ms);
+            (void)clock_wait(&c->wake, &a->mutex, again_ms);
         }
     }
     pthread_mutex_unlock(&a->mutex);
@@ -415,8 +395,8 @@ static void end_carriers(struct async *a)
     pthread_mutex_unlock(&a->mutex);
     for (unsigned i = 0; i < a->started; i++)
         pthread_join(a->carriers[i].thread, NULL);
-    for (size_t i = 0; i < LINES; i++)
-        pthread_cond_destroy(&a->lines[i].wake);
+    for (size_t i = 0; i < CARRIERS; i++)
+        pthread_cond_destroy(&a->carriers[i].wake);
     pthread_mutex_destroy(&a->mutex);
     pthread_mutex_destroy(&a->done_mutex);
 }
@@ -426,8 +406,8 @@ static void async_free(struct async *a)
 {
     if (a->generation == process_generation())
         end_carriers(a);
-    for (size_t i = 0; i < LINES; i++)
-        free_list(&a->lines[i].waiting);
+    for (size_t i = 0; i < CARRIERS; i++)
+        free_list(&a->carriers[i].waiting);
     free_list(&a->completed);
     if (a->fd >= 0)
         close(a->fd);
@@ -437,16 +417,10 @@ static void async_free(struct async *a)
 /* 0, or there is no thread for one of them. */
 static int start_carriers(struct async *a)
 {
-    for (unsigned i = 0; i < CARRIERS; i++) {
-        struct line *line = &a->lines[line_of_carrier[i]];
-
-        line->carriers++;
-        a->carriers[i].of = a;
-        a->carriers[i].line = line;
-    }
     while (a->started < CARRIERS) {
         struct carrier *c = &a->carriers[a->started];
 
+        c->of = a;
         if (thread_context_start(&c->thread, run, c) != 0)
             return -1;
         a->started++;
@@ -466,8 +440,8 @@ static struct async *async_new(tl_client *client)
     a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&a->mutex, NULL);
     pthread_mutex_init(&a->done_mutex, NULL);
-    for (size_t i = 0; i < LINES; i++)
-        clock_condition_init(&a->lines[i].wake);
+    for (size_t i = 0; i < CARRIERS; i++)
+        clock_condition_init(&a->carriers[i].wake);
     if (a->fd >= 0 && start_carriers(a) == 0)
         return a;
     async_free(a);
@@ -508,12 +482,19 @@ static int is_repeat(const struct call *call)
     return call->ending != NULL ? lock->ended.status != '\0' : lock->base.state == LOCK_ASK_UNKNOWN;
 }
 
+static unsigned carrier_of(const struct call *call)
+{
+    if (call->book != NULL && with_book_waits(call->book))
+        return FOR_SHARED;
+    return call->ending != NULL ? FOR_ENDINGS : FOR_ASKS;
+}
+
 static tl_status submit(const struct call *call, tl_done_fn done, void *context)
 {
     tl_lock *lock = call->lock;
     struct async *a = async_of(lock->base.client);
     struct submitted *s = a != NULL ? memory_new(sizeof *s) : NULL;
-    struct line *line;
+    struct carrier *c;
 
     if (s == NULL) {
         if (call->book != NULL)
@@ -531,14 +512,11 @@ static tl_status submit(const struct call *call, tl_done_fn done, void *context)
               is_repeat(call) ? lock->base.thread_no : tl_thread_uuid());
     text_copy(s->log_no, sizeof s->log_no, tl_log_uuid());
     atomic_store(&lock->submitted, 1);
-    line = &a->lines[call->book != NULL && with_book_waits(call->book) ? LINE_SHARED
-                     : call->ending != NULL                            ? LINE_ENDINGS
-                                                                       : LINE_ASKS];
+    c = &a->carriers[carrier_of(call)];
     pthread_mutex_lock(&a->mutex);
-    append(&line->waiting, s);
-    line->count++;
+    append(&c->waiting, s);
     a->under_way++;
-    pthread_cond_signal(&line->wake);
+    pthread_cond_signal(&c->wake);
     pthread_mutex_unlock(&a->mutex);
     return TL_OK;
 }

@@ -754,12 +754,12 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
 
 /*
  * For services with an event loop: a call is submitted now, carried out together with others, and
- * completed later.  The library makes one thread, on first use, which does the waiting.  Until the
+ * completed later.  The library makes three threads, on first use, which do the waiting.  Until the
  * completion the library owns the handle, the ending, and everything that the ending points to:
  * other calls on the handle answer TL_WRONG_STATE.
  *
- * done is called on the library's thread, under the submitting thread's log UUID.  It may submit;
- * it must not block and must not close the client.  With done NULL the completion waits until
+ * done is called on one of them, one call at a time, under the submitting thread's log UUID.  It may
+ * submit; it must not block and must not close the client.  With done NULL the completion waits until
  * tl_client_completed() takes it, and the descriptor is readable while any waits.
  *
  * Its status is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().

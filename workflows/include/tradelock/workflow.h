@@ -449,7 +449,7 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  * tl_workflow_submit(), book_success and book_failure within tl_workflow_send_end(): no callback
  * runs on a thread of the library.  If an exception leaves book_prepare, nothing was asked, and the
  * answer is cleared; after one that leaves the others, call tl_workflow_send_end() again: its first
- * answer counts.  The client makes one thread for all steps, the registry one for what is tried
+ * answer counts.  The client makes three threads for all steps, the registry one for what is tried
  * again or put back; signals come to neither.
  *
  * Time.  A hold runs from TL_GRANTED on (max_hold_ms), so take completions and send soon.  What is
@@ -459,9 +459,9 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  * ends, and the retry lane finds out.  After fork() the child has none of the parent's runs: each
  * call with them answers TL_WRONG_PROCESS.
  *
- * Steps that come together share a transaction; one whose rows somebody else has locked is waited
- * for after the others are completed, and those that come next wait for that thread meanwhile, for
- * commit_ms at most.  An ask that is refused since its channel is paused, or that takes a share of
+ * Steps that come together share a transaction.  One whose rows somebody else has locked is tried
+ * again after a pause, for commit_ms at most, and no other waits for it; lines of shared statements
+ * wait in the server, with each other.  An ask that is refused since its channel is paused, or that takes a share of
  * its channel's limit, goes out after the others.
  */
 
