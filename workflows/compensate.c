@@ -5,7 +5,8 @@
  */
 #include "compensate.h"
 
-#include "ending.h"
+#include "ending_later.h"
+#include "memory.h"
 #include "resolver.h"
 #include "schedule.h"
 
@@ -13,6 +14,7 @@
 #include <tradelock/layer.h>
 #include <tradelock/test_hooks.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct compensation {
@@ -26,7 +28,8 @@ typedef struct compensation {
     tl_reply filed;       /* reference and remark of the evidence that counts */
     uint64_t decided_rev; /* the revision that operators decided about */
     const char *asked;    /* the channel's last answer in this attempt; NULL: none */
-    compensate_calls *calls;
+    compensate_call call;
+    ending_later later;
 } compensation;
 
 int compensate_is_poison(uint32_t claims, unsigned poison)
@@ -217,7 +220,7 @@ static tl_status do_query(compensation *c)
     c->facts.query = TL_QUERY_UNREACHABLE;
     if (timeout_ms <= 0)
         return TL_OK;
-    c->calls->queries++;
+    c->call.calls->queries++;
     c->facts.query = attempt_query(&c->attempt, timeout_ms);
     c->asked = query_name(c->facts.query);
     note_heard(c, c->facts.query != TL_QUERY_UNREACHABLE);
@@ -236,7 +239,7 @@ static tl_status do_cancel(compensation *c)
     c->facts.cancel = TL_CANCEL_UNKNOWN;
     if (timeout_ms <= 0)
         return TL_OK;
-    c->calls->cancels++;
+    c->call.calls->cancels++;
     c->facts.cancel = attempt_cancel(&c->attempt, timeout_ms);
     c->asked = cancel_name(c->facts.cancel);
     note_heard(c, c->facts.cancel != TL_CANCEL_UNKNOWN);
@@ -260,7 +263,7 @@ static tl_status do_send(compensation *c)
     until_ms = schedule_now_ms() + policy->execute_ms; /* before tl_may_send() is asked */
     if (!tl_may_send(c->lock, policy->execute_ms))
         return TL_OK;
-    c->calls->sends++;
+    c->call.calls->sends++;
     c->facts.execute = attempt_execute(&c->attempt, until_ms);
     if (c->facts.execute != TL_EXECUTE_NOT_SENT)
         tl_lock_heard(c->lock, c->facts.execute != TL_EXECUTE_UNKNOWN);
@@ -320,7 +323,7 @@ static void take_filed(compensation *c, const resolver_action *action)
         tl_reply_remark(&c->attempt.reply, "decided by two operators");
 }
 
-static tl_status finish(compensation *c, const resolver_action *action)
+static void finish(compensation *c, const resolver_action *action)
 {
     ending *e = &c->ending;
 
@@ -344,11 +347,11 @@ static tl_status finish(compensation *c, const resolver_action *action)
         put_back(c, action);
     }
     e->by_evidence = action->by_evidence;
-    return ending_run(e);
 }
 
 /* After an arming that was refused or undone: nothing was sent, and the next attempt finds out why.
- * While its channel is paused nobody claims the trade, so it may be due at once. */
+ * While its channel is paused nobody claims the trade, so it may be due at once.  TL_OK: it is to be
+ * put back; else it cannot be. */
 static tl_status put_back_unarmed(compensation *c, tl_status status)
 {
     /* What its channel's limit puts off is no attempt, and waits as after the first one. */
@@ -363,7 +366,7 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
                               : schedule_next_ms(&c->of->given.policy, attempts,
                                                  tl_lock_come_again_ms(c->lock)));
     c->ending.findings.not_counted = status == TL_ASK_CHANNEL || status == TL_OVERLOADED;
-    return ending_run(&c->ending);
+    return TL_OK;
 }
 
 /* Writes first that the decision is over, so that nobody ends the trade by it later. */
@@ -372,9 +375,13 @@ static tl_status refuse_decision(compensation *c, const resolver_action *action)
     tl_status status =
         tl_resolution_refuse(c->client, &c->attempt.seen.key, c->decided_rev, action->reason);
 
-    return status == TL_OK ? finish(c, action) : put_back_unarmed(c, status);
+    if (status != TL_OK)
+        return put_back_unarmed(c, status);
+    finish(c, action);
+    return TL_OK;
 }
 
+/* TL_OK: the ending is chosen.  Else there is none, and the hold has to be waited for. */
 static tl_status resolve(compensation *c)
 {
     for (;;) {
@@ -396,17 +403,29 @@ static tl_status resolve(compensation *c)
         case RESOLVE_WAIT:
         case RESOLVE_PARK:
         default:
-            return action.refused ? refuse_decision(c, &action) : finish(c, &action);
+            if (action.refused)
+                return refuse_decision(c, &action);
+            finish(c, &action);
+            return TL_OK;
         }
         if (status != TL_OK)
             return put_back_unarmed(c, status);
     }
 }
 
-static tl_status park_poison(compensation *c)
+static tl_status choose(compensation *c)
 {
-    ending_park(&c->ending, TL_OUTCOME_UNKNOWN, c->facts.parked ? c->parked : PARK_POISON);
-    return ending_run(&c->ending);
+    tl_status status;
+
+    read_channel(c);
+    read_row(c, tl_lock_view(c->lock));
+    if (compensate_is_poison(tl_lock_view(c->lock)->claims, c->of->given.policy.poison)) {
+        ending_park(&c->ending, TL_OUTCOME_UNKNOWN, c->facts.parked ? c->parked : PARK_POISON);
+        return TL_OK;
+    }
+    status = read_evidence(c);
+    /* Nothing may be decided without the evidence, so the lane is due again later. */
+    return status == TL_OK ? resolve(c) : put_back_unarmed(c, status);
 }
 
 tl_status compensate_give_back(tl_lock *lock)
@@ -431,31 +450,102 @@ static tl_status put_back_unbegun(const workflow *of, tl_lock *lock, uint32_t at
     return tl_lock_put_back(lock, &what, &findings);
 }
 
-tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compensate_calls *calls)
+/* --------------------------------------------------------------------- the attempt -- */
+
+static void compensation_free(compensation *c)
 {
-    const tl_view *view = tl_lock_view(lock);
-    tl_key key = {view->serial_no, view->cust_no, of->op_code};
-    compensation c = {.client = client, .lock = lock, .of = of, .calls = calls};
-    uint32_t claims = view->claims;
-    tl_status status = attempt_init(&c.attempt, of, &key, view->payload, view->payload_size);
+    attempt_free(&c->attempt);
+    free(c);
+}
+
+/* What a callback that ends its thread leaves. */
+static void compensation_left(compensation **c)
+{
+    if (*c != NULL)
+        compensation_free(*c);
+}
+
+static void is_over(compensation *c, tl_status status)
+{
+    const compensate_call call = c->call;
+
+    compensation_free(c);
+    call.over(call.context, status);
+}
+
+static void ended_later(void *context, tl_status status)
+{
+    compensation *c = context;
+    const compensate_call call = c->call;
+    later *all = c->later.all;
+
+    compensation_free(c);
+    later_leave(all);
+    call.over(call.context, status);
+}
+
+static void submit(compensation *c, later *all)
+{
+    c->later.all = all;
+    c->later.ending = &c->ending;
+    memcpy(c->later.log_no, tl_log_uuid(), sizeof c->later.log_no);
+    c->later.over = ended_later;
+    c->later.context = c;
+    ending_later_submit(&c->later);
+}
+
+static tl_status begin(compensation *c)
+{
+    const tl_view *view = tl_lock_view(c->lock);
+    const tl_key key = {view->serial_no, view->cust_no, c->of->op_code};
+    tl_status status = attempt_init(&c->attempt, c->of, &key, view->payload, view->payload_size);
 
     if (status != TL_OK)
-        return put_back_unbegun(of, lock, view->attempts);
-    attempt_show(&c.attempt, view, attempt_since_ms(of, lock));
-    tl_work_say(&c.attempt.said);
-    c.ending.client = client;
-    c.ending.lock = lock;
-    c.ending.attempt = &c.attempt;
-    read_channel(&c);
-    read_row(&c, view);
-    if (compensate_is_poison(claims, of->given.policy.poison)) {
-        status = park_poison(&c);
-    } else {
-        status = read_evidence(&c);
-        /* Nothing may be decided without the evidence, so the lane is due again later. */
-        status = status == TL_OK ? resolve(&c) : put_back_unarmed(&c, status);
+        return status;
+    attempt_show(&c->attempt, view, attempt_since_ms(c->of, c->lock));
+    c->ending.client = c->client;
+    c->ending.lock = c->lock;
+    c->ending.attempt = &c->attempt;
+    return TL_OK;
+}
+
+/* Makes its calls, and has the ending written; then *c is the ending's. */
+static void carry_out(compensation **c, later *all)
+{
+    compensation *own = *c;
+    tl_status status;
+
+    tl_work_say(&own->attempt.said);
+    status = choose(own);
+    if (status == TL_OK && all != NULL && !ending_is_callback(&own->ending)) {
+        ending_book(&own->ending);
+        if (later_enter(all) == TL_OK) {
+            *c = NULL;
+            submit(own, all);
+            return;
+        }
     }
+    if (status == TL_OK)
+        status = ending_run(&own->ending);
+    *c = NULL;
+    is_over(own, status);
+}
+
+void compensate(const compensate_call *call, later *all)
+{
+    __attribute__((cleanup(compensation_left))) compensation *c = workflow_memory(sizeof *c);
+
+    if (c != NULL) {
+        c->call = *call;
+        c->client = call->client;
+        c->lock = call->lock;
+        c->of = call->of;
+    }
+    if (c == NULL || begin(c) != TL_OK) {
+        call->over(call->context,
+                   put_back_unbegun(call->of, call->lock, tl_lock_view(call->lock)->attempts));
+        return;
+    }
+    carry_out(&c, all);
     tl_work_say(NULL);
-    attempt_free(&c.attempt);
-    return status;
 }

@@ -8,13 +8,27 @@ typedef struct compensate_calls {
     unsigned queries, cancels, sends;
 } compensate_calls;
 
+typedef struct compensate_call {
+    tl_client *client;
+    tl_lock *lock; /* granted on the retry lane; over() frees it */
+    const workflow *of;
+    compensate_calls *calls; /* are added to before the ending is written */
+    /*
+     * Called once, on this thread or on one of the library, which it must not block.  TL_SUCCEEDED,
+     * TL_FAILED: the trade is ended.  TL_IN_DOUBT, TL_QUEUED: it was put back.  TL_PARKED: it waits
+     * for a person.  TL_LOST: somebody else has it.  After any other answer the lane opens again
+     * when the hold is over.
+     */
+    void (*over)(void *context, tl_status status);
+    void *context;
+} compensate_call;
+
 /*
- * Brings a claimed trade as far as it can be brought now.  `lock` is granted on the retry lane; the
- * caller frees it.  TL_SUCCEEDED, TL_FAILED: the trade is ended.  TL_IN_DOUBT, TL_QUEUED: it was
- * put back.  TL_PARKED: it waits for a person.  TL_LOST: somebody else has it.  After any other
- * answer the lane opens again when the hold is over.
+ * Brings a claimed trade as far as it can be brought now.  `all`: an ending that no callback with a
+ * connection writes is submitted, and this does not wait for it; NULL: it does.  If a callback ends
+ * the thread, over() is not called.
  */
-tl_status compensate(tl_client *client, const workflow *of, tl_lock *lock, compensate_calls *calls);
+void compensate(const compensate_call *call, later *all);
 
 /* Puts a claimed trade back for which nothing was begun, due as it was.  That is no attempt. */
 tl_status compensate_give_back(tl_lock *lock);

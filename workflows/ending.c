@@ -305,6 +305,16 @@ static int has_book(const ending *e)
                                                  : w->book_failure != NULL;
 }
 
+int ending_is_callback(const ending *e)
+{
+    const tl_workflow *w = &e->attempt->workflow->given;
+
+    if (!e->final || has_book(e))
+        return 0;
+    return e->what.outcome == TL_OUTCOME_SUCCESS ? w->apply_success != NULL
+                                                 : w->apply_failure != NULL;
+}
+
 void ending_book(ending *e)
 {
     if (!has_book(e))

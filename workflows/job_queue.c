@@ -38,6 +38,7 @@ void job_queue_add(job_queue *queue, const job *added)
 {
     assert(queue->count < sizeof queue->jobs / sizeof *queue->jobs);
     queue->jobs[queue->count++] = *added;
+    kind_of(queue, added->of)->claimed++;
 }
 
 /* Threads that run nothing; queued jobs go to these first. */
@@ -113,12 +114,20 @@ void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us)
     kind->mean_us += (took_us - kind->mean_us) / MEAN_OF;
 }
 
+void job_queue_over(job_queue *queue, const workflow *of)
+{
+    job_kind *kind = kind_of(queue, of);
+
+    assert(kind->claimed > 0);
+    kind->claimed--;
+}
+
 int64_t job_queue_longest_ms(const job_queue *queue)
 {
     int64_t longest_ms = 0;
 
     for (unsigned i = 0; i < queue->kind_count; i++)
-        if (queue->kinds[i].running > 0 &&
+        if (queue->kinds[i].claimed > 0 &&
             queue->kinds[i].of->given.policy.max_hold_ms > longest_ms)
             longest_ms = queue->kinds[i].of->given.policy.max_hold_ms;
     return 2 * longest_ms;
@@ -177,11 +186,8 @@ int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned thread
 
 int job_queue_has(const job_queue *queue, const workflow *of)
 {
-    for (unsigned i = 0; i < queue->count; i++)
-        if (queue->jobs[i].of == of)
-            return 1;
     for (unsigned i = 0; i < queue->kind_count; i++)
         if (queue->kinds[i].of == of)
-            return queue->kinds[i].running > 0;
+            return queue->kinds[i].claimed > 0;
     return 0;
 }

@@ -36,6 +36,7 @@ typedef struct job_kind {
     const workflow *of;
     int64_t mean_us;  /* the last eight count most */
     unsigned running; /* on threads */
+    unsigned claimed; /* queued, on threads, and handed over: their endings are being written */
 } job_kind;
 
 typedef struct job_queue {
@@ -45,8 +46,8 @@ typedef struct job_queue {
     unsigned kind_count;
 } job_queue;
 
-/* How long the attempts that run may hold their trades: their max_hold, and as long again once they
- * have armed a send.  0: none runs. */
+/* How long what is claimed may be held: its max_hold, and as long again once a send was armed.  0:
+ * nothing is claimed. */
 int64_t job_queue_longest_ms(const job_queue *queue);
 void job_queue_init(job_queue *queue);
 /* Needs: no more jobs than job_queue_room() allowed. */
@@ -60,8 +61,10 @@ int job_queue_take(job_queue *queue, unsigned threads, job *taken);
  * the operations that keep the threads busy nothing is claimed ahead then, until many of their jobs
  * were short again. */
 int job_queue_take_stuck(job_queue *queue, int64_t now_ms, job *taken);
-/* The job of this operation was over after took_us. */
+/* The job of this operation left its thread after took_us. */
 void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us);
+/* A trade of this operation that was claimed is no more; after job_queue_ran() or before. */
+void job_queue_over(job_queue *queue, const workflow *of);
 
 /* Whether the threads are likely to end a job of this operation soon, so that others may be claimed
  * ahead. */
@@ -71,7 +74,7 @@ int job_queue_is_quick(job_queue *queue, const workflow *of, unsigned threads);
 unsigned job_queue_room(job_queue *queue, const workflow *of, unsigned threads);
 /* Whether threads are idle, but for other operations only. */
 int job_queue_is_held_back(job_queue *queue, const workflow *of, unsigned threads);
-/* Whether a job of this operation waits or runs. */
+/* Whether a trade of this operation is claimed. */
 int job_queue_has(const job_queue *queue, const workflow *of);
 
 #endif

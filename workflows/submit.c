@@ -7,9 +7,8 @@
  *     send_end     the service's thread; book_success or book_failure; the ending is submitted
  *     ended        the client's thread; the service is told the answer
  *
- * What has to be tried again, after a pause, and what waits for the database (filing an outcome
- * that the books refused) is done by the thread of later.c.  No callback runs on a thread of the
- * library.
+ * An ask that has to be tried again, after a pause, is tried by the thread of later.c; the ending
+ * likewise (ending_later.c).  No callback runs on a thread of the library.
  *
  * A run has one owner at a time: the service while it is GRANTED or SENDING, the library else.  The
  * owner changes by a submission or by a completion, after which the one that gave it away touches
@@ -18,6 +17,7 @@
  */
 #include "run.h"
 
+#include "ending_later.h"
 #include "memory.h"
 #include "schedule.h"
 
@@ -30,9 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGAIN_MOST_MS 500
-#define SENTENCE_MAX 512
-
 enum stage {
     SUBMISSION_NEW, /* nothing was submitted, or it is completed */
     ASKING,
@@ -42,18 +39,18 @@ enum stage {
 };
 
 struct submission {
-    later_item later; /* first */
+    later_item later; /* first; of the ask */
+    ending_later ending;
     struct tl_run *run;
     tl_answer *answer;           /* the library's until it is completed */
     tl_posting *granted, *ended; /* or NULL: put */
     atomic_int stage;            /* of enum stage */
-    int64_t until_ms, delay_ms;  /* of the tries of this step */
+    int64_t until_ms, delay_ms;  /* of the ask's tries */
     int64_t send_us;             /* when send_begin was called */
     int noted;                   /* send_end was called: */
     tl_execute executed;         /* with this answer */
-    tl_status refused;           /* with which the ending was given up */
     char log_no[TL_UUID_TEXT];   /* of the piece of work */
-    char sentence[SENTENCE_MAX];
+    char sentence[ENDING_SENTENCE_MAX];
 };
 
 int submission_is_under_way(const struct submission *s)
@@ -93,8 +90,9 @@ static later *later_of(const struct submission *s)
 /* ------------------------------------------------------------------- what is next -- */
 
 /* The answer is the service's from here on. */
-static void complete(struct submission *s, tl_status status)
+static void complete(void *context, tl_status status)
 {
+    struct submission *s = context;
     tl_posting *last = s->ended;
     later *all = later_of(s);
 
@@ -108,74 +106,6 @@ static void complete(struct submission *s, tl_status status)
     tl_posting_put(last, status);
 }
 
-static void put_later(struct submission *s, int64_t pause_ms, int waits,
-                      void (*run)(later_item *item))
-{
-    s->later.run = run;
-    s->later.waits = waits;
-    s->later.due_ms = schedule_now_ms() + pause_ms;
-    later_put(later_of(s), &s->later);
-}
-
-static void again_later(struct submission *s, void (*run)(later_item *item))
-{
-    put_later(s, schedule_backoff_ms(&s->delay_ms, AGAIN_MOST_MS), 0, run);
-}
-
-static void begin_tries(struct submission *s)
-{
-    s->delay_ms = 0;
-    s->until_ms = schedule_now_ms() + s->run->workflow->given.policy.commit_ms;
-}
-
-/* ------------------------------------------------------------------------ the ending -- */
-
-static void end_again(later_item *item);
-
-static void give_up(later_item *item)
-{
-    struct submission *s = (struct submission *)item;
-    RUN_WORK work = work_new();
-
-    work.began = tl_work_adopt(s->log_no) == TL_OK;
-    tl_work_say(&s->run->attempt.said);
-    (void)tl_error_report(s->refused, "%s", s->sentence);
-    complete(s, ending_answer(ending_give_up(&s->run->ending, s->refused)));
-}
-
-static void ended(void *context, tl_lock *lock, tl_status status)
-{
-    struct submission *s = context;
-
-    (void)lock;
-    if (ending_repeats(status) && schedule_now_ms() < s->until_ms) {
-        again_later(s, end_again);
-    } else if (ending_gives_up(&s->run->ending, status)) {
-        s->refused = status;
-        keep_sentence(s);
-        put_later(s, 0, 1, give_up);
-    } else {
-        complete(s, ending_answer(status));
-    }
-}
-
-static void submit_ending(struct submission *s)
-{
-    tl_status status = ending_submit(&s->run->ending, ended, s);
-
-    if (status != TL_OK)
-        ended(s, s->run->lock, status);
-}
-
-static void end_again(later_item *item)
-{
-    struct submission *s = (struct submission *)item;
-    RUN_WORK work = work_new();
-
-    work.began = tl_work_adopt(s->log_no) == TL_OK;
-    submit_ending(s);
-}
-
 /* --------------------------------------------------------------------------- the ask -- */
 
 static void ask_again(later_item *item);
@@ -187,7 +117,10 @@ static void asked(void *context, tl_lock *lock, tl_status status)
 
     (void)lock;
     if (status == TL_UNKNOWN && schedule_now_ms() < s->until_ms) {
-        again_later(s, ask_again);
+        s->later.run = ask_again;
+        s->later.due_ms =
+            schedule_now_ms() + schedule_backoff_ms(&s->delay_ms, ENDING_AGAIN_MOST_MS);
+        later_put(later_of(s), &s->later);
     } else if (status != TL_GRANTED) {
         complete(s, status);
     } else {
@@ -276,7 +209,8 @@ static tl_status begin(struct submission *s)
         return status;
     run->phase = RUN_ASKING;
     memcpy(s->log_no, tl_log_uuid(), sizeof s->log_no);
-    begin_tries(s);
+    s->delay_ms = 0;
+    s->until_ms = schedule_now_ms() + run->workflow->given.policy.commit_ms;
     atomic_store(&s->stage, ASKING);
     status = submit_ask(s);
     if (status == TL_OK)
@@ -335,9 +269,13 @@ static void end(struct submission *s, tl_execute executed)
 {
     run_choose_ending(s->run, executed);
     ending_book(&s->run->ending);
-    begin_tries(s);
+    s->ending.all = later_of(s);
+    s->ending.ending = &s->run->ending;
+    memcpy(s->ending.log_no, s->log_no, sizeof s->log_no);
+    s->ending.over = complete;
+    s->ending.context = s;
     atomic_store(&s->stage, ENDING);
-    submit_ending(s);
+    ending_later_submit(&s->ending);
 }
 
 tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,

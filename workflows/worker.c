@@ -38,6 +38,9 @@
 #define ERROR_MOST_MS 1000
 /* A round may wait for a suspect as long as this one may be held, and a moment besides. */
 #define ROUND_MARGIN_MS 10000
+/* So many endings at most are handed over; then a thread waits for its own.  As many as one batch
+ * of submitted steps takes. */
+#define HANDED_MOST 256
 
 struct tl_worker {
     /* Fixed after the start. */
@@ -55,10 +58,12 @@ struct tl_worker {
     pthread_t runners[TL_CLAIM_MAX];
     unsigned threads, runners_started;
     job_queue queue;
-    unsigned in_flight; /* jobs that are queued or run */
+    unsigned in_flight; /* trades that are claimed: queued, on threads, and handed over */
+    unsigned busy;      /* without those whose endings were handed over */
     unsigned hung, era; /* of those, how many run since before this era, which began when the last
                            wait for them was given up */
-    unsigned awaited;   /* the claimer sleeps until no more than these are in flight */
+    unsigned awaited;   /* the claimer sleeps until no more than these are busy, */
+    int awaits_all;     /* or in flight */
     int stopping, closing, over;
     tl_status status; /* why the worker is over */
     int64_t round_ms; /* when a round of claiming ended last, or the first began */
@@ -106,15 +111,21 @@ static void begin_work(const tl_lock *lock)
 
 static void *runner_main(void *argument);
 
-/* What one runner is working on. */
-typedef struct running {
+/* A claimed trade, from the thread to its end. */
+typedef struct holding {
     tl_worker *worker;
     const workflow *of;
     tl_lock *lock;
     compensate_calls calls;
-    tl_status status;
-    int64_t since_us;
     unsigned era;
+} holding;
+
+/* What one runner is working on. */
+typedef struct running {
+    tl_worker *worker;
+    const workflow *of;
+    holding *held; /* if a callback ends the thread */
+    int64_t since_us;
     int returned;
 } running;
 
@@ -137,36 +148,65 @@ static void replace_runner(tl_worker *worker)
 }
 
 /* Needs: worker->mutex held. */
-static void leave_flight(tl_worker *worker, unsigned era)
+static int is_awaited(const tl_worker *worker)
 {
-    worker->in_flight--;
-    worker->hung -= era != worker->era;
+    return (worker->awaits_all ? worker->in_flight : worker->busy) > worker->awaited;
 }
 
-/* Called after the job, and when a callback ends the thread.  In that case the trade stays held
- * under this session until its max_hold is over. */
-static void job_over(running *r)
+/* Needs: worker->mutex held. */
+static void tell_change(tl_worker *worker)
+{
+    if (!is_awaited(worker) || worker->stopping)
+        pthread_cond_broadcast(&worker->changed);
+}
+
+/* Needs: worker->mutex held. */
+static void leave_flight(tl_worker *worker, const workflow *of, unsigned era)
+{
+    job_queue_over(&worker->queue, of);
+    worker->in_flight--;
+    worker->hung -= era != worker->era;
+    tell_change(worker);
+}
+
+/* On any thread.  Once nothing is in flight the worker may be freed. */
+static void holding_over(void *context, tl_status status)
+{
+    holding *held = context;
+    tl_worker *worker = held->worker;
+
+    tl_lock_free(held->lock);
+    pthread_mutex_lock(&worker->mutex);
+    count_ending(&worker->counts, status);
+    worker->counts.queries += held->calls.queries;
+    worker->counts.cancels += held->calls.cancels;
+    worker->counts.sends += held->calls.sends;
+    leave_flight(worker, held->of, held->era);
+    free(held);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+/* Called when the thread is done with the job, and when a callback ends the thread.  In that case
+ * the trade stays held under this session until its max_hold is over. */
+static void job_ran(running *r)
 {
     tl_worker *worker = r->worker;
 
-    tl_lock_free(r->lock);
-    tl_work_end(0);
-    if (!r->returned)
+    if (!r->returned) {
+        tl_work_end(0);
         tl_client_log(worker->client, TL_ALARM, NULL, 0,
                       "a callback ended the worker's thread; its trade is compensated when "
                       "its max_hold is over");
+    }
     pthread_mutex_lock(&worker->mutex);
-    count_ending(&worker->counts, r->status);
-    worker->counts.queries += r->calls.queries;
-    worker->counts.cancels += r->calls.cancels;
-    worker->counts.sends += r->calls.sends;
+    worker->busy--;
     job_queue_ran(&worker->queue, r->of, schedule_now_us() - r->since_us);
     if (!r->returned)
         replace_runner(worker);
-    leave_flight(worker, r->era);
-    if (worker->in_flight <= worker->awaited || worker->stopping)
-        pthread_cond_broadcast(&worker->changed);
+    tell_change(worker);
     pthread_mutex_unlock(&worker->mutex);
+    if (!r->returned)
+        holding_over(r->held, TL_UNKNOWN);
 }
 
 /* Half of the hold is over, as in a process that was stopped: what is left might not do.  The
@@ -176,19 +216,56 @@ static int is_late(const job *next)
     return tl_lock_remaining_ms(next->lock) < next->of->given.policy.max_hold_ms / 2;
 }
 
-/* A job that is late is given back. */
+static void give_back(tl_worker *worker, const job *unbegun)
+{
+    tl_status status;
+
+    begin_work(unbegun->lock);
+    status = compensate_give_back(unbegun->lock);
+    tl_lock_free(unbegun->lock);
+    tl_work_end(0);
+    pthread_mutex_lock(&worker->mutex);
+    count_ending(&worker->counts, status);
+    leave_flight(worker, unbegun->of, unbegun->era);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+static int may_hand_over(tl_worker *worker)
+{
+    int may;
+
+    pthread_mutex_lock(&worker->mutex);
+    may = worker->in_flight < worker->busy + HANDED_MOST;
+    pthread_mutex_unlock(&worker->mutex);
+    return may;
+}
+
+static void run_attempt(tl_worker *worker, holding *held)
+{
+    const compensate_call call = {.client = worker->client,
+                                  .lock = held->lock,
+                                  .of = held->of,
+                                  .calls = &held->calls,
+                                  .over = holding_over,
+                                  .context = held};
+
+    begin_work(held->lock);
+    compensate(&call, may_hand_over(worker) ? &worker->workflows->later : NULL);
+    tl_work_end(0);
+}
+
 static void run_job(tl_worker *worker, const job *next)
 {
-    __attribute__((cleanup(job_over))) running r = {.worker = worker,
-                                                    .of = next->of,
-                                                    .lock = next->lock,
-                                                    .status = TL_UNKNOWN,
-                                                    .since_us = schedule_now_us(),
-                                                    .era = next->era};
+    holding *held = is_late(next) ? NULL : workflow_memory(sizeof *held);
+    __attribute__((cleanup(job_ran)))
+    running r = {.worker = worker, .of = next->of, .held = held, .since_us = schedule_now_us()};
 
-    begin_work(next->lock);
-    r.status = is_late(next) ? compensate_give_back(next->lock)
-                             : compensate(worker->client, next->of, next->lock, &r.calls);
+    if (held == NULL) {
+        give_back(worker, next);
+    } else {
+        *held = (holding){.worker = worker, .of = next->of, .lock = next->lock, .era = next->era};
+        run_attempt(worker, held);
+    }
     r.returned = 1;
 }
 
@@ -224,6 +301,7 @@ static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, siz
     for (size_t i = 0; i < count; i++)
         job_queue_add(&worker->queue, &(job){of, locks[i], now_ms, worker->era});
     worker->in_flight += (unsigned)count;
+    worker->busy += (unsigned)count;
     worker->counts.claimed += count;
     pthread_cond_broadcast(&worker->work);
     pthread_mutex_unlock(&worker->mutex);
@@ -313,7 +391,17 @@ static unsigned flying(tl_worker *worker)
     return count;
 }
 
-/* With how many jobs in flight a claim is worth it: when a thread is free; or, if jobs of some
+static unsigned count_busy(tl_worker *worker)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&worker->mutex);
+    count = worker->busy;
+    pthread_mutex_unlock(&worker->mutex);
+    return count;
+}
+
+/* With how many busy jobs a claim is worth it: when a thread is free; or, if jobs of some
  * operation are short, when nothing waits for one. */
 static unsigned begin_of(tl_worker *worker)
 {
@@ -356,14 +444,16 @@ static void wait_change(tl_worker *worker, int64_t wait_ms)
     pthread_cond_timedwait(&worker->changed, &worker->mutex, &until);
 }
 
-/* Waits until at most `most` jobs are in flight, the worker is stopped, or the time is over. */
-static void wait_until_free(tl_worker *worker, unsigned most, int64_t wait_ms)
+/* Waits until at most `most` jobs are busy, or with all: in flight, the worker is stopped, or the
+ * time is over. */
+static void wait_until_free(tl_worker *worker, int all, unsigned most, int64_t wait_ms)
 {
     int64_t end_ms = schedule_now_ms() + wait_ms;
 
     pthread_mutex_lock(&worker->mutex);
+    worker->awaits_all = all;
     worker->awaited = most;
-    while (!worker->stopping && worker->in_flight > most) {
+    while (!worker->stopping && is_awaited(worker)) {
         int64_t left_ms = end_ms - schedule_now_ms();
 
         if (left_ms <= 0)
@@ -432,6 +522,7 @@ static int take_stuck(tl_worker *worker, job *stuck)
 
     pthread_mutex_lock(&worker->mutex);
     found = job_queue_take_stuck(&worker->queue, schedule_now_ms(), stuck);
+    worker->busy -= (unsigned)found;
     pthread_mutex_unlock(&worker->mutex);
     return found;
 }
@@ -441,18 +532,8 @@ static void give_back_stuck(tl_worker *worker)
 {
     job stuck;
 
-    while (take_stuck(worker, &stuck)) {
-        tl_status status;
-
-        begin_work(stuck.lock);
-        status = compensate_give_back(stuck.lock);
-        tl_lock_free(stuck.lock);
-        tl_work_end(0);
-        pthread_mutex_lock(&worker->mutex);
-        count_ending(&worker->counts, status);
-        leave_flight(worker, stuck.era);
-        pthread_mutex_unlock(&worker->mutex);
-    }
+    while (take_stuck(worker, &stuck))
+        give_back(worker, &stuck);
 }
 
 static int something_hangs(tl_worker *worker)
@@ -501,7 +582,7 @@ static int wait_on(tl_worker *worker, int64_t begin_ms)
         give_up_waiting(worker);
         return 0;
     }
-    wait_until_free(worker, 0, JOB_STUCK_MS);
+    wait_until_free(worker, 1, 0, JOB_STUCK_MS);
     give_back_stuck(worker);
     return 1;
 }
@@ -572,17 +653,17 @@ static tl_status serve_suspects(tl_worker *worker, size_t *claimed)
  * given back. */
 static void wait_for_work(tl_worker *worker, int64_t wait_ms)
 {
-    const unsigned in_flight = flying(worker);
+    const unsigned busy = count_busy(worker);
     const workflow *of;
     int held_back = 0;
 
     for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++)
         held_back |= is_held_back(worker, of);
-    if (!held_back || in_flight == 0) {
+    if (!held_back || busy == 0) {
         sleep_unless_stopped(worker, wait_ms);
         return;
     }
-    wait_until_free(worker, in_flight - 1, wait_ms < JOB_STUCK_MS ? wait_ms : JOB_STUCK_MS);
+    wait_until_free(worker, 0, busy - 1, wait_ms < JOB_STUCK_MS ? wait_ms : JOB_STUCK_MS);
     give_back_stuck(worker);
 }
 
@@ -591,7 +672,7 @@ static void wait_for_room(tl_worker *worker, unsigned begin)
 {
     const int64_t look_ms = worker->idle_max_ms < JOB_STUCK_MS ? worker->idle_max_ms : JOB_STUCK_MS;
 
-    wait_until_free(worker, begin, look_ms);
+    wait_until_free(worker, 0, begin, look_ms);
     give_back_stuck(worker);
 }
 
@@ -605,7 +686,7 @@ static tl_status claim_round(tl_worker *worker, int64_t *wait_ms, int *is_round)
 
     *wait_ms = 0;
     *is_round = 0;
-    if (flying(worker) > begin) {
+    if (count_busy(worker) > begin) {
         wait_for_room(worker, begin);
         return TL_OK;
     }

@@ -5,7 +5,7 @@
 #include "stepping.h"
 
 #include "client/client.h"
-#include "compensate.h"
+#include "workflows/compensate_now.h"
 #include "registry.h"
 #include "support/crew.h"
 #include "trade_lock/lock.h"
@@ -100,7 +100,7 @@ static void a_settled_jump_ends_no_grace(void **state)
     lock = claim_by_key();
     record_and_settle();
     assert_status(
-        compensate(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
+        compensate_now(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
         TL_IN_DOUBT);
     tl_lock_free(lock);
     assert_int_equal(calls.queries, 1);
@@ -126,7 +126,7 @@ static void no_grace_begins_beside_a_jump(void **state)
     lock = claim_by_key();
     record_and_settle();
     assert_status(
-        compensate(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
+        compensate_now(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
         TL_IN_DOUBT);
     tl_lock_free(lock);
     assert_int_equal(calls.queries, 1);
@@ -147,7 +147,7 @@ static void no_wait_is_longer_than_hold_and_grace(void **state)
                            "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE lane = 'S'");
     lock = claim_by_key();
     assert_status(
-        compensate(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
+        compensate_now(self.client, workflows_find(self.workflows, WITHDRAW_OP), lock, &calls),
         TL_IN_DOUBT);
     tl_lock_free(lock);
     assert_int_equal(calls.queries, 1);

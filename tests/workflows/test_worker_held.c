@@ -6,7 +6,7 @@
  */
 #include "house.h"
 
-#include "compensate.h"
+#include "compensate_now.h"
 #include "schedule.h"
 
 #include "cmocka_all.h"
@@ -514,7 +514,7 @@ static void without_memory_nothing_is_counted(void **state)
     assert_status(tl_claim_due(self->client, &options, &lock, &count), TL_OK);
     assert_int_equal(count, 1);
     want_too_much_memory(lock);
-    assert_status(compensate(self->client, workflows_find(workflows, "PAYOUT"), lock, &calls),
+    assert_status(compensate_now(self->client, workflows_find(workflows, "PAYOUT"), lock, &calls),
                   TL_IN_DOUBT);
     assert_int_equal(database_number(self->sql, "SELECT 100 * attempts + 10 * claims + "
                                                 "(next_run_at > updated_at) FROM trade_lock "
