@@ -450,7 +450,7 @@ static tl_status put_back_unbegun(const workflow *of, tl_lock *lock, uint32_t at
     return tl_lock_put_back(lock, &what, &findings);
 }
 
-/* --------------------------------------------------------------------- the attempt -- */
+/* ---------------------------------------------------------------- ending it later -- */
 
 static void compensation_free(compensation *c)
 {
@@ -465,8 +465,9 @@ static void compensation_left(compensation **c)
         compensation_free(*c);
 }
 
-static void is_over(compensation *c, tl_status status)
+static void end_with(void *context, tl_status status)
 {
+    compensation *c = context;
     const compensate_call call = c->call;
 
     compensation_free(c);
@@ -475,33 +476,67 @@ static void is_over(compensation *c, tl_status status)
 
 static void ended_later(void *context, tl_status status)
 {
-    compensation *c = context;
-    const compensate_call call = c->call;
-    later *all = c->later.all;
+    const compensation *c = context;
 
-    compensation_free(c);
+    later_leave(c->later.all);
+    end_with(context, status);
+}
+
+static void hand_back(void *context, later_item *item)
+{
+    const compensation *c = context;
+
+    c->call.hand_back(c->call.context, item);
+}
+
+/* Whether the ending can be submitted with the lines that its callback wrote. */
+static tl_status write_lines(compensation *c)
+{
+    ending_book(&c->ending);
+    return c->attempt.book != NULL && tl_book_check(c->attempt.book) == TL_NO_MEMORY ? TL_NO_MEMORY
+                                                                                     : TL_OK;
+}
+
+/* TL_OK: the ending has *c from here on.  Else this thread writes it, and tries again what failed
+ * for want of memory. */
+static tl_status submit(compensation **c, later *all)
+{
+    compensation *own = *c;
+    tl_status status = write_lines(own);
+
+    own->later.all = all;
+    own->later.ending = &own->ending;
+    memcpy(own->later.log_no, tl_log_uuid(), sizeof own->later.log_no);
+    own->later.over = ended_later;
+    own->later.hand_back = hand_back;
+    own->later.context = own;
+    if (status == TL_OK)
+        status = later_enter(all);
+    if (status != TL_OK)
+        return status;
+    *c = NULL;
+    status = ending_later_submit(&own->later);
+    if (status == TL_OK)
+        return TL_OK;
     later_leave(all);
-    call.over(call.context, status);
+    *c = own;
+    return status;
 }
 
-static void submit(compensation *c, later *all)
-{
-    c->later.all = all;
-    c->later.ending = &c->ending;
-    memcpy(c->later.log_no, tl_log_uuid(), sizeof c->later.log_no);
-    c->later.over = ended_later;
-    c->later.context = c;
-    ending_later_submit(&c->later);
-}
+/* --------------------------------------------------------------------- the attempt -- */
 
-static tl_status begin(compensation *c)
+static tl_status begin(compensation *c, const compensate_call *call)
 {
-    const tl_view *view = tl_lock_view(c->lock);
-    const tl_key key = {view->serial_no, view->cust_no, c->of->op_code};
-    tl_status status = attempt_init(&c->attempt, c->of, &key, view->payload, view->payload_size);
+    const tl_view *view = tl_lock_view(call->lock);
+    const tl_key key = {view->serial_no, view->cust_no, call->of->op_code};
+    tl_status status = attempt_init(&c->attempt, call->of, &key, view->payload, view->payload_size);
 
     if (status != TL_OK)
         return status;
+    c->call = *call;
+    c->client = call->client;
+    c->lock = call->lock;
+    c->of = call->of;
     attempt_show(&c->attempt, view, attempt_since_ms(c->of, c->lock));
     c->ending.client = c->client;
     c->ending.lock = c->lock;
@@ -509,43 +544,37 @@ static tl_status begin(compensation *c)
     return TL_OK;
 }
 
-/* Makes its calls, and has the ending written; then *c is the ending's. */
-static void carry_out(compensation **c, later *all)
+/* Makes its calls, and has the ending written. */
+static void carry_out(compensation **c, compensate_call *call)
 {
-    compensation *own = *c;
     tl_status status;
 
-    tl_work_say(&own->attempt.said);
-    status = choose(own);
-    if (status == TL_OK && all != NULL && !ending_is_callback(&own->ending)) {
-        ending_book(&own->ending);
-        if (later_enter(all) == TL_OK) {
-            *c = NULL;
-            submit(own, all);
+    tl_work_say(&(*c)->attempt.said);
+    status = choose(*c);
+    if (status == TL_OK && call->all != NULL && !ending_is_callback(&(*c)->ending)) {
+        call->taken = 1;
+        if (submit(c, call->all) == TL_OK)
             return;
-        }
+        call->taken = 0;
     }
     if (status == TL_OK)
-        status = ending_run(&own->ending);
+        status = ending_run(&(*c)->ending);
+    call->taken = 1;
+    end_with(*c, status);
     *c = NULL;
-    is_over(own, status);
 }
 
-void compensate(const compensate_call *call, later *all)
+void compensate(compensate_call *call)
 {
     __attribute__((cleanup(compensation_left))) compensation *c = workflow_memory(sizeof *c);
+    tl_status status;
 
-    if (c != NULL) {
-        c->call = *call;
-        c->client = call->client;
-        c->lock = call->lock;
-        c->of = call->of;
-    }
-    if (c == NULL || begin(c) != TL_OK) {
-        call->over(call->context,
-                   put_back_unbegun(call->of, call->lock, tl_lock_view(call->lock)->attempts));
+    if (c != NULL && begin(c, call) == TL_OK) {
+        carry_out(&c, call);
+        tl_work_say(NULL);
         return;
     }
-    carry_out(&c, all);
-    tl_work_say(NULL);
+    status = put_back_unbegun(call->of, call->lock, tl_lock_view(call->lock)->attempts);
+    call->taken = 1;
+    call->over(call->context, status);
 }

@@ -13,6 +13,8 @@ typedef struct compensate_call {
     tl_lock *lock; /* granted on the retry lane; over() frees it */
     const workflow *of;
     compensate_calls *calls; /* are added to before the ending is written */
+    /* NULL: the ending is written before compensate() returns. */
+    later *all;
     /*
      * Called once, on this thread or on one of the library, which it must not block.  TL_SUCCEEDED,
      * TL_FAILED: the trade is ended.  TL_IN_DOUBT, TL_QUEUED: it was put back.  TL_PARKED: it waits
@@ -20,15 +22,17 @@ typedef struct compensate_call {
      * when the hold is over.
      */
     void (*over)(void *context, tl_status status);
+    /* With `all`: has item->run(item) called on a thread that may wait for the database. */
+    void (*hand_back)(void *context, later_item *item);
     void *context;
+    int taken; /* over() will be called, or was; 0 once a callback has ended the thread */
 } compensate_call;
 
 /*
- * Brings a claimed trade as far as it can be brought now.  `all`: an ending that no callback with a
- * connection writes is submitted, and this does not wait for it; NULL: it does.  If a callback ends
- * the thread, over() is not called.
+ * Brings a claimed trade as far as it can be brought now.  With `all` an ending is submitted, and
+ * this does not wait for it, unless a callback with a connection writes its rows.
  */
-void compensate(const compensate_call *call, later *all);
+void compensate(compensate_call *call);
 
 /* Puts a claimed trade back for which nothing was begun, due as it was.  That is no attempt. */
 tl_status compensate_give_back(tl_lock *lock);

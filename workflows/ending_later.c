@@ -9,14 +9,6 @@
 
 #include <string.h>
 
-static void put_later(ending_later *e, int64_t pause_ms, int waits, void (*run)(later_item *item))
-{
-    e->later.run = run;
-    e->later.waits = waits;
-    e->later.due_ms = schedule_now_ms() + pause_ms;
-    later_put(e->all, &e->later);
-}
-
 static void give_up(later_item *item)
 {
     ending_later *e = (ending_later *)item;
@@ -30,44 +22,62 @@ static void give_up(later_item *item)
 
 static void end_again(later_item *item);
 
-static void ended(void *context, tl_lock *lock, tl_status status)
+static void put_again(ending_later *e)
 {
-    ending_later *e = context;
+    e->later.run = end_again;
+    e->later.waits = 0;
+    e->later.due_ms = schedule_now_ms() + schedule_backoff_ms(&e->delay_ms, ENDING_AGAIN_MOST_MS);
+    later_put(e->all, &e->later);
+}
+
+static void put_give_up(ending_later *e)
+{
+    e->later.run = give_up;
+    e->later.waits = 1;
+    e->later.due_ms = schedule_now_ms();
+    if (e->hand_back != NULL)
+        e->hand_back(e->context, &e->later);
+    else
+        later_put(e->all, &e->later);
+}
+
+void ending_later_again(ending_later *e, tl_status status)
+{
     const char *sentence = tl_error_message();
 
-    (void)lock;
     if (ending_repeats(status) && schedule_now_ms() < e->until_ms) {
-        put_later(e, schedule_backoff_ms(&e->delay_ms, ENDING_AGAIN_MOST_MS), 0, end_again);
+        put_again(e);
     } else if (ending_gives_up(e->ending, status)) {
         e->refused = status;
         memcpy(e->sentence, sentence, strnlen(sentence, sizeof e->sentence - 1));
-        put_later(e, 0, 1, give_up);
+        put_give_up(e);
     } else {
         e->over(e->context, ending_answer(status));
     }
 }
 
-static void try_once(ending_later *e)
+static void ended(void *context, tl_lock *lock, tl_status status)
 {
-    const tl_status status = ending_submit(e->ending, ended, e);
-
-    if (status != TL_OK)
-        ended(e, e->ending->lock, status);
+    (void)lock;
+    ending_later_again(context, status);
 }
 
 static void end_again(later_item *item)
 {
     ending_later *e = (ending_later *)item;
     RUN_WORK work = work_new();
+    tl_status status;
 
     work.began = tl_work_adopt(e->log_no) == TL_OK;
-    try_once(e);
+    status = ending_submit(e->ending, ended, e);
+    if (status != TL_OK)
+        ending_later_again(e, status);
 }
 
-void ending_later_submit(ending_later *e)
+tl_status ending_later_submit(ending_later *e)
 {
     e->delay_ms = 0;
     e->until_ms = schedule_now_ms() + e->ending->attempt->workflow->given.policy.commit_ms;
     memset(e->sentence, 0, sizeof e->sentence);
-    try_once(e);
+    return ending_submit(e->ending, ended, e);
 }

@@ -114,6 +114,11 @@ void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us)
     kind->mean_us += (took_us - kind->mean_us) / MEAN_OF;
 }
 
+void job_queue_resume(job_queue *queue, const workflow *of)
+{
+    kind_of(queue, of)->running++;
+}
+
 void job_queue_over(job_queue *queue, const workflow *of)
 {
     job_kind *kind = kind_of(queue, of);

@@ -267,6 +267,8 @@ static tl_status check_stage(tl_workflows *workflows, const tl_answer *answer, e
 
 static void end(struct submission *s, tl_execute executed)
 {
+    tl_status status;
+
     run_choose_ending(s->run, executed);
     ending_book(&s->run->ending);
     s->ending.all = later_of(s);
@@ -275,7 +277,9 @@ static void end(struct submission *s, tl_execute executed)
     s->ending.over = complete;
     s->ending.context = s;
     atomic_store(&s->stage, ENDING);
-    ending_later_submit(&s->ending);
+    status = ending_later_submit(&s->ending);
+    if (status != TL_OK)
+        ending_later_again(&s->ending, status);
 }
 
 tl_status tl_workflow_send_begin(tl_workflows *workflows, tl_answer *answer,

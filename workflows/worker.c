@@ -38,9 +38,9 @@
 #define ERROR_MOST_MS 1000
 /* A round may wait for a suspect as long as this one may be held, and a moment besides. */
 #define ROUND_MARGIN_MS 10000
-/* So many endings at most are handed over; then a thread waits for its own.  As many as one batch
- * of submitted steps takes. */
-#define HANDED_MOST 256
+/* So many endings at most are handed over; then a thread waits for its own.  After a death all of
+ * them are suspects. */
+#define HANDED_MOST TL_CLAIM_MAX
 
 struct tl_worker {
     /* Fixed after the start. */
@@ -58,8 +58,9 @@ struct tl_worker {
     pthread_t runners[TL_CLAIM_MAX];
     unsigned threads, runners_started;
     job_queue queue;
-    unsigned in_flight; /* trades that are claimed: queued, on threads, and handed over */
-    unsigned busy;      /* without those whose endings were handed over */
+    struct holding *returned; /* by handed-over endings: what waits for the database */
+    unsigned in_flight;       /* trades that are claimed: queued, on threads, and handed over */
+    unsigned busy;            /* without those whose endings were handed over */
     unsigned hung, era; /* of those, how many run since before this era, which began when the last
                            wait for them was given up */
     unsigned awaited;   /* the claimer sleeps until no more than these are busy, */
@@ -113,18 +114,22 @@ static void *runner_main(void *argument);
 
 /* A claimed trade, from the thread to its end. */
 typedef struct holding {
+    struct holding *next; /* in worker->returned */
+    later_item *item;     /* which returned */
     tl_worker *worker;
     const workflow *of;
     tl_lock *lock;
     compensate_calls calls;
     unsigned era;
+    int is_own; /* of a runner's stack */
 } holding;
 
 /* What one runner is working on. */
 typedef struct running {
     tl_worker *worker;
     const workflow *of;
-    holding *held; /* if a callback ends the thread */
+    holding *held, own;
+    compensate_call call;
     int64_t since_us;
     int returned;
 } running;
@@ -182,7 +187,24 @@ static void holding_over(void *context, tl_status status)
     worker->counts.cancels += held->calls.cancels;
     worker->counts.sends += held->calls.sends;
     leave_flight(worker, held->of, held->era);
-    free(held);
+    if (!held->is_own)
+        free(held);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+/* Called when the books refused what was handed over.  A runner goes on with it, so that the thread
+ * of later.c serves others. */
+static void holding_returns(void *context, later_item *item)
+{
+    holding *held = context;
+    tl_worker *worker = held->worker;
+
+    pthread_mutex_lock(&worker->mutex);
+    held->item = item;
+    held->next = worker->returned;
+    worker->returned = held;
+    worker->busy++;
+    pthread_cond_signal(&worker->work);
     pthread_mutex_unlock(&worker->mutex);
 }
 
@@ -205,7 +227,7 @@ static void job_ran(running *r)
         replace_runner(worker);
     tell_change(worker);
     pthread_mutex_unlock(&worker->mutex);
-    if (!r->returned)
+    if (!r->returned && !r->call.taken)
         holding_over(r->held, TL_UNKNOWN);
 }
 
@@ -240,54 +262,96 @@ static int may_hand_over(tl_worker *worker)
     return may;
 }
 
-static void run_attempt(tl_worker *worker, holding *held)
+static void run_attempt(running *r)
 {
-    const compensate_call call = {.client = worker->client,
-                                  .lock = held->lock,
-                                  .of = held->of,
-                                  .calls = &held->calls,
-                                  .over = holding_over,
-                                  .context = held};
+    tl_worker *worker = r->worker;
+    holding *held = r->held;
 
+    r->call = (compensate_call){.client = worker->client,
+                                .lock = held->lock,
+                                .of = held->of,
+                                .calls = &held->calls,
+                                .over = holding_over,
+                                .hand_back = holding_returns,
+                                .context = held};
+    if (!held->is_own && may_hand_over(worker))
+        r->call.all = &worker->workflows->later;
     begin_work(held->lock);
-    compensate(&call, may_hand_over(worker) ? &worker->workflows->later : NULL);
+    compensate(&r->call);
     tl_work_end(0);
 }
 
+/* A job that is late is given back. */
 static void run_job(tl_worker *worker, const job *next)
 {
-    holding *held = is_late(next) ? NULL : workflow_memory(sizeof *held);
     __attribute__((cleanup(job_ran)))
-    running r = {.worker = worker, .of = next->of, .held = held, .since_us = schedule_now_us()};
+    running r = {.worker = worker, .of = next->of, .since_us = schedule_now_us()};
 
-    if (held == NULL) {
+    if (is_late(next)) {
+        r.call.taken = 1;
         give_back(worker, next);
     } else {
-        *held = (holding){.worker = worker, .of = next->of, .lock = next->lock, .era = next->era};
-        run_attempt(worker, held);
+        r.held = workflow_memory(sizeof *r.held);
+        if (r.held == NULL)
+            r.held = &r.own;
+        *r.held = (holding){.worker = worker,
+                            .of = next->of,
+                            .lock = next->lock,
+                            .era = next->era,
+                            .is_own = r.held == &r.own};
+        run_attempt(&r);
     }
     r.returned = 1;
 }
 
-/* 0: there will be no more jobs. */
-static int next_job(tl_worker *worker, job *next)
+static void run_returned(holding *held)
+{
+    __attribute__((cleanup(job_ran))) running r = {.worker = held->worker,
+                                                   .of = held->of,
+                                                   .call = {.taken = 1},
+                                                   .since_us = schedule_now_us()};
+
+    held->item->run(held->item);
+    r.returned = 1;
+}
+
+/* Needs: worker->mutex held. */
+static holding *take_returned(tl_worker *worker)
+{
+    holding *held = worker->returned;
+
+    if (held == NULL)
+        return NULL;
+    worker->returned = held->next;
+    job_queue_resume(&worker->queue, held->of);
+    return held;
+}
+
+/* Waits for something to run: *held, or *next if that is NULL.  0: there will be no more. */
+static int next_job(tl_worker *worker, holding **held, job *next)
 {
     int found;
 
     pthread_mutex_lock(&worker->mutex);
-    while (!(found = job_queue_take(&worker->queue, worker->threads, next)) && !worker->closing)
+    while ((*held = take_returned(worker)) == NULL &&
+           !(found = job_queue_take(&worker->queue, worker->threads, next)) && !worker->closing)
         pthread_cond_wait(&worker->work, &worker->mutex);
     pthread_mutex_unlock(&worker->mutex);
-    return found;
+    return *held != NULL || found;
 }
 
 static void *runner_main(void *argument)
 {
     tl_worker *worker = argument;
+    holding *held;
     job next;
 
-    while (next_job(worker, &next))
-        run_job(worker, &next);
+    while (next_job(worker, &held, &next)) {
+        if (held != NULL)
+            run_returned(held);
+        else
+            run_job(worker, &next);
+    }
     return NULL;
 }
 
@@ -768,6 +832,20 @@ static tl_status claim_until_stopped(tl_worker *worker)
     return TL_OK;
 }
 
+/* Without runners nobody else goes on with it. */
+static void run_all_returned(tl_worker *worker)
+{
+    holding *held;
+
+    do {
+        pthread_mutex_lock(&worker->mutex);
+        held = worker->threads == 0 ? take_returned(worker) : NULL;
+        pthread_mutex_unlock(&worker->mutex);
+        if (held != NULL)
+            run_returned(held);
+    } while (held != NULL);
+}
+
 /* Waits until what the worker holds is finished, or given back. */
 static void finish_held(tl_worker *worker)
 {
@@ -778,6 +856,7 @@ static void finish_held(tl_worker *worker)
             wait_change(worker, JOB_STUCK_MS);
         pthread_mutex_unlock(&worker->mutex);
         give_back_stuck(worker);
+        run_all_returned(worker);
     }
 }
 

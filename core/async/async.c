@@ -43,6 +43,7 @@ struct submitted {
     struct with with; /* with a book */
     int64_t since_us, before_ms;
     int64_t deadline_ms, pause_ms, due_ms;              /* while it is tried again */
+    char said[ERROR_MAX];                               /* by its last try */
     int grouped;                                        /* t was carried out with the batch */
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT]; /* who submitted, on what */
     tl_status status;
@@ -57,7 +58,7 @@ struct carrier {
     pthread_t thread;
     pthread_cond_t wake;
     struct list waiting; /* under the mutex */
-    struct list again;   /* its own, in no order */
+    struct list again;   /* its own, by due_ms */
 };
 
 enum { FOR_ASKS, FOR_ENDINGS, FOR_SHARED, CARRIERS };
@@ -222,9 +223,9 @@ static void complete(struct async *a, struct submitted *s)
     if (s->book != NULL)
         with_give_back(s->book);
     if (s->done != NULL) {
-        atomic_store(&s->lock->submitted, 0);
         thread_context_work(s->log_no);
         pthread_mutex_lock(&a->done_mutex);
+        atomic_store(&s->lock->submitted, 0);
         s->done(s->context, s->lock, s->status);
         pthread_mutex_unlock(&a->done_mutex);
         thread_context_work("");
@@ -247,46 +248,61 @@ static int begin_waits(const struct submitted *s)
     return s->ending != NULL ? s->lock->base.state == LOCK_ARM_UNKNOWN : ask_begin_waits(s->lock);
 }
 
-/* Goes on with a step that is not over. */
+static void put_again(struct carrier *c, struct submitted *s)
+{
+    struct submitted **link = &c->again.first, *before = NULL;
+
+    while (*link != NULL && (*link)->due_ms <= s->due_ms) {
+        before = *link;
+        link = &before->next;
+    }
+    s->next = *link;
+    *link = s;
+    if (s->next == NULL)
+        c->again.last = s;
+}
+
+/* Goes on with a step that is not over.  Its last try's words stay with it. */
 static void go_on(struct carrier *c, struct submitted *s)
 {
-    const int64_t wait_ms = task_go_on(c->of->engine, &s->t.task, &s->pause_ms, s->deadline_ms);
+    const int tries = s->pause_ms > 0 || s->t.task.stage == TASK_NEW;
+    int64_t wait_ms;
 
+    if (s->said[0] != '\0')
+        (void)error_set(s->t.task.status, "%s", s->said);
+    wait_ms = task_go_on(c->of->engine, &s->t.task, &s->pause_ms, s->deadline_ms);
     if (wait_ms == 0) {
         conclude_and_complete(c->of, s);
         return;
     }
+    if (tries)
+        text_copy(s->said, sizeof s->said, tl_error_message());
     s->due_ms = clock_deadline(wait_ms);
-    append(&c->again, s);
-}
-
-/* Those whose pause is over. */
-static void run_again(struct carrier *c)
-{
-    struct list all = c->again;
-    struct submitted *s;
-    unsigned tried = 0;
-
-    c->again = (struct list){NULL, NULL};
-    while ((s = take_first(&all)) != NULL) {
-        if (tried < AGAIN_AT_ONCE && clock_left_ms(s->due_ms) == 0) {
-            tried++;
-            go_on(c, s);
-        } else {
-            append(&c->again, s);
-        }
-    }
+    put_again(c, s);
 }
 
 /* When the next one's pause is over. */
 static int64_t again_at_ms(const struct carrier *c)
 {
-    int64_t at_ms = CLOCK_NEVER;
+    return c->again.first != NULL ? c->again.first->due_ms : CLOCK_NEVER;
+}
 
-    for (const struct submitted *s = c->again.first; s != NULL; s = s->next)
-        if (s->due_ms < at_ms)
-            at_ms = s->due_ms;
-    return at_ms;
+/* Those whose pause is over.  Who has no time left is not tried. */
+static void run_again(struct carrier *c)
+{
+    for (unsigned tried = 0; tried < AGAIN_AT_ONCE && clock_left_ms(again_at_ms(c)) == 0;) {
+        struct submitted *s = take_first(&c->again);
+
+        tried += clock_left_ms(s->deadline_ms) > 0;
+        go_on(c, s);
+    }
+}
+
+static int64_t deadline_of(const struct async *a, const struct submitted *s)
+{
+    const int64_t own_ms = s->lock->submit_ms;
+
+    return clock_deadline(own_ms > 0 ? own_ms : a->budget_ms);
 }
 
 /* What has its verdict is completed before anything waits for the others, and what is a call of its
@@ -302,6 +318,7 @@ static void run_batch(struct carrier *c, struct submitted **taken, size_t count)
         return;
     for (size_t i = 0; i < count; i++) {
         begin(taken[i]);
+        taken[i]->deadline_ms = deadline_of(a, taken[i]);
         if (taken[i]->grouped)
             together[grouped++] = &taken[i]->t.task;
     }
@@ -318,7 +335,6 @@ static void run_batch(struct carrier *c, struct submitted **taken, size_t count)
             taken[alone++] = taken[i];
             continue;
         }
-        taken[i]->deadline_ms = deadline_ms;
         go_on(c, taken[i]);
     }
     for (size_t i = 0; i < alone; i++)
@@ -406,8 +422,10 @@ static void async_free(struct async *a)
 {
     if (a->generation == process_generation())
         end_carriers(a);
-    for (size_t i = 0; i < CARRIERS; i++)
+    for (size_t i = 0; i < CARRIERS; i++) {
         free_list(&a->carriers[i].waiting);
+        free_list(&a->carriers[i].again);
+    }
     free_list(&a->completed);
     if (a->fd >= 0)
         close(a->fd);

@@ -401,6 +401,12 @@ tl_status tl_lock_may_call(tl_lock *lock)
     return error_over(lock_take_probe(lock, tl_lock_remaining_ms(lock)));
 }
 
+void tl_lock_submit_within(tl_lock *lock, int64_t budget_ms)
+{
+    if (lock != NULL)
+        lock->submit_ms = budget_ms;
+}
+
 int tl_lock_probes(const tl_lock *lock)
 {
     return lock != NULL && (lock->probe.of[0] != NULL || lock->probe.of[1] != NULL);

@@ -17,6 +17,7 @@ struct tl_lock {
     lock_handle base;
     lock_grant grant;
     atomic_int submitted; /* a submitted call with this handle is not completed yet */
+    int64_t submit_ms;    /* the budget of such a call; 0: the client's commit_ms */
 
     /* The key, and the names of its rows. */
     char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1];

@@ -256,10 +256,10 @@ static int enter(task_engine *engine, int64_t deadline_ms)
 }
 
 /* Few threads settle at a time, since each opens a connection. */
-void batch_settle(task_engine *engine, task *t, int64_t deadline_ms)
+int batch_settle(task_engine *engine, task *t, int64_t deadline_ms)
 {
     if (!alone_is_lost(t))
-        return;
+        return t->stage == TASK_OVER;
     if (enter(engine, deadline_ms)) {
         alone_settle(engine, t, deadline_ms);
         sem_post(&engine->settlers);
@@ -267,4 +267,5 @@ void batch_settle(task_engine *engine, task *t, int64_t deadline_ms)
         t->stage = TASK_OVER;
         settle_not_knowable(t);
     }
+    return t->stage == TASK_OVER;
 }

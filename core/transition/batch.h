@@ -13,10 +13,10 @@
 const batch_kind *batch_kind_of(const task *t);
 
 /* Carries them out together, all of one kind and at most BATCH_ROWS, on the calling thread.  What
- * this leaves in doubt, the thread of each task settles with batch_settle(); what has no end then
- * goes on alone. */
+ * this leaves in doubt, the thread of each task settles with batch_settle().  1: the task is over;
+ * 0: it goes on alone. */
 void batch_run(task_engine *engine, const batch_kind *kind, task **tasks, size_t count,
                int64_t deadline_ms);
-void batch_settle(task_engine *engine, task *t, int64_t deadline_ms);
+int batch_settle(task_engine *engine, task *t, int64_t deadline_ms);
 
 #endif

@@ -81,9 +81,9 @@ void task_run(task_engine *engine, task *t, int64_t budget_ms)
     const batch_kind *kind = batch_kind_of(t);
 
     begin(t);
-    if (kind != NULL && group_try(engine, kind, t, deadline_ms))
-        batch_settle(engine, t, deadline_ms);
-    alone_finish(engine, t, deadline_ms);
+    if (kind == NULL || !group_try(engine, kind, t, deadline_ms) ||
+        !batch_settle(engine, t, deadline_ms))
+        alone_finish(engine, t, deadline_ms);
     check_end(t);
 }
 
@@ -158,12 +158,12 @@ int task_is_over(const task *t)
 int64_t task_go_on(task_engine *engine, task *t, int64_t *pause_ms, int64_t deadline_ms)
 {
     const batch_kind *kind = t->stage == TASK_NEW ? batch_kind_of(t) : NULL;
-    int64_t wait_ms;
+    int64_t wait_ms = 0;
 
     if (kind != NULL)
         (void)group_try(engine, kind, t, deadline_ms);
-    batch_settle(engine, t, deadline_ms);
-    wait_ms = alone_go_on(engine, t, pause_ms, deadline_ms);
+    if (!batch_settle(engine, t, deadline_ms))
+        wait_ms = alone_go_on(engine, t, pause_ms, deadline_ms);
     if (wait_ms == 0)
         check_end(t);
     return wait_ms;

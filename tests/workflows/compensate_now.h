@@ -20,8 +20,7 @@ static inline tl_status compensate_now(tl_client *client, const workflow *of, tl
                                   .of = of,
                                   .calls = calls,
                                   .over = compensate_now_over,
-                                  .context = &status},
-               NULL);
+                                  .context = &status});
     return status;
 }
 

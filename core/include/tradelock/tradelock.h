@@ -758,9 +758,10 @@ TL_EXPORT tl_status tl_lock_finish(tl_lock *lock, const tl_ending *ending);
  * completion the library owns the handle, the ending, and everything that the ending points to:
  * other calls on the handle answer TL_WRONG_STATE.
  *
- * done is called on one of them, one call at a time, under the submitting thread's log UUID.  It may
- * submit; it must not block and must not close the client.  With done NULL the completion waits until
- * tl_client_completed() takes it, and the descriptor is readable while any waits.
+ * done is called on one of them, one call at a time, under the submitting thread's log UUID.  It
+ * may submit; it must not block, end its thread or close the client.  With done NULL the completion
+ * waits until tl_client_completed() takes it, and the descriptor is readable while any waits.  Asks
+ * and endings are completed in no common order.
  *
  * Its status is any answer of tl_lock_ask() without a wait, or of tl_lock_finish().
  */
