@@ -615,38 +615,6 @@ static void a_held_row_stops_no_other_run(void **state)
                      2 * (FREE + 2 * STUCK));
 }
 
-#define CROWD 200 /* more than are tried again in a pause */
-
-/* However many wait for one row, who meets another for a moment goes on after it. */
-static void a_crowd_at_a_row_starves_nobody(void **state)
-{
-    static one crowd[CROWD];
-    house *self = *state;
-    MYSQL *holder = database_connect(self->db), *other = database_connect(self->db);
-    one of;
-
-    database_run(self->sql, "INSERT INTO purse (cust_no, balance) VALUES ('HELD', 1000)");
-    take_purse(holder);
-    for (int i = 0; i < CROWD; i++)
-        assert_status(submit_stuck(self, &crowd[i], 'A', i), TL_OK);
-    usleep(500000);
-    database_run(other, "START TRANSACTION; SELECT 1 FROM purse WHERE cust_no = 'C1' FOR UPDATE");
-    one_begin(&of, "F1");
-    assert_status(submit(self, &of, 1), TL_OK);
-    usleep(500000);
-    database_run(other, "ROLLBACK");
-    assert_ptr_equal(next(self), &of);
-    go_on(self, &of);
-    assert_ptr_equal(next(self), &of);
-    go_on(self, &of);
-    database_run(holder, "ROLLBACK");
-    for (int i = 0; i < 2 * CROWD; i++)
-        go_on(self, next(self));
-    mysql_close(holder);
-    mysql_close(other);
-    payout_purse(self, "999 0");
-}
-
 /* A workflow's own budget holds for its endings, whatever the client's is. */
 static void an_ending_is_given_up_in_its_workflows_time(void **state)
 {
@@ -1468,7 +1436,6 @@ int main(int argc, char **argv)
         WAITING(a_limit_holds_up_no_ending),
         WAITING(a_held_row_stops_no_other_run),
         WAITING(a_held_shared_row_stops_no_other_run),
-        WAITING(a_crowd_at_a_row_starves_nobody),
         WAITING(an_ending_is_given_up_in_its_workflows_time),
         PATIENT(a_pause_refuses_beside_an_ending),
         IN_HOUSE(the_row_names_who_submitted),
