@@ -350,8 +350,8 @@ static void finish(compensation *c, const resolver_action *action)
 }
 
 /* After an arming that was refused or undone: nothing was sent, and the next attempt finds out why.
- * While its channel is paused nobody claims the trade, so it may be due at once.  TL_OK: it is to be
- * put back; else it cannot be. */
+ * While its channel is paused nobody claims the trade, so it may be due at once.  TL_OK: it is to
+ * be put back; else it cannot be. */
 static tl_status put_back_unarmed(compensation *c, tl_status status)
 {
     /* What its channel's limit puts off is no attempt, and waits as after the first one. */

@@ -39,9 +39,10 @@ tl_status ending_run(ending *e);
  * The same in parts, for an ending that is submitted (ending_later.h).  ending_is_callback(): a
  * callback with a connection writes its rows, so it cannot be.  ending_book() has the callback
  * write the lines, if there are any; ending_submit() submits the ending, as tl_lock_finish_submit()
- * does, and may be called again with the same lines.  ending_repeats(): the status of a try that may be made again
- * within the commit budget.  ending_gives_up(): ending_give_up() has to go on from that status,
- * with its sentence, which waits for the database.  ending_answer(): what the status means then.
+ * does, and may be called again with the same lines.  ending_repeats(): the status of a try that
+ * may be made again within the commit budget.  ending_gives_up(): ending_give_up() has to go on
+ * from that status, with its sentence, which waits for the database.  ending_answer(): what the
+ * status means then.
  */
 int ending_is_callback(const ending *e);
 void ending_book(ending *e);

@@ -1,7 +1,7 @@
 /*
- * An ending that is submitted: nobody waits for it.  It is tried again, after a pause, by the thread
- * of later.c.  What waits for the database, filing an outcome that the books refused, is done there
- * too, or where the owner says.
+ * An ending that is submitted: nobody waits for it.  It is tried again, after a pause, by the
+ * thread of later.c.  What waits for the database, filing an outcome that the books refused, is
+ * done there too, or where the owner says.
  */
 #ifndef TL_WORKFLOWS_ENDING_LATER_H
 #define TL_WORKFLOWS_ENDING_LATER_H

@@ -1,4 +1,4 @@
-/* One thread for what submitted runs do later.  It sleeps until the first of them is due, and runs
+/* One thread for what submitted runs and endings do later.  It sleeps until the first of them is due, and runs
  * them one after the other.  Touches its list only. */
 #include "later.h"
 
@@ -147,7 +147,7 @@ static tl_status start(later *all)
     if (all->process != 0)
         return TL_OK;
     if (tl_test_allocation() || start_thread(all) != 0)
-        return tl_error_report(TL_NO_MEMORY, "no thread for submitted runs");
+        return tl_error_report(TL_NO_MEMORY, "no thread for what is submitted");
     all->process = getpid();
     return TL_OK;
 }

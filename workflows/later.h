@@ -1,4 +1,4 @@
-/* What submitted runs do later: on a thread of its own, so that neither the service's loop nor the
+/* What submitted runs and endings do later: on a thread of its own, so that neither the service's loop nor the
  * thread that carries out steps waits for it. */
 #ifndef TL_WORKFLOWS_LATER_H
 #define TL_WORKFLOWS_LATER_H
@@ -22,7 +22,7 @@ typedef struct later {
     pthread_t thread;
     atomic_int process; /* atomic; that the thread is of; 0: it was not started */
     int stopping;
-    unsigned under_way; /* runs that were submitted and are not completed */
+    unsigned under_way; /* submitted, and not completed */
     later_item *first;  /* in no order */
 } later;
 

@@ -2,14 +2,17 @@
  * The retry worker: one thread that claims, and N that compensate.  Touches trades through their
  * locks, and its own threads.
  *
- * It claims as many trades as there are free threads, and as many more as these will end in the
- * next moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.  Trades
- * during whose last hold the holder died (suspects) are claimed one at a time, one after the other,
- * and only while nothing else runs: a death then accuses this one trade.  If suspects have waited
- * for long, the worker claims nothing until its threads are all free.  While an attempt does not
- * return although its hold is over, the worker serves no suspects: they would take one thread after
- * the other.  After a death all that its worker held are suspects, also what was claimed ahead:
- * that an attempt began is not on the row, since writing it would cost a commit for each.
+ * It claims as many trades as there are free threads, and as many more as these will be done with
+ * in the next moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.
+ * A thread hands its ending over, if no callback writes it (ending_later.h), and takes the next
+ * trade; what then waits for the database, since the books refused it, returns to a thread.
+ *
+ * Trades during whose last hold the holder died (suspects) are claimed one at a time, one after the
+ * other, and only while nothing else is in flight: a death then accuses this one trade.  If
+ * suspects have waited for long, the worker claims nothing until nothing is.  While an attempt does
+ * not return although its hold is over, the worker serves no suspects: they would take one thread
+ * after the other.  After a death all that its worker held are suspects, also what was claimed
+ * ahead: that an attempt began is not on the row, since writing it would cost a commit for each.
  */
 #include "compensate.h"
 #include "job_queue.h"
@@ -61,8 +64,8 @@ struct tl_worker {
     struct holding *returned; /* by handed-over endings: what waits for the database */
     unsigned in_flight;       /* trades that are claimed: queued, on threads, and handed over */
     unsigned busy;            /* without those whose endings were handed over */
-    unsigned hung, era; /* of those, how many run since before this era, which began when the last
-                           wait for them was given up */
+    unsigned hung, era; /* in flight since before this era, which began when the last wait for them
+                           was given up */
     unsigned awaited;   /* the claimer sleeps until no more than these are busy, */
     int awaits_all;     /* or in flight */
     int stopping, closing, over;

@@ -95,7 +95,7 @@ function cycles_table(   k, key, per, spread, head) {
                 "p99 us", "p99.9", "stm/c", "com/c", "sync/c", "refu/c", "client", "server"
         per = rate(key); spread = sprintf("%d-%d", low, high)
         printf "%-13s %-15s %7d %5s %8d %15s %8d %8d %8d ", part_of(key), who_of(key),
-            callers_of(key), who_of(key) ~ /^(tradelock|mutex|both-lanes|refusal|with-rows|workflow|books|retry-.*|redis)$/ ? \
+            callers_of(key), who_of(key) ~ /^(tradelock|mutex|both-lanes|refusal|with-rows|workflow|books|books-loop|retry-.*|redis)$/ ? \
             "" : med(key, "connections"), per, spread, med(key, "p50_us"),
             med(key, "p99_us"), med(key, "p999_us")
         if (who_of(key) == "redis")
@@ -199,6 +199,10 @@ function one_caller(text, turns, apart, aim, least,   together) {
 function books(part, callers) {
     return over(rate(part "/books/" callers), rate(part "/books-hand/" callers))
 }
+# The same from one thread with an event loop.
+function loop(part, under_way) {
+    return over(rate(part "-loop-" under_way "/books-loop/1"), rate(part "/books-hand/" under_way))
+}
 function reach_books() {
     one_caller("workflow with declared books, 1 caller, against hand-written",
         "books-in-turn/books-in-turn/1", books("books", 1), 1, 0.95)
@@ -208,6 +212,12 @@ function reach_books() {
     reach("the same, 64 callers, one hot account", books("books-hot", 64), 5, 3.8, 1)
     reach("the same, 256 callers, one hot account", books("books-hot", 256), 8, 6, 1)
     reach("the same, 64 callers, 5 % refused", books("books-refused", 64), 3, 2, 1)
+    reach("an event loop, 16 under way, against 16 hand-written", loop("books", 16), 2, 1.4, 1)
+    reach("the same, 64", loop("books", 64), 4, 2.8, 1)
+    reach("the same, 256", loop("books", 256), 7, 4.5, 1)
+    reach("the same, 64, one hot account", loop("books-hot", 64), 5, 3.8, 1)
+    reach("the same, 256, one hot account", loop("books-hot", 256), 8, 6, 1)
+    reach("the same, 64, 5 % refused", loop("books-refused", 64), 3, 2, 1)
     reach("retry lane, 8 workers' endings with books, against callbacks",
         over(rate("books-retry/retry-books/8"), rate("books-retry/retry-callbacks/8")), 3, 2, 1)
 }

@@ -450,7 +450,7 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  * runs on a thread of the library.  If an exception leaves book_prepare, nothing was asked, and the
  * answer is cleared; after one that leaves the others, call tl_workflow_send_end() again: its first
  * answer counts.  The client makes three threads for all steps, the registry one for what is tried
- * again or put back; signals come to neither.
+ * again or put back; signals come to none of them.
  *
  * Time.  A hold runs from TL_GRANTED on (max_hold_ms), so take completions and send soon.  What is
  * granted is always ended: whoever closes, or gives a payment up, calls tl_workflow_send_begin()
@@ -460,9 +460,9 @@ TL_EXPORT void tl_answer_clear(tl_answer *answer);
  * call with them answers TL_WRONG_PROCESS.
  *
  * Steps that come together share a transaction.  One whose rows somebody else has locked is tried
- * again after a pause, for commit_ms at most, and no other waits for it; lines of shared statements
- * wait in the server, with each other.  An ask that is refused since its channel is paused, or that takes a share of
- * its channel's limit, goes out after the others.
+ * again after a pause, for the policy's commit_ms at most, and no other waits for it; lines of
+ * shared statements wait in the server, with each other.  An ask that is refused since its channel
+ * is paused, or that takes a share of its channel's limit, goes out after the others.
  */
 
 /*
@@ -663,7 +663,9 @@ typedef struct tl_worker tl_worker;
 
 /*
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
- * claims no more than it has free threads for, now or in the next 50 ms.  A trade during which a
+ * claims no more than it has free threads for, now or in the next 50 ms.  A thread has an attempt
+ * until its ending is chosen: endings, but those that callbacks with a connection write, are
+ * written by the threads of submitted runs, TL_CLAIM_MAX of them at a time.  A trade during which a
  * worker died is run with nothing else in flight; after `poison` more deaths alone with that trade,
  * it is parked.  While operators keep a channel paused, nothing of its operation is claimed: what
  * is due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the resume.
@@ -712,7 +714,7 @@ typedef struct tl_worker_counts {
     unsigned version; /* TL_WORKER_COUNTS_VERSION, set by the caller */
     uint64_t claimed, succeeded, failed, waiting, parked, lost, unknown;
     uint64_t queries, cancels, sends;
-    unsigned in_flight;
+    unsigned in_flight; /* claimed, and not yet ended or put back */
 } tl_worker_counts;
 
 #define TL_WORKER_COUNTS_VERSION 1u
