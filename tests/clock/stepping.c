@@ -1,9 +1,15 @@
 #include "stepping.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#define SHARED "/dev/shm"
 
 #define LIBRARY "faketime/libfaketimeMT.so.1"
 
@@ -11,6 +17,33 @@ struct stepping {
     server *server;
     char dir[64], file[96];
 };
+
+/* libfaketime leaves two files of each process that ended, named by its number. */
+static void remove_what_is_left(void)
+{
+    DIR *all = opendir(SHARED);
+    const struct dirent *entry;
+
+    while (all != NULL && (entry = readdir(all)) != NULL) {
+        char path[sizeof SHARED + sizeof entry->d_name + 1];
+        const char *at = strstr(entry->d_name, "faketime_");
+        int process;
+
+        if (at == NULL || sscanf(at, "faketime_s%*[emh]_%d", &process) != 1)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", SHARED, entry->d_name);
+        if (kill(process, 0) != 0 && errno == ESRCH)
+            unlink(path);
+    }
+    if (all != NULL)
+        closedir(all);
+}
+
+/* The first one is the last to be called, when the servers are gone. */
+__attribute__((constructor)) static void clean_at_exit(void)
+{
+    atexit(remove_what_is_left);
+}
 
 /* As the loader finds it in Debian's directory of this architecture. */
 void stepping_library(char *path, size_t space)
