@@ -499,27 +499,29 @@ static tl_status write_lines(compensation *c)
 
 /* TL_OK: the ending has *c from here on.  Else this thread writes it, and tries again what failed
  * for want of memory. */
-static tl_status submit(compensation **c, later *all)
+static tl_status submit(compensation **c, compensate_call *call)
 {
     compensation *own = *c;
     tl_status status = write_lines(own);
 
-    own->later.all = all;
+    own->later.all = call->all;
     own->later.ending = &own->ending;
     memcpy(own->later.log_no, tl_log_uuid(), sizeof own->later.log_no);
     own->later.over = ended_later;
     own->later.hand_back = hand_back;
     own->later.context = own;
     if (status == TL_OK)
-        status = later_enter(all);
+        status = later_enter(call->all);
     if (status != TL_OK)
         return status;
+    call->taken = 1;
     *c = NULL;
     status = ending_later_submit(&own->later);
     if (status == TL_OK)
         return TL_OK;
-    later_leave(all);
     *c = own;
+    call->taken = 0;
+    later_leave(call->all);
     return status;
 }
 
@@ -551,12 +553,9 @@ static void carry_out(compensation **c, compensate_call *call)
 
     tl_work_say(&(*c)->attempt.said);
     status = choose(*c);
-    if (status == TL_OK && call->all != NULL && !ending_is_callback(&(*c)->ending)) {
-        call->taken = 1;
-        if (submit(c, call->all) == TL_OK)
-            return;
-        call->taken = 0;
-    }
+    if (status == TL_OK && call->all != NULL && !ending_is_callback(&(*c)->ending) &&
+        submit(c, call) == TL_OK)
+        return;
     if (status == TL_OK)
         status = ending_run(&(*c)->ending);
     call->taken = 1;

@@ -30,7 +30,8 @@ typedef struct compensate_call {
 
 /*
  * Brings a claimed trade as far as it can be brought now.  With `all` an ending is submitted, and
- * this does not wait for it, unless a callback with a connection writes its rows.
+ * this does not wait for it, unless a callback with a connection writes its rows, or it cannot be
+ * submitted.
  */
 void compensate(compensate_call *call);
 

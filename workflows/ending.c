@@ -327,7 +327,6 @@ void ending_book(ending *e)
 
 tl_status ending_submit(ending *e, tl_done_fn done, void *context)
 {
-    tl_lock_submit_within(e->lock, e->attempt->workflow->given.policy.commit_ms);
     if (!e->final)
         return tl_lock_put_back_submit(e->lock, &e->what, &e->findings, done, context);
     if (has_book(e))

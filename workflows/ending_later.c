@@ -62,6 +62,12 @@ static void ended(void *context, tl_lock *lock, tl_status status)
     ending_later_again(context, status);
 }
 
+static tl_status try_once(ending_later *e)
+{
+    tl_lock_submit_within(e->ending->lock, schedule_left_ms(e->until_ms));
+    return ending_submit(e->ending, ended, e);
+}
+
 static void end_again(later_item *item)
 {
     ending_later *e = (ending_later *)item;
@@ -69,7 +75,7 @@ static void end_again(later_item *item)
     tl_status status;
 
     work.began = tl_work_adopt(e->log_no) == TL_OK;
-    status = ending_submit(e->ending, ended, e);
+    status = try_once(e);
     if (status != TL_OK)
         ending_later_again(e, status);
 }
@@ -79,5 +85,5 @@ tl_status ending_later_submit(ending_later *e)
     e->delay_ms = 0;
     e->until_ms = schedule_now_ms() + e->ending->attempt->workflow->given.policy.commit_ms;
     memset(e->sentence, 0, sizeof e->sentence);
-    return ending_submit(e->ending, ended, e);
+    return try_once(e);
 }

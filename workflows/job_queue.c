@@ -114,6 +114,11 @@ void job_queue_ran(job_queue *queue, const workflow *of, int64_t took_us)
     kind->mean_us += (took_us - kind->mean_us) / MEAN_OF;
 }
 
+int job_queue_may_run(job_queue *queue, const workflow *of, unsigned threads)
+{
+    return threads_for(queue, kind_of(queue, of), threads) > 0;
+}
+
 void job_queue_resume(job_queue *queue, const workflow *of)
 {
     kind_of(queue, of)->running++;

@@ -61,6 +61,8 @@ int job_queue_take(job_queue *queue, unsigned threads, job *taken);
  * the operations that keep the threads busy nothing is claimed ahead then, until many of their jobs
  * were short again. */
 int job_queue_take_stuck(job_queue *queue, int64_t now_ms, job *taken);
+/* Whether this operation may have one more of so many threads. */
+int job_queue_may_run(job_queue *queue, const workflow *of, unsigned threads);
 /* A thread goes on with a job that had left its thread, and says job_queue_ran(). */
 void job_queue_resume(job_queue *queue, const workflow *of);
 /* The job of this operation left its thread after took_us. */

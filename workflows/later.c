@@ -1,5 +1,5 @@
-/* One thread for what submitted runs and endings do later.  It sleeps until the first of them is due, and runs
- * them one after the other.  Touches its list only. */
+/* One thread for what submitted runs and endings do later.  It sleeps until the first of them is
+ * due, and runs them one after the other.  Touches its list only. */
 #include "later.h"
 
 #include "schedule.h"
@@ -124,7 +124,7 @@ tl_status later_check(const later *all)
 {
     if (all->process == 0 || all->process == getpid())
         return TL_OK;
-    return tl_error_report(TL_WRONG_PROCESS, "runs were submitted with this registry before "
+    return tl_error_report(TL_WRONG_PROCESS, "something was submitted with this registry before "
                                              "fork(); the child process must make its own");
 }
 

@@ -1,5 +1,5 @@
-/* What submitted runs and endings do later: on a thread of its own, so that neither the service's loop nor the
- * thread that carries out steps waits for it. */
+/* What submitted runs and endings do later: on a thread of its own, so that neither the service's
+ * loop nor the threads that carry out steps wait for it. */
 #ifndef TL_WORKFLOWS_LATER_H
 #define TL_WORKFLOWS_LATER_H
 

@@ -44,6 +44,13 @@ int64_t schedule_now_ms(void)
     return schedule_now_us() / 1000;
 }
 
+int64_t schedule_left_ms(int64_t until_ms)
+{
+    const int64_t left_ms = until_ms - schedule_now_ms();
+
+    return left_ms > 1 ? left_ms : 1;
+}
+
 void schedule_sleep_ms(int64_t wait_ms)
 {
     struct timespec left = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};

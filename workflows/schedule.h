@@ -24,6 +24,8 @@ int64_t schedule_next_ms(const tl_policy *policy, uint32_t attempts, int64_t lea
 int64_t schedule_now_ms(void);
 int64_t schedule_now_us(void);
 void schedule_sleep_ms(int64_t wait_ms);
+/* What is left until then, at least 1. */
+int64_t schedule_left_ms(int64_t until_ms);
 
 uint32_t schedule_random(void);
 

@@ -135,6 +135,7 @@ static tl_status submit_ask(struct submission *s)
 {
     struct tl_run *run = s->run;
 
+    tl_lock_submit_within(run->lock, schedule_left_ms(s->until_ms));
     if (run->workflow->given.book_prepare != NULL)
         return tl_lock_ask_book_submit(run->lock, run->attempt.book, asked, s);
     return tl_lock_ask_submit(run->lock, asked, s);

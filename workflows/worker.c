@@ -5,7 +5,7 @@
  * It claims as many trades as there are free threads, and as many more as these will be done with
  * in the next moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.
  * A thread hands its ending over, if no callback writes it (ending_later.h), and takes the next
- * trade; what then waits for the database, since the books refused it, returns to a thread.
+ * trade; what is given up then, as when the books refused it, returns to a thread.
  *
  * Trades during whose last hold the holder died (suspects) are claimed one at a time, one after the
  * other, and only while nothing else is in flight: a death then accuses this one trade.  If
@@ -41,8 +41,8 @@
 #define ERROR_MOST_MS 1000
 /* A round may wait for a suspect as long as this one may be held, and a moment besides. */
 #define ROUND_MARGIN_MS 10000
-/* So many endings at most are handed over; then a thread waits for its own.  After a death all of
- * them are suspects. */
+/* So many endings, and one for each thread, are handed over at most; then a thread waits for its
+ * own.  After a death all of them are suspects. */
 #define HANDED_MOST TL_CLAIM_MAX
 
 struct tl_worker {
@@ -143,8 +143,10 @@ static void replace_runner(tl_worker *worker)
 {
     unsigned i = 0;
 
-    while (!pthread_equal(worker->runners[i], pthread_self()))
+    while (i < worker->runners_started && !pthread_equal(worker->runners[i], pthread_self()))
         i++;
+    if (i == worker->runners_started)
+        return; /* the claimer */
     pthread_detach(pthread_self());
     if (pthread_create(&worker->runners[i], NULL, runner_main, worker) == 0)
         return;
@@ -195,17 +197,19 @@ static void holding_over(void *context, tl_status status)
     pthread_mutex_unlock(&worker->mutex);
 }
 
-/* Called when the books refused what was handed over.  A runner goes on with it, so that the thread
- * of later.c serves others. */
+/* Called when what was handed over is given up, as when the books refused it.  A runner goes on
+ * with it, so that the thread of later.c serves others. */
 static void holding_returns(void *context, later_item *item)
 {
     holding *held = context;
     tl_worker *worker = held->worker;
+    holding **last = &worker->returned;
 
     pthread_mutex_lock(&worker->mutex);
+    while (*last != NULL)
+        last = &(*last)->next;
     held->item = item;
-    held->next = worker->returned;
-    worker->returned = held;
+    *last = held;
     worker->busy++;
     pthread_cond_signal(&worker->work);
     pthread_mutex_unlock(&worker->mutex);
@@ -318,14 +322,19 @@ static void run_returned(holding *held)
     r.returned = 1;
 }
 
-/* Needs: worker->mutex held. */
+/* The first one whose operation may have one more thread.  Needs: worker->mutex held. */
 static holding *take_returned(tl_worker *worker)
 {
-    holding *held = worker->returned;
+    holding **link = &worker->returned, *held;
 
+    while (*link != NULL && worker->threads > 0 &&
+           !job_queue_may_run(&worker->queue, (*link)->of, worker->threads))
+        link = &(*link)->next;
+    held = *link;
     if (held == NULL)
         return NULL;
-    worker->returned = held->next;
+    *link = held->next;
+    held->next = NULL;
     job_queue_resume(&worker->queue, held->of);
     return held;
 }

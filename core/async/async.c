@@ -265,18 +265,19 @@ static void put_again(struct carrier *c, struct submitted *s)
 /* Goes on with a step that is not over.  Its last try's words stay with it. */
 static void go_on(struct carrier *c, struct submitted *s)
 {
-    const int tries = s->pause_ms > 0 || s->t.task.stage == TASK_NEW;
     int64_t wait_ms;
 
+    error_clear();
     if (s->said[0] != '\0')
         (void)error_set(s->t.task.status, "%s", s->said);
+    else if (s->t.task.stage == TASK_AGAIN)
+        (void)error_set(s->t.task.status, "'%s' could not be done yet", s->t.task.name);
     wait_ms = task_go_on(c->of->engine, &s->t.task, &s->pause_ms, s->deadline_ms);
     if (wait_ms == 0) {
         conclude_and_complete(c->of, s);
         return;
     }
-    if (tries)
-        text_copy(s->said, sizeof s->said, tl_error_message());
+    text_copy(s->said, sizeof s->said, tl_error_message());
     s->due_ms = clock_deadline(wait_ms);
     put_again(c, s);
 }
@@ -312,17 +313,19 @@ static void run_batch(struct carrier *c, struct submitted **taken, size_t count)
     struct async *a = c->of;
     task *together[TAKEN_AT_ONCE];
     size_t grouped = 0, left = 0, alone = 0;
-    int64_t deadline_ms;
+    int64_t deadline_ms = CLOCK_NEVER; /* of the first one whose time is over */
 
     if (count == 0)
         return;
     for (size_t i = 0; i < count; i++) {
         begin(taken[i]);
         taken[i]->deadline_ms = deadline_of(a, taken[i]);
-        if (taken[i]->grouped)
-            together[grouped++] = &taken[i]->t.task;
+        if (!taken[i]->grouped)
+            continue;
+        together[grouped++] = &taken[i]->t.task;
+        if (taken[i]->deadline_ms < deadline_ms)
+            deadline_ms = taken[i]->deadline_ms;
     }
-    deadline_ms = clock_deadline(a->budget_ms);
     task_try_all(a->engine, together, grouped, deadline_ms);
     for (size_t i = 0; i < count; i++) {
         if (taken[i]->grouped && task_is_over(&taken[i]->t.task))

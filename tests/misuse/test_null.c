@@ -707,6 +707,12 @@ CALL(tl_lock_put_back)
     return (int)tl_lock_put_back(N(1, have.held), N(2, &ending), MAY(3, &findings));
 }
 
+CALL(tl_lock_submit_within)
+{
+    tl_lock_submit_within(N(1, have.held), 0);
+    return NEUTRAL;
+}
+
 CALL(tl_lock_put_back_submit)
 {
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS);
@@ -2434,6 +2440,7 @@ static const struct entry {
     FUNCTION(tl_posting_put, 1),
     FUNCTION(tl_lock_finish_book_submit, 5),
     FUNCTION(tl_lock_put_back_submit, 5),
+    FUNCTION(tl_lock_submit_within, 1),
     FUNCTION(tl_workflow_batch, 5),
     FUNCTION(tl_workflow_list, 5),
     FUNCTION(tl_workflow_look, 3),

@@ -65,8 +65,8 @@ TL_EXPORT tl_status tl_lock_put_back_submit(tl_lock *lock, const tl_ending *endi
                                             const tl_findings *findings, tl_done_fn done,
                                             void *context);
 
-/* From now on what is submitted with this handle is tried for so long, in place of the client's
- * commit_ms. */
+/* What is submitted with this handle is tried for so long, in place of the client's commit_ms; 0:
+ * the client's again.  Not while a submitted call is under way. */
 TL_EXPORT void tl_lock_submit_within(tl_lock *lock, int64_t budget_ms);
 
 typedef struct tl_claim_options {

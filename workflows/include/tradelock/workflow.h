@@ -665,10 +665,11 @@ typedef struct tl_worker tl_worker;
  * Starts the threads that claim due work of the registered operations and bring it to an end.  It
  * claims no more than it has free threads for, now or in the next 50 ms.  A thread has an attempt
  * until its ending is chosen: endings, but those that callbacks with a connection write, are
- * written by the threads of submitted runs, TL_CLAIM_MAX of them at a time.  A trade during which a
- * worker died is run with nothing else in flight; after `poison` more deaths alone with that trade,
- * it is parked.  While operators keep a channel paused, nothing of its operation is claimed: what
- * is due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the resume.
+ * written by the threads of submitted runs, about TL_CLAIM_MAX of them at a time.  A trade during
+ * which a worker died is run with nothing else in flight; after `poison` more deaths alone with
+ * that trade, it is parked.  While operators keep a channel paused, nothing of it is claimed:
+ * what is due waits, no attempt is used up, and it goes on within a beat and idle_max_ms of the
+ * resume.
  *
  *     TL_OK                  It runs.  tl_worker_free() stops and frees it.
  *     TL_UNKNOWN_OPERATION   No workflow is registered.
