@@ -55,7 +55,8 @@ extern const contestant contestant_tradelock, contestant_mutex, contestant_handw
     contestant_both_lanes, contestant_hold, contestant_values_prepared, contestant_values_text,
     contestant_bulk, contestant_json_table, contestant_hot_cold, contestant_fsync,
     contestant_in_turn, contestant_workflow_in_turn, contestant_books, contestant_books_hand,
-    contestant_books_in_turn, contestant_books_loop, contestant_retry_books, contestant_retry_callbacks, contestant_desk;
+    contestant_books_in_turn, contestant_books_loop, contestant_retry_books,
+    contestant_retry_callbacks, contestant_desk;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);
