@@ -18,9 +18,7 @@
 #include <string.h>
 
 typedef struct compensation {
-    tl_client *client;
-    tl_lock *lock;
-    const workflow *of;
+    compensate_call call; /* a copy */
     attempt attempt;
     ending ending;
     resolver_facts facts;
@@ -28,7 +26,6 @@ typedef struct compensation {
     tl_reply filed;       /* reference and remark of the evidence that counts */
     uint64_t decided_rev; /* the revision that operators decided about */
     const char *asked;    /* the channel's last answer in this attempt; NULL: none */
-    compensate_call call;
     ending_later later;
 } compensation;
 
@@ -41,7 +38,7 @@ int compensate_is_poison(uint32_t claims, unsigned poison)
 
 static void read_channel(compensation *c)
 {
-    const tl_workflow *w = &c->of->given;
+    const tl_workflow *w = &c->call.of->given;
     resolver_facts *facts = &c->facts;
 
     facts->channel = w->channel;
@@ -142,11 +139,11 @@ static tl_status read_evidence(compensation *c)
     const tl_key *key = &c->attempt.seen.key;
     tl_status status;
 
-    if (!tl_lock_on_file(c->lock))
+    if (!tl_lock_on_file(c->call.lock))
         return TL_OK;
-    status = tl_resolution_list(c->client, key, read_decision, c);
+    status = tl_resolution_list(c->call.client, key, read_decision, c);
     c->attempt.seen.after_failure = c->facts.decided == TL_DECISION_PAID;
-    return status == TL_OK ? tl_evidence_list(c->client, key, read_evidence_row, c) : status;
+    return status == TL_OK ? tl_evidence_list(c->call.client, key, read_evidence_row, c) : status;
 }
 
 /* ------------------------------------------------------------------- the calls -- */
@@ -154,8 +151,8 @@ static tl_status read_evidence(compensation *c)
 /* A call gets the execute time-out, but no more than leaves the hold its commit budget. */
 static int64_t call_timeout_ms(const compensation *c)
 {
-    const tl_policy *policy = &c->of->given.policy;
-    int64_t left_ms = tl_lock_remaining_ms(c->lock) - policy->commit_ms;
+    const tl_policy *policy = &c->call.of->given.policy;
+    int64_t left_ms = tl_lock_remaining_ms(c->call.lock) - policy->commit_ms;
 
     return left_ms < policy->execute_ms ? left_ms : policy->execute_ms;
 }
@@ -192,9 +189,9 @@ static const char *cancel_name(tl_cancel answer)
  * uses up no attempt, so that an outage parks nothing by it. */
 static tl_status may_call(compensation *c)
 {
-    const tl_status status = tl_lock_may_call(c->lock);
+    const tl_status status = tl_lock_may_call(c->call.lock);
 
-    if (status == TL_OK && tl_lock_probes(c->lock))
+    if (status == TL_OK && tl_lock_probes(c->call.lock))
         c->facts.attempts_max = UINT32_MAX;
     return status;
 }
@@ -204,7 +201,7 @@ static tl_status may_call(compensation *c)
 static void note_heard(compensation *c, int answered)
 {
     if (!c->facts.sent || c->facts.execute == TL_EXECUTE_NOT_SENT)
-        tl_lock_heard(c->lock, answered);
+        tl_lock_heard(c->call.lock, answered);
 }
 
 static tl_status do_query(compensation *c)
@@ -249,9 +246,9 @@ static tl_status do_cancel(compensation *c)
 /* TL_OK: it was sent, or certainly not sent; decide again.  Else nothing was armed or sent. */
 static tl_status do_send(compensation *c)
 {
-    const tl_policy *policy = &c->of->given.policy;
+    const tl_policy *policy = &c->call.of->given.policy;
     const tl_status may = may_call(c);
-    const tl_status status = may == TL_OK ? tl_lock_arm(c->lock, policy->max_hold_ms) : may;
+    const tl_status status = may == TL_OK ? tl_lock_arm(c->call.lock, policy->max_hold_ms) : may;
     int64_t until_ms;
 
     if (status != TL_OK)
@@ -261,12 +258,12 @@ static tl_status do_send(compensation *c)
     c->facts.sent = 1;
     c->facts.execute = TL_EXECUTE_NOT_SENT;
     until_ms = schedule_now_ms() + policy->execute_ms; /* before tl_may_send() is asked */
-    if (!tl_may_send(c->lock, policy->execute_ms))
+    if (!tl_may_send(c->call.lock, policy->execute_ms))
         return TL_OK;
     c->call.calls->sends++;
     c->facts.execute = attempt_execute(&c->attempt, until_ms);
     if (c->facts.execute != TL_EXECUTE_NOT_SENT)
-        tl_lock_heard(c->lock, c->facts.execute != TL_EXECUTE_UNKNOWN);
+        tl_lock_heard(c->call.lock, c->facts.execute != TL_EXECUTE_UNKNOWN);
     c->asked = NULL;
     return TL_OK;
 }
@@ -285,7 +282,7 @@ static int64_t idle_ms(const compensation *c, const resolver_action *action)
  * since, or by operators.  A wait that is cut short costs no attempt. */
 static void put_back(compensation *c, const resolver_action *action)
 {
-    const tl_policy *policy = &c->of->given.policy;
+    const tl_policy *policy = &c->call.of->given.policy;
     const int64_t longest_ms = policy->max_hold_ms + policy->grace_ms;
     int64_t least_ms = idle_ms(c, action);
     const int64_t asked_ms = attempt_come_again_ms(&c->attempt);
@@ -297,7 +294,7 @@ static void put_back(compensation *c, const resolver_action *action)
         &c->ending, action->outcome,
         schedule_next_ms(policy, c->facts.attempts, asked_ms > least_ms ? asked_ms : least_ms));
     c->ending.findings = action->findings;
-    if (is_cut || tl_lock_probes(c->lock))
+    if (is_cut || tl_lock_probes(c->call.lock))
         c->ending.findings.not_counted = 1;
 }
 
@@ -360,11 +357,11 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
 
     if (status == TL_LOST || tl_status_class(status) == TL_CLASS_UNKNOWN)
         return status;
-    is_paused = workflow_check_paused(c->of) != TL_OK;
+    is_paused = workflow_check_paused(c->call.of) != TL_OK;
     ending_put_back(&c->ending, TL_OUTCOME_UNKNOWN,
                     is_paused ? 0
-                              : schedule_next_ms(&c->of->given.policy, attempts,
-                                                 tl_lock_come_again_ms(c->lock)));
+                              : schedule_next_ms(&c->call.of->given.policy, attempts,
+                                                 tl_lock_come_again_ms(c->call.lock)));
     c->ending.findings.not_counted = status == TL_ASK_CHANNEL || status == TL_OVERLOADED;
     return TL_OK;
 }
@@ -373,7 +370,7 @@ static tl_status put_back_unarmed(compensation *c, tl_status status)
 static tl_status refuse_decision(compensation *c, const resolver_action *action)
 {
     tl_status status =
-        tl_resolution_refuse(c->client, &c->attempt.seen.key, c->decided_rev, action->reason);
+        tl_resolution_refuse(c->call.client, &c->attempt.seen.key, c->decided_rev, action->reason);
 
     if (status != TL_OK)
         return put_back_unarmed(c, status);
@@ -418,8 +415,8 @@ static tl_status choose(compensation *c)
     tl_status status;
 
     read_channel(c);
-    read_row(c, tl_lock_view(c->lock));
-    if (compensate_is_poison(tl_lock_view(c->lock)->claims, c->of->given.policy.poison)) {
+    read_row(c, tl_lock_view(c->call.lock));
+    if (compensate_is_poison(tl_lock_view(c->call.lock)->claims, c->call.of->given.policy.poison)) {
         ending_park(&c->ending, TL_OUTCOME_UNKNOWN, c->facts.parked ? c->parked : PARK_POISON);
         return TL_OK;
     }
@@ -536,12 +533,9 @@ static tl_status begin(compensation *c, const compensate_call *call)
     if (status != TL_OK)
         return status;
     c->call = *call;
-    c->client = call->client;
-    c->lock = call->lock;
-    c->of = call->of;
-    attempt_show(&c->attempt, view, attempt_since_ms(c->of, c->lock));
-    c->ending.client = c->client;
-    c->ending.lock = c->lock;
+    attempt_show(&c->attempt, view, attempt_since_ms(c->call.of, c->call.lock));
+    c->ending.client = c->call.client;
+    c->ending.lock = c->call.lock;
     c->ending.attempt = &c->attempt;
     return TL_OK;
 }

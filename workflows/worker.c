@@ -457,24 +457,24 @@ static tl_status claim(tl_worker *worker, int suspects, size_t *claimed)
     return status;
 }
 
-static unsigned flying(tl_worker *worker)
+static unsigned read_count(tl_worker *worker, const unsigned *of_worker)
 {
     unsigned count;
 
     pthread_mutex_lock(&worker->mutex);
-    count = worker->in_flight;
+    count = *of_worker;
     pthread_mutex_unlock(&worker->mutex);
     return count;
 }
 
+static unsigned flying(tl_worker *worker)
+{
+    return read_count(worker, &worker->in_flight);
+}
+
 static unsigned count_busy(tl_worker *worker)
 {
-    unsigned count;
-
-    pthread_mutex_lock(&worker->mutex);
-    count = worker->busy;
-    pthread_mutex_unlock(&worker->mutex);
-    return count;
+    return read_count(worker, &worker->busy);
 }
 
 /* With how many busy jobs a claim is worth it: when a thread is free; or, if jobs of some
