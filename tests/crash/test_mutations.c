@@ -3,6 +3,7 @@
  * pays twice, loses a trade, or lets two in.  Without these, a test that passes would not show what
  * its passing rests on.
  */
+#include "support/crew.h"
 #include "support/tap.h"
 #include "town.h"
 
@@ -12,6 +13,7 @@
 #include <tradelock/tradelock.h>
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,14 +221,19 @@ static int close_clients(void **state)
     return 0;
 }
 
-static tl_lock *handle(int client, const char *serial, const tl_lock_options *options)
+static tl_lock *handle_of(tl_client *client, const char *serial, const tl_lock_options *options)
 {
     tl_key key = {serial, "C1", "PAYOUT"};
     tl_lock *lock = NULL;
 
-    if (tl_lock_new(&lock, clients[client], &key, options) != TL_OK)
+    if (tl_lock_new(&lock, client, &key, options) != TL_OK)
         server_panic("%s", tl_error_message());
     return lock;
+}
+
+static tl_lock *handle(int client, const char *serial, const tl_lock_options *options)
+{
+    return handle_of(clients[client], serial, options);
 }
 
 static tl_lock_options sync_options(int64_t max_hold_ms)
@@ -254,9 +261,9 @@ static tl_status end(tl_lock *lock, tl_outcome outcome, tl_proof proof)
 }
 
 /*
- * The same ending within a group: what is submitted while the library's thread completes something
- * is carried out together, as one statement.  The neighbours' endings succeed, whatever becomes of
- * this one.
+ * The same ending within a group: endings that are submitted while the library's thread completes
+ * an ending are carried out together, as one statement.  The neighbours' endings succeed, whatever
+ * becomes of this one.
  */
 #define NEIGHBOURS 7
 
@@ -265,23 +272,17 @@ static struct {
     tl_ending endings[NEIGHBOURS + 1];
     tl_status answers[NEIGHBOURS + 1];
     int submitted; /* how many were taken */
-    /* Who asks for a mutex among them makes it the other statement. */
-    tl_lock *mutex;
-    tl_status mutex_answer;
 } together;
 
 static void submit_together(void *context, tl_lock *lock, tl_status status)
 {
     (void)context;
     (void)lock;
-    if (status != TL_GRANTED)
+    if (status != TL_SUCCEEDED)
         return;
     for (int i = 0; i <= NEIGHBOURS; i++)
         together.submitted += tl_lock_finish_submit(together.locks[i], &together.endings[i], NULL,
                                                     &together.answers[i]) == TL_OK;
-    if (together.mutex != NULL)
-        together.submitted +=
-            tl_lock_ask_submit(together.mutex, NULL, &together.mutex_answer) == TL_OK;
 }
 
 static void await_completions(tl_client *client, int left)
@@ -344,22 +345,14 @@ static void make_neighbours(const char *serial, tl_lane lane)
     }
     snprintf(name, sizeof name, "%s-first", serial);
     together.first = handle(0, name, &options);
-}
-
-static void make_mutex(const char *serial)
-{
-    tl_lock_options options = sync_options(60000);
-    char name[64];
-
-    options.flags |= TL_ASK_REPEATABLE;
-    snprintf(name, sizeof name, "%s-mutex", serial);
-    together.mutex = handle(0, name, &options);
+    assert_int_equal(tl_lock_ask(together.first, 0), TL_GRANTED);
 }
 
 static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
 {
     uint64_t groups_before, groups, before = grouped(clients[0], &groups_before);
-    int steps = NEIGHBOURS + 1 + (together.mutex != NULL);
+    tl_ending success = TL_ENDING_INIT;
+    int steps = NEIGHBOURS + 1;
 
     together.submitted = 0;
     together.locks[0] = lock;
@@ -367,10 +360,11 @@ static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
     together.endings[0].outcome = outcome;
     together.endings[0].proof = proof;
     together.endings[0].retryable = outcome == TL_OUTCOME_FAILURE;
-    assert_int_equal(tl_lock_ask_submit(together.first, submit_together, NULL), TL_OK);
+    success.outcome = TL_OUTCOME_SUCCESS;
+    assert_int_equal(tl_lock_finish_submit(together.first, &success, submit_together, NULL), TL_OK);
     await_completions(clients[0], steps);
     assert_int_equal(together.submitted, steps);
-    /* One statement for all of them; the ask before them was alone. */
+    /* One statement for all of them; the ending before them was alone. */
     assert_int_equal(grouped(clients[0], &groups) - before, steps);
     assert_int_equal(groups - groups_before, 1);
     for (int i = 1; i <= NEIGHBOURS; i++)
@@ -378,11 +372,6 @@ static tl_status end_in_group(tl_lock *lock, tl_outcome outcome, tl_proof proof)
     for (int i = 0; i <= NEIGHBOURS; i++)
         tl_lock_free(together.locks[i]);
     tl_lock_free(together.first);
-    if (together.mutex != NULL) {
-        assert_int_equal(together.mutex_answer, TL_GRANTED);
-        assert_int_equal(end(together.mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        together.mutex = NULL;
-    }
     return together.answers[0];
 }
 
@@ -589,6 +578,107 @@ static void without_the_fence(void **state)
     print_message("without the fence: a decision on what is no more takes effect\n");
 }
 
+static tl_client *client_through(const tap *line, int pool_size, char **file)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+    char settings[200];
+
+    snprintf(settings, sizeof settings,
+             "pool_size=%d\nbeat_ms=1m\nsession_ms=10m\npool_wait_ms=10s\ncommit_ms=1s\n"
+             "connect_timeout_s=5\nread_timeout_s=5\n",
+             pool_size);
+    *file = database_option_file_at(self.db, tap_socket(line), settings);
+    options.config_file = *file;
+    options.flags = TL_CLIENT_NO_JANITOR;
+    if (tl_client_open(&client, &options) != TL_OK)
+        server_panic("%s", tl_error_message());
+    return client;
+}
+
+/*
+ * Three threads of a client with one connection.  The first one's request is held up; what the two
+ * others want, an ending and a mutex, goes out together then.  Who asks for a mutex makes that the
+ * other statement.
+ */
+enum { HELD_UP, MUTEX, ENDS, THREADS, RELEASES = THREADS };
+
+static struct {
+    tap *line;
+    tl_client *client;
+    char *file;
+    tl_lock *locks[THREADS];
+    tl_status answers[THREADS];
+    atomic_int threads[THREADS]; /* by gettid(), as they are about to call */
+} queue;
+
+static void open_queue(const char *serial)
+{
+    tl_lock_options options = sync_options(60000), mutex = sync_options(60000);
+    char name[64];
+
+    memset(&queue, 0, sizeof queue);
+    queue.line = tap_start(server_socket(self.own));
+    queue.client = client_through(queue.line, 1, &queue.file);
+    snprintf(name, sizeof name, "%s-mutex", serial);
+    mutex.flags |= TL_ASK_REPEATABLE;
+    queue.locks[MUTEX] = handle_of(queue.client, name, &mutex);
+    queue.locks[ENDS] = handle_of(queue.client, serial, &options);
+    snprintf(name, sizeof name, "%s-held-up", serial);
+    queue.locks[HELD_UP] = handle_of(queue.client, name, &options);
+    tap_rule(queue.line, name, 0, TAP_DELAY_REQUEST, 0);
+}
+
+static void close_queue(void)
+{
+    for (int i = 0; i < THREADS; i++)
+        tl_lock_free(queue.locks[i]);
+    tl_client_close(queue.client);
+    tap_free(queue.line);
+    unlink(queue.file);
+    free(queue.file);
+}
+
+static void await_held_up(void)
+{
+    for (int i = 0; i < 30000 && !tap_done(queue.line); i++)
+        crew_sleep_ms(1);
+}
+
+static void queue_up(void *context, int number)
+{
+    (void)context;
+    if (number != HELD_UP)
+        await_held_up();
+    if (number == RELEASES) {
+        crew_await_asleep(&queue.threads[MUTEX]);
+        crew_await_asleep(&queue.threads[ENDS]);
+        tap_release(queue.line);
+        return;
+    }
+    atomic_store(&queue.threads[number], gettid());
+    if (number == ENDS) {
+        tl_ending ending = TL_ENDING_INIT;
+
+        ending.outcome = TL_OUTCOME_SUCCESS;
+        queue.answers[number] = tl_lock_finish(queue.locks[number], &ending);
+    } else {
+        queue.answers[number] = tl_lock_ask(queue.locks[number], 0);
+    }
+}
+
+static tl_status end_beside_a_mutex(void)
+{
+    uint64_t groups_before, groups, before = grouped(queue.client, &groups_before);
+
+    crew_threads(THREADS + 1, queue_up, NULL);
+    assert_int_equal(grouped(queue.client, &groups) - before, 2);
+    assert_int_equal(groups - groups_before, 1);
+    assert_status(queue.answers[HELD_UP], TL_GRANTED);
+    assert_status(queue.answers[MUTEX], TL_GRANTED);
+    return queue.answers[ENDS];
+}
+
 /*
  * Two lives of a key: the first one's row was removed, and the server's clock stood where it had
  * stood before, so both lives have one fence.
@@ -596,9 +686,13 @@ static void without_the_fence(void **state)
 static tl_status end_the_other_life(const char *serial, const char *rules, int in_group)
 {
     tl_lock_options options = sync_options(60000);
-    tl_lock *old = handle(0, serial, &options), *now;
+    tl_lock *old, *now;
     unsigned long long fence;
     tl_status status;
+
+    if (in_group)
+        open_queue(serial);
+    old = in_group ? queue.locks[ENDS] : handle(0, serial, &options);
 
     assert_status(tl_lock_ask(old, 0), TL_GRANTED);
     fence = (unsigned long long)database_number(
@@ -612,31 +706,13 @@ static tl_status end_the_other_life(const char *serial, const char *rules, int i
     /* As if it had been made at the same microsecond. */
     database_run(self.sql, "UPDATE trade_lock SET fence = %llu WHERE serial_no = '%s'", fence,
                  serial);
-    if (in_group) {
-        make_neighbours(serial, TL_LANE_SYNC);
-        make_mutex(serial);
-    }
     mutate(rules);
-    status = in_group ? end_in_group(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE)
-                      : end(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
+    status = in_group ? end_beside_a_mutex() : end(old, TL_OUTCOME_SUCCESS, TL_PROOF_NONE);
     mutate("");
+    if (in_group)
+        close_queue();
     tl_lock_free(now);
     return status;
-}
-
-static tl_client *client_through(const tap *line, char **file)
-{
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *client = NULL;
-
-    *file = database_option_file_at(self.db, tap_socket(line),
-                                    "beat_ms=1m\nsession_ms=10m\npool_wait_ms=10s\ncommit_ms=1s\n"
-                                    "connect_timeout_s=5\nread_timeout_s=5\n");
-    options.config_file = *file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    if (tl_client_open(&client, &options) != TL_OK)
-        server_panic("%s", tl_error_message());
-    return client;
 }
 
 /* Until it is known; what the line did to connections may need more than one call. */
@@ -684,15 +760,13 @@ static tl_status look_after_a_lost_ending(const char *serial, const char *rules)
 {
     tap *line = tap_start(server_socket(self.own));
     char *file;
-    tl_client *client = client_through(line, &file);
+    tl_client *client = client_through(line, 4, &file);
     tl_lock_options options = sync_options(2000);
-    tl_key key = {serial, "C1", "PAYOUT"};
+    tl_lock *lock = handle_of(client, serial, &options);
     tl_ending ending = TL_ENDING_INIT;
-    tl_lock *lock = NULL;
 
     ending.outcome = TL_OUTCOME_FAILURE;
     ending.proof = TL_PROOF_DECLINED;
-    assert_status(tl_lock_new(&lock, client, &key, &options), TL_OK);
     assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
     tap_rule(line, serial, 0, TAP_LOSE_REQUEST, 1);
     assert_status(tl_lock_finish(lock, &ending), TL_UNKNOWN);

@@ -184,6 +184,15 @@ int crew_is_asleep(int thread)
     return state == 'S';
 }
 
+void crew_await_asleep(const atomic_int *thread)
+{
+    const int64_t until_ms = crew_now_ms() + 60000;
+
+    while ((atomic_load(thread) == 0 || !crew_is_asleep(atomic_load(thread))) &&
+           crew_now_ms() < until_ms)
+        crew_sleep_ms(1);
+}
+
 int64_t crew_now_ms(void)
 {
     struct timespec now;

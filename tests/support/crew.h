@@ -9,6 +9,7 @@
 #define TESTS_SUPPORT_CREW_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +43,8 @@ void crew_threads(int count, crew_fn fn, void *context);
 
 /* Whether a thread of this process, by its gettid(), sleeps. */
 int crew_is_asleep(int thread);
+/* Waits until one that says its gettid() here sleeps, a minute at most. */
+void crew_await_asleep(const atomic_int *thread);
 
 int64_t crew_now_ms(void);
 void crew_sleep_ms(int64_t ms);

@@ -153,7 +153,8 @@ static void test_a_callback_instead(void **state)
     tl_lock_free(lock);
 }
 
-/* What is submitted together: an ending whose row somebody holds, an ask, an opening. */
+/* What is submitted together, while an ending is completed: an ending whose row somebody holds, an
+ * ask, an opening. */
 static struct {
     tl_lock *held, *asks, *opens;
     tl_ending success, unknown;
@@ -164,7 +165,7 @@ static void submit_together(void *context, tl_lock *lock, tl_status status)
 {
     (void)context;
     (void)lock;
-    if (status == TL_GRANTED &&
+    if (status == TL_SUCCEEDED &&
         tl_lock_finish_submit(together.held, &together.success, NULL, NULL) == TL_OK &&
         tl_lock_ask_submit(together.asks, NULL, NULL) == TL_OK &&
         tl_lock_finish_submit(together.opens, &together.unknown, NULL, NULL) == TL_OK)
@@ -192,7 +193,7 @@ static void complete_three(tl_status statuses[3])
 static void test_what_waits_is_in_nobodys_way(void **state)
 {
     tl_lock_options options = sync_options("x");
-    tl_lock *first = lock_new(f.client, "w-first", "c1", &options);
+    tl_lock *first = granted(f.client, "w-first", "c1", &options);
     MYSQL *holder = database_connect(f.db);
     tl_status statuses[3] = {TL_OK, TL_OK, TL_OK};
 
@@ -204,7 +205,7 @@ static void test_what_waits_is_in_nobodys_way(void **state)
     together.asks = lock_new(f.client, "w-later", "c1", &options);
     database_run(holder, "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = "
                          "'w-held' AND cust_no = 'c1' AND op_code = 'WITHDRAW' FOR UPDATE");
-    assert_status(tl_lock_ask_submit(first, submit_together, NULL), TL_OK);
+    assert_status(tl_lock_finish_submit(first, &together.success, submit_together, NULL), TL_OK);
     while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
                                   "('w-later', 'w-opens')") < 3)
         usleep(1000);

@@ -511,20 +511,11 @@ static void await_delayed(void)
         crew_sleep_ms(1);
 }
 
-static void await_asleep(const atomic_int *thread)
-{
-    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
-
-    while ((atomic_load(thread) == 0 || !crew_is_asleep(atomic_load(thread))) &&
-           crew_now_ms() < until_ms)
-        crew_sleep_ms(1);
-}
-
 static void control(struct shared_fate *all)
 {
     int64_t until_ms = crew_now_ms() + 60000;
 
-    await_asleep(&all->threads[ENDING]);
+    crew_await_asleep(&all->threads[ENDING]);
     tap_release(line);
     while (!tap_done(line) && crew_now_ms() < until_ms)
         crew_sleep_ms(10);
@@ -543,7 +534,7 @@ static void share_a_fate(void *context, int number)
     if (number >= KEEPING)
         await_delayed();
     if (number == ENDING)
-        await_asleep(&all->threads[HASTY]); /* who sleeps first is called first */
+        crew_await_asleep(&all->threads[HASTY]); /* who sleeps first is called first */
     atomic_store(&all->threads[number], gettid());
     all->status[number] = number != ENDING
                               ? tl_lock_ask(all->locks[number], 0)
