@@ -92,6 +92,14 @@ void points_seen(MYSQL *sql, const char *others, long long *connects, long long 
         sql, "SELECT COUNT(*) FROM %s AND command_type IN ('Query', 'Execute')", from);
 }
 
+long long points_asked(MYSQL *sql)
+{
+    return database_number(sql, "SELECT g.variable_value - s.variable_value FROM "
+                                "information_schema.global_status g JOIN "
+                                "information_schema.session_status s USING (variable_name) WHERE "
+                                "variable_name = 'Questions'");
+}
+
 void points_show(MYSQL *sql, const char *others)
 {
     char from[512], *all;

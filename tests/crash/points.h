@@ -27,7 +27,10 @@ void points_free(points *self);
  * their ids: they must be as many as the points.  What the triggers write into the histories was
  * sent by nobody. */
 void points_seen(MYSQL *sql, const char *others, long long *connects, long long *statements);
-/* The same in words, for those who look for the one that was not counted. */
+/* What it has been asked by all but this connection, with their farewells.  An array is one question,
+ * for which the log has a line for each row, and what triggers write is none. */
+long long points_asked(MYSQL *sql);
+/* The log in words, for those who look for the one that was not counted. */
 void points_show(MYSQL *sql, const char *others);
 
 /* TL_FAULT_ONLY=..., TL_FAULT_KILL=... for this point. */

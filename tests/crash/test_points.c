@@ -158,25 +158,39 @@ static long long requests(const town *self)
     return count;
 }
 
-/* The connections there are: the test's own, which are older than the log. */
-static char *connections(town *self)
+/* The processes have ended; the server may still read what they said last. */
+static void await_farewells(town *self)
 {
-    return database_text(self->sql, "SELECT GROUP_CONCAT(id) FROM "
-                                    "information_schema.processlist");
+    const int64_t end_ms = now_ms() + 60000;
+
+    while (database_number(self->sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                      "id <> CONNECTION_ID() AND command <> 'Daemon'") > 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(1000);
+    }
 }
 
 /* Server and channel have seen as many connections, statements and calls as were counted. */
-static void compare(town *self, const points *seen, const char *others, long long requests_before)
+static void compare(town *self, const points *seen, long long asked_before,
+                    long long requests_before)
 {
     long long connects, statements;
+    char *others = database_text(self->sql, "SELECT CONNECTION_ID()");
 
     points_seen(self->sql, others, &connects, &statements);
+    /* A worker's groups write arrays. */
+    statements = points_asked(self->sql) - asked_before -
+                 database_number(self->sql,
+                                 "SELECT COUNT(*) FROM mysql.general_log WHERE thread_id NOT IN "
+                                 "(%s) AND command_type = 'Quit'",
+                                 others);
     print_message("  points: %zu connects, %zu statements and commits, %zu calls, "
                   "%zu callbacks; the server saw %lld and %lld, the channel %lld\n",
                   seen->connects, seen->statements, seen->calls, seen->callbacks, connects,
                   statements, requests(self) - requests_before);
     if ((long long)seen->statements != statements)
         points_show(self->sql, others);
+    free(others);
     assert_int_equal(seen->connects, connects);
     assert_int_equal(seen->statements, statements);
     assert_int_equal(seen->calls, requests(self) - requests_before);
@@ -203,8 +217,7 @@ static void count_points(town *self, const role *of, const outcome *what, points
 {
     char log[128], path[128];
     const char *const environment[] = {log, NULL};
-    long long before, open_before;
-    char *others;
+    long long asked, before, open_before;
     child running;
 
     snprintf(path, sizeof path, "%s/points", self->dir);
@@ -216,16 +229,17 @@ static void count_points(town *self, const role *of, const outcome *what, points
     if (of == &janitor)
         make_victims(self); /* before the log is on */
     before = requests(self);
-    others = connections(self);
+    await_farewells(self);
+    asked = points_asked(self->sql);
     database_run(self->sql, "TRUNCATE mysql.general_log; SET GLOBAL general_log = 1");
     running = of == &janitor ? reap(self, environment) : of->start(self, what, environment);
     if (of == &worker)
         stop_worker(self, &running, open_before);
     assert_int_not_equal(child_wait(&running, 20000), -1);
+    await_farewells(self);
     database_run(self->sql, "SET GLOBAL general_log = 0");
     points_read(to, path, of->nth_max);
-    compare(self, to, others, before);
-    free(others);
+    compare(self, to, asked, before);
 }
 
 /* -------------------------------------------------------------------- the deaths -- */
