@@ -4,6 +4,7 @@
 
 #include <tradelock/admin.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,20 +86,36 @@ database *database_new(server *where, const char *settings)
 }
 
 #define DIRECTORY_NOT_EMPTY 1010
+#define DROP_TRIES 300
 
-/* The server removes the directory while it may still put a file of a table there that is gone: the
- * next try finds none. */
+/* What is left in its directory, for whoever asks why. */
+static void show_files(MYSQL *connection, const char *name)
+{
+    char *data = database_text(connection, "SELECT CONCAT(@@datadir, '%s')", name);
+    DIR *directory = opendir(data);
+    const struct dirent *entry;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        fprintf(stderr, "%s has %s\n", data, entry->d_name);
+    if (directory != NULL)
+        closedir(directory);
+    free(data);
+}
+
+/* The server removes the directory while it may still put a file of a table there that is gone: a
+ * later try finds none. */
 static void drop(MYSQL *connection, const char *name)
 {
     char statement[128];
 
     snprintf(statement, sizeof statement, "DROP DATABASE %s", name);
-    if (mysql_query(connection, statement) == 0)
-        return;
-    if (mysql_errno(connection) != DIRECTORY_NOT_EMPTY)
-        server_panic("%s: %s", statement, mysql_error(connection));
-    usleep(100000);
-    database_run(connection, "DROP DATABASE IF EXISTS %s", name);
+    for (int i = 0; mysql_query(connection, statement) != 0; i++) {
+        if (mysql_errno(connection) != DIRECTORY_NOT_EMPTY || i == DROP_TRIES)
+            server_panic("%s: %s", statement, mysql_error(connection));
+        if (i == 0)
+            show_files(connection, name);
+        usleep(100000);
+    }
 }
 
 void database_free(database *self)
