@@ -2,6 +2,8 @@
  * waits for its channel's limit, what was submitted, a group whose commit is late, and claims. */
 #include "operators.h"
 
+#include "support/crew.h"
+
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
 #include <tradelock/callback.h>
@@ -121,6 +123,7 @@ struct asking {
     tl_book *book;
     tl_status status;
     atomic_int runs, may_end;
+    atomic_int waits; /* gettid(), as it is about to ask */
 };
 
 static tl_status block(void *context, MYSQL *connection)
@@ -254,19 +257,47 @@ static void on_done(void *context, tl_lock *lock, tl_status status)
     atomic_store(&a->may_end, 1);
 }
 
+static struct {
+    struct asking first, asks[2];
+    MYSQL *row;
+    int submitted;
+} together;
+
+/* What is submitted while an ask is completed is taken together, before the drain begins. */
+static void submit_together(void *context, tl_lock *lock, tl_status status)
+{
+    int taken = 0;
+
+    together.row = hold_row();
+    for (int i = 0; i < 2; i++) {
+        struct asking *a = &together.asks[i];
+
+        taken += tl_lock_ask_book_submit(a->lock, a->book, on_done, a) == TL_OK;
+    }
+    together.submitted = taken;
+    on_done(context, lock, status);
+}
+
 static void test_submitted(void **state)
 {
-    struct asking a[2] = {{.lock = new_lock("SUBMIT-1", NULL)},
-                          {.lock = new_lock("SUBMIT-2", NULL)}};
-    MYSQL *row = hold_row();
+    struct asking *first = &together.first, *a = together.asks;
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        a[i].book = new_book();
-        assert_status(tl_lock_ask_book_submit(a[i].lock, a[i].book, on_done, &a[i]), TL_OK);
-    }
+    first->lock = new_lock("SUBMIT-0", NULL);
+    first->book = new_book();
+    a[0].lock = new_lock("SUBMIT-1", NULL);
+    a[0].book = new_book();
+    a[1].lock = new_lock("SUBMIT-2", NULL);
+    a[1].book = new_book();
+    assert_status(tl_lock_ask_book_submit(first->lock, first->book, submit_together, first), TL_OK);
+    while (!atomic_load(&first->may_end))
+        usleep(1000);
+    assert_int_equal(together.submitted, 2);
+    assert_status(first->status, TL_GRANTED);
+    finish(first->lock);
+    tl_book_free(first->book);
     expect_waits();
-    let_row_go(row);
+    let_row_go(together.row);
     for (int i = 0; i < 2; i++) {
         while (!atomic_load(&a[i].may_end))
             usleep(1000);
@@ -282,6 +313,7 @@ static void *ask_book(void *argument)
 {
     struct asking *a = argument;
 
+    atomic_store(&a->waits, gettid());
     a->status = tl_lock_ask_book(a->lock, a->book, 0);
     return NULL;
 }
@@ -301,6 +333,8 @@ static void test_a_late_group(void **state)
         a[i].book = new_book();
         assert_int_equal(pthread_create(&a[i].thread, NULL, ask_book, &a[i]), 0);
     }
+    for (int i = 0; i < BATCH; i++)
+        crew_await_asleep(&a[i].waits);
     expect_waits();
     expect_waits_on();
     let_row_go(row);
