@@ -17,14 +17,23 @@ void futex_wait(atomic_int *word, int seen)
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 }
 
+static void wait_at_most(atomic_int *word, int seen, struct timespec most)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0);
+}
+
+void futex_wait_for(atomic_int *word, int seen, int64_t wait_us)
+{
+    wait_at_most(word, seen, (struct timespec){wait_us / 1000000, (wait_us % 1000000) * 1000});
+}
+
 int futex_wait_until(atomic_int *word, int seen, int64_t deadline_ms)
 {
-    int64_t left_ms = clock_left_ms(deadline_ms);
-    struct timespec left = {left_ms / 1000, (left_ms % 1000) * 1000000};
+    const int64_t left_ms = clock_left_ms(deadline_ms);
 
     if (left_ms == 0)
         return 0;
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
+    wait_at_most(word, seen, (struct timespec){left_ms / 1000, (left_ms % 1000) * 1000000});
     return 1;
 }
 

@@ -20,6 +20,8 @@ void futex_wait(atomic_int *word, int seen);
 /* The same, at most until a deadline of clock.h; 0: the deadline is over.  The clock of this wait
  * stands still while the machine is suspended, so the deadline is noticed later by that time. */
 int futex_wait_until(atomic_int *word, int seen, int64_t deadline_ms);
+/* The same, for so long at most. */
+void futex_wait_for(atomic_int *word, int seen, int64_t wait_us);
 /* Wakes up to `count` threads that sleep on this word, in the order in which they came.  The word
  * itself is not read. */
 void futex_wake(atomic_int *word, int count);

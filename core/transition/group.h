@@ -6,7 +6,7 @@
 
 /* connections: at most so many groups can be under way.  alone: while the peak of tasks is at most
  * this, each runs alone; 0: all meet at one row.  TL_OK or TL_NO_MEMORY. */
-#define GROUP_ALONE 8
+#define GROUP_ALONE 4
 tl_status group_queue_new(group_queue **out, unsigned connections, unsigned alone);
 /* For the two queues of books, which are freed together: while both are used, each has one group
  * under way at a time. */
