@@ -533,8 +533,10 @@ static void share_a_fate(void *context, int number)
     }
     if (number >= KEEPING)
         await_delayed();
-    if (number == ENDING)
-        crew_await_asleep(&all->threads[HASTY]); /* who sleeps first is called first */
+    if (number == ENDING) {
+        crew_await_asleep(&all->threads[HASTY]);
+        crew_sleep_ms(20); /* who sleeps first is called first; a group's first sleeps twice */
+    }
     atomic_store(&all->threads[number], gettid());
     all->status[number] = number != ENDING
                               ? tl_lock_ask(all->locks[number], 0)

@@ -20,9 +20,9 @@
 #include <string.h>
 
 /* So many go by themselves where there are connections enough, four of which are left. */
-enum { ALONE = 8, CONNECTIONS = 8, ABLE = CONNECTIONS - 4, ALL = ALONE + 2 };
-/* Of a crowd's first steps: three by themselves, and a group. */
-enum { CROWD = 4 };
+enum { ALONE = 4, CONNECTIONS = 7, ABLE = CONNECTIONS - 4, ALL = ALONE + 2 };
+/* Groups of a crowd. */
+enum { CROWD = 3 };
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\nread_timeout_s=600\n"
 #define PATIENCE_MS 20000
 
@@ -33,9 +33,9 @@ static char *file;      /* its settings */
 
 static struct {
     char name[16];
-    /* So many come first; the next when those are on their way, and the last, by whom the tap has
-     * no rule, when two are done. */
-    int few, ruled, all;
+    /* Each comes when those before it are on their way, as many as are expected to be; and the
+     * last, by whom the tap has no rule, when two are done. */
+    int ruled, all;
     tap_act acts[TAP_RULES];
     int expected; /* so many are stuck on their way */
     int stuck;    /* so many were */
@@ -149,8 +149,8 @@ static void take_part(int number)
 {
     if (number >= scene.ruled)
         await(count_done, 2);
-    else if (number >= scene.few)
-        await(count_stuck, scene.few);
+    else
+        await(count_stuck, number < scene.expected ? number : scene.expected);
     atomic_store(&scene.threads[number], (int)gettid());
     ask_and_end(number);
     atomic_fetch_add(&scene.done, 1);
@@ -166,10 +166,9 @@ static void take_part_or_conduct(void *context, int number)
         take_part(number);
 }
 
-static void play(const char *name, int few, int ruled, int expected, void (*conduct)(void))
+static void play(const char *name, int ruled, int expected, void (*conduct)(void))
 {
     snprintf(scene.name, sizeof scene.name, "%s", name);
-    scene.few = few;
     scene.ruled = ruled;
     scene.expected = expected;
     atomic_store(&scene.done, 0);
@@ -191,12 +190,12 @@ static void see_and_let_go(void)
 }
 
 /* How many were on their way at once, when nobody got on any more. */
-static int stuck_at_once(const char *name, int few, int late, int expected)
+static int stuck_at_once(const char *name, int all, int expected)
 {
     for (int i = 0; i < TAP_RULES; i++)
         scene.acts[i] = TAP_DELAY_REQUEST;
-    scene.all = few + late;
-    play(name, few, scene.all, expected, see_and_let_go);
+    scene.all = all;
+    play(name, all, expected, see_and_let_go);
     return scene.stuck;
 }
 
@@ -214,39 +213,39 @@ static void test_four_connections_are_left(void **state)
     (void)state;
     snprintf(settings, sizeof settings, "pool_size=%d\n" SETTINGS, CONNECTIONS);
     open_near(settings);
-    assert_int_equal(stuck_at_once("four", ABLE, 0, ABLE), ABLE);
-    assert_int_equal(stuck_at_once("more", ABLE, 2, ABLE), ABLE);
-    assert_int_equal(stuck_at_once("many", ABLE + 2, 0, ABLE), ABLE);
+    assert_int_equal(stuck_at_once("four", ABLE, ABLE), ABLE);
+    assert_int_equal(stuck_at_once("more", ABLE + 2, ABLE), ABLE);
+    assert_int_equal(stuck_at_once("many", ABLE + 2, CROWD), CROWD);
     close_near();
 }
 
-static void test_no_more_than_eight(void **state)
+static void test_no_more_than_four(void **state)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
 
     (void)state;
     open_near("pool_size=64\n" SETTINGS);
-    assert_int_equal(stuck_at_once("few", ALONE, 0, ALONE), ALONE);
+    assert_int_equal(stuck_at_once("few", ALONE, ALONE), ALONE);
     assert_status(tl_client_stats(near, &stats), TL_OK);
     assert_int_equal(stats.groups, 0);
 
     /* One too many; from then on there are the places of a crowd, for at least one span of
      * steps. */
-    assert_int_equal(stuck_at_once("crowd", ALONE, 1, ALONE), ALONE);
-    assert_int_equal(stuck_at_once("wary", ALONE, 0, CROWD), CROWD);
+    assert_int_equal(stuck_at_once("crowd", ALONE + 1, ALONE), ALONE);
+    assert_int_equal(stuck_at_once("wary", ALONE, CROWD), CROWD);
     ask_and_end_alone("span", 20);
-    assert_int_equal(stuck_at_once("still", ALONE, 0, CROWD), CROWD);
+    assert_int_equal(stuck_at_once("still", ALONE, CROWD), CROWD);
     ask_and_end_alone("calm", 100);
-    assert_int_equal(stuck_at_once("again", ALONE, 0, ALONE), ALONE);
+    assert_int_equal(stuck_at_once("again", ALONE, ALONE), ALONE);
     close_near();
 }
 
-/* The eighth is back, and the ninth has had its verdict, while seven are stuck; and so has the
- * tenth, who came when nobody else was there any more. */
+/* The fourth is back, and the fifth has had its verdict, while three are stuck; and so has the
+ * sixth, who came when nobody else was there any more. */
 static void release_one(void)
 {
     see_who_is_stuck();
-    tap_release(line); /* from now on the ninth's request goes by, too */
+    tap_release(line); /* from now on the fifth's request goes by, too */
     await(count_done, ALL - scene.expected + 1);
     scene.stuck = scene.all - count_done();
     tap_cut(line);
@@ -261,7 +260,7 @@ static void test_nobody_waits_for_who_is_stuck(void **state)
     for (int i = 0; i < TAP_RULES; i++)
         scene.acts[i] = i < ALONE - 1 ? TAP_STALL : TAP_DELAY_REQUEST;
     scene.all = ALL;
-    play("stalled", ALONE, ALONE + 1, ALONE, release_one);
+    play("stalled", ALONE + 1, ALONE, release_one);
     assert_int_equal(scene.stuck, ALONE - 1);
     close_near();
 }
@@ -270,7 +269,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_four_connections_are_left),
-        cmocka_unit_test(test_no_more_than_eight),
+        cmocka_unit_test(test_no_more_than_four),
         cmocka_unit_test(test_nobody_waits_for_who_is_stuck),
     };
 
