@@ -31,7 +31,7 @@
       "process that works on one database, and never change while a trade is in "        \
       "process: another name makes other keys, which a channel would pay anew.")         \
     X(COUNT, pool_size, "12", 1, 256,                                                    \
-      "Connections for the library's own statements, in each client. Up to eight steps " \
+      "Connections for the library's own statements, in each client. Up to four steps " \
       "at once take one each, where four are left besides; when there are more steps "   \
       "they share the statements of two or three.")                                      \
     X(COUNT, business_pool_size, "8", 1, 256,                                            \

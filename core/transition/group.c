@@ -1,12 +1,12 @@
 /*
  * Group commit, as the write group of a log-structured store does it.
  *
- * A thread that finds a free permit leads: it tries its own task on its own thread, with nothing
- * added, and gives the permit up before it tries again.  A thread that finds none joins a group of
- * the queue and sleeps.  A leader that is done hands its permit to the first group of the queue,
+ * While tasks are few, a thread that finds a free permit leads: it tries its own task on its own
+ * thread, with nothing added, and gives the permit up before it tries again.  Any other joins a
+ * group of the queue and sleeps.  A leader that is done hands its permit to the first group of the queue,
  * and one of that group's threads leads: one statement, one commit, a verdict for each task, and
  * one call that wakes them all.  So a group grows while the commit before it takes its time.  There
- * is no dispatcher, and a lone caller waits for nobody.
+ * is no dispatcher, and a lone caller waits for nobody, once the crowd before it is forgotten.
  *
  * A group takes its share of all tasks: half of the peak.  If one took all, the other permits would
  * be left with crumbs.  And it waits for its share, GATHER_US at most, though a permit is free:
@@ -30,7 +30,7 @@
 
 /* Groups under way at once: while one waits for the disk the others can be worked on.  A third one
  * is worth what it costs as long as the groups are short and of one statement: with 16 callers it
- * makes a fifth more cycles.  The dozen statements of a group with books cost more than it
+ * makes a tenth more cycles.  The dozen statements of a group with books cost more than it
  * gives. */
 #define LEADERS 2
 #define LEADERS_OF_FEW 3
@@ -66,7 +66,7 @@ enum group_state {
 struct member {
     task *task;
     struct member *next;
-    int opened; /* the first of its group, who sees to it that this does not wait too long */
+    int opened; /* the first of its group, until it has seen to it that this waits no longer */
 };
 
 /* Freed by the last of those who have it in hand. */
@@ -90,7 +90,7 @@ struct group_queue {
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct group *first, *last;
-    unsigned leaders, groups;  /* permits that are taken; those of them that groups have */
+    unsigned leaders, groups;  /* permits that are taken; those that several tasks share */
     int64_t taken_ms;          /* when the last one was taken */
     size_t waiting, under_way; /* tasks in the queue, and in groups or with leaders */
     size_t most, most_before;  /* the peak of both together, in this span and in the one before */
@@ -167,6 +167,11 @@ static size_t peak_of(const group_queue *queue)
     return queue->most > queue->most_before ? queue->most : queue->most_before;
 }
 
+static int are_few(const group_queue *queue)
+{
+    return peak_of(queue) <= GROUP_ALONE;
+}
+
 /* How many tasks may run alone at once. */
 static unsigned most_alone(const group_queue *queue)
 {
@@ -193,13 +198,11 @@ static unsigned permits(const group_queue *queue)
     return wanted < queue->connections ? wanted : queue->connections;
 }
 
-/* How many tasks a group takes, and waits for. */
+/* How many tasks a group takes, and waits for where they are not few. */
 static size_t share_of(const group_queue *queue)
 {
-    const size_t peak = peak_of(queue), share = (peak + 1) / 2;
+    const size_t share = (peak_of(queue) + 1) / 2;
 
-    if (peak <= most_alone(queue))
-        return 1;
     return share < BATCH_ROWS ? share : BATCH_ROWS;
 }
 
@@ -264,6 +267,12 @@ static void take_permit(group_queue *queue)
         queue->taken_ms = clock_boottime_ms();
 }
 
+/* A task that found no other to go with has its permit for itself. */
+static unsigned is_shared(size_t rows)
+{
+    return rows > 1;
+}
+
 /* Takes the first group out of the queue and gives it a permit. */
 static struct group *take_first(group_queue *queue)
 {
@@ -273,7 +282,7 @@ static struct group *take_first(group_queue *queue)
     assert(group->rows > 0 && group->rows <= queue->waiting);
     take_out_group(queue, group);
     take_permit(queue);
-    queue->groups++;
+    queue->groups += is_shared(group->rows);
     queue->waiting -= group->rows;
     queue->under_way += group->rows;
     group->next = NULL;
@@ -282,9 +291,8 @@ static struct group *take_first(group_queue *queue)
     return group;
 }
 
-/* When tasks become many, more permits may be taken than there are now, by tasks that run alone.
- * One group may go beside them: some of them may be stuck, and nobody should wait for most of
- * them. */
+/* More permits may be taken than there are now, by tasks that run alone.  One group may go beside
+ * them: some of them may be stuck, and nobody should wait for most of them. */
 static int group_may_go(const group_queue *queue)
 {
     return queue->leaders < permits(queue) ||
@@ -303,7 +311,7 @@ static int64_t gather_left_us(const struct group *group)
  * would wait for each other's tasks. */
 static int is_gathered(const group_queue *queue)
 {
-    return queue->waiting >= share_of(queue) || gather_left_us(queue->first) == 0;
+    return are_few(queue) || queue->waiting >= share_of(queue) || gather_left_us(queue->first) == 0;
 }
 
 /* All groups for which there is a permit; the caller wakes them with call(). */
@@ -368,7 +376,7 @@ static void lead(task_engine *engine, group_queue *queue, struct group *group, i
     assert(count == group->rows);
     batch_run(engine, group->kind, tasks, count, deadline_ms);
     group_count(engine, count);
-    hand_over(queue, count, 1);
+    hand_over(queue, count, is_shared(count));
     atomic_store_explicit(&group->state, GROUP_SERVED, memory_order_release);
     futex_wake(&group->state, FUTEX_ALL);
 }
@@ -402,18 +410,22 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
     return left;
 }
 
-/* Sleeps until the group is called, or has waited for its share long enough. */
-static void gather(group_queue *queue, struct group *group, int64_t wait_us)
+/* Sleeps while the group may wait for its share.  1: its time is over, and it was called if there is
+ * a permit. */
+static int gather(group_queue *queue, struct group *group)
 {
+    const int64_t left_us = gather_left_us(group);
     struct group *due;
 
-    futex_wait_for(&group->state, GROUP_QUEUED, wait_us);
-    if (gather_left_us(group) > 0)
-        return;
+    if (left_us > 0) {
+        futex_wait_for(&group->state, GROUP_QUEUED, left_us);
+        return 0;
+    }
     pthread_mutex_lock(&queue->mutex);
     due = take_due(queue);
     pthread_mutex_unlock(&queue->mutex);
     call(due);
+    return 1;
 }
 
 /* Sleeps until the group was served; leads it if it is called and no other thread does.  0: the
@@ -425,7 +437,6 @@ static int await(task_engine *engine, group_queue *queue, struct group *group, s
 
     for (;;) {
         int state = atomic_load_explicit(&group->state, memory_order_acquire);
-        int64_t left_us;
 
         if (state == GROUP_SERVED)
             return 1;
@@ -436,9 +447,8 @@ static int await(task_engine *engine, group_queue *queue, struct group *group, s
             }
             continue;
         }
-        left_us = me->opened ? gather_left_us(group) : 0;
-        if (left_us > 0 && state == GROUP_QUEUED)
-            gather(queue, group, left_us);
+        if (me->opened && state == GROUP_QUEUED)
+            me->opened = !gather(queue, group);
         else if (patient)
             futex_wait(&group->state, state);
         else if (!futex_wait_until(&group->state, state, deadline_ms)) {
@@ -449,7 +459,7 @@ static int await(task_engine *engine, group_queue *queue, struct group *group, s
     }
 }
 
-/* Takes a free permit, then NULL and *leads; else joins a group.  NULL without *leads: out of
+/* Takes a free permit where tasks are few, then NULL and *leads; else joins a group.  NULL without *leads: out of
  * memory, the task goes alone. */
 static struct group *join(group_queue *queue, const batch_kind *kind, struct member *me, int *leads)
 {
@@ -458,7 +468,7 @@ static struct group *join(group_queue *queue, const batch_kind *kind, struct mem
     *leads = 0;
     pthread_mutex_lock(&queue->mutex);
     count_in(queue);
-    if (queue->leaders < permits(queue) && queue->first == NULL && share_of(queue) == 1) {
+    if (queue->leaders < permits(queue) && queue->first == NULL && are_few(queue)) {
         take_permit(queue);
         queue->under_way++;
         *leads = 1;
