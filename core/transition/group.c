@@ -459,8 +459,8 @@ static int await(task_engine *engine, group_queue *queue, struct group *group, s
     }
 }
 
-/* Takes a free permit where tasks are few, then NULL and *leads; else joins a group.  NULL without *leads: out of
- * memory, the task goes alone. */
+/* Takes a free permit where tasks are few, then NULL and *leads; else joins a group.  NULL without
+ * *leads: out of memory, the task goes alone. */
 static struct group *join(group_queue *queue, const batch_kind *kind, struct member *me, int *leads)
 {
     struct group *group = NULL, *due = NULL;
