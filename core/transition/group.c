@@ -3,9 +3,9 @@
  *
  * While tasks are few, a thread that finds a free permit leads: it tries its own task on its own
  * thread, with nothing added, and gives the permit up before it tries again.  Any other joins a
- * group of the queue and sleeps.  A leader that is done hands its permit to the first group of the queue,
- * and one of that group's threads leads: one statement, one commit, a verdict for each task, and
- * one call that wakes them all.  So a group grows while the commit before it takes its time.  There
+ * group of the queue and sleeps.  A leader that is done hands its permit to the first group of the
+ * queue, and one of that group's threads leads: one statement, one commit, a verdict for each task,
+ * and one call that wakes them all.  So a group grows while the commit before it takes its time.  There
  * is no dispatcher, and a lone caller waits for nobody, once the crowd before it is forgotten.
  *
  * A group takes its share of all tasks: half of the peak.  If one took all, the other permits would
@@ -410,8 +410,8 @@ static int leave(group_queue *queue, struct group *group, struct member *me)
     return left;
 }
 
-/* Sleeps while the group may wait for its share.  1: its time is over, and it was called if there is
- * a permit. */
+/* Sleeps while the group may wait for its share.  1: its time is over, and it was called if there
+ * is a permit. */
 static int gather(group_queue *queue, struct group *group)
 {
     const int64_t left_us = gather_left_us(group);

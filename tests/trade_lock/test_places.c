@@ -222,6 +222,7 @@ static void test_four_connections_are_left(void **state)
 static void test_no_more_than_four(void **state)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
+    int64_t begin_ms;
 
     (void)state;
     open_near("pool_size=64\n" SETTINGS);
@@ -233,7 +234,10 @@ static void test_no_more_than_four(void **state)
      * steps. */
     assert_int_equal(stuck_at_once("crowd", ALONE + 1, ALONE), ALONE);
     assert_int_equal(stuck_at_once("wary", ALONE, CROWD), CROWD);
+    /* So each of these waits for others, a millisecond. */
+    begin_ms = crew_now_ms();
     ask_and_end_alone("span", 20);
+    assert_true(crew_now_ms() - begin_ms >= 2 * 20 - 1);
     assert_int_equal(stuck_at_once("still", ALONE, CROWD), CROWD);
     ask_and_end_alone("calm", 100);
     assert_int_equal(stuck_at_once("again", ALONE, ALONE), ALONE);
