@@ -4,9 +4,10 @@
  * While tasks are few, a thread that finds a free permit leads: it tries its own task on its own
  * thread, with nothing added, and gives the permit up before it tries again.  Any other joins a
  * group of the queue and sleeps.  A leader that is done hands its permit to the first group of the
- * queue, and one of that group's threads leads: one statement, one commit, a verdict for each task,
- * and one call that wakes them all.  So a group grows while the commit before it takes its time.  There
- * is no dispatcher, and a lone caller waits for nobody, once the crowd before it is forgotten.
+ * queue, and one of that group's threads leads: one statement, one commit, a verdict for each
+ * task, and one call that wakes them all.  So a group grows while the commit before it takes its
+ * time.  There is no dispatcher, and a lone caller waits for nobody, once the crowd before it is
+ * forgotten.
  *
  * A group takes its share of all tasks: half of the peak.  If one took all, the other permits would
  * be left with crumbs.  And it waits for its share, GATHER_US at most, though a permit is free:
