@@ -262,7 +262,7 @@ db_answer store_migrate_same(db *connection, const char *kind, const char *name,
                              db_result *result);
 /* Records the longest hold of trades in process that were made before schema 14. */
 db_answer store_migrate_holds(db *connection);
-db_answer store_migrate_done(db *connection, unsigned version);
+db_answer store_migrate_done(db *connection, unsigned version, int64_t retention_ms);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);
 /* (name, value) */

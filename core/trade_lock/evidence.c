@@ -67,7 +67,8 @@ static int contradicts(const tl_evidence *e, const db_result *row)
     return (says_success(e) && (!own || failed)) || (says_alive(e) && failed);
 }
 
-/* Makes the row of a trade that was lost in a restore. */
+/* Makes the row of a trade that was lost in a restore: a holder's as it was; else the trigger makes it
+ * of the evidence. */
 static db_answer make_row(struct filing *f)
 {
     db_answer answer;
@@ -75,7 +76,8 @@ static db_answer make_row(struct filing *f)
     if (f->gone == NULL) {
         if (f->evidence.epoch == 0)
             f->evidence.epoch = 1;
-        return store_file_paid(f->connection, &f->evidence, tl_thread_uuid());
+        return store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
+                                     &f->evidence_id);
     }
     f->gone->evidence = &f->evidence;
     answer = store_file_gone(f->connection, f->gone);
@@ -171,8 +173,9 @@ static db_answer file_statements(struct filing *f)
             f->evidence.channel_key = f->channel_key;
         }
         f->conflict = contradicts(&f->evidence, &row);
-        answer =
-            store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id);
+        if (f->evidence_id == 0)
+            answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
+                                           &f->evidence_id);
         if (answer == DB_DONE)
             answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
         if (answer == DB_DONE)

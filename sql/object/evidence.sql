@@ -3,9 +3,9 @@
 CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidence
 FOR EACH ROW
 BEGIN
+    CALL tl_guard(0);
     IF NOT tl_slot_copies() THEN
-        SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
-                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+        SET NEW.account = USER(), NEW.filed_at = tl_moment();
     END IF;
 END;
 
@@ -14,6 +14,9 @@ END;
 -- row, and by a payment that is pending although it failed.  Token and fence stay, so the holder is
 -- not disturbed.  A waiting or parked lane of this epoch becomes due at once; one that is held, when
 -- it is opened, since the revision tells of whatever was filed meanwhile (open_lane.sql).
+--
+-- Success of a trade whose row was lost in a restore makes the row, as a success, so that nobody is
+-- granted it again.  What else was lost (contents, business rows) is not known here.
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 whole:
@@ -57,30 +60,16 @@ BEGIN
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
         END IF;
+    ELSEIF NEW.outcome = 'SUCCEEDED' AND tl_restored() THEN
+        INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+            token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
+            created_at, updated_at)
+        VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, 'S', 'Y', 'filed',
+            COALESCE(NEW.thread_no, UUID()), RANDOM_BYTES(16),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), NEW.epoch, 1,
+            NEW.epoch, NEW.channel_key, NEW.channel_ref,
+            'lost in a restore and filed since; its business rows were not booked',
+            UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
     END IF;
-END;
-
--- Files the success of a trade whose row was lost in a restore; a web-hook, a statement or an
--- operator knows of it.  The row is made as a success, so that nobody is granted it again.  What
--- else was lost (contents, business rows) is not known here.  The evidence is written in the same
--- transaction.
-CREATE OR REPLACE PROCEDURE tl_file_paid(
-    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN paid_epoch INT UNSIGNED,
-    IN paid_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
-    IN ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN thread UUID)
-MODIFIES SQL DATA SQL SECURITY DEFINER
-BEGIN
-    INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
-        token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
-        created_at, updated_at)
-    SELECT cust, serial, op, 'S', 'Y', 'filed', thread, RANDOM_BYTES(16),
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), paid_epoch, 1,
-        paid_epoch, paid_key, ref,
-        'lost in a restore and filed since; its business rows were not booked',
-        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
-    FROM tl_schema WHERE one = 1 AND tl_restored();
 END;

@@ -818,8 +818,8 @@ static void test_reader(void **state)
         EXPECT_CODE(o, 0);
         output_free(o);
         database_run(shards[i].sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'; "
-                                    "GRANT tradelock_reader TO reader@localhost; "
-                                    "SET DEFAULT ROLE tradelock_reader FOR reader@localhost");
+                                    "GRANT {database}_reader TO reader@localhost; "
+                                    "SET DEFAULT ROLE {database}_reader FOR reader@localhost");
     }
     write_settings_of(path, "reader", A, B, "reader");
     document = document_of(RUN("ls", "--json", "--lane", "sync", "--config", path), 0);

@@ -297,8 +297,6 @@ const plan_case plan_cases[] = {
     {&sql_evidence_insert, "", 1, FEW, PLAN_NONE,
      VALUES(evidence_insert, KEY("O7"), .epoch = N(1), .outcome = S("SUCCEEDED"), .final = N(0),
       .source = S("bank"), .thread_no = THREAD)},
-    {&sql_file_paid, "", 1, FEW, PLAN_NONE,
-     VALUES(file_paid, KEY("new"), .epoch = N(1), .channel_ref = S("ref"), .thread_no = THREAD)},
     {&sql_file_gone, "", 1, FEW, PLAN_NONE,
      VALUES(file_gone, KEY("new"), .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .epoch = N(1), .sends = N(1), .hold_ms = N(60000), .seen = N(1), .success_epoch = N(1),
@@ -466,7 +464,7 @@ const plan_case plan_cases[] = {
      VALUES(rw_renew, .thread_no = THREAD, .log_no = LOG, .over_ms = N(1000),
       .resource = S("read/7"), .slot = N(2), .held_token = TOKEN_7)},
     {&sql_rw_force, "", 1, FEW, PLAN_KEYS,
-     VALUES(rw_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH, .fence = N(1001),
+     VALUES(rw_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .remark = S("why"), .actor = S("ann"), .resource = S("read/7"), .slot = N(2),
       .seen_fence = N(1000))},
     {&sql_rw_done, "", 1, FEW, PLAN_KEYS,
@@ -708,7 +706,8 @@ const plan_case plan_cases[] = {
      VALUES(migrate_same_view, .name = S("trade_lock_log"), .other = S("trade_lock_log"))},
     /* walks the table, once in its life */
     {&sql_migrate_holds, "", 0, 230000, PLAN_NONE, .values = NULL},
-    {&sql_migrate_done, "", 0, FEW, PLAN_KEYS, VALUES(migrate_done, .version = N(1))},
+    {&sql_migrate_done, "", 0, FEW, PLAN_KEYS, 
+     VALUES(migrate_done, .version = N(1), .retention_ms = N(1))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},
     {&sql_doctor_variables, "", 19, 100, PLAN_NONE, .values = NULL},
@@ -739,8 +738,8 @@ const plan_case plan_cases[] = {
     {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
     /* each limit with the permits of a hundred sessions, and their sessions */
     {&sql_channel_use, "", 20, 2 * 2030, PLAN_WALK, .values = NULL},
-    {&sql_drain_obeyed, "", 1, FEW, PLAN_NONE,
-     VALUES(drain_obeyed, .session_id = S("nobody"), .since_us = N(1))},
+    {&sql_drain_obeyed, "", 1, FEW, PLAN_KEYS,
+     VALUES(drain_obeyed, .session_id = ALIVE, .since_us = N(1))},
     {&sql_channel_permits, "", 100, 2 * 2030 + 2 * 100, PLAN_WALK, .values = NULL},
     /* a hundred sessions have permits of the first; one that ended long ago loses its row */
     {&sql_channel_share, "", 5, 450, PLAN_NONE,
