@@ -710,7 +710,7 @@ const plan_case plan_cases[] = {
      VALUES(migrate_done, .version = N(1), .retention_ms = N(1))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},
-    {&sql_doctor_variables, "", 19, 100, PLAN_NONE, .values = NULL},
+    {&sql_doctor_variables, "", 20, 100, PLAN_NONE, .values = NULL},
     {&sql_doctor_grants, "", 2, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_ask, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_right_change_evidence, "", 0, FEW, PLAN_NONE, .values = NULL},
