@@ -57,6 +57,7 @@ GRANT EXECUTE ON PROCEDURE tl_channel_probe TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_account_name TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_application`;
+GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_application`;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO `{database}_application`;
 GRANT SELECT ON tl_schema TO `{database}_application`;
 -- Which slots this shard of a fleet has; the token is for whoever moves one.
@@ -122,6 +123,7 @@ GRANT EXECUTE ON PROCEDURE tl_act_retry TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_account_name TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_operator`;
+GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_operator`;
 GRANT SELECT ON tl_session TO `{database}_operator`;
 -- A purge that writes an archive puts each set on record.
 GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO `{database}_operator`;
@@ -183,6 +185,7 @@ GRANT SELECT ON tl_act_row TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_account_name TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_reader`;
+GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_reader`;
 GRANT SELECT ON tl_session TO `{database}_reader`;
 GRANT SELECT ON tl_schema TO `{database}_reader`;
 GRANT SELECT ON tl_archive_set TO `{database}_reader`;

@@ -25,6 +25,8 @@
 #define PROBE_CUST "tl-doctor"
 #define PROBE_CUST_MAX 32
 #define PROBE_OP "TL_DOCTOR"
+/* A step is over long before; a callback with business rows may not be. */
+#define BLOCKS_US INT64_C(5000000)
 /* If due work waits longer than this, no worker serves it. */
 #define OVERDUE_MS INT64_C(60000)
 
@@ -543,11 +545,34 @@ static tl_status judge_conflicts(doctor *d)
     return status;
 }
 
+/* Whoever may read may lock what is read, and then asks and heartbeats wait.  Where the server does
+ * not show it (the account that migrated lacks the right PROCESS) nothing is said. */
+static void judge_blocker(doctor *d)
+{
+    enum { CONNECTION, USER, HOST, AGE_US };
+    char found[200];
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = store_open_transactions(d->connection, &r);
+
+    if (answer == DB_DONE && r.rows == 1 && db_get_int(&r, 0, AGE_US) >= BLOCKS_US) {
+        snprintf(found, sizeof found, "%s@%s, %lld s", db_get_text(&r, 0, USER),
+                 db_get_text(&r, 0, HOST), (long long)(db_get_int(&r, 0, AGE_US) / 1000000));
+        doctor_tell(d, TL_FINDING_WARNING, "transaction", found,
+                    "an open transaction holds rows, for which asks and heartbeats may wait: if it "
+                    "is a person's or a report's, end it with KILL %s",
+                    db_get_text(&r, 0, CONNECTION));
+    } else if (answer == DB_DONE) {
+        doctor_tell(d, TL_FINDING_OK, "transaction", "none is old", "nobody holds rows for long");
+    }
+    db_result_free(&r);
+}
+
 tl_status doctor_trades(doctor *d)
 {
     tl_status status = judge_sessions(d);
 
     judge_drain(d);
+    judge_blocker(d);
     if (status == TL_OK)
         status = judge_due_work(d);
     if (status == TL_OK)

@@ -414,7 +414,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     config_policy(&client->policy, &client->config);
     client->logger.fn = options->log;
     client->logger.context = options->log_context;
-    client->logger.hash_cust = client->config.log_cust == CONFIG_CUST_HASHED;
+    client->logger.cust_key =
+        client->config.log_cust == CONFIG_CUST_HASHED ? client->config.log_cust_key : NULL;
     client->logger.least = client->config.log_level;
     name_actor(client, options->program);
     client->waiting = waiters_new();

@@ -5,7 +5,7 @@ FOR EACH ROW
 BEGIN
     DECLARE latest DATETIME(6) DEFAULT tl_moment() + INTERVAL 1 SECOND;
 
-    SET NEW.account = USER();
+    SET NEW.begun_by = USER();
     IF COALESCE(NEW.alive_until - INTERVAL NEW.timeout_ms * 1000 MICROSECOND > latest
         OR NEW.started_at > latest, 1) OR NEW.ended_at > latest OR NEW.swept_at > latest THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
@@ -18,7 +18,7 @@ FOR EACH ROW
 BEGIN
     DECLARE latest DATETIME(6) DEFAULT tl_moment() + INTERVAL 1 SECOND;
 
-    SET NEW.account = OLD.account;
+    SET NEW.begun_by = OLD.begun_by;
     IF COALESCE(NEW.alive_until - INTERVAL NEW.timeout_ms * 1000 MICROSECOND
             > GREATEST(latest, OLD.alive_until - INTERVAL OLD.timeout_ms * 1000 MICROSECOND
                 + INTERVAL 1 SECOND)

@@ -1,7 +1,7 @@
 -- What accounts of one role cannot forge.
 ALTER TABLE tl_session
     -- who began it; the server's word
-    ADD COLUMN IF NOT EXISTS account VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    ADD COLUMN IF NOT EXISTS begun_by VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
         NOT NULL DEFAULT '',
     -- the moment of the drain that it obeys, in microseconds
     ADD COLUMN IF NOT EXISTS obeys_us BIGINT NULL;
