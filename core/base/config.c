@@ -260,7 +260,7 @@ static void check_together(struct reader *reader)
         error_set(TL_BAD_CONFIG, "log_cust: hashed wants a log_cust_key of %d characters or more",
                   CUST_KEY_LEAST);
         place_at(reader, offsetof(struct config, log_cust), offsetof(struct config, log_cust_key));
-    } else if (config->log_cust_key[0] != '\0' && (reader->mode & 066) != 0) {
+    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && (reader->mode & 066) != 0) {
         error_set(TL_BAD_CONFIG,
                   "log_cust_key: others than the file's owner can read or write it (mode %04o); "
                   "chmod 600 it",

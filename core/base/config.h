@@ -87,7 +87,7 @@
     X(CUST, log_cust, "plain", 0, 0,                                                     \
       "Customer numbers in log lines: plain, or hashed (16 digits of HMAC-SHA-256, by "  \
       "log_cust_key).")                                                                  \
-    X(NAME, log_cust_key, "", 0, TEXT_SITE_MAX,                                          \
+    X(NAME, log_cust_key, "none", 1, TEXT_SITE_MAX,                                      \
       "The key of hashed customer numbers, at least 16 characters; whoever has it can "  \
       "try all numbers. Nobody else may read its file.")                                 \
     X(LEVEL, log_level, "info", 0, 0,                                                    \

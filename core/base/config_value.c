@@ -166,8 +166,7 @@ static tl_status set_level(const struct config_setting *setting, const char *tex
 static tl_status set_name(const struct config_setting *setting, const char *text, char *to)
 {
     /* text_check_name() says TL_INVALID, but it is the file that must be mended. */
-    if ((text[0] != '\0' || setting->least > 0) &&
-        text_check_name(setting->name, text, (size_t)setting->most) != TL_OK)
+    if (text_check_name(setting->name, text, (size_t)setting->most) != TL_OK)
         return TL_BAD_CONFIG;
     text_copy(to, (size_t)setting->most + 1, text);
     return TL_OK;
