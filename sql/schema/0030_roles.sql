@@ -10,3 +10,10 @@ ALTER TABLE tl_session
 ALTER TABLE tl_schema
     ADD COLUMN IF NOT EXISTS retention_ms BIGINT UNSIGNED NOT NULL DEFAULT 7776000000
         CHECK (retention_ms >= 86400000);
+
+-- Terminals show it as it is.
+ALTER TABLE trade_lock
+    ADD CONSTRAINT IF NOT EXISTS currency_is_letters CHECK (
+        SUBSTR(currency, 1, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 2, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 3, 1) BETWEEN _ascii 'A' AND _ascii 'Z');

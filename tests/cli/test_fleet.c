@@ -127,6 +127,7 @@ static int set_up(void **state)
         shards[i].where = server_start(NULL);
         shards[i].db = database_new(shards[i].where, "janitor=0\nsite=test\n");
         shards[i].sql = database_connect(shards[i].db);
+        database_run(shards[i].sql, "UPDATE tl_schema SET retention_ms = 86400000");
     }
     write_settings(config, "fleet", A, B);
     write_settings(swapped, "swapped", B, A);

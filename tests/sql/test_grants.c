@@ -398,6 +398,10 @@ static const struct forgery {
     {OPERATOR, "SET SESSION check_constraint_checks = 0",
      "INSERT INTO tl_restore (step, reason, actor) VALUES ('nonsense', 'r', 'a')",
      "check_constraint_checks"},
+    {APPLICATION, "DO 1",
+     "UPDATE trade_lock SET amount_minor = 1, currency = CONCAT(CHAR(27), '[2') WHERE serial_no = "
+     "'rights'",
+     "currency_is_letters"},
     {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 86400000, 1000, '', '', '', @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_named(86400000, 1000, '', '', '', @p, @n)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', @p)", "retention"},
