@@ -92,7 +92,8 @@ static const struct setting {
     {"read_only", NULL, is_off, TL_FINDING_UNSAFE, "the server takes writes",
      "the server takes no writes, perhaps because it is a replica: name the primary"},
     {"secure_timestamp", NULL, is_guarded, TL_FINDING_UNSAFE, "no account sets a clock of its own",
-     "an account may set a clock of its own (SET timestamp), by which what it does is dated and what "
+     "an account may set a clock of its own (SET timestamp), by which what it does is dated and "
+     "what "
      "others hold is over: set it to SUPER"},
     {"check_constraint_checks", NULL, is_on, TL_FINDING_WARNING,
      "the tables refuse a fourth status",

@@ -285,8 +285,8 @@ static int global_rights(const char *line, char *to, size_t space)
     return strcmp(to, "USAGE") != 0;
 }
 
-/* What a line of SHOW GRANTS is about: *.* gives "", `bank`.`t` gives "bank", with the backslashes of
- * a pattern left out.  NULL: it grants no rights. */
+/* What a line of SHOW GRANTS is about: *.* gives "", `bank`.`t` gives "bank", with the backslashes
+ * of a pattern left out.  NULL: it grants no rights. */
 static const char *scope_of(const char *line, char *to, size_t space)
 {
     const char *at = strncmp(line, "GRANT ", 6) == 0 ? strstr(line, " ON ") : NULL;

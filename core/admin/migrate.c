@@ -322,8 +322,8 @@ static db_answer run_for_database(db *connection, const char *name, const char *
     }
     text_buffer_append_text(&named, text);
     if (answer == DB_DONE)
-        answer = named.failed ? DB_NO_MEMORY
-                              : db_run_script(connection, name, text_buffer_text(&named));
+        answer =
+            named.failed ? DB_NO_MEMORY : db_run_script(connection, name, text_buffer_text(&named));
     text_buffer_free(&named);
     db_result_free(&of);
     return answer;

@@ -37,8 +37,7 @@ void log_said_list(const struct logger *logger, tl_level level, const tl_key *ke
                    const tl_said *said, const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0)));
 
-/* What a hashed log shows for a customer number: the first 16 hexadecimal digits of its HMAC-SHA-256.
- */
+/* What a hashed log shows for a customer number: 16 hexadecimal digits of its HMAC-SHA-256. */
 void log_hash_cust(char to[LOG_CUST_HASH], const char *key, const char *cust_no);
 
 #endif

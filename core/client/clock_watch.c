@@ -81,8 +81,8 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
  * held. */
 static void be_clear(clock_watch *watch, int adjusted)
 {
-    atomic_store(&watch->unclear, !adjusted || watch->trial > 0 || watch->doubt_us != 0 ||
-                                      watch->opens_later);
+    atomic_store(&watch->unclear,
+                 !adjusted || watch->trial > 0 || watch->doubt_us != 0 || watch->opens_later);
 }
 
 /* How far the clock was set; 0: it was not, or another process has recorded it.  Needs:

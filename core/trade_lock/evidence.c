@@ -67,8 +67,8 @@ static int contradicts(const tl_evidence *e, const db_result *row)
     return (says_success(e) && (!own || failed)) || (says_alive(e) && failed);
 }
 
-/* Makes the row of a trade that was lost in a restore: a holder's as it was; else the trigger makes it
- * of the evidence. */
+/* Makes the row of a trade that was lost in a restore: a holder's as it was; else the trigger makes
+ * it of the evidence. */
 static db_answer make_row(struct filing *f)
 {
     db_answer answer;

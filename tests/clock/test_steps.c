@@ -187,7 +187,8 @@ static void a_purge_by_hand_takes_nothing_fresh(void **state)
     stepping_set(server_here, 100 * DAY_MS);
     database_run(self.sql, "CALL tl_purge_trades(0, %lld, 100, '', '', '', @purged)",
                  (long long)(90 * DAY_MS));
-    text = database_text(self.sql, "SELECT CONCAT_WS(',', SUBSTRING_INDEX(@purged, ' ', 5), steps) FROM tl_clock");
+    text = database_text(
+        self.sql, "SELECT CONCAT_WS(',', SUBSTRING_INDEX(@purged, ' ', 5), steps) FROM tl_clock");
     assert_string_equal(text, "1 2 C1 W2 WITHDRAW,0");
     free(text);
     house_row(&self, "W1", "Y 1 1 -");
@@ -296,7 +297,7 @@ static void a_step_while_nobody_lived(void **state)
     late = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN);
     assert_int_equal(level_of_step(late, TL_SERVER_UNSAFE), TL_FINDING_UNSAFE);
     assert_int_not_equal(mysql_query(self.sql, "CALL tl_purge_trades(0, 7776000000, 10, '', "
-                                              "'', '', @purged)"),
+                                               "'', '', @purged)"),
                          0);
     assert_status(tl_reap(late, &reaped), TL_OK);
     assert_int_equal(level_of_step(late, TL_OK), TL_FINDING_OK);

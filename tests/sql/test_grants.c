@@ -536,12 +536,12 @@ static void test_a_lost_trade_is_made_by_evidence(void **state)
     database_run(f->admin, "UPDATE tl_schema SET restore_no = restore_no + 1");
     assert_int_equal(try(f->as[OPERATOR], file), 0);
     database_run(f->admin, "UPDATE tl_schema SET restore_no = accepted_no");
-    assert_int_equal(database_number(f->admin,
-                                     "SELECT COUNT(*) FROM trade_lock JOIN trade_evidence USING "
-                                     "(cust_no, serial_no, op_code, epoch) WHERE serial_no = 'lost' "
-                                     "AND status = 'Y' AND step = 'filed' AND outcome = "
-                                     "'SUCCEEDED'"),
-                     2);
+    assert_int_equal(
+        database_number(f->admin, "SELECT COUNT(*) FROM trade_lock JOIN trade_evidence USING "
+                                  "(cust_no, serial_no, op_code, epoch) WHERE serial_no = 'lost' "
+                                  "AND status = 'Y' AND step = 'filed' AND outcome = "
+                                  "'SUCCEEDED'"),
+        2);
 }
 
 #define ROW_OF(serial) " FROM trade_lock WHERE serial_no = '" serial "' AND lane = 'S'"
