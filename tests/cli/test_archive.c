@@ -580,7 +580,8 @@ static void fill_archive(void)
 /* Puts the sets on record as they are now. */
 static void record_sets(void)
 {
-    char *rows = shell("cd \"$ARCHIVE\" && echo \"DELETE FROM tl_archive_set;\" && for set in "
+    char *rows = shell("cd \"$ARCHIVE\" && echo \"DELETE FROM tl_archive_set; CALL "
+                       "tl_act_begin('purge', '', '', '', NULL, 0, @tl_act);\" && for set in "
                        "????????; do sed -n \"s/^before \\(.*\\)/INSERT INTO tl_archive_set (sha, "
                        "before_sha, set_no, trades) VALUES ('$(tail -1 $set/manifest | cut -d' ' "
                        "-f2)', '\\1', '$set', 3);/p\" $set/manifest; done");
