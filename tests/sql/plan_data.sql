@@ -16,7 +16,7 @@ SELECT CONCAT('b0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'old', 'host', se
     10000, @now, @now, @now, @now FROM seq_1_to_2000
 UNION ALL
 SELECT CONCAT('a0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'live', 'host', seq, UUID(),
-    10000, @now, @now + INTERVAL 1 HOUR, NULL, NULL FROM seq_1_to_20
+    3600000, @now, @now + INTERVAL 1 HOUR, NULL, NULL FROM seq_1_to_20
 UNION ALL
 SELECT CONCAT('c0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'silent', 'host', seq,
     UUID(), 10000, @now - INTERVAL 1 HOUR, @now - INTERVAL 1 HOUR, NULL, NULL
