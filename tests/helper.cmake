@@ -14,9 +14,9 @@
 # tl_add_script_test(NAME script [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
 #   The same for a script of the source tree.
 #
-# tl_add_valgrind_test(NAME [LABELS ...] [TIMEOUT ...] ...)
-#   NAME.valgrind: the test that tl_add_test(NAME ...) made, again under valgrind; an
-#   error or a leak fails it.  In the plain build only.
+# tl_add_valgrind_test(FOLDER THEME [LABELS ...] [TIMEOUT ...] ...)
+#   FOLDER_THEME.valgrind: that test again under valgrind; an error or a leak fails it.  In the
+#   build without sanitizers only.
 #
 # Every test has TL_BUILD_DIR and TL_SOURCE_DIR in its environment.
 #
@@ -30,14 +30,16 @@ set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 option(TL_FLAVOURS "Run the tests of the trees in flavours.txt too" OFF)
 
-set(TL_TEST_OPTIONS SERVER SERIAL FILLER BUILD_ALWAYS)
+set(TL_TEST_OPTIONS SERVER SERIAL FILLER BUILD_ALWAYS FIRST)
 set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
-set(TL_TEST_LISTS SOURCES LIBS ARGS LABELS ENVIRONMENT)
+set(TL_TEST_LISTS SOURCES LIBS NEEDS ARGS LABELS ENVIRONMENT)
 
 # Whether a test with these labels belongs into this build tree.
-function(tl_test_belongs result labels)
+function(tl_test_belongs result labels first)
   set(answer TRUE)
-  if("hooks" IN_LIST labels AND NOT TL_TEST_HOOKS)
+  if(first AND TL_TEST_FIRST)
+    # It belongs to that tree, whatever its labels are.
+  elseif("hooks" IN_LIST labels AND NOT TL_TEST_HOOKS)
     set(answer FALSE)
   elseif(TL_TEST_ONLY AND NOT TL_TEST_ONLY IN_LIST labels)
     set(answer FALSE)
@@ -114,36 +116,64 @@ function(tl_add_ctest name)
   endif()
 endfunction()
 
+# The themes of this folder become one executable, when all of its list has been read: what the
+# tests are made of is linked once.
 function(tl_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg
     "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
   if(NOT arg_SOURCES)
     message(FATAL_ERROR "tl_add_test(${name}): no SOURCES")
   endif()
-  tl_test_belongs(belongs "${arg_LABELS}")
+  tl_test_belongs(belongs "${arg_LABELS}" "${arg_FIRST}")
   if(NOT belongs AND NOT arg_BUILD_ALWAYS)
     return()
   endif()
-  set(target test-${name})
-  add_executable(${target} ${arg_SOURCES})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  list(GET arg_SOURCES 0 main)
+  string(REGEX REPLACE "^.*test_(.*)\\.c$" "\\1" theme ${main})
+  get_property(themes DIRECTORY PROPERTY TL_THEMES)
+  if(NOT themes)
+    cmake_language(DEFER CALL tl_add_folder)
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY TL_THEMES ${theme})
+  set_property(DIRECTORY APPEND PROPERTY TL_SOURCES ${arg_SOURCES})
+  set_property(DIRECTORY APPEND PROPERTY TL_LIBS ${arg_LIBS})
+  set_property(DIRECTORY APPEND PROPERTY TL_NEEDS ${arg_NEEDS})
+  if(NOT belongs)
+    return()
+  endif()
+  # tools/test --under puts a program such as valgrind before it.
+  set(command ${PROJECT_SOURCE_DIR}/tests/support/under $<TARGET_FILE:${folder}-tests> ${theme})
+  tl_add_ctest(${name} ${ARGN})
+endfunction()
+
+# The executable FOLDER-tests of all themes that tl_add_test collected here.
+function(tl_add_folder)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  set(target ${folder}-tests)
+  foreach(property THEMES SOURCES LIBS NEEDS)
+    get_property(${property} DIRECTORY PROPERTY TL_${property})
+    list(REMOVE_DUPLICATES ${property})
+  endforeach()
+  list(TRANSFORM THEMES REPLACE "(.+)" "THEME(\\1)" OUTPUT_VARIABLE TL_THEME_LIST)
+  list(JOIN TL_THEME_LIST " " TL_THEME_LIST)
+  configure_file(${PROJECT_SOURCE_DIR}/tests/support/themes.c.in themes.c @ONLY)
+  add_executable(${target} ${CMAKE_CURRENT_BINARY_DIR}/themes.c ${SOURCES})
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${target} PRIVATE
     ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${target} PRIVATE
-    tl-flags ${arg_LIBS} test-support tradelock-internal PkgConfig::CMOCKA)
-  if(NOT belongs)
-    return()
+    tl-flags ${LIBS} test-support tradelock-internal PkgConfig::CMOCKA)
+  if(NEEDS)
+    add_dependencies(${target} ${NEEDS})
   endif()
-  # tools/test --under puts a program such as valgrind before it.
-  set(command ${PROJECT_SOURCE_DIR}/tests/support/under $<TARGET_FILE:${target}>)
-  tl_add_ctest(${name} ${ARGN})
 endfunction()
 
 function(tl_add_script_test name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg
     "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
-  tl_test_belongs(belongs "${arg_LABELS}")
+  tl_test_belongs(belongs "${arg_LABELS}" "${arg_FIRST}")
   if(NOT belongs)
     return()
   endif()
@@ -151,13 +181,14 @@ function(tl_add_script_test name script)
   tl_add_ctest(${name} ${ARGN})
 endfunction()
 
-function(tl_add_valgrind_test name)
+function(tl_add_valgrind_test folder theme)
   if(TL_SANITIZE OR TL_TEST_PREFIX)
     return()
   endif()
   set(command valgrind --quiet --error-exitcode=99 --leak-check=full
-    --errors-for-leak-kinds=definite,indirect,possible $<TARGET_FILE:test-${name}>)
-  tl_add_ctest(${name}.valgrind ${ARGN})
+    --errors-for-leak-kinds=definite,indirect,possible
+    $<TARGET_FILE:${folder}-tests> ${theme})
+  tl_add_ctest(${folder}_${theme}.valgrind ${ARGN})
 endfunction()
 
 # One server for all tests of this tree that ask for it with SERVER; each makes databases of its

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "base/error.h"
+#include "support/theme.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -167,7 +168,7 @@ static void test_sentence_of_each_thread(void **state)
     assert_string_equal(tl_error_message(), "of this thread");
 }
 
-int main(void)
+TEST_MAIN(status)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_stable),

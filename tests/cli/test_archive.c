@@ -6,6 +6,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -1004,7 +1005,7 @@ static void test_older_sets(void **state)
     do_shell("tradelock migrate --config \"$CONFIG\"");
 }
 
-int main(void)
+TEST_MAIN(archive)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_written_then_removed),

@@ -7,6 +7,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -571,7 +572,7 @@ static void test_bad_statements(void **state)
     output_free(nowhere);
 }
 
-int main(void)
+TEST_MAIN(audit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordinary_trades_pass),

@@ -2,6 +2,7 @@
  * other commands say of a channel that is paused. */
 #include "fields.h"
 #include "operators.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
@@ -618,7 +619,7 @@ static void test_an_open_breaker_is_seen(void **state)
                     "has no breaker");
 }
 
-int main(void)
+TEST_MAIN(channel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),

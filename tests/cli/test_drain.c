@@ -1,6 +1,7 @@
 /* `tradelock drain` with two operators' accounts, and a service that lives, is killed, or holds. */
 #include "fields.h"
 #include "operators.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -363,7 +364,7 @@ static void test_slow_beats(void **state)
         tl_client_close(slow[i]);
 }
 
-int main(void)
+TEST_MAIN(drain)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),

@@ -3,6 +3,7 @@
 #include "operators.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -508,7 +509,7 @@ static int tear_down(void **state)
     return operators_tear_down(state);
 }
 
-int main(void)
+TEST_MAIN(drain_asks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_prepare_callback),

@@ -6,6 +6,7 @@
 #include "command.h"
 
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -496,7 +497,7 @@ static void test_exit_codes_are_documented(void **state)
     output_free(o);
 }
 
-int main(void)
+TEST_MAIN(input)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_usage),

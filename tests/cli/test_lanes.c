@@ -3,6 +3,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -555,7 +556,7 @@ static void test_fields_are_listed(void **state)
     database_run(w.f.sql, "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'J1'");
 }
 
-int main(void)
+TEST_MAIN(lanes)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evidence_makes_due),

@@ -1,5 +1,6 @@
 /* What two operators decide is carried out, by a real worker at a real channel. */
 #include "operators.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -337,7 +338,7 @@ static void test_the_audit_wants_two(void **state)
     operators_audit(0, ": 0 violations");
 }
 
-int main(void)
+TEST_MAIN(resolve)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_doubtful_trade_fails_by_two),

@@ -3,6 +3,7 @@
 #include "operators.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -309,7 +310,7 @@ static void test_it_is_promoted(void **state)
     output_free(o);
 }
 
-int main(void)
+TEST_MAIN(restore)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_money_in_doubt), cmocka_unit_test(test_the_whole_way),

@@ -7,6 +7,7 @@
 
 #include "crash/crowd.h"
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -151,7 +152,7 @@ static void a_plain_channel(void **state)
     run_kind("plain");
 }
 
-int main(void)
+TEST_MAIN(town)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idempotent_channel),

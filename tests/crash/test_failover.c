@@ -9,6 +9,7 @@
 #include "crowd.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "workflows/cmocka_all.h"
 
@@ -222,7 +223,7 @@ static void a_channel_with_a_window(void **state)
     run_all("window", WAY_NOTHING_LOST, 1);
 }
 
-int main(void)
+TEST_MAIN(failover)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_channel),

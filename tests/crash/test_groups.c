@@ -10,6 +10,7 @@
  */
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include "base/fault.h"
 
@@ -624,7 +625,7 @@ static void death_of_the_server(void **state)
     check_books();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(groups)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(death_within_a_group, setup, teardown),
@@ -633,6 +634,6 @@ int main(int count, char **arguments)
         cmocka_unit_test_setup_teardown(death_of_the_server, setup_booked, teardown),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

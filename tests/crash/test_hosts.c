@@ -8,6 +8,7 @@
 #include "crowd.h"
 
 #include "support/haproxy.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
@@ -350,7 +351,7 @@ static void is_behind_haproxy(void **state)
     run_way("plain", WAY_HAPROXY, "killed behind HAProxy");
 }
 
-int main(void)
+TEST_MAIN(hosts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_killed),         cmocka_unit_test(falls_silent),

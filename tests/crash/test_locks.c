@@ -17,6 +17,7 @@
 #include <tradelock/row_lock.h>
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -602,7 +603,7 @@ static void test_without_the_guard_a_late_holder_writes(void **state)
         database_number(f.sql, "SELECT COUNT(*) FROM ledger WHERE resource = '%s'", v.resource), 2);
 }
 
-int main(void)
+TEST_MAIN(locks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_point_is_forgotten),

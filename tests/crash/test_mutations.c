@@ -5,6 +5,7 @@
  */
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 #include "town.h"
 
 #include "base/fault.h"
@@ -796,7 +797,7 @@ static void without_the_token(void **state)
     print_message("without the token: a holder ends the hold of another\n");
 }
 
-int main(void)
+TEST_MAIN(mutations)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_the_lock),

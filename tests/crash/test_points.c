@@ -11,6 +11,7 @@
 #include "town.h"
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -364,7 +365,7 @@ static void a_plain_channel(void **state)
     run_kind("plain");
 }
 
-int main(void)
+TEST_MAIN(points)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idempotent_channel),

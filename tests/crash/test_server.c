@@ -5,6 +5,7 @@
 #include "crowd.h"
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -91,7 +92,7 @@ static void a_channel_with_a_window(void **state)
         run_kind("window", 3, 6000);
 }
 
-int main(void)
+TEST_MAIN(server)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_channel),

@@ -1,5 +1,6 @@
 /* A connection of the caller's is used and otherwise left as it was. */
 #include "common.h"
+#include "support/theme.h"
 
 #include <stdlib.h>
 
@@ -193,7 +194,7 @@ static void what_cannot_be_borrowed(void **state)
     assert_null(connection);
 }
 
-int main(void)
+TEST_MAIN(borrow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_left_as_it_was),

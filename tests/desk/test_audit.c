@@ -2,6 +2,7 @@
  * close.  Whatever is refused changes nothing. */
 #include "cli/operators.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -413,7 +414,7 @@ static void test_a_stale_finding(void **state)
     visitor_close(&bob);
 }
 
-int main(void)
+TEST_MAIN(audit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_statement_and_the_trades),

@@ -7,6 +7,7 @@
 #include "fleet/shards.h"
 #include "trade_lock/fixture.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -928,7 +929,7 @@ static void test_shard_stands_still(void **state)
     visitor_leave(&v);
 }
 
-int main(void)
+TEST_MAIN(fleet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lists, clear),

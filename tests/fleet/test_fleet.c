@@ -5,6 +5,7 @@
 #include "shards.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <tradelock/lane.h>
@@ -625,7 +626,7 @@ static void test_after_fork(void **state)
     tl_fleet_close(NULL);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(fleet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_customers_go_to_their_shard),
@@ -646,6 +647,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_after_fork),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -7,6 +7,7 @@
 #include "packets/wire.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -224,7 +225,7 @@ static void test_every_packet_of_groups(void **state)
     assert_int_equal(atomic_load(&scene.wrong), 0);
 }
 
-int main(void)
+TEST_MAIN(group_packets)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_packet_of_groups)};
 

@@ -1,5 +1,6 @@
 /* The guard: what it refuses, what it keeps, and the late holder who cannot commit. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -333,7 +334,7 @@ static void test_without_the_guard_it_pays_twice(void **state)
     assert_int_equal(code, 0);
 }
 
-int main(void)
+TEST_MAIN(guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_possession_is_kept_until_the_commit),

@@ -1,5 +1,6 @@
 /* One mutex: who gets it, for how long, and what each call answers. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -572,7 +573,7 @@ static void test_reentering_through_anothers_handle(void **state)
     tl_mutex_free(second);
 }
 
-int main(void)
+TEST_MAIN(mutex)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twenty_at_once_one_winner),

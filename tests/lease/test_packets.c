@@ -5,6 +5,7 @@
  */
 #include "fixture.h"
 #include "packets/wire.h"
+#include "support/theme.h"
 
 #include <tradelock/row_lock.h>
 
@@ -473,7 +474,7 @@ static void test_an_answer_that_comes_too_late(void **state)
     tl_client_close(far);
 }
 
-int main(void)
+TEST_MAIN(packets)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer_that_comes_too_late),

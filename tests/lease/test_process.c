@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -354,7 +355,7 @@ static void test_freeing_is_no_loss(void **state)
     free(file);
 }
 
-int main(void)
+TEST_MAIN(process)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_with_a_lock_held),

@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,7 +199,7 @@ static void test_a_wait_that_is_in_vain(void **state)
     must_be_quick(wait_in_vain);
 }
 
-int main(void)
+TEST_MAIN(wait)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_come_first_served_without_polling),

@@ -8,6 +8,7 @@
  */
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -2706,7 +2707,7 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
+TEST_MAIN(null)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_pointer_ends_the_process),

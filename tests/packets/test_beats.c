@@ -11,6 +11,7 @@
 #include "sweep.h"
 
 #include "base/clock.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -304,7 +305,7 @@ TEST_FATE(was_ended, ENDED)
 TEST_FATE(was_removed, REMOVED)
 TEST_FATE(is_ended_meanwhile, ENDED_MEANWHILE)
 
-int main(void)
+TEST_MAIN(beats)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_session_that_lives),

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "support/metric.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -349,7 +350,7 @@ static void test_attempts_anew(void **state)
     cut_every_packet(NEW_ATTEMPT);
 }
 
-int main(void)
+TEST_MAIN(group)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_attempts),

@@ -10,6 +10,7 @@
 #include "sweep.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -564,7 +565,7 @@ static void test_memory_of_compensating_attempts(void **state)
 }
 #endif
 
-int main(int count, char **arguments)
+TEST_MAIN(group_books)
 {
     const struct CMUnitTest tests[] = {
 #ifdef TL_TEST_HOOKS
@@ -578,7 +579,7 @@ int main(int count, char **arguments)
 #endif
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
 #ifndef TL_TEST_HOOKS
     choose_seed();
 #endif

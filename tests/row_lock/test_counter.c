@@ -1,5 +1,6 @@
 /* The counter under a row lock: in transactions, with a plain read. */
 #include "lease/counter.h"
+#include "support/theme.h"
 
 #include <tradelock/row_lock.h>
 
@@ -70,7 +71,7 @@ static void test_without_the_lock_updates_are_lost(void **state)
     counter_is_wrong_without(&f, "row lock", count_up);
 }
 
-int main(void)
+TEST_MAIN(counter)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_update_is_lost),

@@ -1,6 +1,7 @@
 /* A row lock in the caller's transaction: who waits how long, what frees it, and that its row is
  * there before anybody locks it. */
 #include "lease/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/row_lock.h>
 
@@ -352,7 +353,7 @@ static void test_odd_names(void **state)
         }
 }
 
-int main(void)
+TEST_MAIN(row_lock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_freed_by_commit_and_rollback),

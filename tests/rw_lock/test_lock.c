@@ -1,5 +1,6 @@
 /* Reading, writing, the caller's transaction, and everything that is refused. */
 #include "rw_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -469,7 +470,7 @@ static void test_an_operator_takes_it_from_one(void **state)
     tl_rw_free(two);
 }
 
-int main(void)
+TEST_MAIN(lock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_readers_or_one_writer),

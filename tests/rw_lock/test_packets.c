@@ -4,6 +4,7 @@
  */
 #include "packets/wire.h"
 #include "rw_lock/fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -369,7 +370,7 @@ static void test_an_answer_that_comes_too_late(void **state)
     tl_client_close(far);
 }
 
-int main(void)
+TEST_MAIN(packets)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer_that_comes_too_late),

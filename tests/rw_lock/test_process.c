@@ -3,6 +3,7 @@
 #include "rw_lock/fixture.h"
 
 #include "sql_text.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -343,7 +344,7 @@ static void test_a_client_that_is_closed(void **state)
     assert_status(try_write(f.client, "closed"), TL_GRANTED);
 }
 
-int main(void)
+TEST_MAIN(process)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_with_a_lock_held),

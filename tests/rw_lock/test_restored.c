@@ -3,6 +3,7 @@
  * granted until an operator accepts it, and then everything begins anew.
  */
 #include "rw_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/row_lock.h>
@@ -160,7 +161,7 @@ static void test_the_first_ask_after_a_failover(void **state)
     fail_over(try_write);
 }
 
-int main(void)
+TEST_MAIN(restored)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_granted_until_accepted),

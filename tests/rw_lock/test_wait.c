@@ -1,5 +1,6 @@
 /* Waiting: who comes in when, how long it takes, and that nobody is starved. */
 #include "rw_lock/fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -269,7 +270,7 @@ static void test_a_writer_that_dies_waiting(void **state)
     tl_rw_free(reader);
 }
 
-int main(void)
+TEST_MAIN(wait)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounded),

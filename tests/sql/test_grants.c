@@ -3,6 +3,7 @@
  * refused by the server, and SQL typed by hand is on record.
  */
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -831,7 +832,7 @@ static void test_removal_is_recorded(void **state)
     assert_int_equal(log_rows(f, "gone"), 2);
 }
 
-int main(void)
+TEST_MAIN(grants)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rights),

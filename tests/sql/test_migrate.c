@@ -2,6 +2,7 @@
 #include "was.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "sql_text.h"
 
@@ -545,7 +546,7 @@ static void test_without_rights(void **state)
     database_free(where);
 }
 
-int main(void)
+TEST_MAIN(migrate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_at_once),

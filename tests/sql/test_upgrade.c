@@ -6,6 +6,7 @@
 #include "was.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/house.h"
 
 #include "sql_text.h"
@@ -323,7 +324,7 @@ static int close_house(void **state)
     return 0;
 }
 
-int main(void)
+TEST_MAIN(upgrade)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_taken_back_is_what_was),

@@ -17,6 +17,7 @@
 
 #include "support/crew.h"
 #include "support/galera.h"
+#include "support/theme.h"
 
 #include "workflows/cmocka_all.h"
 
@@ -1070,7 +1071,7 @@ static void nodes_of_a_cluster(void **state)
         run_town("plain", TIE_GALERA, few_galera, COUNT(few_galera));
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(failover)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replica_that_is_waited_for),
@@ -1085,7 +1086,7 @@ int main(int count, char **arguments)
         printf("skipped: needs network namespaces\n");
         return SKIPPED;
     }
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);

@@ -1,5 +1,6 @@
 /* Asks and endings from an event loop: submitted, carried out together, completed. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -222,7 +223,7 @@ static void test_what_waits_is_in_nobodys_way(void **state)
     tl_lock_free(together.opens);
 }
 
-int main(void)
+TEST_MAIN(async)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_share_statements),

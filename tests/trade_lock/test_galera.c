@@ -6,6 +6,7 @@
 #include "store/position.h"
 #include "support/crew.h"
 #include "support/galera.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -787,7 +788,7 @@ static void test_accepting_is_aborted(void **state)
     close_town();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(galera)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_node_is_the_writer),
@@ -803,6 +804,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_two_addresses_are_one_node),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -4,6 +4,7 @@
 
 #include "sql_text.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -245,7 +246,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(holds)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_rises_within_an_epoch),

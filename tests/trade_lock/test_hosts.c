@@ -5,6 +5,7 @@
 
 #include "client/client.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -1176,7 +1177,7 @@ static void test_the_doctor_knows_galera(void **state)
 }
 
 /* --late: who begins, or goes on, while not all is well. */
-int main(int argc, char **argv)
+TEST_MAIN(hosts)
 {
     const struct CMUnitTest late[] = {
         cmocka_unit_test(test_names_that_are_not_known),

@@ -8,6 +8,7 @@
 #include "db/db.h"
 #include "support/crew.h"
 #include "support/haproxy.h"
+#include "support/theme.h"
 #include "transition/engine.h"
 #include "transition/marks.h"
 #include "transition/settle.h"
@@ -1868,7 +1869,7 @@ static void test_a_renewal_of_a_writer_that_is_lost(void **state)
     close_pair();
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(position)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),

@@ -7,6 +7,7 @@
 #include "pool/pool.h"
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -1193,7 +1194,7 @@ static void test_a_reclaim_without_a_row(void **state)
                      1);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(restored)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declared_and_accepted),
@@ -1224,6 +1225,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_reclaim_without_a_row),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -595,7 +596,7 @@ static void few_are_left_after_commit(void **state)
     few_are_left_behind("AFTER_COMMIT");
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(semi_sync)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_sync),
@@ -610,6 +611,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(few_are_left_after_commit),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 
@@ -243,7 +244,7 @@ static void test_a_wrong_word(void **state)
     tl_client_close(janitor);
 }
 
-int main(void)
+TEST_MAIN(settled)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_was_ended),

@@ -6,6 +6,7 @@
 #include "client/restored.h"
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -1062,7 +1063,7 @@ static void test_a_replicas_clock_is_not_recorded(void **state)
     close_pair();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(two_servers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_old_primary_comes_back),
@@ -1091,6 +1092,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_replicas_clock_is_not_recorded),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "channel.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -405,7 +406,7 @@ static void refuses_bad_urls(void **state)
     channel_free(made);
 }
 
-int main(void)
+TEST_MAIN(channel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pay_answers),

@@ -7,6 +7,7 @@
 
 #include "cmocka_all.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -724,7 +725,7 @@ static void who_has_no_limit_pays_nothing(void **state)
     assert_in_range(limited, 200, 204);
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(limits)
 {
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
     const struct CMUnitTest tests[] = {

@@ -7,6 +7,7 @@
 
 #include "cmocka_all.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -667,7 +668,7 @@ static void nothing_new_leaves_any_process_in_a_drain(void **state)
     nothing_new_leaves_any_process_of("channel *");
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(paused)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_new_payment_is_told_to_come_again, open_house,

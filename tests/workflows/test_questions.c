@@ -2,6 +2,7 @@
  * another process pays. */
 #include "payout.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "cmocka_all.h"
 
@@ -582,7 +583,7 @@ static void a_registry_is_not_freed_under_a_wait(void **state)
     close_front();
 }
 
-int main(void)
+TEST_MAIN(questions)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trade_that_another_process_pays_is_awaited),

@@ -5,6 +5,7 @@
 #include "resolver.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -548,7 +549,7 @@ static void the_laws(void **state)
         }
 }
 
-int main(void)
+TEST_MAIN(resolver)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row),

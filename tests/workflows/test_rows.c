@@ -3,6 +3,7 @@
 #include "answers.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -258,7 +259,7 @@ static void orders_come_back_as_they_went(void **state)
     free(payload);
 }
 
-int main(void)
+TEST_MAIN(rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_amounts),

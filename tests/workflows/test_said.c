@@ -5,6 +5,7 @@
 #include "cmocka_all.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -268,7 +269,7 @@ static void what_cannot_be_said_is_refused(void **state)
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
-int main(void)
+TEST_MAIN(said)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_attempt_is_told_all, open_house, close_house),

@@ -1,7 +1,8 @@
 /* `tradelock resource` and `tradelock run`, as operators and cron use them. */
 #include "cli/command.h"
 #include "cli/fields.h"
-#include "lease/fixture.h"
+#include "fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -608,7 +609,7 @@ static void test_run_after_a_restore(void **state)
     run_and_expect("exit 0", 0);
 }
 
-int main(void)
+TEST_MAIN(resource)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ls_show_unlock),
