@@ -1,34 +1,38 @@
-# tl_add_test(NAME SOURCES file... [LIBS target...] [ARGS arg...] [LABELS label...]
+# tl_add_test(NAME SOURCES file... [LIBS target...] [NEEDS target...] [ARGS arg...] [LABELS label...]
 #             [TIMEOUT seconds] [LONG_TIMEOUT seconds] [ENVIRONMENT NAME=value...]
-#             [SERVER] [SERIAL] [FILLER] [BUILD_ALWAYS])
-#   One cmocka executable for one theme, run as one ctest in its own process.  It links
-#   the internal static library, so it may reach behind the public headers, and the
-#   library of tests/support.  With SERVER the run's shared MariaDB is up and
-#   TL_TEST_SERVER_DIR names it (support/server.h); with SERIAL nothing else runs beside
-#   it.  With FILLER it takes the processors that other tests leave idle: it runs at a low
-#   priority, one filler at a time.  With BUILD_ALWAYS its executable is built also where the test
-#   is not added, for a script that runs it.  Tests with higher limits start earlier.  With
-#   LONG_TIMEOUT there is a second test NAME.long, of label long, the same executable with
-#   TL_TEST_LONG=1 in its environment: the full counts.
+#             [FIRST] [SERVER] [SERIAL] [FILLER] [BUILD_ALWAYS])
+#   One theme, run as one ctest in a process of its own.  All themes of a folder are one executable
+#   (support/theme.h), FOLDER-tests; the first of SOURCES, test_THEME.c, has the theme's main.  It
+#   links the internal static library, so it may reach behind the public headers, and the library
+#   of tests/support.  NEEDS is what has to be built before it runs.  With FIRST it belongs to the
+#   first tier of tools/test.  With SERVER the run's shared MariaDB is up and TL_TEST_SERVER_DIR
+#   names it (support/server.h); with SERIAL nothing else runs beside it.  With FILLER it takes the
+#   processors that other tests leave idle: it runs at a low priority, one filler at a time.  With
+#   BUILD_ALWAYS its theme is built also where the test is not added, for a script that runs it.
+#   Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test NAME.long, of
+#   label long, with the full counts.
 #
-# tl_add_script_test(NAME script [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
+# tl_add_script_test(NAME script [FIRST] [ARGS arg...] [LABELS ...] [TIMEOUT ...] ...)
 #   The same for a script of the source tree.
 #
 # tl_add_valgrind_test(FOLDER THEME [LABELS ...] [TIMEOUT ...] ...)
 #   FOLDER_THEME.valgrind: that test again under valgrind; an error or a leak fails it.  In the
-#   build without sanitizers only.
+#   tree without sanitizers only.
 #
 # Every test has TL_BUILD_DIR and TL_SOURCE_DIR in its environment.
 #
+# The tree build/asan has every test without a label; flavours.txt says what the others have.
 # Labels with a meaning:
+#   first    set by FIRST: tools/test runs these alone
+#   plain    runs in build/plain, without a sanitizer; of FIRST, a share in build/asan too
+#   thread   runs in build/tsan as well
 #   long     runs only with tools/test --long
-#   thread   runs under ThreadSanitizer as well
-#   plain    runs in the plain build only, not again under the sanitizers
 #   hooks    needs TL_TEST_HOOKS; is not added to a build without
 set(TL_TEST_ONLY "" CACHE STRING "Add only tests with this label")
 set(TL_TEST_NOT "" CACHE STRING "Add no test with this label")
+option(TL_TEST_FIRST "Add every test of the first tier, whatever its labels" OFF)
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
-option(TL_FLAVOURS "Run the tests of the trees in flavours.txt too" OFF)
+set(TL_FLAVOURS "" CACHE STRING "Other trees below build/ whose tests run with these")
 
 set(TL_TEST_OPTIONS SERVER SERIAL FILLER BUILD_ALWAYS FIRST)
 set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
@@ -54,6 +58,13 @@ function(tl_set_test_properties name timeout)
   cmake_parse_arguments(PARSE_ARGV 2 arg
     "${TL_TEST_OPTIONS}" "${TL_TEST_VALUES}" "${TL_TEST_LISTS}")
   set(labels ${arg_LABELS})
+  if(arg_FIRST AND NOT TL_TEST_PREFIX)
+    list(APPEND labels first)
+    # Whatever is cheap enough for the first tier need not run there again for the deep one.
+    if("plain" IN_LIST labels AND TL_SANITIZE)
+      list(APPEND labels share)
+    endif()
+  endif()
   set(fixtures "")
   set(environment
     TL_BUILD_DIR=${PROJECT_BINARY_DIR} TL_SOURCE_DIR=${PROJECT_SOURCE_DIR}
@@ -112,7 +123,7 @@ function(tl_add_ctest name)
     add_test(NAME ${long_name} COMMAND ${command} ${arg_ARGS})
     tl_set_test_properties(${long_name} ${arg_LONG_TIMEOUT} ${ARGN})
     set_property(TEST ${long_name} APPEND PROPERTY LABELS long)
-    set_property(TEST ${long_name} APPEND PROPERTY ENVIRONMENT TL_TEST_LONG=1)
+    set_property(TEST ${long_name} APPEND PROPERTY ENVIRONMENT TL_TEST_TIER=long TL_TEST_LONG=1)
   endif()
 endfunction()
 
@@ -218,12 +229,10 @@ function(tl_add_flavours)
   if(NOT TL_FLAVOURS)
     return()
   endif()
-  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/flavours.txt lines)
   set(includes "")
   set(cost 1000000)
-  foreach(line IN LISTS lines)
-    string(REGEX REPLACE " .*" "" flavour ${line})
-    set(tree ${PROJECT_BINARY_DIR}/${flavour})
+  foreach(flavour IN LISTS TL_FLAVOURS)
+    set(tree ${PROJECT_SOURCE_DIR}/build/${flavour})
     add_test(NAME ${flavour}.build
       COMMAND nice -n 5 ${CMAKE_COMMAND} --build ${tree} --parallel)
     set_tests_properties(${flavour}.build PROPERTIES

@@ -229,7 +229,7 @@ static void make_conflict(const char *serial)
 static void test_kill_9_is_harmless(void **state)
 {
     static const char *const verbs[] = {"propose", "confirm"};
-    unsigned deaths = 0, stride = getenv("TL_TEST_LONG") != NULL ? 1 : 5;
+    unsigned deaths = 0, stride = tier_pick(15, 5, 1);
 
     (void)state;
     for (int verb = 0; verb < 2; verb++) {

@@ -201,7 +201,7 @@ static void run_way(const char *kind, enum way way, unsigned trades)
 /* Each kind begins with the ways that are worst for it. */
 static void run_all(const char *kind, enum way first, unsigned few)
 {
-    for (unsigned i = 0; i < (is_long() ? 40 : few); i++)
+    for (unsigned i = 0; i < (tier_is_long() ? 40 : few); i++)
         run_way(kind, (enum way)((first + i) % WAYS), 300);
 }
 

@@ -530,16 +530,12 @@ static int die_at(const char *statement, const char *when, int nth)
     return 1;
 }
 
-static int is_long(void)
-{
-    return getenv("TL_TEST_LONG") != NULL;
-}
 
 /* Only statements of several rows have these names: who dies at one dies in a group. */
 static void death_within_a_group(void **state)
 {
     static const char *const undisturbed[] = {NULL};
-    int deaths = 0, most = is_long() ? 50 : 4;
+    int deaths = 0, most = (int)tier_pick(1, 4, 50);
 
     (void)state;
     assert_int_equal(crew_wait(start(undisturbed)), 0);
@@ -564,7 +560,7 @@ static void death_within_books(void **state)
     static const char *const points[] = {"group", "finish_retry_many", "freeze",    "order",
                                          "pay",   "unfreeze",          "end order", "treasury",
                                          "COMMIT"};
-    int deaths = 0, most = is_long() ? 12 : 1;
+    int deaths = 0, most = (int)tier_pick(1, 1, 12);
 
     (void)state;
     assert_int_equal(crew_wait(start(undisturbed)), 0);
@@ -604,7 +600,7 @@ static int is_under_way(void)
 static void death_of_the_server(void **state)
 {
     static const char *const undisturbed[] = {NULL};
-    int kills = 0, most = is_long() ? 20 : 2;
+    int kills = 0, most = (int)tier_pick(1, 2, 20);
     pid_t child;
 
     (void)state;

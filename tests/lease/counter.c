@@ -1,4 +1,5 @@
 #include "lease/counter.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 int counter_times(void)
 {
-    return is_long_run() ? TIMES_LONG : TIMES_LONG / 20;
+    return (int)tier_pick(TIMES_LONG / 100, TIMES_LONG / 20, TIMES_LONG);
 }
 
 void counter_make(const fixture *f)

@@ -119,12 +119,6 @@ long long server_counter(const fixture *f, const char *name)
     return database_counter(f->sql, name);
 }
 
-int is_long_run(void)
-{
-    const char *text = getenv("TL_TEST_LONG");
-
-    return text != NULL && text[0] != '\0';
-}
 
 int64_t now_ms(void)
 {

@@ -173,7 +173,7 @@ static int disturb(enum operation operation, size_t count, int again, wire_fault
 static void sweep(enum operation operation, size_t count, int again)
 {
     static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
-    unsigned stride = is_long_run() ? 1 : STRIDE;
+    unsigned stride = tier_pick(5 * STRIDE, STRIDE, 1);
 
     for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
         for (int down = 0; down < 2; down++)

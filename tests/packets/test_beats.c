@@ -277,10 +277,10 @@ static int run_trial(const struct beat_way *way, enum fate fate, unsigned packet
 static void sweep_fate(enum fate fate)
 {
     static unsigned offset;
-    int is_long = sweep_is_long();
+    int is_long = tier_is_long();
 
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        unsigned stride = is_long ? 1 : STRIDE * (ways[w].rare ? 3 : 1), n;
+        unsigned stride = is_long ? 1 : tier_pick(5, 1, 1) * STRIDE * (ways[w].rare ? 3 : 1), n;
 
         /* A session that was ended beats once, in a few packets. */
         if (fate == ENDED || fate == REMOVED)

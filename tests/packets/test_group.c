@@ -295,7 +295,7 @@ static void cut_every_packet(deed what)
     struct figures figures = {0};
     int64_t begin_ms = clock_boottime_ms();
     const unsigned usual = what == FIRST_ATTEMPT || what == NO_ANSWER ? STRIDE : 3 * STRIDE;
-    const unsigned stride = sweep_is_long() ? 1 : usual;
+    const unsigned stride = tier_pick(8 * usual, usual, 1);
     wire_fault none = {0, WIRE_CUT_BEFORE, 0};
 
     setvbuf(stdout, NULL, _IOLBF, 0);

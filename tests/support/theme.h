@@ -16,4 +16,9 @@
     int test_main_##theme(int argc, char **argv);                                                  \
     int test_main_##theme(__attribute__((unused)) int argc, __attribute__((unused)) char **argv)
 
+/* A count for each tier of tools/test.  TL_TEST_TIER says which tier this is: first, deep or long;
+ * a test that is run by hand is deep. */
+unsigned tier_pick(unsigned first, unsigned deep, unsigned full);
+int tier_is_long(void);
+
 #endif

@@ -1032,7 +1032,7 @@ static void a_replica_that_is_waited_for(void **state)
     (void)state;
     if (run_given(TIE_SEMI_SYNC))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_SEMI_SYNC, 15);
     else
         run_town("plain", TIE_SEMI_SYNC, few_semi_sync, COUNT(few_semi_sync));
@@ -1043,7 +1043,7 @@ static void a_replica_that_is_not(void **state)
     (void)state;
     if (run_given(TIE_ASYNC))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_ASYNC, 9);
     else
         run_town("window", TIE_ASYNC, few_async, COUNT(few_async));
@@ -1054,7 +1054,7 @@ static void two_replicas(void **state)
     (void)state;
     if (run_given(TIE_TWO))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_TWO, 6);
     else
         run_town("idempotent", TIE_TWO, few_two, COUNT(few_two));
@@ -1065,7 +1065,7 @@ static void nodes_of_a_cluster(void **state)
     (void)state;
     if (run_given(TIE_GALERA))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_GALERA, 9);
     else
         run_town("plain", TIE_GALERA, few_galera, COUNT(few_galera));
