@@ -564,7 +564,7 @@ static void strike_everywhere(int stops, unsigned stride)
 static void test_killed_at_every_point(void **state)
 {
     (void)state;
-    strike_everywhere(0, tier_pick(18, 3, 1));
+    strike_everywhere(0, tier_pick(36, 3, 1));
     /* Whoever does not come to its point proves nothing; how often somebody polls depends on
      * time. */
     assert_true(sum.missed * 2 < sum.deaths);
@@ -578,7 +578,7 @@ static void test_asleep_at_every_point(void **state)
     unsigned missed = sum.missed;
 
     (void)state;
-    strike_everywhere(1, tier_pick(36, 6, 1));
+    strike_everywhere(1, tier_pick(72, 6, 1));
     assert_true((sum.missed - missed) * 2 < sum.sleeps);
     assert_true(sum.late > 0);
     print_message("%u stopped at their point until another had had the lock, %u not "

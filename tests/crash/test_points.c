@@ -315,7 +315,7 @@ static void run_role(town *self, const role *of, const outcome *what)
         town_rule(self, "{\"kind\":\"slow_answer\",\"delay_ms\":300,\"count\":0}");
     /* The heart's points depend on time; its statements are counted in the service. */
     count_points(self, of, what, &at);
-    kill_everywhere(self, of, what, &at, tier_pick(80, 20, 1));
+    kill_everywhere(self, of, what, &at, tier_pick(160, 20, 1));
     sum.points += (unsigned)at.count;
     points_free(&at);
     town_finish(self, 120000);

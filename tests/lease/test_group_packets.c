@@ -123,13 +123,13 @@ static void check(const char *name, const tl_mutex *mutex, tl_status status, tl_
 static void call(tl_status (*once)(tl_mutex *mutex), const char *name, tl_mutex *mutex,
                  tl_status expected, int steps)
 {
-    int64_t until_ms = now_ms() + PATIENCE_MS;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = once(mutex);
 
     check(name, mutex, status, expected, steps);
-    while (may_come_again(status) && now_ms() < until_ms) {
+    while (may_come_again(status) && crew_now_ms() < until_ms) {
         atomic_fetch_add(&scene.undecided, 1);
-        sleep_ms(AGAIN_MS);
+        crew_sleep_ms(AGAIN_MS);
         status = once(mutex);
         check(name, mutex, status, expected, steps);
     }
@@ -152,8 +152,8 @@ static void take_part(void *context, int number)
     if (number == THREADS) {
         /* The line goes down with the packet that is struck, and comes back a while after. */
         while (!wire_struck(line) && atomic_load(&scene.over) < THREADS)
-            sleep_ms(1);
-        sleep_ms(DOWN_MS);
+            crew_sleep_ms(1);
+        crew_sleep_ms(DOWN_MS);
         wire_down(line, 0);
         return;
     }

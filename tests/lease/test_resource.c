@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "fixture.h"
+#include "support/crew.h"
 #include "support/theme.h"
 
 #include <tradelock/admin.h>
@@ -391,7 +392,7 @@ static void test_the_lock_was_not_got(void **state)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "taken", &options);
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
     output *o = RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran");
 
     (void)state;
@@ -400,7 +401,7 @@ static void test_the_lock_was_not_got(void **state)
     o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran");
     EXPECT_SENTENCE(o, 75, "taken");
     output_free(o);
-    assert_true(now_ms() - begun_ms >= 400);
+    assert_true(crew_now_ms() - begun_ms >= 400);
     tl_mutex_free(mutex);
     o = RUN("run", "--lock", "taken", "--config", "/no/such.cnf", "--", "echo", "ran");
     EXPECT_CODE(o, 2);
@@ -457,7 +458,7 @@ static uint64_t wait_until_locked(const char *resource)
 
         if (fence != 0)
             return (uint64_t)fence;
-        sleep_ms(20);
+        crew_sleep_ms(20);
     }
     fail_msg("%s is not locked", resource);
     return 0;
@@ -475,7 +476,7 @@ static const char *mark(void)
 static void wait_for_mark(void)
 {
     for (int i = 0; i < 3000 && access(mark(), F_OK) != 0; i++)
-        sleep_ms(20);
+        crew_sleep_ms(20);
     assert_int_equal(unlink(mark()), 0);
 }
 
@@ -494,10 +495,10 @@ static void test_a_lost_lock_ends_the_command(void **state)
         uint64_t fence = wait_until_locked("lost");
 
         wait_for_mark();
-        begun_ms = now_ms();
+        begun_ms = crew_now_ms();
         assert_status(tl_resource_unlock(f.client, "lost", fence, "ann", "test"), TL_OK);
         assert_int_equal(end_of(pid), 76);
-        assert_in_range(now_ms() - begun_ms, 0, 20000);
+        assert_in_range(crew_now_ms() - begun_ms, 0, 20000);
     }
 }
 
@@ -530,12 +531,12 @@ static void test_a_signal_while_waiting(void **state)
     /* Who has a session asks next. */
     while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld", (long)pid) ==
            0)
-        sleep_ms(20);
-    sleep_ms(300);
-    begun_ms = now_ms();
+        crew_sleep_ms(20);
+    crew_sleep_ms(300);
+    begun_ms = crew_now_ms();
     kill(pid, SIGINT);
     assert_int_equal(end_of(pid), 128 + SIGINT);
-    assert_in_range(now_ms() - begun_ms, 0, 30000);
+    assert_in_range(crew_now_ms() - begun_ms, 0, 30000);
     tl_mutex_free(mutex);
 }
 
@@ -577,7 +578,7 @@ static void test_lease(void **state)
     wait_until_locked("lease");
     /* A third of the lease lies between them. */
     while (renewals() < 3 && waitpid(pid, NULL, WNOHANG) == 0)
-        sleep_ms(20);
+        crew_sleep_ms(20);
     assert_status(try_once(f.client, "lease"), TL_BUSY);
     assert_int_equal(unlink(mark()), 0);
     assert_int_equal(end_of(pid), 0);
@@ -587,7 +588,7 @@ static void test_lease(void **state)
     kill(pid, SIGKILL);
     assert_int_equal(end_of(pid), 1000 + SIGKILL);
     while ((status = try_once(f.client, "lease")) == TL_BUSY)
-        sleep_ms(20);
+        crew_sleep_ms(20);
     assert_status(status, TL_GRANTED);
     assert_int_equal(unlink(mark()), 0);
 }

@@ -520,7 +520,7 @@ static int sweep_way(scene *s, const operation *op, const struct way *way, int w
                      unsigned offset, struct figures *figures)
 {
     int wrong = 0, is_long = tier_is_long();
-    unsigned stride = is_long ? 1 : tier_pick(5, 1, 1) * STRIDE * (way->rare ? 3 : 1), last = 0;
+    unsigned stride = is_long ? 1 : tier_pick(10, 1, 1) * STRIDE * (way->rare ? 3 : 1), last = 0;
 
     for (unsigned n = is_long ? 1 : 1 + offset % stride; n < PACKETS_MAX; n += stride) {
         struct trial t = {.s = s,

@@ -1,5 +1,6 @@
 /* Reading, writing, the caller's transaction, and everything that is refused. */
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
 #include "support/theme.h"
 
 #include <tradelock/admin.h>
@@ -157,7 +158,7 @@ static void test_upgrade_is_refused(void **state)
 
 static void test_leases(void **state)
 {
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
     tl_rw *writer = writing(f.client, "leased", 5000), *reader;
 
     (void)state;
@@ -165,7 +166,7 @@ static void test_leases(void **state)
     reader = rw_new(f.other, "leased", 0);
     assert_status(tl_rw_read(reader, 0), TL_BUSY);
     assert_status(tl_rw_read(reader, 30000), TL_GRANTED);
-    assert_true(now_ms() - begun_ms >= 5000);
+    assert_true(crew_now_ms() - begun_ms >= 5000);
     assert_int_equal(tl_rw_remaining_ms(writer), 0);
     assert_status(tl_rw_renew(writer, 1000), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_LOST);
@@ -175,7 +176,7 @@ static void test_leases(void **state)
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     assert_status(tl_rw_renew(writer, 10000), TL_OK);
     assert_in_range(tl_rw_remaining_ms(writer), 5000, 10000);
-    sleep_ms(250);
+    crew_sleep_ms(250);
     assert_status(try_read(f.other, "leased"), TL_BUSY);
     assert_status(tl_rw_renew(writer, TL_HOLD_MAX_MS), TL_OK);
     assert_in_range(tl_rw_remaining_ms(writer), 50000, 60000);
@@ -267,8 +268,8 @@ static void test_the_transaction_was_faster(void **state)
     (void)state;
     assert_status(tl_rw_done(writer, caller, 0), TL_OK);
     while (tl_rw_remaining_ms(writer) > 0)
-        sleep_ms(10);
-    sleep_ms(100);
+        crew_sleep_ms(10);
+    crew_sleep_ms(100);
     assert_status(try_write(f.other, "kept"), TL_BUSY);
     assert_status(try_read(f.other, "kept"), TL_BUSY);
     assert_status(tl_rw_unlock(writer), TL_TRY_AGAIN);

@@ -4,6 +4,7 @@
  */
 #include "packets/wire.h"
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
 #include "support/theme.h"
 
 #include <setjmp.h>
@@ -196,10 +197,10 @@ static void test_downgrade(void **state)
 
 static tl_status downgrade_patiently(tl_rw *rw)
 {
-    int64_t end_ms = now_ms() + PATIENCE_MS;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = tl_rw_downgrade(rw);
 
-    while (may_come_again(status) && now_ms() < end_ms)
+    while (may_come_again(status) && crew_now_ms() < end_ms)
         status = tl_rw_downgrade(rw);
     return status;
 }
@@ -242,10 +243,10 @@ static void test_a_doubtful_downgrade_writes_no_more(void **state)
 /* Renewed until the server answers: on a busy machine once is not always enough. */
 static tl_status renew_patiently(tl_rw *rw, int64_t lease_ms)
 {
-    int64_t end_ms = now_ms() + PATIENCE_MS;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = tl_rw_renew(rw, lease_ms);
 
-    while (may_come_again(status) && now_ms() < end_ms)
+    while (may_come_again(status) && crew_now_ms() < end_ms)
         status = tl_rw_renew(rw, lease_ms);
     return status;
 }
@@ -355,8 +356,8 @@ static void test_an_answer_that_comes_too_late(void **state)
     wire_arm(line, &stall);
     assert_int_equal(pthread_create(&thread, NULL, write_far, late), 0);
     while (wire_struck(line) != '<')
-        sleep_ms(5);
-    sleep_ms(400);
+        crew_sleep_ms(5);
+    crew_sleep_ms(400);
     next = writing(f.other, "late-answer", 0);
     (void)wire_release(line);
     pthread_join(thread, &status);

@@ -3,6 +3,7 @@
 #include "rw_lock/fixture.h"
 
 #include "sql_text.h"
+#include "support/crew.h"
 #include "support/theme.h"
 
 #include <tradelock/lane.h>
@@ -66,10 +67,10 @@ static long long steps_of(const char *resource, const char *step)
 /* Nobody asks: the janitor alone must free it. */
 static void await_freed(const char *resource)
 {
-    int64_t until_ms = now_ms() + PATIENCE_MS;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (steps_of(resource, "reap") == 0 && now_ms() < until_ms)
-        sleep_ms(20);
+    while (steps_of(resource, "reap") == 0 && crew_now_ms() < until_ms)
+        crew_sleep_ms(20);
     assert_int_equal(steps_of(resource, "reap"), 1);
 }
 
@@ -233,10 +234,10 @@ static void start_slow_freeing(MYSQL *connection, const char *resource)
     assert_int_equal(at, 5);
     database_run(connection, "SET SESSION tx_isolation = 'READ-COMMITTED'");
     assert_int_equal(mysql_send_query(connection, sql, strlen(sql)), 0);
-    for (int64_t until_ms = now_ms() + 10000;
+    for (int64_t until_ms = crew_now_ms() + 10000;
          database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
                                 "WHERE STATE = 'User sleep'") == 0;)
-        assert_true(now_ms() < until_ms);
+        assert_true(crew_now_ms() < until_ms);
 }
 
 /* While the dead are looked for, a process begins and takes a row that the statement comes to
@@ -279,7 +280,7 @@ static void test_leases_and_the_janitor(void **state)
     kill(h.pid, SIGKILL);
     assert_int_equal(exit_code_of(h.pid), 128 + SIGKILL);
     tell_and_close(&h, 0);
-    sleep_ms(3000);
+    crew_sleep_ms(3000);
     assert_status(try_read(f.client, "outlives"), TL_BUSY);
     await_freed("outlives");
 }

@@ -3,6 +3,7 @@
  * granted until an operator accepts it, and then everything begins anew.
  */
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
 #include "support/theme.h"
 
 #include <tradelock/admin.h>
@@ -42,7 +43,7 @@ static void await(tl_status (*try)(tl_client *client, const char *resource), con
     tl_status status = try(f.client, resource);
 
     for (int i = 0; i < 600 && status != expected; i++) {
-        sleep_ms(50);
+        crew_sleep_ms(50);
         status = try(f.client, resource);
     }
     assert_status(status, expected);
