@@ -530,7 +530,6 @@ static int die_at(const char *statement, const char *when, int nth)
     return 1;
 }
 
-
 /* Only statements of several rows have these names: who dies at one dies in a group. */
 static void death_within_a_group(void **state)
 {

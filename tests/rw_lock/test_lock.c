@@ -87,7 +87,7 @@ static void test_many_readers_or_one_writer(void **state)
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder "
                                             "WHERE resource = 'many'"),
                      3);
-    assert_status(try_write(f.client, "many"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "many"), TL_GRANTED);
 }
 
 static void test_names_are_kept_apart(void **state)
@@ -95,8 +95,8 @@ static void test_names_are_kept_apart(void **state)
     tl_rw *writer = writing(f.client, "name", 0);
 
     (void)state;
-    assert_status(try_write(f.client, "Name"), TL_GRANTED);
-    assert_status(try_write(f.client, "name2"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "Name"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "name2"), TL_GRANTED);
     /* A mutex of this name is another lock. */
     assert_status(try_once(f.client, "name"), TL_GRANTED);
     assert_status(try_read(f.client, "name"), TL_BUSY);
@@ -128,12 +128,12 @@ static void test_downgrade(void **state)
     assert_status(try_read(f.other, "down"), TL_GRANTED);
     assert_status(try_write(f.other, "down"), TL_BUSY);
     assert_status(tl_rw_unlock(writer), TL_OK);
-    assert_status(try_write(f.other, "down"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "down"), TL_GRANTED);
     assert_status(tl_rw_downgrade(writer), TL_RELEASED);
     /* Too late. */
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     make_dead("down");
-    assert_status(try_write(f.other, "down"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "down"), TL_GRANTED);
     assert_status(tl_rw_downgrade(writer), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_LOST);
     tl_rw_free(writer);
@@ -245,7 +245,7 @@ static void test_the_janitor_was_faster(void **state)
 
         caller_run(caller, "UPDATE business SET n = 99 WHERE id = 1");
         make_dead("faster");
-        assert_status(try_write(f.other, "faster"), TL_GRANTED);
+        assert_status(write_when_free(f.other, "faster"), TL_GRANTED);
         assert_true(tl_rw_remaining_ms(writer) > 0);
         status = proofs[i](writer, caller, 0);
         assert_status(status, TL_ROLL_BACK);
@@ -275,16 +275,16 @@ static void test_the_transaction_was_faster(void **state)
     assert_status(tl_rw_unlock(writer), TL_TRY_AGAIN);
     assert_status(tl_rw_read(writer, 0), TL_WRONG_STATE);
     caller_run(caller, "COMMIT");
-    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "kept"), TL_GRANTED);
     assert_status(tl_rw_unlock(writer), TL_LOST);
     /* The late transaction holds the free row until it rolls back. */
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     assert_status(tl_rw_renew(writer, 60000), TL_OK);
     make_dead("kept");
-    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "kept"), TL_GRANTED);
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_rw_guard(writer, caller, 0), TL_ROLL_BACK);
-    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "kept"), TL_GRANTED);
     caller_run(caller, "ROLLBACK");
     tl_rw_free(writer);
     mysql_close(caller);

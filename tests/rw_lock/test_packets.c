@@ -129,7 +129,7 @@ static int disturb(enum operation operation, int again, wire_fault fault)
     snprintf(name, sizeof name, "case-%u", ++cases);
     rw = rw_new(far, name, 30000);
     if (again)
-        assert_status(try_write(f.other, name), TL_GRANTED);
+        assert_status(write_when_free(f.other, name), TL_GRANTED);
     if (operation == UNLOCK || operation == DOWNGRADE)
         assert_status(tl_rw_write(rw, 0), TL_GRANTED);
     wire_arm(line, &fault);

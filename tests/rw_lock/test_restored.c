@@ -87,7 +87,7 @@ static void test_nothing_is_granted_until_accepted(void **state)
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "account/1", TL_GRANTED);
-    assert_status(try_write(f.client, "loan/1"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "loan/1"), TL_GRANTED);
     /* Who held it before has lost it, and every fence rose. */
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_guard(mutex, caller, 0), TL_ROLL_BACK);
@@ -126,7 +126,7 @@ static void test_fences_go_above_those_that_were_lost(void **state)
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "lost/1", TL_GRANTED);
     assert_true((uint64_t)highest_fence("resource_log WHERE resource = 'lost/1'") > fence);
-    assert_status(try_write(f.client, "lost/2"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "lost/2"), TL_GRANTED);
     assert_true((uint64_t)highest_fence("resource_holder_log WHERE resource = "
                                         "'lost/2'") > rw_fence);
     tl_mutex_free(mutex);

@@ -101,7 +101,7 @@ static void test_a_gate_that_is_held(void **state)
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
-    assert_status(try_write(client, "gate"), TL_GRANTED);
+    assert_status(write_when_free(client, "gate"), TL_GRANTED);
     database_run(stopped, "BEGIN");
     database_run(stopped, "SELECT * FROM rw_lock WHERE resource = 'gate' FOR UPDATE");
     rw = rw_new(client, "gate", 0);
