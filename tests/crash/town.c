@@ -17,7 +17,6 @@
 #define WINDOW "3600000" /* longer than the deadline, or registration refuses */
 #define SLOW_BEATS "beat_ms=300ms\nsession_ms=1s\n"
 
-
 /* --------------------------------------------------------------------- the town -- */
 
 static void make_tables(town *self)

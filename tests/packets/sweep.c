@@ -72,7 +72,6 @@ static void complain(struct trial *t, const char *what, tl_status answer)
            scene_steps(t->s) - t->steps_before, scene_ledger(t->s) - t->ledger_before);
 }
 
-
 /* -------------------------------------------------------- answers and truth -- */
 
 static int is_undecided(const struct trial *t, tl_status answer)

@@ -103,7 +103,8 @@ static pid_t start_poisoned(house *self)
 
     assert_true(pid >= 0);
     if (pid == 0) {
-        execl("/proc/self/exe", "test", "worker", "poison", database_option_file(self->db), (char *)NULL);
+        execl("/proc/self/exe", "test", "worker", "poison", database_option_file(self->db),
+              (char *)NULL);
         _exit(5);
     }
     return pid;

@@ -303,8 +303,8 @@ static pid_t start_held(house *self, const char *does, const char *threads)
     assert_true(pid >= 0);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
-        execl("/proc/self/exe", "test", "worker_held", "held", database_option_file(self->db), does, threads,
-              (char *)NULL);
+        execl("/proc/self/exe", "test", "worker_held", "held", database_option_file(self->db), does,
+              threads, (char *)NULL);
         _exit(5);
     }
     return pid;
