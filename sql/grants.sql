@@ -81,15 +81,9 @@ GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 
 -- Operators see history.  They change a trade only by a half of a decision in their own name, by
--- evidence, and by tl_operator_retry.  Services open what the dead held.  Earlier versions let
--- operators write the table; that right is taken back.  A right that is revoked must have been
--- granted.
+-- evidence, and by tl_operator_retry.  Services open what the dead held.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
 GRANT SELECT ON trade_lock TO tradelock_operator;
-REVOKE ALL PRIVILEGES ON trade_lock FROM tradelock_operator;
-GRANT SELECT ON trade_lock TO tradelock_operator;
-GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
-REVOKE ALL PRIVILEGES ON trade_lock_low_water FROM tradelock_operator;
 GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON tl_clock TO tradelock_operator;
 GRANT SELECT ON tl_clock_step TO tradelock_operator;
@@ -126,10 +120,7 @@ GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
 -- A purge that writes an archive puts each set on record.
 GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO tradelock_operator;
--- In earlier versions an operator could end a restore alone.  The right is granted before it is
--- revoked, since revoking a right that is not there is an error.
-GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
-REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operator;
+GRANT SELECT ON tl_schema TO tradelock_operator;
 -- Operators declare, propose and confirm in their own name; a procedure writes what accepting
 -- changes.
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;

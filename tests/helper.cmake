@@ -67,7 +67,7 @@ function(tl_set_test_properties name timeout)
   endif()
   set(fixtures "")
   set(environment
-    TL_BUILD_DIR=${PROJECT_BINARY_DIR} TL_SOURCE_DIR=${PROJECT_SOURCE_DIR}
+    TL_BUILD_DIR=${PROJECT_BINARY_DIR} TL_SOURCE_DIR=${PROJECT_SOURCE_DIR} TL_MARIADB_NO_SYNC=1
     ${arg_ENVIRONMENT})
   if(TL_TEST_PREFIX)
     string(REGEX REPLACE "\\.$" "" flavour ${TL_TEST_PREFIX})
@@ -213,7 +213,7 @@ function(tl_add_shared_server)
   add_test(NAME ${start}
     COMMAND sh -c "${mariadb} remove ${server_dir} && ${mariadb} start ${server_dir}")
   add_test(NAME ${stop} COMMAND ${mariadb} remove ${server_dir})
-  set_tests_properties(${start} PROPERTIES
+  set_tests_properties(${start} PROPERTIES ENVIRONMENT TL_MARIADB_NO_SYNC=1
     FIXTURES_SETUP ${TL_TEST_PREFIX}server TIMEOUT 120)
   set_tests_properties(${stop} PROPERTIES
     FIXTURES_CLEANUP ${TL_TEST_PREFIX}server TIMEOUT 120 DEPENDS "${others}")

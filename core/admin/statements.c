@@ -217,11 +217,6 @@ db_answer store_doctor_parts_made(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_parts_made, NULL, 0, result);
 }
 
-db_answer store_migrate_holds(db *connection)
-{
-    return db_run(connection, &sql_migrate_holds, NULL, 0, NULL);
-}
-
 db_answer store_migrate_objects(db *connection, db_result *result)
 {
     return db_run(connection, &sql_migrate_objects, NULL, 0, result);

@@ -260,8 +260,6 @@ db_answer store_migrate_objects(db *connection, db_result *result);
  * kinds, the name of an object that was made from the definition. */
 db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
                              db_result *result);
-/* Records the longest hold of trades in process that were made before schema 14. */
-db_answer store_migrate_holds(db *connection);
 db_answer store_migrate_done(db *connection, unsigned version);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);

@@ -35,8 +35,6 @@
 #define SEARCH_ROUNDS 8
 /* A host that has come back is looked at in the round after a beat, by all who run. */
 #define BEATS_TO_TELL 3
-/* The version of tl_client_options that had no shard. */
-#define WITHOUT_SHARD 2u
 
 tl_status client_check(const tl_client *client)
 {
@@ -389,7 +387,7 @@ static void name_actor(tl_client *client, const char *program)
 
 static tl_status find_shard(tl_client *client, const tl_client_options *options)
 {
-    const char *shard = options->version != WITHOUT_SHARD ? options->shard : NULL;
+    const char *shard = options->shard;
     size_t i;
     tl_status status;
 
@@ -531,8 +529,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     tl_status status;
 
     error_clear();
-    if (out == NULL || options == NULL ||
-        (options->version != TL_CLIENT_OPTIONS_VERSION && options->version != WITHOUT_SHARD))
+    if (out == NULL || options == NULL || options->version != TL_CLIENT_OPTIONS_VERSION)
         return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
                                      "was not made with TL_CLIENT_OPTIONS_INIT");
     if (options->flags & ~KNOWN_FLAGS)

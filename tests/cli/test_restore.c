@@ -127,7 +127,7 @@ static void write_statement(char *path)
 static void nobody_goes_round_it(void)
 {
     static const char *const tries[] = {
-        "UPDATE tl_schema SET restored_at = NULL, server_identity = 'x'",
+        "UPDATE tl_schema SET identity = 'x'",
         "UPDATE tl_schema SET accepted_no = restore_no",
         "UPDATE tl_restore SET account = 'bob@localhost'",
         "INSERT INTO tl_restore (step, account) VALUES ('confirmed', 'bob@localhost')",

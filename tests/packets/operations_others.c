@@ -1083,8 +1083,7 @@ static tl_status call_promote(scene *s)
     EXPECT(database_number(s->sql, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted' AND "
                                    "restore_no = (SELECT restore_no FROM tl_schema)") == 1);
     /* It is this one again, for whatever comes next. */
-    database_run(s->sql, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = restore_no, "
-                         "restored_at = NULL");
+    database_run(s->sql, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = restore_no");
     return status;
 }
 

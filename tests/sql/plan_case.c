@@ -707,7 +707,6 @@ const plan_case plan_cases[] = {
     {&sql_migrate_same_view, "", 1, 600, PLAN_NONE,
      VALUES(migrate_same_view, .name = S("trade_lock_log"), .other = S("trade_lock_log"))},
     /* walks the table, once in its life */
-    {&sql_migrate_holds, "", 0, 230000, PLAN_NONE, .values = NULL},
     {&sql_migrate_done, "", 0, FEW, PLAN_KEYS, VALUES(migrate_done, .version = N(1))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},

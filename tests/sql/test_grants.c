@@ -495,24 +495,6 @@ static void test_evidence_says_who_filed_it(void **state)
                      1);
 }
 
-/* Rights of an earlier version are taken back when the roles are granted anew. */
-static void test_old_rights_are_taken_back(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_int_equal(try(f->admin, "GRANT UPDATE (remark), INSERT (remark) ON trade_lock "
-                                   "TO tradelock_operator"),
-                     0);
-    assert_int_equal(try(f->admin, "GRANT UPDATE ON trade_lock_low_water TO tradelock_operator"),
-                     0);
-    assert_int_equal(try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE"), 0);
-    grant_roles(f);
-    assert_true(is_refusal(try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE")));
-    assert_true(
-        is_refusal(try(f->as[OPERATOR], "UPDATE trade_lock_low_water SET low_water = low_water")));
-    assert_int_equal(try(f->as[OPERATOR], "SELECT COUNT(*) FROM trade_lock"), 0);
-}
-
 static long long missing_revs(struct fixture *f, const char *serial)
 {
     return database_number(f->admin,
@@ -839,7 +821,6 @@ TEST_MAIN(grants)
         cmocka_unit_test(test_one_operator_decides_nothing),
         cmocka_unit_test(test_two_operators_decide),
         cmocka_unit_test(test_evidence_says_who_filed_it),
-        cmocka_unit_test(test_old_rights_are_taken_back),
         cmocka_unit_test(test_sql_typed_by_hand_is_recorded),
         cmocka_unit_test(test_history_is_not_forged_by_rev),
         cmocka_unit_test(test_who_and_when_are_the_servers_to_say),

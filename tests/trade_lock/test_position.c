@@ -1381,7 +1381,7 @@ static void test_ended_here_since(void **state)
     end_here("(SELECT accepted_no FROM tl_schema)");
 }
 
-static void test_ended_here_by_an_older_program(void **state)
+static void test_ended_here_by_hand(void **state)
 {
     (void)state;
     end_here("NULL");
@@ -1906,7 +1906,7 @@ TEST_MAIN(position)
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
         cmocka_unit_test(test_ended_here_since),
-        cmocka_unit_test(test_ended_here_by_an_older_program),
+        cmocka_unit_test(test_ended_here_by_hand),
         cmocka_unit_test(test_ended_here_while_it_lived_there),
         cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
         cmocka_unit_test(test_off_and_not_kept),

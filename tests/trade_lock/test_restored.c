@@ -617,7 +617,7 @@ static void test_restored_twice(void **state)
     await_beats_of_another(client, first);
     database_run(f.sql,
                  "DELETE FROM tl_restore WHERE restore_no = (SELECT restore_no FROM tl_schema); "
-                 "UPDATE tl_schema SET restore_no = accepted_no, restored_at = NULL; "
+                 "UPDATE tl_schema SET restore_no = accepted_no; "
                  "DELETE FROM tl_session WHERE session_id = '%s'",
                  tl_client_session(client));
     await_restored();

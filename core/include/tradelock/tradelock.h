@@ -381,7 +381,7 @@ typedef struct tl_client_options {
     const char *shard;
 } tl_client_options;
 
-#define TL_CLIENT_OPTIONS_VERSION 3u
+#define TL_CLIENT_OPTIONS_VERSION 1u
 #define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /*

@@ -61,7 +61,7 @@ typedef struct tl_audit_counts {
     int64_t at_us;
 } tl_audit_counts;
 
-#define TL_AUDIT_COUNTS_VERSION 2u
+#define TL_AUDIT_COUNTS_VERSION 1u
 #define TL_AUDIT_COUNTS_INIT TL_INITIAL(tl_audit_counts, TL_AUDIT_COUNTS_VERSION)
 
 /* What a purge wrote to an archive, or an audit read there. */
