@@ -1,8 +1,7 @@
 /* For how long a send of an epoch may at most be under way: the server records it with every step
- * that lets one begin, whoever writes the step, and a migration with the trades that it finds. */
+ * that lets one begin, whoever writes the step. */
 #include "fixture.h"
 
-#include "sql_text.h"
 #include "support/crew.h"
 #include "support/theme.h"
 

@@ -74,15 +74,13 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * A pause takes hold in a process at its next heartbeat (beat_ms), and so does its end.  A send
  * that was granted or armed before may still leave, until its max_hold is over; so may that of an
  * ask whose answer was lost before.  A process that cannot read what is paused goes by what it read
- * last, and says so in the log as an alarm.  Programs of a library older than schema 17 know of no
- * pause.
+ * last, and says so in the log as an alarm.
  */
 
 /* Stands for all channels, and for what names none: operators who pause it drain the installation
  * (`tradelock drain`).  Then no trade is granted in any process, none is claimed by a compensating
  * attempt, and none is armed; what is held ends as ever, and evidence is taken.  Lease mutexes and
- * read-write locks are granted as ever: they send nothing, and may be held for days.  A program of
- * a library from before this constant obeys no drain, and `tradelock drain` names it. */
+ * read-write locks are granted as ever: they send nothing, and may be held for days. */
 #define TL_CHANNEL_ALL "*"
 
 /* Makes known that this channel moves money for this operation: operators can pause only what is
