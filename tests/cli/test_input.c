@@ -351,12 +351,6 @@ static void test_doctor(void **state)
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "a probe was recorded");
     output_free(o);
-    /* A schema that rises leaves the roles behind. */
-    database_run(connection, "UPDATE tl_schema SET version = version - 1");
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "The roles have the rights of the older one");
-    output_free(o);
     /* A copy of the database somewhere else, and a session that is silent. */
     database_run(connection, "UPDATE tl_schema SET identity = 'elsewhere'; INSERT INTO "
                              "tl_session (session_id, program, host, pid, connection_name, "

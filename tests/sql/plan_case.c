@@ -501,7 +501,7 @@ const plan_case plan_cases[] = {
     {&sql_purge_named_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_purge_archived, "", 2, 100, PLAN_NONE,
      VALUES(purge_archived, .older_ms = N(86400000), .named = NAMED_TRADES)},
-    {&sql_archive_server, "", 1, FEW, PLAN_NONE, VALUES(archive_server, .identity = S("host 1 /d/"), .installation = S(""))},
+    {&sql_archive_server, "", 1, FEW, PLAN_NONE, VALUES(archive_server, .installation = S(""))},
     {&sql_archive_recorded, "", 1, FEW, PLAN_KEYS,
      VALUES(archive_recorded, .sha = S("-"), .written_at = S("2026-01-01 00:00:00.000000"))},
     {&sql_archive_record, "", 1, FEW, PLAN_NONE,
