@@ -43,8 +43,8 @@ static tl_status judge_record(const archive_dir *self, const db_result *row, int
                          "%s ends with set %" PRIu32 ", and set %" PRIu32
                          " is on record in the database: the newest sets are lost",
                          self->path, self->last, next);
-    if (self->last == 0 || may_lack || db_get_int(row, 0, IS_RECORDED) != 0 || db_get_int(row, 0, WAS_RESTORED) != 0 ||
-        !archive_is_removed(self, self->last))
+    if (self->last == 0 || may_lack || db_get_int(row, 0, IS_RECORDED) != 0 ||
+        db_get_int(row, 0, WAS_RESTORED) != 0 || !archive_is_removed(self, self->last))
         return TL_OK;
     return error_set(TL_INVALID,
                      "%s/%08" PRIu32 " is not on record in the database: it was changed, or is not "

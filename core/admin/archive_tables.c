@@ -82,8 +82,7 @@ db_answer store_archive_trade_resolution(db *connection, const char *named, db_r
 
 db_answer store_archive_server(db *connection, const archive_manifest *last, db_result *result)
 {
-    return SQL_RUN(connection, result, archive_server,
-                   .installation = db_text(last->installation));
+    return SQL_RUN(connection, result, archive_server, .installation = db_text(last->installation));
 }
 
 db_answer store_archive_recorded(db *connection, const archive_manifest *last, db_result *result)

@@ -23,12 +23,12 @@
 struct lines {
     enum archive_table table;
     struct csv_parser parser;
-    struct text_buffer text;               /* the fields of a record, each with a NUL */
-    size_t starts[ARCHIVE_COLUMNS];        /* where each begins */
-    size_t fields;                         /* of the record so far */
-    int places[ARCHIVE_COLUMNS];           /* where the file has each of our columns */
-    size_t columns;                        /* of the file */
-    uint64_t records;                      /* without the header */
+    struct text_buffer text;        /* the fields of a record, each with a NUL */
+    size_t starts[ARCHIVE_COLUMNS]; /* where each begins */
+    size_t fields;                  /* of the record so far */
+    int places[ARCHIVE_COLUMNS];    /* where the file has each of our columns */
+    size_t columns;                 /* of the file */
+    uint64_t records;               /* without the header */
     tl_status (*take)(void *context, const struct lines *lines);
     void *context;
     tl_status status;
