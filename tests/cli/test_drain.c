@@ -175,7 +175,7 @@ static void test_what_runs_is_said(void **state)
     json_decref(document);
     output_free(o);
     database_run(operators.h.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), swept_at = "
-                                  "UTC_TIMESTAMP(6) WHERE program = 'older'");
+                                  "UTC_TIMESTAMP(6) WHERE program = 'mute'");
     o = AS(BOB, "--end", "--reason", "it is over", "--json");
     EXPECT_CODE(o, 0);
     document = output_json(o);
