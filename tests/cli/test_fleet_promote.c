@@ -73,8 +73,8 @@ static void replicate(server *from)
     database_run(sql_copy,
                  "SET GLOBAL rpl_semi_sync_slave_enabled = 1; "
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  port_primary);
 }
 

@@ -74,8 +74,8 @@ static void start_pair(void)
     sql_replica = server_connect(replica);
     database_run(sql_replica,
                  "RESET MASTER; CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  port_primary);
 }
 

@@ -156,7 +156,7 @@ static void follow(const house *self, const struct machine *replica)
         replica->sql,
         "SET @pos = @@gtid_binlog_pos; RESET MASTER; SET GLOBAL gtid_slave_pos = @pos; "
         "CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = 3306, MASTER_USER = 'replica', "
-        "MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos; START SLAVE; "
+        "MASTER_SSL = 0, MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos; START SLAVE; "
         "SET GLOBAL read_only = 1",
         nets_address(self->primary->number));
 }

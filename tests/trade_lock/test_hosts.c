@@ -88,8 +88,8 @@ static void start_pair(void)
     sql = server_connect(copy);
     database_run(sql,
                  "CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  primary_address, port_primary);
     mysql_close(sql);
 }

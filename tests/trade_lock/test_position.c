@@ -89,8 +89,8 @@ static void replicate(server *from, unsigned port, server *to)
     database_run(sql,
                  "SET GLOBAL rpl_semi_sync_slave_enabled = 1; "
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  port);
     mysql_close(sql);
 }

@@ -64,7 +64,8 @@ static void start_replica(unsigned port)
     sql = server_connect(replica);
     database_run(sql,
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE",
                  port);
     mysql_close(sql);
 }

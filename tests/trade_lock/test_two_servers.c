@@ -67,7 +67,8 @@ static void start_pair(void)
     sql = server_connect(copy);
     database_run(sql,
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE",
                  port);
     mysql_close(sql);
 }
