@@ -574,7 +574,7 @@ static pid_t start_arbitrator(void)
     if (pid > 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(program, sizeof program, "%s/tools/dev/garbd", test_source_dir());
+    snprintf(program, sizeof program, "%s/tools/dev/uninstalled", test_source_dir());
     snprintf(members, sizeof members, "gcomm://%s:4567", nodes[0].address);
     snprintf(options, sizeof options,
              "base_port=4567;gmcast.listen_addr=tcp://127.%u.%u.%d:4567;base_host=127.%u.%u.%d",
@@ -582,8 +582,8 @@ static pid_t start_arbitrator(void)
              1 + (unsigned)getppid() / 250 % 250, (unsigned)getppid() % 250, NODES + 1);
     if (chdir(server_dir(nodes[0].server)) != 0) /* it leaves a file */
         _exit(127);
-    execl(program, program, "--address", members, "--group", "my_wsrep_cluster", "--options",
-          options, "--log", "/dev/null", (char *)NULL);
+    execl(program, program, "garbd", "--address", members, "--group", "my_wsrep_cluster",
+          "--options", options, "--log", "/dev/null", (char *)NULL);
     _exit(127);
 }
 
