@@ -28,7 +28,9 @@ static int tear_down(void **state)
 }
 
 STATEMENT(add_one, "UPDATE t SET n = n + 1, remark = ? WHERE id = ?");
-STATEMENT(add_inside, "UPDATE t SET n = n + 1 WHERE id = ? AND @@in_transaction = 1");
+/* With autocommit off, the server begins one before (10.11) or after (11.8) it looks. */
+STATEMENT(add_inside, "UPDATE t SET n = n + 1 WHERE id = ? AND (@@in_transaction = 1 OR "
+                      "@@autocommit = 0)");
 STATEMENT(select_row, "SELECT id, n, remark FROM t WHERE id = ?");
 
 static db *borrow(MYSQL *caller)
