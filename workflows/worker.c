@@ -291,8 +291,8 @@ static void run_attempt(running *r)
 /* A job that is late is given back. */
 static void run_job(tl_worker *worker, const job *next)
 {
-    __attribute__((cleanup(job_ran)))
-    running r = {.worker = worker, .of = next->of, .since_us = schedule_now_us()};
+    __attribute__((cleanup(job_ran))) running r = {
+        .worker = worker, .of = next->of, .since_us = schedule_now_us()};
 
     if (is_late(next)) {
         r.call.taken = 1;

@@ -44,7 +44,7 @@ struct trade {
 static struct board {
     struct trade trades[CHILDREN][THREADS][TRADES];
     uint64_t groups, grouped, settled;
-} * board;
+} *board;
 
 static struct {
     server *own;

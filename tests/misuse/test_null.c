@@ -2216,14 +2216,8 @@ CALL(worker_options_of_zeroes)
 /* ------------------------------------------------------------------- the table -- */
 
 /* How many of a function's arguments are pointers; 0 with a call that is made once. */
-#define FUNCTION(name, pointers)                                                                   \
-    {                                                                                              \
-#name, pointers, call_##name                                                               \
-    }
-#define HALF(name)                                                                                 \
-    {                                                                                              \
-#name, 0, call_##name                                                                      \
-    }
+#define FUNCTION(name, pointers) {#name, pointers, call_##name}
+#define HALF(name) {#name, 0, call_##name}
 
 static const struct entry {
     const char *name;

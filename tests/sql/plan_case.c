@@ -2,18 +2,9 @@
 
 #include <string.h>
 
-#define S(text)                                                                                    \
-    {                                                                                              \
-        DB_TEXT, 0, text, sizeof(text) - 1                                                         \
-    }
-#define N(number)                                                                                  \
-    {                                                                                              \
-        DB_INT, number, NULL, 0                                                                    \
-    }
-#define B(bytes)                                                                                   \
-    {                                                                                              \
-        DB_BYTES, 0, bytes, sizeof(bytes) - 1                                                      \
-    }
+#define S(text) {DB_TEXT, 0, text, sizeof(text) - 1}
+#define N(number) {DB_INT, number, NULL, 0}
+#define B(bytes) {DB_BYTES, 0, bytes, sizeof(bytes) - 1}
 
 /* MD5 of "1", "7" and so on, which the rows of these numbers carry. */
 #define TOKEN_1 B("\xc4\xca\x42\x38\xa0\xb9\x23\x82\x0d\xcc\x50\x9a\x6f\x75\x84\x9b")
@@ -48,10 +39,7 @@
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define NAMED(...)                                                                                 \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
+#define NAMED(...) {__VA_ARGS__}
 #define WITH_ROW(name, outside_, row_)                                                             \
     .values = (const db_value *)&(const struct {                                                   \
         struct sql_##name##_values outside;                                                        \

@@ -48,7 +48,7 @@ static struct together {
     atomic_uchar known[KEYS];   /* its asker heard that it was done, after its grant */
     atomic_int grants, misdirected, overloaded, filed;
     atomic_int largest, seen; /* transaction: rows that it had changed; how often one was seen */
-} * t;
+} *t;
 
 static tl_client *client_at(int shard, unsigned flags)
 {

@@ -466,14 +466,8 @@ typedef struct one_case {
 
 /* Pretended answers fit each other, as those of one channel do: after a query that knew the payment
  * none says that there is no such one. */
-#define ONCE(answer)                                                                               \
-    {                                                                                              \
-        1, answer, 0, 0                                                                            \
-    }
-#define FOR_EVER(answer)                                                                           \
-    {                                                                                              \
-        0, 0, 1, answer                                                                            \
-    }
+#define ONCE(answer) {1, answer, 0, 0}
+#define FOR_EVER(answer) {0, 0, 1, answer}
 /* Slower than any time-out, so that no answer comes in time. */
 #define SLOW "\"delay_ms\":600000"
 

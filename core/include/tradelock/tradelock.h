@@ -127,10 +127,7 @@ template <typename Struct> inline Struct tl_initial(unsigned version)
 }
 #define TL_INITIAL(type, number) tl_initial<type>(number)
 #else
-#define TL_INITIAL(type, number)                                                                   \
-    {                                                                                              \
-        .version = (number)                                                                        \
-    }
+#define TL_INITIAL(type, number) {.version = (number)}
 #endif
 
 #ifdef __cplusplus
@@ -722,10 +719,7 @@ inline tl_ending tl_ending_initial()
 }
 #define TL_ENDING_INIT tl_ending_initial()
 #else
-#define TL_ENDING_INIT                                                                             \
-    {                                                                                              \
-        .version = TL_ENDING_VERSION, .proof = TL_PROOF_NONE                                       \
-    }
+#define TL_ENDING_INIT {.version = TL_ENDING_VERSION, .proof = TL_PROOF_NONE}
 #endif
 
 /*

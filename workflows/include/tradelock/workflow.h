@@ -368,10 +368,7 @@ inline tl_answer tl_answer_initial()
 }
 #define TL_ANSWER_INIT tl_answer_initial()
 #else
-#define TL_ANSWER_INIT                                                                             \
-    {                                                                                              \
-        .version = TL_ANSWER_VERSION, .proof = TL_PROOF_NONE                                       \
-    }
+#define TL_ANSWER_INIT {.version = TL_ANSWER_VERSION, .proof = TL_PROOF_NONE}
 #endif
 
 /*
@@ -549,10 +546,7 @@ inline tl_trade tl_trade_initial()
 }
 #define TL_TRADE_INIT tl_trade_initial()
 #else
-#define TL_TRADE_INIT                                                                              \
-    {                                                                                              \
-        .version = TL_TRADE_VERSION, .proof = TL_PROOF_NONE                                        \
-    }
+#define TL_TRADE_INIT {.version = TL_TRADE_VERSION, .proof = TL_PROOF_NONE}
 #endif
 
 /*
