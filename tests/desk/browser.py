@@ -105,7 +105,7 @@ class Person:
 
     def until(self, condition):
         """Elements that the page's script replaces meanwhile are looked up again."""
-        return WebDriverWait(self.browser, 60, 0.1,
+        return WebDriverWait(self.browser, 240, 0.1,
                              [StaleElementReferenceException]).until(lambda _: condition())
 
     def all(self, selector):
