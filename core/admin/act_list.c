@@ -245,7 +245,7 @@ static int show_paid(const struct paid *list, const db_result *r)
 {
     for (size_t row = 0; row < r->rows; row++) {
         const char *status = db_get_text(r, row, KNOWN_STATUS);
-        const tl_paid one = {
+        const tl_payment_view one = {
             .number = (size_t)db_get_uint(r, row, KNOWN_NUMBER),
             .fence = db_get_uint(r, row, KNOWN_FENCE),
             .status = status[0] != '\0' ? status[0] : ' ',

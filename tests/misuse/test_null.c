@@ -882,6 +882,16 @@ CALL(tl_operations)
     return (int)tl_operations(N(1, have.client), N(2, each_operation), MAY(3, &have));
 }
 
+CALL(tl_not_paid)
+{
+    return tl_not_paid((tl_status)999) ? WRONG : NEUTRAL;
+}
+
+CALL(tl_paid)
+{
+    return tl_paid((tl_status)999) ? WRONG : NEUTRAL;
+}
+
 CALL(tl_proof_name)
 {
     return some_text(tl_proof_name((tl_proof)99));
@@ -1316,7 +1326,7 @@ CALL(tl_act_evidence)
                                          .key = {"S", "C", "WITHDRAW"},
                                          .outcome = "PENDING",
                                          .source = "test"};
-    static const tl_paid seen = {.status = ' '};
+    static const tl_payment_view seen = {.status = ' '};
 
     return (int)tl_act_evidence(N(1, have.client), 1, 1, N(2, &evidence), N(3, &seen));
 }
@@ -1359,7 +1369,7 @@ CALL(tl_act_row_list)
     return (int)tl_act_row_list(N(1, have.client), 1, 0, 1, N(2, each_act_row), MAY(3, &have));
 }
 
-static int each_paid(void *context, const tl_paid *paid)
+static int each_paid(void *context, const tl_payment_view *paid)
 {
     (void)context;
     (void)paid;
@@ -2328,6 +2338,8 @@ static const struct entry {
     FUNCTION(tl_next_due_ms, 3),
     FUNCTION(tl_suspects_due, 3),
     FUNCTION(tl_operations, 3),
+    FUNCTION(tl_not_paid, 0),
+    FUNCTION(tl_paid, 0),
     FUNCTION(tl_proof_name, 0),
     FUNCTION(tl_proof_text, 0),
     FUNCTION(tl_act_begin, 3),

@@ -717,7 +717,7 @@ static tl_status call_fleet(scene *s)
     return status == TL_OK ? refused(tl_slot_take_back(s->far, &moving)) : status;
 }
 
-static int each_paid(void *context, const tl_paid *paid)
+static int each_paid(void *context, const tl_payment_view *paid)
 {
     (void)context;
     (void)paid;
@@ -757,7 +757,7 @@ static tl_status call_acts(scene *s)
                                   .key = {s->serial, s->cust, "WITHDRAW"},
                                   .outcome = "SUCCEEDED",
                                   .source = "test"};
-    const tl_paid seen = {.fence = fence_of(s), .status = 'P', .epoch = 1};
+    const tl_payment_view seen = {.fence = fence_of(s), .status = 'P', .epoch = 1};
     tl_act act = TL_ACT_INIT;
     uint64_t act_no = 0;
     tl_status status;

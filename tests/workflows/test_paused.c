@@ -144,7 +144,7 @@ static void one_operation_may_be_paused_alone(void **state)
     house_expect(&self, "W1", "C1", 100, TL_SUCCEEDED);
 }
 
-/* What is told to come again may be paid by other means, so nothing that is there is told that. */
+/* A pause hides from nobody what became of a trade that is there. */
 static void a_trade_that_is_there_answers_as_ever(void **state)
 {
     (void)state;

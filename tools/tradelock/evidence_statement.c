@@ -14,7 +14,7 @@
 /* A payment that would be filed, as its trade was seen. */
 struct seen {
     size_t payment;
-    tl_paid paid;
+    tl_payment_view paid;
 };
 
 struct preview {
@@ -68,7 +68,7 @@ static uint64_t drop_repeated(struct statement *statement)
     return before - kept;
 }
 
-static const char *effect(const tl_paid *paid)
+static const char *effect(const tl_payment_view *paid)
 {
     if (paid->fence == 0)
         return "makes the trade, lost in a restore";
@@ -77,7 +77,7 @@ static const char *effect(const tl_paid *paid)
     return paid->status == 'P' ? "in process: is paid" : "is paid";
 }
 
-static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_paid *paid)
+static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_payment_view *paid)
 {
     char amount[AMOUNT_TEXT] = "";
 
@@ -93,7 +93,7 @@ static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_p
                             "effect", effect(paid))));
 }
 
-static int take(void *context, const tl_paid *paid)
+static int take(void *context, const tl_payment_view *paid)
 {
     struct preview *p = context;
     const size_t number = p->first[fleet_at()] + paid->number;

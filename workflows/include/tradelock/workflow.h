@@ -400,9 +400,12 @@ inline tl_answer tl_answer_initial()
  *     TL_OVERLOADED     Operators have paused the channel or limit it (<tradelock/layer.h>), or
  *                       there is no room now.  Nothing was written and nothing sent: try again later.  A trade that
  *                       is there answers as above, also while its channel is paused.
- *     class RETRY       Nothing happened.  The same call may be made again.
+ *     class RETRY       This call did nothing.  It may be made again.
  *
- * Pay by other means only when the status is TL_FAILED, TL_REFUSED, or of class RETRY or CALLER.
+ * Pay by other means only when tl_not_paid(status), which is TL_FAILED and TL_REFUSED.  Any other
+ * status that is not tl_paid() may belong to a trade that an earlier call has paid, or that is paid
+ * later: also class RETRY (the database is away), CALLER (this request is wrong) and BROKEN.  Then
+ * make the same call again, or look (tl_workflow_await()).
  */
 TL_EXPORT tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
                                     tl_answer *answer);

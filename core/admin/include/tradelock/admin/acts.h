@@ -57,7 +57,7 @@ TL_EXPORT tl_status tl_evidence_file(tl_client *client, const tl_evidence *evide
                                      const char *actor);
 
 /* What the database has of a payment that a statement tells. */
-typedef struct tl_paid {
+typedef struct tl_payment_view {
     size_t number;   /* of the payment: 0 is the first */
     uint64_t fence;  /* of its trade; 0: there is no trade */
     char status;     /* of the trade; ' ' without one */
@@ -66,9 +66,9 @@ typedef struct tl_paid {
     int contradicts; /* to file it sets the conflict */
     int64_t amount_minor;
     const char *currency; /* "": the trade told no amount; valid during the call */
-} tl_paid;
+} tl_payment_view;
 
-typedef int (*tl_paid_fn)(void *context, const tl_paid *paid);
+typedef int (*tl_paid_fn)(void *context, const tl_payment_view *paid);
 
 /* Tells of each payment what the database has; reads only, a few dozen payments at a time.  Each
  * payment names its op_code. */
@@ -80,7 +80,7 @@ TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, 
  * filed.  One more attempt at the same payment is not in its way; nor is a decision about a trade in
  * process, which is overruled as by any evidence. */
 TL_EXPORT tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
-                                    const tl_evidence *evidence, const tl_paid *seen);
+                                    const tl_evidence *evidence, const tl_payment_view *seen);
 
 /* -------------------------------------------------------------------- reading -- */
 
