@@ -420,8 +420,10 @@ tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request
         run_free(run);
         return status;
     }
-    attempt_show_said(&run->attempt, &(attempt_said){request->amount_minor, request->currency,
-                                                     request->batch, request->traceparent});
+    attempt_show_said(
+        &run->attempt,
+        &(attempt_said){request->amount_minor, request->currency, request->batch,
+                        tl_is_traceparent(request->traceparent) ? request->traceparent : NULL});
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

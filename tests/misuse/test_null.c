@@ -1526,6 +1526,11 @@ CALL(tl_utf8_size)
     return EMPTY(tl_utf8_size(N(1, "a")));
 }
 
+CALL(tl_is_traceparent)
+{
+    return tl_is_traceparent(MAY(1, "")) ? WRONG : NEUTRAL;
+}
+
 CALL(tl_topic_name)
 {
     return NO_TEXT(tl_topic_name((tl_topic)99));
@@ -2421,6 +2426,7 @@ static const struct entry {
     FUNCTION(tl_key_check, 1),
     FUNCTION(tl_batch_check, 1),
     FUNCTION(tl_decision_name, 0),
+    FUNCTION(tl_is_traceparent, 1),
     FUNCTION(tl_topic_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),

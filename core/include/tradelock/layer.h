@@ -27,6 +27,10 @@ TL_EXPORT tl_status tl_key_check(const tl_key *key);
  * empty nor longer than TL_BATCH_MAX bytes.  TL_INVALID: the sentence says what is wrong. */
 TL_EXPORT tl_status tl_batch_check(const char *batch);
 
+/* Whether this is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters, of
+ * which neither trace nor parent is all zero.  NULL is none. */
+TL_EXPORT int tl_is_traceparent(const char *text);
+
 /* What a request says of itself, or its row.  A text that is "" is not said; currency "": no amount
  * is. */
 typedef struct tl_said {
