@@ -65,6 +65,11 @@
  * uses it at a time.  After fork() the child may use neither: calls return TL_WRONG_PROCESS, and
  * the child opens a client of its own.  Freeing them there is allowed, and frees memory only.
  *
+ * tl_client_open() makes the whole process ignore SIGPIPE, since libmariadb does, whatever its action
+ * was before.  A program that sets another action keeps the signal blocked in threads that call the
+ * library: writing over TLS to a server that has gone raises it there.  The library's own threads
+ * block all signals.
+ *
  * Pointers that a call returns are borrowed from the handle, and live until its next call.  A call
  * that fails leaves its outputs untouched.  NULL never ends the process: destructors accept it,
  * getters answer as if there were nothing, and all else is TL_INVALID.
@@ -424,6 +429,7 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
  *   - A tl_lock that is freed later answers TL_WRONG_STATE until then.
  *   - While another thread is inside a call, or left a callback by longjmp and has not come back,
  *     the session ends, and the connections stay until the process does.
+ *   - What was submitted is completed first.  Completions may submit nothing more: TL_WRONG_STATE.
  *
  * Closing twice in a row does nothing the second time, as long as no other client was opened in
  * between.
@@ -628,7 +634,9 @@ typedef struct tl_lock_options {
     const char *currency; /* three letters A to Z; NULL: not said */
     /* Likewise, each alone or not at all (NULL). */
     const char *batch;       /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
-    const char *traceparent; /* W3C trace context of version 00, in small letters */
+    /* W3C trace context of version 00, in small letters; what is none is left out, with a warning
+     * in the log. */
+    const char *traceparent;
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
