@@ -25,10 +25,11 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
         free(workflows);
         return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
     }
-    if (awaits_init(&workflows->awaits) != 0) {
+    status = awaits_init(&workflows->awaits, workflows);
+    if (status != TL_OK) {
         pthread_mutex_destroy(&workflows->mutex);
         free(workflows);
-        return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
+        return status;
     }
     status = later_init(&workflows->later);
     if (status == TL_OK && (status = tl_client_attach(client)) != TL_OK)
@@ -73,10 +74,10 @@ void tl_workflows_free(tl_workflows *workflows)
         return;
     }
     later_destroy(&workflows->later);
+    awaits_destroy(&workflows->awaits);
     tl_client_detach(workflows->client);
     for (unsigned i = 0; i < workflows->count; i++)
         free(workflows->entries[i]);
-    awaits_destroy(&workflows->awaits);
     pthread_mutex_destroy(&workflows->mutex);
     free(workflows);
 }

@@ -330,9 +330,8 @@ typedef struct tl_request {
     const char *currency; /* three letters A to Z; NULL: not said */
     /* Likewise, each alone or not at all (NULL). */
     const char *batch; /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
-    /* W3C trace context of version 00, in small letters.  Anything else refuses the request
-     * (TL_INVALID), and nothing is paid: a service that passes on what others send it says NULL in
-     * place of what is none, or of another version. */
+    /* W3C trace context of version 00, in small letters.  Anything else, such as what others sent,
+     * refuses nothing: it is left out, and a warning in the log says so. */
     const char *traceparent;
 } tl_request;
 
@@ -573,12 +572,14 @@ TL_EXPORT tl_status tl_workflow_look(tl_workflows *workflows, const tl_key *key,
  * the trade failed when wait_ms is over, the answer is why (TL_UNREACHABLE and the like), and
  * nothing is known; errors that no waiting mends (TL_ACCESS_DENIED) end it at once.
  *
- * All who wait on a registry share reads.  One of their threads reads for all: every 100 ms, 64
- * trades in one statement by key, each trade once, however many wait for it.  Of more than 640
- * trades it reads less often, so that a process makes at most 100 statements a second; while nobody
- * waits it makes none.  An outcome is heard of so much later.  A server that does not answer may
- * keep the thread that reads for longer than its wait_ms, until that connection's own time-out; no
- * other one.
+ * All who wait on a registry share reads, on a thread that the first of them has made: every
+ * 100 ms, 64 trades in one statement by key, each trade once, however many wait for it.  Of more
+ * than 640 trades it reads less often, so that a process makes at most 100 statements a second;
+ * while nobody waits it makes none.  An outcome is heard of so much later.
+ *
+ * A server that falls silent prolongs no wait: the answer is what was read last, or TL_UNREACHABLE
+ * if nothing was.  A wait below a second goes on for a second until its trade was read once.
+ * tl_workflows_free() may wait for the read under way, until that connection's own time-out.
  */
 TL_EXPORT tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
                                       tl_trade *trade);
