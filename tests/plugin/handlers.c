@@ -50,10 +50,8 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size))
         return TL_EXECUTE_NOT_SENT;
     payment = (channel_payment){order.amount_minor, order.currency, order.payee};
-    if (makes(self, "other-amount") && attempt->number > 0)
-        payment.amount_minor++;
-    if (makes(self, "less"))
-        payment.amount_minor--;
+    if (makes(self, "other-amount"))
+        payment.amount_minor += attempt->number > 0 ? 1 : -1;
 
     if (makes(self, "late"))
         mine.until_ms += 60000;
@@ -86,7 +84,7 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
 
     if (makes(self, "absent") && answer == TL_QUERY_UNREACHABLE)
         answer = TL_QUERY_NOT_FOUND;
-    if (makes(self, "fails") && answer == TL_QUERY_NOT_FOUND)
+    if (makes(self, "hasty") && answer == TL_QUERY_NOT_FOUND)
         answer = TL_QUERY_FAILED;
     if (makes(self, "hasty") && answer == TL_QUERY_PENDING)
         answer = TL_QUERY_SUCCEEDED;
