@@ -65,8 +65,8 @@
  * uses it at a time.  After fork() the child may use neither: calls return TL_WRONG_PROCESS, and
  * the child opens a client of its own.  Freeing them there is allowed, and frees memory only.
  *
- * tl_client_open() makes the whole process ignore SIGPIPE, since libmariadb does, whatever its action
- * was before.  A program that sets another action keeps the signal blocked in threads that call the
+ * tl_client_open() makes the whole process ignore SIGPIPE, since libmariadb does, whatever its
+ * action was before.  A program that sets another action keeps the signal blocked in threads that call the
  * library: writing over TLS to a server that has gone raises it there.  The library's own threads
  * block all signals.
  *
@@ -237,8 +237,8 @@ typedef enum tl_status {
 TL_EXPORT const char *tl_status_name(tl_status status);
 TL_EXPORT const char *tl_status_text(tl_status status);
 TL_EXPORT tl_class tl_status_class(tl_status status);
-/* Whether the status proves that the trade is paid; or that it is not.  Of most statuses both are 0:
- * see the map's column payment. */
+/* Whether the status proves that the trade is paid; or that it is not.  Of most statuses both are
+ * 0: see the map's column payment. */
 TL_EXPORT int tl_paid(tl_status status);
 TL_EXPORT int tl_not_paid(tl_status status);
 TL_EXPORT const char *tl_class_name(tl_class class_);
@@ -633,7 +633,7 @@ typedef struct tl_lock_options {
     int64_t amount_minor; /* 0 or more, in minor units */
     const char *currency; /* three letters A to Z; NULL: not said */
     /* Likewise, each alone or not at all (NULL). */
-    const char *batch;       /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
+    const char *batch; /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
     /* W3C trace context of version 00, in small letters; what is none is left out, with a warning
      * in the log. */
     const char *traceparent;

@@ -41,8 +41,8 @@
  * Objects can be moved, not copied.  One that was moved from holds nothing: its calls answer
  * TL_INVALID or TL_WRONG_STATE, or throw caller_error, and it may be destroyed or assigned to.
  * Objects keep what they stand on, so the order in which they are destroyed does not matter: the
- * session ends with the last of them.  Requests, keys, options and the like copy the texts that they
- * are given, so these may be temporaries.  The lambdas of a workflow are kept by the registry.
+ * session ends with the last of them.  Requests, keys, options and the like copy the texts that
+ * they are given, so these may be temporaries.  The lambdas of a workflow are kept by the registry.
  */
 #ifndef TRADELOCK_TRADELOCK_HPP
 #define TRADELOCK_TRADELOCK_HPP
