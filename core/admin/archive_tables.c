@@ -27,8 +27,8 @@ const archive_columns archive_tables[ARCHIVE_TABLES] = {
      30, store_archive_trade_lock_past},
     {"trade_evidence",
      "evidence_id,cust_no,serial_no,op_code,epoch,channel_key,outcome,final,"
-     "channel_ref,source,remark,thread_no,account,filed_at",
-     14, store_archive_trade_evidence},
+     "channel_ref,source,remark,thread_no,account,filed_at,amount_minor,currency,contradicts",
+     17, store_archive_trade_evidence},
     {"trade_resolution",
      "cust_no,serial_no,op_code,rev,verdict,part,fence,epoch,reason,actor,thread_no,"
      "account,decided_at,although_pending,log_no,worker",
@@ -73,6 +73,9 @@ static const struct late_column {
     {ARCHIVE_TRADE_LOCK_PAST, "longest_hold_ms", 14, ""},
     {ARCHIVE_TRADE_LOCK, "batch", 18, ""},
     {ARCHIVE_TRADE_LOCK, "traceparent", 18, ""},
+    {ARCHIVE_TRADE_EVIDENCE, "amount_minor", 24, ""},
+    {ARCHIVE_TRADE_EVIDENCE, "currency", 24, ""},
+    {ARCHIVE_TRADE_EVIDENCE, "contradicts", 24, "0"},
 };
 
 const char *archive_default(enum archive_table table, const char *name, unsigned schema)

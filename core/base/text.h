@@ -25,6 +25,9 @@ tl_status text_check_name(const char *what, const char *value, size_t max);
  * bytes in the middle of a statement. */
 tl_status text_check_utf8(const char *what, const char *value);
 
+/* TL_OK: the text is three capital letters. */
+tl_status text_check_currency(const char *currency);
+
 /* TL_OK: the text is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters;
  * neither trace nor parent is all zero. */
 #define TEXT_TRACE 32 /* digits of the trace */

@@ -26,7 +26,7 @@ static void add(struct listing *listing, const tl_proposal *one)
             json_time(one->proposed_us), "what", one->what, "said", one->said, "serial_no",
             json_text(one->key.serial_no), "cust_no", json_text(one->key.cust_no), "op_code",
             json_text(one->key.op_code), "fence",
-            one->fence != 0 ? json_integer((json_int_t)one->fence) : json_null(), "account",
+            one->fence != 0 ? json_unsigned(one->fence) : json_null(), "account",
             one->account, "actor", one->actor, "reason", one->reason, "own", one->own)));
 }
 

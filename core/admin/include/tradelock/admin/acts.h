@@ -62,10 +62,10 @@ typedef struct tl_paid {
     uint64_t fence;  /* of its trade; 0: there is no trade */
     char status;     /* of the trade; ' ' without one */
     uint32_t epoch;  /* of the trade: which payment of it is meant */
-    int known;       /* it succeeded, or the very same success was filed before */
-    int contradicts; /* to file it sets the conflict */
-    int64_t amount_minor;
-    const char *currency; /* "": the trade told no amount; valid during the call */
+    int known;       /* it is the success of the trade, or the very same was filed before */
+    int contradicts; /* to file it sets the conflict, or has set it */
+    int64_t amount_minor; /* of the trade */
+    const char *currency; /* "": it told no amount; valid during the call */
 } tl_paid;
 
 typedef int (*tl_paid_fn)(void *context, const tl_paid *paid);
