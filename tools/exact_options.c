@@ -13,7 +13,7 @@ int getopt_long_exact(int argc, char *const *argv, const char *short_options,
 int getopt_long_exact(int argc, char *const *argv, const char *short_options,
                       const struct option *options, int *index)
 {
-    int at = -1;
+    int at = -1, is_next;
     const int option = getopt_long(argc, argv, short_options, options, &at);
     const char *text, *name = at >= 0 ? options[at].name : "";
 
@@ -22,11 +22,13 @@ int getopt_long_exact(int argc, char *const *argv, const char *short_options,
     if (at < 0 || option == -1)
         return option;
     /* Its value is the next argument, or stands behind a '='. */
-    text = argv[optind - (optarg != NULL && optarg == argv[optind - 1] ? 2 : 1)] + 2;
+    is_next = optarg != NULL && optarg == argv[optind - 1];
+    text = argv[optind - 1 - is_next] + 2;
     if (strncmp(text, name, strlen(name)) == 0 && strchr("=", text[strlen(name)]) != NULL)
         return option;
     if (opterr)
         fprintf(stderr, "%s: unrecognized option '--%s'\n", argv[0], text);
+    optind -= is_next; /* messages name the last argument */
     optopt = 0;
     return '?';
 }
