@@ -251,9 +251,9 @@ static int show_paid(const struct paid *list, const db_result *r)
             .status = status[0] != '\0' ? status[0] : ' ',
             .epoch = (uint32_t)db_get_uint(r, row, KNOWN_EPOCH),
             .contradicts = db_get_int(r, row, KNOWN_CONTRADICTS) != 0,
-            .known = status[0] != '\0' &&
-                     (db_get_int(r, row, KNOWN_FILED) ||
-                      (status[0] == 'Y' && !db_get_int(r, row, KNOWN_CONTRADICTS))),
+            .known =
+                status[0] != '\0' && (db_get_int(r, row, KNOWN_FILED) ||
+                                      (status[0] == 'Y' && !db_get_int(r, row, KNOWN_CONTRADICTS))),
             .amount_minor = db_get_int(r, row, KNOWN_MINOR),
             .currency = db_get_text(r, row, KNOWN_CURRENCY),
         };

@@ -89,8 +89,8 @@ static void compare_amount(audit_comparison *c, const audit_row *row, const tl_p
 {
     const char *currency = paid->currency != NULL ? paid->currency : "";
     char amount[24] = "";
-    int differs = currency[0] != '\0' && row->currency[0] != '\0' &&
-                  strcmp(currency, row->currency) != 0;
+    int differs =
+        currency[0] != '\0' && row->currency[0] != '\0' && strcmp(currency, row->currency) != 0;
 
     if (paid->is_told) {
         snprintf(amount, sizeof amount, "%" PRId64, paid->amount_minor);

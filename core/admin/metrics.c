@@ -147,8 +147,7 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
     write_each(m, rows, "tradelock_trades_not_counted",
                "1: there are more of them than were counted.", cut_of, 0);
     write_conflicts(m, rows, "tradelock_conflicts",
-                    "Trades that evidence contradicts, at most 100,000.",
-                    CONFLICT_COUNT);
+                    "Trades that evidence contradicts, at most 100,000.", CONFLICT_COUNT);
     write_conflicts(m, rows, "tradelock_conflicts_amount_minor_units",
                     "Their money, in minor units of the currency.", CONFLICT_MINOR);
     write_each(m, rows, "tradelock_due_lanes",

@@ -200,9 +200,9 @@ void metrics_histogram(metrics_text *m, const char *name, const histogram_shape 
                    count);
     }
     va_copy(again, pairs);
-    put_line(m, name, "_sum", again, NULL,
-             decimal(le, (int64_t)atomic_load_explicit(&h->sum, memory_order_relaxed),
-                     shape->decimals));
+    put_line(
+        m, name, "_sum", again, NULL,
+        decimal(le, (int64_t)atomic_load_explicit(&h->sum, memory_order_relaxed), shape->decimals));
     va_end(again);
     put_line(m, name, "_count", pairs, NULL, decimal(le, (int64_t)count, 0));
     va_end(pairs);

@@ -56,8 +56,8 @@ BEGIN
             + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
 END;
 
--- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is noted
--- on the row, unless it is another payment's.  What contradicts the row sets the conflict.  Token
+-- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is
+-- noted on the row, unless it is another payment's.  What contradicts the row sets the conflict.  Token
 -- and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch becomes
 -- due at once; one that is held, when it is opened, since the revision tells of whatever was filed
 -- meanwhile (open_lane.sql).

@@ -1,6 +1,6 @@
 -- What the database has of payments that a statement tells: the trade, whether to file it would set
--- the conflict, and whether the very same success was filed before.  What the statement does not tell
--- matches any.  number is the payment's; one whose trade is not there has no fence.
+-- the conflict, and whether the very same success was filed before.  What the statement does not
+-- tell matches any.  number is the payment's; one whose trade is not there has no fence.
 SELECT k.number, t.fence, t.status, t.epoch, t.amount_minor, t.currency,
     COALESCE(tl_contradicts(t.status, t.channel_key IS NULL OR k.paid_key IS NULL
             OR t.channel_key = k.paid_key,

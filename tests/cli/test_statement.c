@@ -22,8 +22,7 @@ static struct world {
 } w;
 
 #define number(...) database_number(w.f.sql, __VA_ARGS__)
-#define EVIDENCE(...)                                                                              \
-    RUN("evidence", "add", __VA_ARGS__, "--source", "bank", "--config", w.config)
+#define EVIDENCE(...) RUN("evidence", "add", __VA_ARGS__, "--source", "bank", "--config", w.config)
 
 static int set_up(void **state)
 {
@@ -189,7 +188,7 @@ static void test_what_contradicts_a_success(void **state)
     EXPECT_WORDS(o, "contradicted");
     output_free(o);
     quietly(RUN("explain", "E3", "C1", "WITHDRAW", "--config", w.config), 0,
-            "Evidence contradicts this row");
+            "which contradicts the trade");
     quietly(RUN("explain", "E1", "C1", "WITHDRAW", "--config", w.config), 0, "It succeeded");
 }
 

@@ -289,8 +289,7 @@ void page_statement(struct visit *visit)
     size_t size = 0;
     const char *text = upload != NULL ? upload_file(upload, &size) : NULL;
     const char *name = text != NULL ? upload_name(upload) : "";
-    const struct statement_rules rules = {
-        .ignored = form_get(&visit->request->body, "ignored")};
+    const struct statement_rules rules = {.ignored = form_get(&visit->request->body, "ignored")};
     struct statement statement;
     char problem[512];
     FILE *file;

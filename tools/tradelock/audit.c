@@ -78,12 +78,12 @@ static json_t *json_violation(const tl_violation *v)
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
                      "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no,
                      "cust_no", v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
-                     v->rev != 0 ? json_unsigned(v->rev) : json_null(), "sentence",
-                     v->sentence, "account", json_text(v->account), "logged_at",
-                     json_time(v->logged_us), "closed", v->closed, "proposed_by",
-                     json_text(v->proposed_by), "proposed_reason", json_text(v->proposed_reason),
-                     "closed_by", json_text(v->closed_by), "closed_reason",
-                     json_text(v->closed_reason), "closed_at", json_time(v->closed_us));
+                     v->rev != 0 ? json_unsigned(v->rev) : json_null(), "sentence", v->sentence,
+                     "account", json_text(v->account), "logged_at", json_time(v->logged_us),
+                     "closed", v->closed, "proposed_by", json_text(v->proposed_by),
+                     "proposed_reason", json_text(v->proposed_reason), "closed_by",
+                     json_text(v->closed_by), "closed_reason", json_text(v->closed_reason),
+                     "closed_at", json_time(v->closed_us));
 }
 
 /* What became of it: open, to be confirmed, or closed by whom. */
@@ -525,9 +525,8 @@ static int run(const struct command *self, int argc, char **argv)
         code = check_scope(self, &request);
     if (code != EXIT_DONE)
         return code;
-    if (request.path != NULL &&
-        statement_read(&request.statement, request.path, &request.rules, problem,
-                       sizeof problem) != 0)
+    if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
+                                               problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
     code = fleet_begin(&common);
     fleet_by_pages();

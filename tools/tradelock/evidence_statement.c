@@ -171,12 +171,12 @@ static void say_apart(char *to, size_t space, const struct preview *p, uint64_t 
                   (json_int_t)p->contradicting, "known", (json_int_t)p->known, "unknown",
                   (json_int_t)p->unknown, "repeated", (json_int_t)repeated, "standing",
                   (json_int_t)p->standing);
-    snprintf(
-        to, space,
-        "Of them %" PRIu64 " contradict the row, and become conflicts for two operators; %" PRIu64
-        " make\na trade that was lost.  Left alone: %" PRIu64 " known already (%" PRIu64
-        " as contradicting),\n%" PRIu64 " without a trade, %" PRIu64 " told twice.",
-        p->contradicting, p->made, p->known, p->standing, p->unknown, repeated);
+    snprintf(to, space,
+             "Of them %" PRIu64
+             " contradict the row, and become conflicts for two operators; %" PRIu64
+             " make\na trade that was lost.  Left alone: %" PRIu64 " known already (%" PRIu64
+             " as contradicting),\n%" PRIu64 " without a trade, %" PRIu64 " told twice.",
+             p->contradicting, p->made, p->known, p->standing, p->unknown, repeated);
 }
 
 /* The rows of trades that are not there are made while a restore is open. */

@@ -40,7 +40,8 @@ struct reading {
     char problem[256];        /* the first one */
 };
 
-static void refuse(struct reading *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void refuse(struct reading *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void refuse(struct reading *r, const char *format, ...)
 {
@@ -200,8 +201,9 @@ static void check_filed(struct reading *r, const tl_payment *payment)
 static void take_payment(struct reading *r)
 {
     const char **row = r->row;
-    tl_payment payment = {row[COL_SERIAL], row[COL_CUST], row[COL_OP], row[COL_KEY], row[COL_REF],
-                          .amount = {.currency = row[COL_CURRENCY]}, .line = r->line};
+    tl_payment payment = {row[COL_SERIAL], row[COL_CUST], row[COL_OP],
+                          row[COL_KEY],    row[COL_REF],  .amount = {.currency = row[COL_CURRENCY]},
+                          .line = r->line};
 
     if (r->at != r->columns)
         refuse(r, "the line has %u cells, and the first line names %u columns", r->at, r->columns);

@@ -22,10 +22,10 @@ struct statement_rules {
 
 /*
  * The first line names the columns: serial_no and cust_no must be among them; op_code, channel_key,
- * channel_ref, amount_minor and currency may be.  seq, paid_at and payee, which a simulator exports,
- * and what the rules name are passed over; any other column is refused, and so are a column that
- * stands twice, a line with more or fewer cells, text that is no UTF-8 or has a control character,
- * and a last line without its end.  0, or -1 with one sentence in problem that names the line.
+ * channel_ref, amount_minor and currency may be.  seq, paid_at and payee, which a simulator
+ * exports, and what the rules name are passed over.  Any other column is refused, and so are a
+ * column that stands twice, a line with more or fewer cells, text that is no UTF-8 or has a control
+ * character, and a last line without its end.  0, or -1 with one sentence that names the line.
  */
 int statement_read(struct statement *self, const char *path, const struct statement_rules *rules,
                    char *problem, size_t space);

@@ -366,10 +366,10 @@ static void print_groups(const struct screen *s)
         printf("%s%-9s %-8s %7llu %17s %5llu %5llu %5llu %5llu %5llu%s\n",
                alarms ? colour(COLOUR_ALARM) : "",
                strcmp(g->state, "in_doubt") == 0 ? "in doubt" : g->state, g->currency,
-               (unsigned long long)g->count, g->sum_minor,
-               (unsigned long long)g->ages[0], (unsigned long long)g->ages[1],
-               (unsigned long long)g->ages[2], (unsigned long long)g->ages[3],
-               (unsigned long long)g->ages[4], alarms ? colour(COLOUR_NONE) : "");
+               (unsigned long long)g->count, g->sum_minor, (unsigned long long)g->ages[0],
+               (unsigned long long)g->ages[1], (unsigned long long)g->ages[2],
+               (unsigned long long)g->ages[3], (unsigned long long)g->ages[4],
+               alarms ? colour(COLOUR_NONE) : "");
         if (g->oldest_s > 0)
             printf("%-18s oldest %s\n", "",
                    distance_text(oldest, 0, g->oldest_s * INT64_C(1000000)) + 1);

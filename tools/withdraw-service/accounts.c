@@ -114,8 +114,10 @@ static unsigned open_at(MYSQL *connection, const rows *all, int64_t balance_mino
 
     if (error != 0)
         snprintf(problem, space, "opening accounts: %s", mysql_error(connection));
-    for (int tries = 0; tries == 0 || ((error == ER_LOCK_DEADLOCK ||
-                                        error == ER_LOCK_WAIT_TIMEOUT) && tries < TRIES); tries++) {
+    for (int tries = 0;
+         tries == 0 ||
+         ((error == ER_LOCK_DEADLOCK || error == ER_LOCK_WAIT_TIMEOUT) && tries < TRIES);
+         tries++) {
         if (tries == 0 && error != 0)
             break;
         mysql_rollback(connection);
