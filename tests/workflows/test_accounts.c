@@ -36,8 +36,7 @@ static void *run(void *context)
         list[i].columns[COL_CUST] = names[i];
         list[i].columns[COL_CURRENCY] = currency;
     }
-    self->result =
-        accounts_open(self->config, &all, 100, self->problem, sizeof self->problem);
+    self->result = accounts_open(self->config, &all, 100, self->problem, sizeof self->problem);
     return NULL;
 }
 

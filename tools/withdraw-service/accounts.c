@@ -49,8 +49,12 @@ static MYSQL *connect_to(const char *config_file, const char *from, size_t size)
     }
     if (end != NULL)
         *end = '\0';
-    (void)mysql_real_connect(connection, name[0] != '\0' && name[0] != '/' ? name : NULL, NULL,
-                             NULL, NULL, port, name[0] == '/' ? name : NULL, 0);
+    /* libmariadb knows what to do where the file names no host. */
+    (void)mysql_real_connect(connection,
+                             name[0] == '/'    ? "localhost"
+                             : name[0] != '\0' ? name
+                                               : NULL,
+                             NULL, NULL, NULL, port, name[0] == '/' ? name : NULL, 0);
     return connection;
 }
 
