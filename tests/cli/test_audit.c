@@ -543,7 +543,7 @@ static void test_bad_statements(void **state)
         const char *text, *words;
     } cases[] = {
         {"", "it is empty"},
-        {"seq,payee\n", ":1: the first line names no columns serial_no and cust_no"},
+        {"serial,cust\n", ":1: the first line names no columns serial_no and cust_no"},
         {"cust_no,serial_no\nC1\n", ":2: the line has 1 cells, and the first line names 2"},
         {"\xef\xbb\xbfserial_no,cust_no\nS1\n",
          ":2: the line has 1 cells, and the first line names 2"},

@@ -37,6 +37,7 @@ struct reading {
     unsigned columns;         /* of the header; 0: it was not read */
     int places[COLUMNS];      /* which column of the file; -1: not there */
     const char *row[COLUMNS]; /* of the record that is read */
+    char unknown[80];         /* the first column that is not known, in quotes; "" */
     char problem[256];        /* the first one */
 };
 
@@ -105,11 +106,9 @@ static void take_name(struct reading *r, const char *data, size_t size)
             r->places[i] = (int)r->at;
             return;
         }
-    if (!is_among("seq,paid_at,payee", data, size) && !is_among(r->rules->ignored, data, size))
-        refuse(r,
-               "the column '%.*s' is not known: what it says would not be compared, unless it is "
-               "named as one to be ignored",
-               (int)(size < 64 ? size : 64), data);
+    if (r->unknown[0] == '\0' && !is_among("seq,paid_at,payee", data, size) &&
+        !is_among(r->rules->ignored, data, size))
+        snprintf(r->unknown, sizeof r->unknown, "'%.*s'", (int)(size < 64 ? size : 64), data);
 }
 
 /* Nothing is cut or changed when it is stored or shown. */
@@ -227,6 +226,11 @@ static void take_record(int terminator, void *context)
         take_payment(r);
     else if (r->places[COL_SERIAL] < 0 || r->places[COL_CUST] < 0)
         refuse(r, "the first line names no columns serial_no and cust_no");
+    else if (r->unknown[0] != '\0')
+        refuse(r,
+               "the column %s is not known: what it says would not be compared, unless it is named "
+               "as one to be ignored",
+               r->unknown);
     if (r->columns == 0)
         r->columns = r->at;
     r->at = 0;
