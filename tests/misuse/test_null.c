@@ -1458,6 +1458,14 @@ CALL(tl_list_end_add)
     return NEUTRAL;
 }
 
+CALL(tl_sum_add)
+{
+    char sum[TL_SUM_TEXT] = "1";
+
+    tl_sum_add(N(1, sum), N(2, "1"));
+    return NEUTRAL;
+}
+
 CALL(tl_inbox)
 {
     return (int)tl_inbox(N(1, have.client), N(2, each_proposal), MAY(3, &have));
@@ -2344,6 +2352,7 @@ static const struct entry {
     FUNCTION(tl_act_row_list, 3),
     FUNCTION(tl_evidence_file, 3),
     FUNCTION(tl_list_end_add, 2),
+    FUNCTION(tl_sum_add, 2),
     FUNCTION(tl_paid_list, 4),
     FUNCTION(tl_purge, 2),
     FUNCTION(tl_purge_with, 3),
