@@ -263,7 +263,7 @@ CALL(tl_attempt_left_ms)
 CALL(tl_audit_with)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
 
     return (int)tl_audit_with(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                               MAY(4, told), MAY(5, &counts), N(6, &counts));
@@ -272,7 +272,7 @@ CALL(tl_audit_with)
 CALL(tl_audit_archive)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
     tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     tl_archived archived;
 
@@ -286,7 +286,7 @@ CALL(tl_audit_archive)
 CALL(tl_audit)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
 
     return (int)tl_audit(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                          MAY(4, &counts), N(5, &counts));
@@ -2089,7 +2089,7 @@ CALL(resolution_of_zeroes)
 CALL(payment_without_a_serial)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payments[] = {{"S-1", "C-1", NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+    tl_payment payments[] = {{.serial_no = "S-1", .cust_no = "C-1"}, {.serial_no = NULL}};
 
     return (int)tl_audit(have.client, payments, 2, each_violation, NULL, &counts);
 }
