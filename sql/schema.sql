@@ -171,6 +171,11 @@ CREATE TABLE IF NOT EXISTS trade_evidence (
     outcome VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     -- FAILED only: the channel documents this answer as final
     final TINYINT NOT NULL DEFAULT 0,
+    -- what was moved, where that was told
+    amount_minor BIGINT NULL,
+    currency CHAR(3) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    -- it contradicted the trade's row when it was filed (sql/object/evidence.sql)
+    contradicts TINYINT NOT NULL DEFAULT 0,
     channel_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     source VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,

@@ -100,6 +100,8 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
         keep_filed(c, row);
     if (row->epoch != c->attempt.seen.epoch || strcmp(key, c->attempt.channel_key) != 0)
         return 0;
+    if (row->contradicts == 2)
+        return 0; /* another payment's */
     if (strcmp(row->outcome, "SUCCEEDED") == 0) {
         facts->success_evidence = 1;
         keep_filed(c, row);

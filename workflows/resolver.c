@@ -299,7 +299,7 @@ static int evidence_ends_it(const resolver_facts *facts, resolver_action *action
     return 1;
 }
 
-resolver_action resolver_decide(const resolver_facts *facts)
+static resolver_action decide(const resolver_facts *facts)
 {
     resolver_action action;
 
@@ -312,4 +312,14 @@ resolver_action resolver_decide(const resolver_facts *facts)
     if (!facts->channel.can_query)
         return send_again_or_park(facts);
     return facts->queried ? after_query(facts) : take_step(RESOLVE_QUERY);
+}
+
+/* Money may have moved, in another amount or epoch: only operators fail it. */
+resolver_action resolver_decide(const resolver_facts *facts)
+{
+    const resolver_action action = decide(facts);
+
+    return action.step == RESOLVE_FAIL && facts->conflict && action.proof != TL_PROOF_OPERATORS
+               ? park(facts, PARK_CONFLICT)
+               : action;
 }

@@ -27,8 +27,8 @@ const archive_columns archive_tables[ARCHIVE_TABLES] = {
      30, store_archive_trade_lock_past},
     {"trade_evidence",
      "evidence_id,cust_no,serial_no,op_code,epoch,channel_key,outcome,final,"
-     "channel_ref,source,remark,thread_no,account,filed_at",
-     14, store_archive_trade_evidence},
+     "channel_ref,source,remark,thread_no,account,filed_at,amount_minor,currency,contradicts",
+     17, store_archive_trade_evidence},
     {"trade_resolution",
      "cust_no,serial_no,op_code,rev,verdict,part,fence,epoch,reason,actor,thread_no,"
      "account,decided_at,although_pending,log_no,worker",

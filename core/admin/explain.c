@@ -11,6 +11,7 @@
 #include <tradelock/layer.h>
 
 #include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,6 +118,12 @@ static int take_evidence(void *context, const tl_evidence_row *row)
                               row->outcome, row->source);
     if (row->channel_ref != NULL && row->channel_ref[0] != '\0')
         text_buffer_append_format(&e->people, ", reference %s", row->channel_ref);
+    if (row->amount.is_told)
+        text_buffer_append_format(&e->people, ", of %" PRId64 " %s in minor units",
+                                  row->amount.amount_minor,
+                                  row->amount.currency != NULL ? row->amount.currency : "");
+    if (row->contradicts)
+        text_buffer_append_format(&e->people, ", which contradicts the trade");
     if (row->remark != NULL && row->remark[0] != '\0')
         text_buffer_append_format(&e->people, ": %s", row->remark);
     text_buffer_append(&e->people, ".", sizeof ".");

@@ -428,7 +428,10 @@ db_answer store_evidence_known(db *connection, const tl_payment *payments, size_
             evidence_known, .number = db_uint(first + i), .cust_no = db_ascii(payments[i].cust_no),
             .serial_no = db_ascii(payments[i].serial_no), .op_code = db_ascii(payments[i].op_code),
             .channel_key = db_ascii(payments[i].channel_key),
-            .channel_ref = db_text(payments[i].channel_ref));
+            .channel_ref = db_text(payments[i].channel_ref),
+            .amount_minor =
+                payments[i].amount.is_told ? db_int(payments[i].amount.amount_minor) : db_null(),
+            .currency = db_ascii(payments[i].amount.currency));
     answer = store_run_rows(connection, &sql_evidence_known, &rows, result);
     memory_free(values);
     return answer;

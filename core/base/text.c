@@ -173,6 +173,14 @@ static int is_hex(const char *text, size_t size, int may_be_nothing)
     return strspn(text, "0123456789abcdef") >= size && (may_be_nothing || strspn(text, "0") < size);
 }
 
+tl_status text_check_currency(const char *currency)
+{
+    if (strlen(currency) != TL_CURRENCY ||
+        strspn(currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != TL_CURRENCY)
+        return error_set(TL_INVALID, "currency is not three capital letters, such as EUR");
+    return TL_OK;
+}
+
 int tl_is_traceparent(const char *text)
 {
     const size_t trace = strlen("00-"), parent = trace + TEXT_TRACE + 1, flags = parent + 16 + 1;

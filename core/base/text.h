@@ -25,6 +25,9 @@ tl_status text_check_name(const char *what, const char *value, size_t max);
  * bytes in the middle of a statement. */
 tl_status text_check_utf8(const char *what, const char *value);
 
+/* TL_OK: the text is three capital letters. */
+tl_status text_check_currency(const char *currency);
+
 #define TEXT_TRACE 32 /* digits of a trace */
 /* Copies its trace id; "" if it is no trace context. */
 void text_trace(char to[TEXT_TRACE + 1], const char *traceparent);

@@ -77,11 +77,6 @@ static tl_status check_sizes(const tl_lock_options *o)
     return check_texts(o);
 }
 
-static int is_currency(const char *text)
-{
-    return strlen(text) == TL_CURRENCY && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == TL_CURRENCY;
-}
-
 static tl_status check_amount(const tl_lock_options *o)
 {
     if (o->currency == NULL && o->amount_minor == 0)
@@ -94,8 +89,8 @@ static tl_status check_amount(const tl_lock_options *o)
                          "amount_minor is %lld and currency is NULL: an amount has "
                          "both, or neither",
                          (long long)o->amount_minor);
-    if (!is_currency(o->currency))
-        return error_set(TL_INVALID, "currency is not three capital letters, such as EUR");
+    if (text_check_currency(o->currency) != TL_OK)
+        return TL_INVALID;
     if (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE))
         return error_set(TL_INVALID, "what is repeatable or standalone guards no money, so it has "
                                      "no amount");

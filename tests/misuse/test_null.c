@@ -264,7 +264,7 @@ CALL(tl_attempt_left_ms)
 CALL(tl_audit_with)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
 
     return (int)tl_audit_with(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                               MAY(4, told), MAY(5, &counts), N(6, &counts));
@@ -273,7 +273,7 @@ CALL(tl_audit_with)
 CALL(tl_audit_archive)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
     tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     tl_archived archived;
 
@@ -287,7 +287,7 @@ CALL(tl_audit_archive)
 CALL(tl_audit)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
 
     return (int)tl_audit(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                          MAY(4, &counts), N(5, &counts));
@@ -1469,6 +1469,14 @@ CALL(tl_list_end_add)
     return NEUTRAL;
 }
 
+CALL(tl_sum_add)
+{
+    char sum[TL_SUM_TEXT] = "1";
+
+    tl_sum_add(N(1, sum), N(2, "1"));
+    return NEUTRAL;
+}
+
 CALL(tl_inbox)
 {
     return (int)tl_inbox(N(1, have.client), N(2, each_proposal), MAY(3, &have));
@@ -2097,7 +2105,7 @@ CALL(resolution_of_zeroes)
 CALL(payment_without_a_serial)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payments[] = {{"S-1", "C-1", NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+    tl_payment payments[] = {{.serial_no = "S-1", .cust_no = "C-1"}, {.serial_no = NULL}};
 
     return (int)tl_audit(have.client, payments, 2, each_violation, NULL, &counts);
 }
@@ -2356,6 +2364,7 @@ static const struct entry {
     FUNCTION(tl_act_row_list, 3),
     FUNCTION(tl_evidence_file, 3),
     FUNCTION(tl_list_end_add, 2),
+    FUNCTION(tl_sum_add, 2),
     FUNCTION(tl_paid_list, 4),
     FUNCTION(tl_purge, 2),
     FUNCTION(tl_purge_with, 3),

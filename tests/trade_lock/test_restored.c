@@ -995,7 +995,8 @@ static int count_violation(void *context, const tl_violation *violation)
 /* What the audit says of it, with this payment on the channel's statement. */
 static void assert_audit(const char *serial, int violations)
 {
-    const tl_payment payment = {serial, "gone", "WITHDRAW", NULL, "ref-1"};
+    const tl_payment payment = {
+        .serial_no = serial, .cust_no = "gone", .op_code = "WITHDRAW", .channel_ref = "ref-1"};
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
     struct found found = {serial, 0};
 

@@ -855,6 +855,13 @@ TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
 
 /* ---------------------------------------------------------------- evidence -- */
 
+/* What a payment moved, as somebody else tells it. */
+typedef struct tl_payment_amount {
+    int is_told;          /* 0: amount_minor is not told */
+    int64_t amount_minor; /* below 0: the money came back */
+    const char *currency; /* three letters A to Z; NULL: not told */
+} tl_payment_amount;
+
 /* What a web-hook, a statement or a fenced-out holder knows of a payment. */
 typedef struct tl_evidence {
     unsigned version; /* TL_EVIDENCE_VERSION */
@@ -866,6 +873,7 @@ typedef struct tl_evidence {
     const char *channel_ref;
     const char *source; /* who says so */
     const char *remark;
+    tl_payment_amount amount; /* compared with what the trade told */
 } tl_evidence;
 
 #define TL_EVIDENCE_VERSION 1u
@@ -873,8 +881,12 @@ typedef struct tl_evidence {
 
 /*
  * Files what somebody knows of a payment, and what follows from it in the same transaction.  The
- * lane of a P row becomes due at once, or when it is next opened.  Success that contradicts an F
- * row, or that is of an older epoch, sets the conflict.  The texts are copied to the server.
+ * lane of a P row becomes due at once, or when it is next opened.  The texts are copied to the
+ * server.  These contradict the row, are never taken for its success or failure, and set its
+ * conflict: success of an F row, or of an older epoch; success with another amount or currency than
+ * the trade told, or with an amount below 0; another payment, by its reference or key, of a trade
+ * that is paid; and a failure of a Y row.  While a P row is in conflict it cannot fail, but by two
+ * operators.
  *
  *     TL_OK            It is filed.
  *     TL_IN_CONFLICT   It is filed, and it contradicts the row: operators decide.
@@ -889,6 +901,10 @@ typedef struct tl_evidence_row {
     const char *channel_key, *outcome, *channel_ref, *source, *remark, *account;
     int final;
     int64_t filed_us;
+    tl_payment_amount amount;
+    /* What the row said when it was filed: 1 by its outcome, epoch or key; 2 it is of another
+     * payment, amount or currency, and never the trade's success. */
+    int contradicts;
 } tl_evidence_row;
 
 typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);

@@ -58,14 +58,14 @@ TL_EXPORT tl_status tl_evidence_file(tl_client *client, const tl_evidence *evide
 
 /* What the database has of a payment that a statement tells. */
 typedef struct tl_payment_view {
-    size_t number;   /* of the payment: 0 is the first */
-    uint64_t fence;  /* of its trade; 0: there is no trade */
-    char status;     /* of the trade; ' ' without one */
-    uint32_t epoch;  /* of the trade: which payment of it is meant */
-    int known;       /* it succeeded, or the very same success was filed before */
-    int contradicts; /* to file it sets the conflict */
-    int64_t amount_minor;
-    const char *currency; /* "": the trade told no amount; valid during the call */
+    size_t number;        /* of the payment: 0 is the first */
+    uint64_t fence;       /* of its trade; 0: there is no trade */
+    char status;          /* of the trade; ' ' without one */
+    uint32_t epoch;       /* of the trade: which payment of it is meant */
+    int known;            /* it is the success of the trade, or the very same was filed before */
+    int contradicts;      /* to file it sets the conflict, or has set it */
+    int64_t amount_minor; /* of the trade */
+    const char *currency; /* "": it told no amount; valid during the call */
 } tl_payment_view;
 
 typedef int (*tl_paid_fn)(void *context, const tl_payment_view *paid);
