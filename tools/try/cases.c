@@ -5,14 +5,8 @@
 
 /* Pretended answers fit each other, as those of one channel do: after a query that knew the payment
  * none says that there is no such one. */
-#define ONCE(answer)                                                                               \
-    {                                                                                              \
-        1, answer, 0, 0                                                                            \
-    }
-#define FOR_EVER(answer)                                                                           \
-    {                                                                                              \
-        0, 0, 1, answer                                                                            \
-    }
+#define ONCE(answer) {1, answer, 0, 0}
+#define FOR_EVER(answer) {0, 0, 1, answer}
 #define PAY(kind) "{\"kind\":\"" kind "\",\"endpoint\":\"pay\"}"
 #define PAY_IN(kind, delay) "{\"kind\":\"" kind "\",\"endpoint\":\"pay\",\"delay_ms\":" delay "}"
 #define QUERY(kind) "{\"kind\":\"" kind "\",\"endpoint\":\"query\"}"
