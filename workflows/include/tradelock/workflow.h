@@ -254,6 +254,22 @@ typedef struct tl_channel {
     int64_t latency_ms;       /* how long the channel may take to know a request it received */
 } tl_channel;
 
+/*
+ * A channel to which the operation's trades went in an earlier release.  A trade stays with the
+ * channel that its row names: that one is asked, and its contract decides.  Where it is neither the
+ * workflow's channel nor one of these, nobody is called, and the trade waits, with an alarm.
+ */
+typedef struct tl_former_channel {
+    tl_channel channel;
+    void *context;         /* for the callbacks below */
+    tl_execute_fn execute; /* NULL: nothing is sent there any more.  What was never sent then fails
+                              as TL_PROOF_NEVER_LEFT, and may be paid under a new serial number */
+    tl_query_fn query;     /* must, or the channel is idempotent and has execute */
+    tl_cancel_fn cancel;   /* or NULL */
+} tl_former_channel;
+
+#define TL_FORMER_MAX 8
+
 typedef struct tl_workflow {
     unsigned version;    /* TL_WORKFLOW_VERSION */
     const char *op_code; /* the business operation, such as "WITHDRAW" */
@@ -274,6 +290,8 @@ typedef struct tl_workflow {
     tl_book_prepare_fn book_prepare;
     tl_book_success_fn book_success;
     tl_book_failure_fn book_failure;
+    const tl_former_channel *former; /* copied; at most TL_FORMER_MAX */
+    size_t former_count;
 } tl_workflow;
 
 #define TL_WORKFLOW_VERSION 1u
