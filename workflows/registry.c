@@ -174,9 +174,10 @@ void workflow_tell_strange(const workflow *of, const tl_view *view)
                       "registered %s for %s alone, and calls nobody",
                       view->channel, of->channel, of->op_code);
     else
-        tl_client_log(of->client, TL_WARNING, &key, 0,
-                      "put back: channel \"%s\" is not registered for %s here, and nobody is called",
-                      view->channel, of->op_code);
+        tl_client_log(
+            of->client, TL_WARNING, &key, 0,
+            "put back: channel \"%s\" is not registered for %s here, and nobody is called",
+            view->channel, of->op_code);
 }
 
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
@@ -252,8 +253,8 @@ static tl_status add_former(workflow *of, const tl_former_channel *former)
     entry->given.cancel = former->cancel;
     if (entry->given.channel.key_chars == 0)
         entry->given.channel.key_chars = TL_CHANNEL_KEY_MAX;
-    if (status == TL_OK && (of->former_count == TL_FORMER_MAX ||
-                            workflow_of_channel(of, entry->channel) != NULL))
+    if (status == TL_OK &&
+        (of->former_count == TL_FORMER_MAX || workflow_of_channel(of, entry->channel) != NULL))
         status = tl_error_report(TL_INVALID,
                                  "operation %s: channel %s is named twice, or there are more than "
                                  "%d former ones",
@@ -319,17 +320,24 @@ static tl_status add_locked(tl_workflows *workflows, workflow *entry)
     return TL_OK;
 }
 
-/* Operators can pause only a channel that is known.  Payments do not depend on that. */
-static void make_known(const workflow *entry)
+/* Declares the contracts of its channels to the installation. */
+static tl_status declare(const workflow *entry)
 {
-    for (unsigned i = 0; i < entry->former_count; i++)
-        make_known(entry->former[i]);
-    if (tl_channel_add(entry->client, entry->channel, entry->op_code) == TL_OK)
-        return;
-    tl_client_log(entry->client, TL_WARNING, NULL, 0,
-                  "operators cannot pause channel %s for %s, since it could not be made known: %s",
-                  entry->channel, entry->op_code, tl_error_message());
-    workflow_call_begins(); /* clears the sentence */
+    const tl_channel *channel = &entry->given.channel;
+    const tl_promises promises = {.idempotent = channel->idempotent,
+                                  .replays_first_answer = channel->replays_first_answer,
+                                  .can_query = channel->can_query,
+                                  .not_found_final = channel->not_found_final,
+                                  .cancel_final = channel->cancel_final,
+                                  .key_chars = channel->key_chars,
+                                  .window_ms = channel->window_ms,
+                                  .latency_ms = channel->latency_ms,
+                                  .grace_ms = entry->given.policy.grace_ms};
+    tl_status status = tl_channel_add(entry->client, entry->channel, entry->op_code, &promises);
+
+    for (unsigned i = 0; status == TL_OK && i < entry->former_count; i++)
+        status = declare(entry->former[i]);
+    return status;
 }
 
 tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given)
@@ -346,12 +354,13 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     status = make_entry(&entry, given, workflows->client);
     if (status != TL_OK)
         return status;
+    if (workflows_find(workflows, entry->op_code) == NULL)
+        status = declare(entry);
     pthread_mutex_lock(&workflows->mutex);
-    status = add_locked(workflows, entry);
-    pthread_mutex_unlock(&workflows->mutex);
     if (status == TL_OK)
-        make_known(entry);
-    else
+        status = add_locked(workflows, entry);
+    pthread_mutex_unlock(&workflows->mutex);
+    if (status != TL_OK)
         free_entry(entry);
     return status;
 }

@@ -36,6 +36,7 @@ static tl_status open_channel(release *self, unsigned i, const bank *of, tl_chan
     snprintf(url, sizeof url, "http://127.0.0.1:%u", of->sim->port);
     withdraw_contract(promises, of->kind, HOUSE_WINDOW_MS);
     promises->name = of->name;
+    promises->replays_first_answer &= !of->is_lesser;
     return channel_new(&self->channels[i], self->client, url);
 }
 

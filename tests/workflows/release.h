@@ -13,6 +13,7 @@ typedef struct bank {
     withdraw_kind kind;
     const struct sim *sim;
     int only_asked; /* as a former channel: nothing is sent there any more */
+    int is_lesser;  /* it does not promise to repeat its first answer */
 } bank;
 
 typedef struct release {

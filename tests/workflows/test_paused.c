@@ -284,9 +284,9 @@ static void bare_locks_obey(void **state)
     ending.outcome = TL_OUTCOME_SUCCESS;
     assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
     tl_lock_free(lock);
-    assert_status(tl_channel_add(self.client, "by hand", "X"), TL_OK);
-    assert_status(tl_channel_add(self.client, "", "X"), TL_INVALID);
-    assert_status(tl_channel_add(self.client, "a name that is far too long for it", "X"),
+    assert_status(tl_channel_add(self.client, "by hand", "X", NULL), TL_OK);
+    assert_status(tl_channel_add(self.client, "", "X", NULL), TL_INVALID);
+    assert_status(tl_channel_add(self.client, "a name that is far too long for it", "X", NULL),
                   TL_INVALID);
 }
 
@@ -432,7 +432,7 @@ static void what_is_no_drain_is_refused(void **state)
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel WHERE "
                                                "channel = '*'"),
                      0);
-    assert_status(tl_channel_add(self.client, TL_CHANNEL_ALL, "X"), TL_INVALID);
+    assert_status(tl_channel_add(self.client, TL_CHANNEL_ALL, "X", NULL), TL_INVALID);
     limit.channel = TL_CHANNEL_ALL;
     limit.actor = limit.reason = "ann";
     limit.sends = 1;

@@ -319,10 +319,12 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  *                      off (clock_margin and a thousandth of the deadline) together beyond its
  *                      window,
  *                    - a grace shorter than the channel's latency and clock_margin,
- *                    - fewer than 80 bits of channel key.
+ *                    - fewer than 80 bits of channel key,
+ *                    - another contract of a channel than that of a process that lives, or than
+ *                      that under which a trade was sent that is in process (tl_channel_add()).
+ *     other        The database could not be asked.
  *
- * The message names the field, and what would do.  The channel and its operation are made known to
- * operators (tl_channel_add()); if that fails, a warning in the log says so.
+ * The message names the field, and what would do.  Operators can pause the channel from now on.
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 
