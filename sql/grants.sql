@@ -185,6 +185,7 @@ GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
 GRANT SELECT ON audit_closing TO tradelock_reader;
 GRANT SELECT ON trade_channel TO tradelock_reader;
+GRANT SELECT ON tl_session_channel TO tradelock_reader;
 GRANT SELECT ON trade_channel_limit TO tradelock_reader;
 GRANT SELECT ON trade_channel_permit TO tradelock_reader;
 GRANT SELECT ON trade_channel_breaker TO tradelock_reader;

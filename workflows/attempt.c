@@ -321,7 +321,8 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
 
     if (!attempt_send_begin(a, until_ms))
         return TL_EXECUTE_NOT_SENT;
-    answer = attempt_send_end(a, w->execute(a->workflow->channel_context, &a->seen, &a->reply), start_us);
+    answer = attempt_send_end(a, w->execute(a->workflow->channel_context, &a->seen, &a->reply),
+                              start_us);
     if (answer == TL_EXECUTE_NOT_SENT)
         watch_channel(a, 0); /* it was tried, and the channel could not be reached */
     return answer;

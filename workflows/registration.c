@@ -213,8 +213,8 @@ tl_status workflow_check(const tl_workflow *given)
     tl_status status = check_operation(given->op_code);
 
     if (status == TL_OK && given->execute == NULL)
-        status = tl_error_report(TL_INVALID, "operation %s has no execute callback",
-                                 given->op_code);
+        status =
+            tl_error_report(TL_INVALID, "operation %s has no execute callback", given->op_code);
     if (status == TL_OK && given->former_count > 0 && given->former == NULL)
         status = tl_error_report(TL_INVALID, "operation %s counts former channels, and names none",
                                  given->op_code);

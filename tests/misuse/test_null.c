@@ -1266,7 +1266,7 @@ CALL(tl_channel_may_probe)
 
 CALL(tl_channel_check)
 {
-    return (int)tl_channel_check(N(1, have.client), MAY(2, "bank"), N(3, "WITHDRAW"), NULL);
+    return (int)tl_channel_check(N(1, have.client), MAY(2, "bank"), N(3, "WITHDRAW"));
 }
 
 CALL(tl_channel_list)

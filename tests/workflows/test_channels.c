@@ -655,7 +655,7 @@ static void assert_paid_once(void)
 /* Processes of all releases at once and one after the other, and some are killed. */
 static void releases_come_and_go(void **state)
 {
-    const long rounds = crew_number("rounds", 4);
+    const long rounds = crew_number("rounds", getenv("TL_TEST_LONG") != NULL ? 100 : 3);
     const bank former[] = {A(WITHDRAW_PLAIN), {0}};
     bank last = B(WITHDRAW_IDEMPOTENT);
     unsigned seed = (unsigned)crew_number("seed", 1);
