@@ -45,6 +45,9 @@ GRANT EXECUTE ON PROCEDURE tl_act_note TO tradelock_application;
 GRANT SELECT ON audit_closing TO tradelock_application;
 -- A workflow makes its channel known; operators alone pause one.
 GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_channel_declare TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_site_is TO tradelock_application;
+GRANT SELECT ON tl_session_channel TO tradelock_application;
 GRANT SELECT ON trade_channel_limit TO tradelock_application;
 GRANT SELECT ON trade_channel_permit TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_channel_share TO tradelock_application;
@@ -103,6 +106,8 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 -- A pause is a decision of one operator, which the procedure puts on record.
 GRANT SELECT ON trade_channel TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_decide TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_site_is TO tradelock_operator;
+GRANT SELECT ON tl_session_channel TO tradelock_operator;
 GRANT SELECT ON trade_channel_limit TO tradelock_operator;
 GRANT SELECT ON trade_channel_permit TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_limit TO tradelock_operator;
@@ -175,6 +180,7 @@ GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
 GRANT SELECT ON audit_closing TO tradelock_reader;
 GRANT SELECT ON trade_channel TO tradelock_reader;
+GRANT SELECT ON tl_session_channel TO tradelock_reader;
 GRANT SELECT ON trade_channel_limit TO tradelock_reader;
 GRANT SELECT ON trade_channel_permit TO tradelock_reader;
 GRANT SELECT ON trade_channel_breaker TO tradelock_reader;

@@ -259,10 +259,21 @@ CREATE TABLE IF NOT EXISTS trade_channel (
     reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     account VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    -- what is promised of it (tl_promises of layer.h, as text): by all sessions that live and have
+    -- registered it, and by those that sent what is in process still
+    contract VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NULL,
     PRIMARY KEY (channel, op_code),
     KEY paused (paused),
     CONSTRAINT a_pause_has_a_reason CHECK (paused = 0 OR (decided_at IS NOT NULL
         AND reason IS NOT NULL AND actor IS NOT NULL AND account IS NOT NULL))
+) ENGINE = InnoDB;
+
+-- Which sessions have registered a channel.  Those that ended count for nothing.
+CREATE TABLE IF NOT EXISTS tl_session_channel (
+    channel VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL,
+    session_id UUID NOT NULL,
+    PRIMARY KEY (channel, op_code, session_id)
 ) ENGINE = InnoDB;
 
 -- How much operators let through a channel, for one operation or, with op_code '', for all of its
@@ -512,6 +523,8 @@ CREATE TABLE IF NOT EXISTS tl_session (
     clock_most_us BIGINT NULL,
     -- the jumps of the clock that were on record by then
     clock_steps INT UNSIGNED NULL,
+    -- which decisions about channels its program obeys
+    obeys VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
     KEY to_sweep (swept_at, ended_at),
     KEY boot (boot_id, clock_us)
 ) ENGINE = InnoDB;
@@ -576,7 +589,9 @@ CREATE TABLE IF NOT EXISTS tl_schema (
     accepted_at DATETIME(6) NULL,
     fleet VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
     shard VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
-    installation UUID NULL
+    installation UUID NULL,
+    -- the site of all channel keys; NULL: no session has begun yet
+    site VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL
 ) ENGINE = InnoDB;
 -- A variable's value is what replicas get, whatever the format of the binary log.
 SET @tl_installation = UUID();

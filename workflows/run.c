@@ -84,6 +84,8 @@ tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status)
     answer->own = 0;
     if (run->lock != NULL)
         fill_from_view(answer, tl_lock_view(run->lock));
+    if (answer->view != NULL && strcmp(answer->view->channel, run->workflow->channel) != 0)
+        answer->retryable = 0; /* it stays with its channel */
     if (run->paid)
         fill_from_attempt(answer, run);
     if (status == TL_SUCCEEDED)
@@ -309,6 +311,9 @@ static int look_at_failure(void *context, const tl_view *view)
     struct reclaim *reclaim = context;
 
     if (view->status != 'F' || view->epoch != reclaim->epoch || view->conflict || !view->retryable)
+        return 0;
+    /* The ask answers that a trade stays with its channel. */
+    if (strcmp(view->channel, reclaim->run->workflow->channel) != 0)
         return 0;
     reclaim->fence = view->fence;
     reclaim->run->attempt.seen.created_us = view->created_us;

@@ -147,6 +147,7 @@ static void take_session(tl_session_row *one, const db_result *r, size_t row)
     one->timeout_ms = db_get_int(r, row, 7);
     one->now_us = db_get_int(r, row, 9);
     one->obeys_drain = db_get_int(r, row, 10) != 0;
+    one->obeys = db_get_text(r, row, 11);
     one->state = db_get_int(r, row, 8)                     ? "ended"
                  : one->silent_us > one->timeout_ms * 1000 ? "silent"
                                                            : "alive";

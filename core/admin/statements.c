@@ -137,6 +137,23 @@ db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
                    .retry_op = db_text(retry_op));
 }
 
+db_answer store_site(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_site, NULL, 0, result);
+}
+
+db_answer store_channel_registered(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_channel_registered, NULL, 0, result);
+}
+
+db_answer store_channel_waiting(db *connection, const char *channel, const char *op_code,
+                                db_result *result)
+{
+    return SQL_RUN(connection, result, channel_waiting, .channel = db_text(channel),
+                   .op_code = db_text(op_code));
+}
+
 db_answer store_overview_sessions(db *connection, db_result *result)
 {
     return db_run(connection, &sql_overview_sessions, NULL, 0, result);

@@ -100,6 +100,13 @@ enum store_timeline_column {
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
+/* (site) of the installation */
+db_answer store_site(db *connection, db_result *result);
+/* (channel, op, contract, sessions that live and have registered it) */
+db_answer store_channel_registered(db *connection, db_result *result);
+/* (serial, cust): a trade of it that waits; or no row. */
+db_answer store_channel_waiting(db *connection, const char *channel, const char *op_code,
+                                db_result *result);
 /* (session, program, pid, host, operations, started, silent, time-out in ms, ended, now) */
 db_answer store_overview_sessions(db *connection, db_result *result);
 /* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */

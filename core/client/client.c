@@ -242,11 +242,13 @@ static tl_status look_before_session(void *context, db *connection)
 }
 
 /* A drain that is decided now waits for this session, or is read here. */
-static tl_status look_as_session(void *context, db *connection)
+static tl_status look_as_session(void *context, db *connection, const char *session_id)
 {
     const tl_status status = pauses_look(context, connection);
 
-    return status == TL_ACCESS_DENIED ? TL_OK : status;
+    return status == TL_OK || status == TL_ACCESS_DENIED
+               ? contracts_declare(context, connection, session_id)
+               : status;
 }
 
 static int64_t obeyed_drain(void *context)
@@ -485,6 +487,7 @@ static void close_parts(tl_client *client)
     breakers_end(&client->breakers);
     limits_end(&client->limits);
     pauses_end(&client->pauses);
+    contracts_end(&client->contracts);
     restored_end(&client->servers);
     client_release(client);
 }
@@ -507,6 +510,7 @@ static tl_status open_once(tl_client **out, const tl_client_options *options, in
     due_marks_init(&client->due_marks);
     clock_watch_init(&client->clock);
     pauses_init(&client->pauses);
+    contracts_init(&client->contracts);
     limits_init(&client->limits);
     breakers_init(&client->breakers);
     restored_init(&client->servers);

@@ -227,8 +227,7 @@ static void count_heard(tl_lock *lock, const tl_ending *ending)
     if (tl_lock_probes(lock))
         breakers_release(client, &lock->probe, heard != BREAKER_NOTHING ? heard : lock->heard);
     else
-        breakers_count(client, lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
-                       lock->op_code, heard);
+        breakers_count(client, lock_channel(lock), lock->op_code, heard);
 }
 
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,

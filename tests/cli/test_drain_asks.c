@@ -188,7 +188,7 @@ static void test_a_permit(void **state)
     struct asking a = {.lock = new_lock("SECOND", CHANNEL)};
 
     (void)state;
-    assert_status(tl_channel_add(client, CHANNEL, "BARE"), TL_OK);
+    assert_status(tl_channel_add(client, CHANNEL, "BARE", NULL), TL_OK);
     expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
                "--config", operators.config[ANN]),
            0, "");

@@ -555,7 +555,7 @@ static void test_channel_of_a_shard(void **state)
 
     (void)state;
     for (int i = 0; i < SHARDS; i++)
-        assert_status(tl_channel_add(clients[i], "bank", OP), TL_OK);
+        assert_status(tl_channel_add(clients[i], "bank", OP, NULL), TL_OK);
     visitor_come_in(&v, &desk, "ann");
     visitor_get(&v, "/channels");
     EXPECT_PAGE(&v, 200, "<h2>Shard a</h2>");

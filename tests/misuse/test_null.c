@@ -1266,7 +1266,7 @@ CALL(tl_channel_breaker)
 
 CALL(tl_channel_add)
 {
-    return (int)tl_channel_add(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW"));
+    return (int)tl_channel_add(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW"), NULL);
 }
 
 CALL(tl_channel_may_probe)

@@ -1024,7 +1024,7 @@ static tl_status call_pause(scene *s)
                           .unknowns = 5,
                           .actor = "anna",
                           .reason = "test"};
-    tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW");
+    tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW", NULL);
 
     if (status == TL_OK)
         status = tl_channel_limit(s->far, &limit);

@@ -604,7 +604,7 @@ const plan_case plan_cases[] = {
     {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
-    {&sql_declared_types, "", 10, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
+    {&sql_declared_types, "", 11, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
     /* a fleet: by an administrator, once; a shard has 1024 slots at most */
@@ -709,6 +709,16 @@ const plan_case plan_cases[] = {
      VALUES(channel_known, .channel = S("bank-new"), .op_code = OP)},
     {&sql_channel_known, "known", 0, FEW, PLAN_NONE,
      VALUES(channel_known, .channel = S("bank-0001"), .op_code = OP)},
+    /* as each process begins */
+    {&sql_channel_declare, "", 2, 20, PLAN_NONE,
+     VALUES(channel_declare, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
+            .contract = S("idempotent=1"), .more = N(0))},
+    {&sql_channel_declare_result, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_site_is, "", 1, FEW, PLAN_NONE, VALUES(site_is, .site = S("test"))},
+    {&sql_site, "", 1, FEW, PLAN_KEYS, .values = NULL},
+    {&sql_channel_registered, "", 0, 1020, PLAN_WALK, .values = NULL},
+    {&sql_channel_waiting, "", 0, 400, PLAN_KEYS,
+     VALUES(channel_waiting, .channel = S("bank-0001"), .op_code = OP)},
     /* with each beat: what is paused, and the operations of what is paused as a whole */
     {&sql_channel_paused, "", 12, 40, PLAN_KEYS, .values = NULL},
     {&sql_channel_list, "one", 1, FEW, PLAN_KEYS,

@@ -177,6 +177,13 @@ static const struct right {
             "ROLLBACK; END"},
     {"NNN", "INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, "
             "account) VALUES ('b', 'W', 1, NOW(6), 'r', 'a', 'ann@localhost')"},
+    {"YYY", "SELECT COUNT(*) FROM tl_session_channel"},
+    {"YNN", "CALL tl_channel_declare('bank', 'WITHDRAW', UUID(), NULL, 'x', 0, @said)"},
+    {"NNN", "UPDATE trade_channel SET contract = NULL"},
+    {"NNN", "INSERT INTO tl_session_channel VALUES ('bank', 'WITHDRAW', UUID())"},
+    {"YYN", "CALL tl_site_is('test', @said)"},
+    {"NNN", "CALL tl_site_change('other', 'a', 'r')"},
+    {"NNN", "UPDATE tl_schema SET site = 'other'"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_permit"},
     {"NYN",

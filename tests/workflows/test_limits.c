@@ -706,7 +706,7 @@ static void who_has_no_limit_pays_nothing(void **state)
     (void)cost("WARM");
     assert_int_equal(cost("A"), 200);
     client = open_operator();
-    assert_status(tl_channel_add(self.client, "other", OP), TL_OK);
+    assert_status(tl_channel_add(self.client, "other", OP, NULL), TL_OK);
     limit.channel = "other";
     limit.sends = limit.per_second = 1;
     limit.actor = limit.reason = "r";

@@ -87,10 +87,28 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * read-write locks are granted as ever: they send nothing, and may be held for days. */
 #define TL_CHANNEL_ALL "*"
 
-/* Makes known that this channel moves money for this operation: operators can pause only what is
- * known.  tl_workflow_register() calls it; a service of bare locks does at its start.  TL_OK also
- * when it is known.  A client without a session writes nothing, and gets TL_OK. */
-TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code);
+/* What a channel promises for an operation, and how long its word is awaited. */
+typedef struct tl_promises {
+    int idempotent, replays_first_answer, can_query, not_found_final, cancel_final;
+    unsigned key_chars;
+    int64_t window_ms, latency_ms, grace_ms; /* window_ms 0: for ever */
+} tl_promises;
+
+/*
+ * Makes known that this channel moves money for this operation: operators can pause only what is
+ * known.  tl_workflow_register() calls it; a service of bare locks does at its start.
+ *
+ * With promises this session goes by that contract, and so does each later one of this client.  All
+ * sessions that live go by the same one, and it promises no more than those did that sent what is
+ * in process still.
+ *
+ *     TL_OK       It is known, and the contract holds.  A client without a session writes nothing.
+ *     TL_UNSAFE   A process lives that promises something else, or a trade is in process that was
+ *                 sent under less.  The sentence names it.
+ *     other       The database could not be asked.
+ */
+TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code,
+                                   const tl_promises *promises);
 
 /* TL_OK, or TL_OVERLOADED with a sentence: the channel is paused for the operation, or a breaker of
  * it is open.  channel NULL: some channel is.  No round trip. */

@@ -254,6 +254,22 @@ typedef struct tl_channel {
     int64_t latency_ms;       /* how long the channel may take to know a request it received */
 } tl_channel;
 
+/*
+ * A channel to which the operation's trades went in an earlier release.  A trade stays with the
+ * channel that its row names: that one is asked, and its contract decides.  Where it is neither the
+ * workflow's channel nor one of these, nobody is called, and the trade waits, with an alarm.
+ */
+typedef struct tl_former_channel {
+    tl_channel channel;
+    void *context;         /* for the callbacks below */
+    tl_execute_fn execute; /* NULL: nothing is sent there any more.  What was never sent then fails
+                              as TL_PROOF_NEVER_LEFT, and may be paid under a new serial number */
+    tl_query_fn query;     /* must, or the channel is idempotent and has execute */
+    tl_cancel_fn cancel;   /* or NULL */
+} tl_former_channel;
+
+#define TL_FORMER_MAX 8
+
 typedef struct tl_workflow {
     unsigned version;    /* TL_WORKFLOW_VERSION */
     const char *op_code; /* the business operation, such as "WITHDRAW" */
@@ -274,6 +290,8 @@ typedef struct tl_workflow {
     tl_book_prepare_fn book_prepare;
     tl_book_success_fn book_success;
     tl_book_failure_fn book_failure;
+    const tl_former_channel *former; /* copied; at most TL_FORMER_MAX */
+    size_t former_count;
 } tl_workflow;
 
 #define TL_WORKFLOW_VERSION 1u
@@ -301,10 +319,12 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  *                      off (clock_margin and a thousandth of the deadline) together beyond its
  *                      window,
  *                    - a grace shorter than the channel's latency and clock_margin,
- *                    - fewer than 80 bits of channel key.
+ *                    - fewer than 80 bits of channel key,
+ *                    - another contract of a channel than that of a process that lives, or than
+ *                      that under which a trade was sent that is in process (tl_channel_add()).
+ *     other        The database could not be asked.
  *
- * The message names the field, and what would do.  The channel and its operation are made known to
- * operators (tl_channel_add()); if that fails, a warning in the log says so.
+ * The message names the field, and what would do.  Operators can pause the channel from now on.
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 

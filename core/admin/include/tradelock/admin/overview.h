@@ -105,6 +105,9 @@ typedef struct tl_session_row {
     uint64_t permits;  /* so many sends of limited channels it may have under way */
     int obeys_drain;   /* of the drain that is on record: it grants nothing, and no ask that began
                         * before is under way */
+    /* Which decisions about channels its program knows, of "pause limit breaker"; all others it does
+     * not obey. */
+    const char *obeys;
 } tl_session_row;
 
 typedef int (*tl_session_fn)(void *context, const tl_session_row *session);
