@@ -39,7 +39,8 @@ GRANT EXECUTE ON FUNCTION tl_carried_us TO `{database}_application`;
 GRANT SELECT ON trade_lock_state TO `{database}_application`;
 -- Without evidence_id: whoever chose the last number would end all filing.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, epoch, channel_key, outcome, final, channel_ref,
-    source, remark, thread_no, account, filed_at) ON trade_evidence TO `{database}_application`;
+    source, remark, thread_no, account, filed_at, amount_minor, currency) ON trade_evidence
+    TO `{database}_application`;
 -- A worker that has the workflow registered carries out what operators decided.
 GRANT SELECT ON trade_resolution TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_resolution_refused TO `{database}_application`;
@@ -48,6 +49,9 @@ GRANT EXECUTE ON PROCEDURE tl_act_note TO `{database}_application`;
 GRANT SELECT ON audit_closing TO `{database}_application`;
 -- A workflow makes its channel known; operators alone pause one.
 GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO `{database}_application`;
+GRANT EXECUTE ON PROCEDURE tl_channel_declare TO `{database}_application`;
+GRANT EXECUTE ON PROCEDURE tl_site_is TO `{database}_application`;
+GRANT SELECT ON tl_session_channel TO `{database}_application`;
 GRANT SELECT ON trade_channel_limit TO `{database}_application`;
 GRANT SELECT ON trade_channel_permit TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_channel_share TO `{database}_application`;
@@ -55,6 +59,8 @@ GRANT SELECT ON trade_channel_breaker TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_channel_told TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_channel_probe TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_account_name TO `{database}_application`;
+GRANT EXECUTE ON FUNCTION tl_contradicts TO `{database}_application`;
+GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_application`;
@@ -97,7 +103,8 @@ GRANT SELECT ON trade_lock_past TO `{database}_operator`;
 GRANT SELECT ON trade_lock_first TO `{database}_operator`;
 GRANT SELECT ON trade_lock_log TO `{database}_operator`;
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, epoch, channel_key, outcome, final, channel_ref,
-    source, remark, thread_no, account, filed_at) ON trade_evidence TO `{database}_operator`;
+    source, remark, thread_no, account, filed_at, amount_minor, currency) ON trade_evidence
+    TO `{database}_operator`;
 -- All columns except those that say who and when, which the server fills in.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
     actor, thread_no, log_no, although_pending) ON trade_resolution TO `{database}_operator`;
@@ -107,6 +114,8 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO `{database}_operator`;
 -- A pause is a decision of one operator, which the procedure puts on record.
 GRANT SELECT ON trade_channel TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_channel_decide TO `{database}_operator`;
+GRANT EXECUTE ON PROCEDURE tl_site_is TO `{database}_operator`;
+GRANT SELECT ON tl_session_channel TO `{database}_operator`;
 GRANT SELECT ON trade_channel_limit TO `{database}_operator`;
 GRANT SELECT ON trade_channel_permit TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_channel_limit TO `{database}_operator`;
@@ -121,6 +130,8 @@ GRANT EXECUTE ON PROCEDURE tl_act_end TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_act_note TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_act_retry TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_account_name TO `{database}_operator`;
+GRANT EXECUTE ON FUNCTION tl_contradicts TO `{database}_operator`;
+GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_operator`;
@@ -177,12 +188,15 @@ GRANT SELECT ON trade_evidence TO `{database}_reader`;
 GRANT SELECT ON trade_resolution TO `{database}_reader`;
 GRANT SELECT ON audit_closing TO `{database}_reader`;
 GRANT SELECT ON trade_channel TO `{database}_reader`;
+GRANT SELECT ON tl_session_channel TO `{database}_reader`;
 GRANT SELECT ON trade_channel_limit TO `{database}_reader`;
 GRANT SELECT ON trade_channel_permit TO `{database}_reader`;
 GRANT SELECT ON trade_channel_breaker TO `{database}_reader`;
 GRANT SELECT ON tl_act TO `{database}_reader`;
 GRANT SELECT ON tl_act_row TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_account_name TO `{database}_reader`;
+GRANT EXECUTE ON FUNCTION tl_contradicts TO `{database}_reader`;
+GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_reader`;

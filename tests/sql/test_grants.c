@@ -3,6 +3,7 @@
  * refused by the server, and SQL typed by hand is on record.
  */
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -176,6 +177,13 @@ static const struct right {
             "ROLLBACK; END"},
     {"NNN", "INSERT INTO trade_channel (channel, op_code, paused, decided_at, reason, actor, "
             "account) VALUES ('b', 'W', 1, NOW(6), 'r', 'a', 'ann@localhost')"},
+    {"YYY", "SELECT COUNT(*) FROM tl_session_channel"},
+    {"YNN", "CALL tl_channel_declare('bank', 'WITHDRAW', UUID(), NULL, 'x', 0, @said)"},
+    {"NNN", "UPDATE trade_channel SET contract = NULL"},
+    {"NNN", "INSERT INTO tl_session_channel VALUES ('bank', 'WITHDRAW', UUID())"},
+    {"YYN", "CALL tl_site_is('test', @said)"},
+    {"NNN", "CALL tl_site_change('other', 'a', 'r')"},
+    {"NNN", "UPDATE tl_schema SET site = 'other'"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_permit"},
     {"NYN",
@@ -697,6 +705,20 @@ static void test_old_rights_are_taken_back(void **state)
     assert_int_equal(try(f->as[OPERATOR], "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
+static long long missing_revs(struct fixture *f, const char *serial)
+{
+    return database_number(f->admin,
+                           "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
+                           "WHERE serial_no = '%s'",
+                           serial);
+}
+
+static long long log_rows(struct fixture *f, const char *serial)
+{
+    return database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'",
+                           serial);
+}
+
 static void test_sql_typed_by_hand_is_recorded(void **state)
 {
     struct fixture *f = *state;
@@ -1000,7 +1022,7 @@ static void test_removal_is_recorded(void **state)
     assert_int_equal(log_rows(f, "gone"), 2);
 }
 
-int main(void)
+TEST_MAIN(grants)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rights),
