@@ -690,7 +690,7 @@ static tl_status check_may_open(tl_client *client)
     if (status == TL_ACCESS_DENIED)
         status = error_set(TL_ACCESS_DENIED,
                            "opening what the dead held is for an account with the role "
-                           "tradelock_application, as services have it; an operator opens "
+                           "DATABASE_application, as services have it; an operator opens "
                            "one trade with `tradelock retry`");
     return status;
 }
