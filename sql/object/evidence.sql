@@ -58,9 +58,9 @@ END;
 
 -- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is
 -- noted on the row, unless it is another payment's.  What contradicts the row sets the conflict.
--- Token and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch becomes
--- due at once; one that is held, when it is opened, since the revision tells of whatever was filed
--- meanwhile (open_lane.sql).
+-- Token and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch
+-- becomes due at once; one that is held, when it is opened, since the revision tells of whatever was
+-- filed meanwhile (open_lane.sql).
 --
 -- Success of a trade whose row was lost in a restore makes the row, as a success, so that nobody is
 -- granted it again; money that came back makes none.  What else was lost (contents, business rows)
@@ -106,7 +106,7 @@ BEGIN
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
         END IF;
-    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor >= 0, 1) AND tl_restored() THEN
+    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0 AND tl_restored() THEN
         INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
             token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
             created_at, updated_at)

@@ -602,7 +602,7 @@ const plan_case plan_cases[] = {
     {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
-    {&sql_declared_types, "", 11, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
+    {&sql_declared_types, "", 12, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
     /* a fleet: by an administrator, once; a shard has 1024 slots at most */

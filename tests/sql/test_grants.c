@@ -705,20 +705,6 @@ static void test_old_rights_are_taken_back(void **state)
     assert_int_equal(try(f->as[OPERATOR], "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
-static long long missing_revs(struct fixture *f, const char *serial)
-{
-    return database_number(f->admin,
-                           "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
-                           "WHERE serial_no = '%s'",
-                           serial);
-}
-
-static long long log_rows(struct fixture *f, const char *serial)
-{
-    return database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'",
-                           serial);
-}
-
 static void test_sql_typed_by_hand_is_recorded(void **state)
 {
     struct fixture *f = *state;
