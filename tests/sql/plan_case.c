@@ -405,7 +405,8 @@ const plan_case plan_cases[] = {
     {&sql_resource_renew, "", 1, FEW, PLAN_KEYS,
      WITH_ROW(resource_renew, NAMED(.thread_no = THREAD, .log_no = LOG, .lease_ms = N(1000),
       .held_token = TOKEN_7), NAMED(.resource = S("held/7")))},
-    {&sql_resource_force, "", 1, FEW, PLAN_KEYS,
+    /* the lock, and the act with its row */
+    {&sql_resource_force, "", 3, FEW, PLAN_NONE,
      VALUES(resource_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH, .remark = S("why"),
       .actor = S("ann"), .resource = S("held/7"), .seen_fence = N(1000))},
     {&sql_resource_now, "", 1, FEW, PLAN_KEYS,
@@ -451,7 +452,7 @@ const plan_case plan_cases[] = {
     {&sql_rw_renew, "", 1, FEW, PLAN_KEYS,
      VALUES(rw_renew, .thread_no = THREAD, .log_no = LOG, .over_ms = N(1000),
       .resource = S("read/7"), .slot = N(2), .held_token = TOKEN_7)},
-    {&sql_rw_force, "", 1, FEW, PLAN_KEYS,
+    {&sql_rw_force, "", 3, FEW, PLAN_NONE,
      VALUES(rw_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .remark = S("why"), .actor = S("ann"), .resource = S("read/7"), .slot = N(2),
       .seen_fence = N(1000))},
