@@ -37,10 +37,7 @@ GRANT EXECUTE ON PROCEDURE tl_clock_stepped TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_clock_settle TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_carried_us TO `{database}_application`;
 GRANT SELECT ON trade_lock_state TO `{database}_application`;
--- Without evidence_id: whoever chose the last number would end all filing.
-GRANT SELECT, INSERT (cust_no, serial_no, op_code, epoch, channel_key, outcome, final, channel_ref,
-    source, remark, thread_no, account, filed_at, amount_minor, currency) ON trade_evidence
-    TO `{database}_application`;
+GRANT SELECT, INSERT ON trade_evidence TO `{database}_application`;
 -- A worker that has the workflow registered carries out what operators decided.
 GRANT SELECT ON trade_resolution TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_resolution_refused TO `{database}_application`;
@@ -102,9 +99,7 @@ GRANT SELECT ON trade_lock_state TO `{database}_operator`;
 GRANT SELECT ON trade_lock_past TO `{database}_operator`;
 GRANT SELECT ON trade_lock_first TO `{database}_operator`;
 GRANT SELECT ON trade_lock_log TO `{database}_operator`;
-GRANT SELECT, INSERT (cust_no, serial_no, op_code, epoch, channel_key, outcome, final, channel_ref,
-    source, remark, thread_no, account, filed_at, amount_minor, currency) ON trade_evidence
-    TO `{database}_operator`;
+GRANT SELECT, INSERT ON trade_evidence TO `{database}_operator`;
 -- All columns except those that say who and when, which the server fills in.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
     actor, thread_no, log_no, although_pending) ON trade_resolution TO `{database}_operator`;

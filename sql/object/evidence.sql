@@ -45,6 +45,11 @@ BEGIN
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;
+    -- Whoever chose the last number would end all filing.
+    IF NEW.evidence_id <> 0 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'evidence gets its number from the server';
+    END IF;
     SELECT tl_contradicts(status, epoch = NEW.epoch AND (NEW.channel_key IS NULL
             OR channel_key IS NULL OR channel_key = NEW.channel_key),
         tl_paid_ref(cust_no, serial_no, op_code, status, epoch, channel_ref), amount_minor,

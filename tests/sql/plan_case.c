@@ -506,14 +506,14 @@ const plan_case plan_cases[] = {
     {&sql_purge_rw, "", 10, 100, PLAN_NONE,
      VALUES(purge_rw, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .after = S("read/5"))},
     {&sql_purge_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    /* and as many permits of those that are gone */
-    {&sql_purge_sessions, "", 20, 100, PLAN_NONE,
+    /* and as many permits of those that are gone, and the act */
+    {&sql_purge_sessions, "", 21, 100, PLAN_NONE,
      VALUES(purge_sessions, .older_ms = N(86400000), .most = N(10))},
     {&sql_purge_sessions_count, "", 1, 200, PLAN_NONE,
      VALUES(purge_sessions_count, .older_ms = N(86400000))},
     {&sql_purge_sessions_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    /* ten rows, and six that its SELECT INTO counts */
-    {&sql_purge_acts, "", 16, 100, PLAN_NONE,
+    /* ten rows, six that its SELECT INTO counts, and the act */
+    {&sql_purge_acts, "", 17, 100, PLAN_NONE,
      VALUES(purge_acts, .older_ms = N(86400000), .most = N(10))},
     {&sql_purge_acts_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* what operators did */

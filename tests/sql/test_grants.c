@@ -290,9 +290,6 @@ static const struct right {
     {"YNN", "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
             "started_at, alive_until) VALUES (UUID(), 'x', 'x', 1, UUID(), 1000, "
             "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 SECOND)"},
-    {"NNN", "INSERT INTO trade_evidence (evidence_id, cust_no, serial_no, op_code, epoch, outcome, "
-            "source, account, filed_at) VALUES (18446744073709551614, 'c', 's', 'WITHDRAW', 1, "
-            "'UNKNOWN', 'me', 'root@localhost', '2000-01-01')"},
     {"NNN", "UPDATE tl_schema SET retention_ms = 86400000"},
     {"NNN", "SET SESSION timestamp = 1"},
     /* history */
@@ -397,6 +394,16 @@ static const struct forgery {
      "ahead of the clock"},
     {OPERATOR, "SET SESSION insert_id = 18446744073709551614",
      "CALL tl_act_begin('audit', 'x', 'y', 'a', UUID(), 0, @act)", "insert_id"},
+    {OPERATOR, "DO 1",
+     "INSERT INTO trade_evidence (evidence_id, cust_no, serial_no, op_code, epoch, outcome, "
+     "source, account, filed_at) VALUES (18446744073709551614, 'c', 's', 'WITHDRAW', 1, "
+     "'UNKNOWN', 'me', 'root@localhost', '2000-01-01')",
+     "its number from the server"},
+    {APPLICATION, "DO 1",
+     "INSERT INTO trade_evidence (evidence_id, cust_no, serial_no, op_code, epoch, outcome, "
+     "source, account, filed_at) VALUES (18446744073709551614, 'c', 's', 'WITHDRAW', 1, "
+     "'UNKNOWN', 'me', 'root@localhost', '2000-01-01')",
+     "its number from the server"},
     {OPERATOR, "SET SESSION insert_id = 18446744073709551614", INSERT_EVIDENCE, "insert_id"},
     {APPLICATION, "SET SESSION insert_id = 18446744073709551614", INSERT_EVIDENCE, "insert_id"},
     {OPERATOR, "SET SESSION check_constraint_checks = 0",
