@@ -19,7 +19,7 @@ struct logger {
     tl_log_fn fn; /* NULL: nothing is logged */
     void *context;
     const char *cust_key; /* of hashed customer numbers; NULL: they are plain */
-    tl_level least; /* lines below this level are not made */
+    tl_level least;       /* lines below this level are not made */
 };
 
 /* Whether anybody reads lines of this level. */

@@ -60,8 +60,8 @@ static db_answer make_row(struct filing *f)
     if (f->gone == NULL) {
         if (f->evidence.epoch == 0)
             f->evidence.epoch = 1;
-        return store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
-                                     &f->evidence_id, &f->conflict);
+        return store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id,
+                                     &f->conflict);
     }
     f->gone->evidence = &f->evidence;
     answer = store_file_gone(f->connection, f->gone);
