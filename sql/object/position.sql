@@ -1,3 +1,23 @@
+-- Which servers read this one's log, and what is left out of it: only these statements tell, and they
+-- are for accounts with the rights REPLICATION MASTER ADMIN and BINLOG MONITOR.  So the account that
+-- migrates needs those where a promoted server is to be accepted by itself.
+CREATE OR REPLACE PROCEDURE tl_replicas() READS SQL DATA SQL SECURITY DEFINER SHOW SLAVE HOSTS;
+
+CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER SHOW BINLOG STATUS;
+
+-- Puts on record which server has each commit of the accepted one before it is answered, by its id;
+-- 0: the nodes of its Galera cluster.  It stands once a term, and is never changed: so of all
+-- servers that have this record one alone can be accepted by itself after the accepted one.
+CREATE OR REPLACE PROCEDURE tl_kept(IN keeper INT UNSIGNED)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;
+
+    INSERT INTO tl_restore (step, reason, account) VALUES ('kept', keeper, USER());
+    SELECT r.reason FROM tl_schema s
+    JOIN tl_restore r ON r.restore_no = s.accepted_no AND r.step = 'kept' WHERE s.one = 1;
+END;
+
 -- A session says what it found on the promoted server, under which number that was promoted.  Of a
 -- session that need not say it, only what speaks against the server is written.  What was said
 -- once is not taken back.
@@ -33,10 +53,12 @@ VALUES (number, of_session, which, what, cust, serial, op, its_token);
 -- commit that a living process may act on is here.  Of a process that died, or cannot be reached,
 -- nobody can say what it was told: as long as one session has not attested, operators decide.  Of
 -- one that began when nothing was replicated any more nobody knows; so no commit may have been
--- answered before a replica had it (kept).
+-- answered before this server had it (kept).  Which server that is stands on record once a term, and
+-- each who attests saw it acknowledge.  So two that are promoted, on two sides of a split or one
+-- behind the other, are never both accepted.
 --
--- Where that one is off for certain (fenced), and each who attests saw that it answered no commit
--- before another server had it, a process that died can have been told of nothing that is not here,
+-- Where the old one is off for certain (fenced), and each who attests saw that it answered no commit
+-- before this server had it, a process that died can have been told of nothing that is not here,
 -- and one that is cut off can be told of nothing more.  So nobody waits for a session that has ended
 -- here, as observers end it, without attesting.
 --
@@ -78,6 +100,8 @@ BEGIN
         AND CAST(@@read_only AS CHAR) IN ('0', 'OFF')
         AND EXISTS (SELECT 1 FROM tl_restore
             WHERE restore_no = number AND step = 'promoted' AND identity = tl_identity())
+        AND EXISTS (SELECT 1 FROM tl_restore
+            WHERE restore_no = done_no AND step = 'kept' AND reason IN ('0', @@server_id))
         AND NOT EXISTS (SELECT 1 FROM tl_restore
             WHERE restore_no > done_no AND (step = 'declared' OR (step = 'found'
                 AND reason <> 'it is another server than the one that was accepted'))) THEN

@@ -43,6 +43,12 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'only the procedure writes that a server was accepted by itself';
         END IF;
+    ELSEIF NEW.step = 'kept' THEN
+        SET NEW.restore_no = done_no;
+        IF COALESCE(known <> tl_identity(), 1) OR last_no <> done_no THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'only the accepted server has one that keeps its commits';
+        END IF;
     ELSEIF NEW.step IN ('declared', 'found', 'promoted') THEN
         SET NEW.restore_no = last_no + 1;
     ELSEIF NEW.step = 'fenced' THEN

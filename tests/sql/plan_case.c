@@ -597,6 +597,9 @@ const plan_case plan_cases[] = {
     {&sql_attest_evidence, "", 0, FEW, PLAN_KEYS, VALUES(attest_evidence, .evidence_id = N(0))},
     {&sql_attest_list, "", 0, FEW, PLAN_KEYS, VALUES(attest_list, .number = N(7))},
     {&sql_attest_kept, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_attest_replicas, "", 0, FEW, PLAN_NONE, .values = NULL},
+    {&sql_attest_filters, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_attest_record, "", 1, FEW, PLAN_NONE, VALUES(attest_record, .keeper = N(2))},
     {&sql_attest_in_step, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_restore_status, "", 1, FEW, PLAN_KEYS, .values = NULL},
     /* Once after a restore, by an operator, and everything is looked at. */

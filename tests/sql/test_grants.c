@@ -209,6 +209,9 @@ static const struct right {
     /* a promoted server: services attest, nobody writes that it was accepted */
     {"NYY", "SELECT COUNT(*) FROM tl_attestation"},
     {"NYY", "SELECT COUNT(*) FROM tl_attestation_missing"},
+    {"YYN", "CALL tl_replicas()"},
+    {"YYN", "CALL tl_log_filters()"},
+    {"YNN", "CALL tl_kept(2)"},
     {"YNN", "CALL tl_attest(1000, UUID(), 0, 1)"},
     {"YNN", "CALL tl_attest_missing(1000, UUID(), 0, 'ask', 'c', 's', 'W', NULL)"},
     {"YNN", "CALL tl_accept_proved(1000)"},

@@ -48,8 +48,8 @@
 #define A_DAY "86400000"
 
 static fixture f;
-static server *primary, *copy;
-static unsigned port_primary, port_copy;
+static server *primary, *copy, *third;
+static unsigned port_primary, port_copy, port_third;
 static MYSQL *sql_copy;
 static tl_client *second, *ops;
 static char *paths[32];
@@ -77,6 +77,19 @@ static server *start_at(unsigned number, unsigned *port)
     return server_start(options);
 }
 
+static void follow(unsigned port, server *to, int acknowledges)
+{
+    MYSQL *sql = server_connect(to);
+
+    database_run(sql,
+                 "SET GLOBAL rpl_semi_sync_slave_enabled = %d; "
+                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
+                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
+                 "SET GLOBAL read_only = 1",
+                 acknowledges, port);
+    mysql_close(sql);
+}
+
 static void replicate(server *from, unsigned port, server *to)
 {
     MYSQL *sql = server_connect(from);
@@ -84,14 +97,7 @@ static void replicate(server *from, unsigned port, server *to)
     database_run(sql, "CREATE USER IF NOT EXISTS replica@'%%'; "
                       "GRANT REPLICATION SLAVE ON *.* TO replica@'%%'");
     mysql_close(sql);
-    sql = server_connect(to);
-    database_run(sql,
-                 "SET GLOBAL rpl_semi_sync_slave_enabled = 1; "
-                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
-                 port);
-    mysql_close(sql);
+    follow(port, to, 1);
 }
 
 static void await_number(MYSQL *sql, const char *query, long long wanted)
@@ -105,14 +111,18 @@ static void await_number(MYSQL *sql, const char *query, long long wanted)
     }
 }
 
-static void await_copy(void)
+static void await_at(MYSQL *sql)
 {
     char *position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
 
-    assert_int_equal(database_number(sql_copy, "SELECT MASTER_GTID_WAIT('%s', %d)", position,
-                                     PATIENCE_MS / 1000),
-                     0);
+    assert_int_equal(
+        database_number(sql, "SELECT MASTER_GTID_WAIT('%s', %d)", position, PATIENCE_MS / 1000), 0);
     free(position);
+}
+
+static void await_copy(void)
+{
+    await_at(sql_copy);
 }
 
 /* The service's account, at these servers. */
@@ -134,12 +144,18 @@ static const char *file_of(const char *hosts)
     return file_with(hosts, BEATING);
 }
 
-static const char *both(void)
+/* The primary and another one. */
+static const char *hosts_with(unsigned port)
 {
     static char hosts[64];
 
-    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u", port_primary, port_copy);
+    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u", port_primary, port);
     return hosts;
+}
+
+static const char *both(void)
+{
+    return hosts_with(port_copy);
 }
 
 static tl_client *open_with(const char *option_file, unsigned flags)
@@ -209,7 +225,8 @@ static void close_pair(void)
     f.sql = NULL;
     mysql_close(sql_copy);
     server_free(copy);
-    copy = NULL;
+    server_free(third);
+    copy = third = NULL;
     database_forget(f.db);
     while (path_count > 0) {
         remove(paths[--path_count]);
@@ -1430,6 +1447,106 @@ static void test_off_and_not_kept(void **state)
     close_pair();
 }
 
+/* A third server, which has all that there is: behind the second one, or asynchronous behind the
+ * first, and away while processes look.  Both processes begin anew, and know the primary and this
+ * one; or, with a split, one of them knows the second instead. */
+static void open_third(int is_behind_copy, int is_split)
+{
+    MYSQL *sql;
+
+    third = start_at(3, &port_third);
+    follow(is_behind_copy ? port_copy : port_primary, third, is_behind_copy);
+    sql = server_connect(third);
+    await_at(sql);
+    if (!is_behind_copy)
+        database_run(sql, "STOP SLAVE");
+    mysql_close(sql);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    f.client = open_with(file_with(hosts_with(is_split ? port_copy : port_third), SHORT), 0);
+    second = open_with(file_with(hosts_with(port_third), SHORT), 0);
+    await_rounds();
+}
+
+/* From now on the third one is the one that is promoted. */
+static void take_third(void)
+{
+    server *other = copy;
+
+    copy = third;
+    third = other;
+    mysql_close(sql_copy);
+    sql_copy = server_connect(copy);
+    database_run(sql_copy, "USE %s", database_name(f.db));
+    tl_client_close(ops);
+    ops = NULL;
+}
+
+/* A server that has all, and that nobody had waited for: a process of which nobody knows may have
+ * been told of more, by the one that was waited for. */
+static void promote_another(int is_behind_copy)
+{
+    struct found found;
+
+    open_pair(1);
+    open_third(is_behind_copy, 0);
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_third();
+    database_run(sql_copy, "START SLAVE");
+    await_copy();
+    server_kill9(primary);
+    take_writes();
+    promote_as(1);
+    expect_veto(2);
+    found = what_is_missing();
+    assert_int_equal(found.not_kept, 2);
+    assert_int_equal(found.steps, 0);
+    close_pair();
+}
+
+static void test_one_behind_the_replica(void **state)
+{
+    (void)state;
+    promote_another(1);
+}
+
+static void test_one_that_was_away(void **state)
+{
+    (void)state;
+    promote_another(0);
+}
+
+/* On each side of a split somebody promotes a server that has all, with the primary off for certain:
+ * one of the two is accepted. */
+static void test_two_sides_of_a_split(void **state)
+{
+    (void)state;
+    open_pair(1);
+    open_third(1, 1);
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    server_kill9(primary);
+    take_writes();
+    promote_as(1);
+    await_accepted();
+    await_grant(f.client, "s1");
+    take_third();
+    take_writes();
+    promote_as(1);
+    await_number(sql_copy,
+                 "SELECT COUNT(*) FROM tl_attestation WHERE attested_at IS NOT NULL AND kept = 0",
+                 1);
+    await_number(sql_copy,
+                 "SELECT COUNT(*) FROM tl_attestation a JOIN tl_session x USING (session_id) "
+                 "WHERE a.attested_at IS NULL AND x.ended_at IS NULL",
+                 0);
+    usleep(QUIET_MS * 1000);
+    assert_true(is_restored());
+    assert_int_not_equal(ask_now(second, "s1"), TL_GRANTED);
+    close_pair();
+}
+
 /* What anybody else said against it counts. */
 static void test_it_was_declared(void **state)
 {
@@ -1909,6 +2026,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ended_here_while_it_lived_there),
         cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
         cmocka_unit_test(test_off_and_not_kept),
+        cmocka_unit_test(test_one_behind_the_replica),
+        cmocka_unit_test(test_one_that_was_away),
+        cmocka_unit_test(test_two_sides_of_a_split),
         cmocka_unit_test(test_it_was_declared),
         cmocka_unit_test(test_a_server_that_is_not_promoted),
     };
