@@ -139,6 +139,7 @@ REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operato
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_replicas TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_log_filters TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_passes_over TO tradelock_operator;
 GRANT SELECT ON tl_attestation TO tradelock_operator;
 GRANT SELECT ON tl_attestation_missing TO tradelock_operator;
 GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot

@@ -5,6 +5,48 @@ CREATE OR REPLACE PROCEDURE tl_replicas() READS SQL DATA SQL SECURITY DEFINER SH
 
 CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER SHOW BINLOG STATUS;
 
+-- The last beat of each session stands in a key, too.  A replica changes a row that it finds by its
+-- key: where one beat was passed over (by a position that was set by hand, a counter, a relay log or
+-- an event that was lost, a copy that was older than its position), the next one finds no row there.
+-- Then replication stops with error 1032; or, where it is told to go on in spite of that, the row
+-- stays behind for as long as there is a row of the session.
+CREATE OR REPLACE TRIGGER tl_session_inserted AFTER INSERT ON tl_session
+FOR EACH ROW INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
+
+CREATE OR REPLACE TRIGGER tl_session_updated AFTER UPDATE ON tl_session
+FOR EACH ROW
+BEGIN
+    IF NEW.beat <> OLD.beat THEN
+        UPDATE tl_beat SET beat = NEW.beat
+        WHERE session_id = OLD.session_id AND beat = OLD.beat;
+    END IF;
+END;
+
+CREATE OR REPLACE TRIGGER tl_session_deleted AFTER DELETE ON tl_session
+FOR EACH ROW DELETE FROM tl_beat WHERE session_id = OLD.session_id;
+
+-- By what this server, as a replica, leaves out some of what its primary committed, or did so: then it
+-- has no prefix of that.  NULL: it is not known to.  A setting that was taken back tells nothing.
+CREATE OR REPLACE FUNCTION tl_passes_over()
+RETURNS VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+READS SQL DATA SQL SECURITY DEFINER
+RETURN NULLIF(LEFT(CONCAT_WS(', ', (SELECT GROUP_CONCAT(LOWER(variable_name), ' = ', variable_value
+        ORDER BY variable_name SEPARATOR ', ')
+    FROM information_schema.global_variables
+    WHERE variable_value <> CASE
+        WHEN variable_name = 'SLAVE_EXEC_MODE' THEN 'STRICT'
+        WHEN variable_name = 'SLAVE_SKIP_ERRORS' THEN 'OFF'
+        WHEN variable_name = 'SQL_SLAVE_SKIP_COUNTER' THEN '0'
+        WHEN variable_name = 'REPLICATE_EVENTS_MARKED_FOR_SKIP' THEN 'REPLICATE'
+        WHEN variable_name = 'GTID_SLAVE_POS' THEN SUBSTRING_INDEX(variable_value, ',', 1)
+        WHEN variable_name IN ('REPLICATE_DO_DB', 'REPLICATE_IGNORE_DB', 'REPLICATE_DO_TABLE',
+            'REPLICATE_IGNORE_TABLE', 'REPLICATE_WILD_DO_TABLE', 'REPLICATE_WILD_IGNORE_TABLE',
+            'REPLICATE_REWRITE_DB') THEN ''
+        ELSE variable_value END),
+    (SELECT CONCAT('beats of session ', MIN(x.session_id), ' that were passed over') FROM tl_session x
+    LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat = x.beat
+    WHERE b.session_id IS NULL HAVING COUNT(*) > 0)), 255), '');
+
 -- Puts on record which server has each commit of the accepted one before it is answered, by its id;
 -- 0: the nodes of its Galera cluster.  It stands once a term, and is never changed: so of all
 -- servers that have this record one alone can be accepted by itself after the accepted one.

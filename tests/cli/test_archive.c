@@ -940,6 +940,9 @@ static void test_newest_sets_are_missed(void **state)
     /* Another archive may be begun, and audited from its first set on. */
     do_shell(
         "rm -rf \"$DIR\"/whole && mv \"$ARCHIVE\" \"$DIR\"/whole && mkdir -m 700 \"$ARCHIVE\"");
+    /* An empty one proves nothing, also where a restore lost the record of the first set. */
+    database_run(w.f.sql, "DELETE FROM tl_archive_set WHERE set_no = 1");
+    expect_audit_refused(2, "ends with set 0, and set 2 is on record");
     make_many(20);
     output_free(TO_ARCHIVE("--json"));
     expect_audited(1);

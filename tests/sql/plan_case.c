@@ -597,6 +597,7 @@ const plan_case plan_cases[] = {
     {&sql_attest_evidence, "", 0, FEW, PLAN_KEYS, VALUES(attest_evidence, .evidence_id = N(0))},
     {&sql_attest_list, "", 0, FEW, PLAN_KEYS, VALUES(attest_list, .number = N(7))},
     {&sql_attest_kept, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_doctor_passes_over, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_attest_replicas, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_attest_filters, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_attest_record, "", 1, FEW, PLAN_NONE, VALUES(attest_record, .keeper = N(2))},

@@ -57,10 +57,14 @@ static size_t path_count;
 
 /* ------------------------------------------------------------------- the two servers -- */
 
+/* Of each server that is started, or NULL. */
+static const char *extra_option;
+
 static server *start_at(unsigned number, unsigned *port)
 {
     char at[64], id[64];
     const char *const options[] = {"--log-bin=binlog",
+                                   extra_option != NULL ? extra_option : "--sync-binlog=1",
                                    "--sync-binlog=1",
                                    "--log-slave-updates=1",
                                    "--skip-networking=0",
@@ -1217,6 +1221,62 @@ static void test_some_of_the_log_is_missing(void **state)
     close_pair();
 }
 
+/* What was committed while the replica stood still is passed over, by a position that is set by hand.
+ * goes_on: replication is told to go on in spite of what it does not find. */
+static void skip_some(int goes_on)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+    char *position;
+
+    open_pair(1);
+    await_rounds();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_rounds();
+    position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+    database_run(sql_copy, "STOP SLAVE; SET GLOBAL gtid_slave_pos = '%s'", position);
+    if (goes_on)
+        database_run(sql_copy, "SET GLOBAL slave_exec_mode = IDEMPOTENT");
+    database_run(sql_copy, "START SLAVE");
+    free(position);
+    if (goes_on) {
+        await_rounds();
+        await_copy();
+        database_run(sql_copy, "STOP SLAVE; SET GLOBAL slave_exec_mode = STRICT");
+    } else {
+        await_number(sql_copy,
+                     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                     "WHERE VARIABLE_NAME = 'SLAVES_RUNNING'",
+                     0);
+        position = database_replication(sql_copy, "Last_SQL_Errno");
+        assert_string_equal(position, "1032");
+        free(position);
+    }
+    server_kill9(primary);
+    take_writes();
+    open_ops();
+    assert_status(tl_promote(ops, 1, "hook", "the primary is gone"), goes_on ? TL_REFUSED : TL_OK);
+    if (!goes_on)
+        expect_veto(2);
+    assert_true(is_restored());
+    assert_int_not_equal(ask_now(second, "lost"), TL_GRANTED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+static void test_a_position_set_by_hand(void **state)
+{
+    (void)state;
+    skip_some(0);
+}
+
+static void test_beats_that_were_passed_over(void **state)
+{
+    (void)state;
+    skip_some(1);
+}
+
 /* Beats cover the grant that is lost; the sessions wait on the new server, and beat there, until it
  * is promoted.  Somebody else has written down before that it is another one. */
 static void test_who_waits_counts_no_beats(void **state)
@@ -1547,6 +1607,23 @@ static void test_two_sides_of_a_split(void **state)
     close_pair();
 }
 
+/* What the log leaves out nobody has but the primary. */
+static void test_a_log_with_a_filter(void **state)
+{
+    (void)state;
+    extra_option = "--binlog-ignore-db=elsewhere";
+    open_pair(1);
+    extra_option = NULL;
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    expect_veto(2);
+    assert_int_equal(what_is_missing().not_kept, 2);
+    close_pair();
+}
+
 /* What anybody else said against it counts. */
 static void test_it_was_declared(void **state)
 {
@@ -1564,6 +1641,79 @@ static void test_it_was_declared(void **state)
 }
 
 /* ---------------------------------------------------------------------------- what is refused -- */
+
+struct told {
+    tl_finding_level level;
+    const char *found;
+    int times;
+};
+
+static int take_told(void *context, const tl_finding *finding)
+{
+    struct told *told = context;
+
+    told->times += strcmp(finding->check, "replication") == 0 && finding->level == told->level &&
+                   strstr(finding->found, told->found) != NULL;
+    return 0;
+}
+
+static void expect_told(tl_finding_level level, const char *found)
+{
+    struct told told = {level, found, 0};
+
+    (void)tl_doctor(ops, take_told, &told);
+    assert_int_equal(told.times, 1);
+}
+
+/* A replica that leaves out what its primary committed; the last one does since it was started. */
+static void test_a_replica_that_passes_over(void **state)
+{
+    static const struct {
+        const char *name, *value, *otherwise;
+    } settings[] = {{"replicate_do_db", "payments", ""},
+                    {"replicate_ignore_db", "payments", ""},
+                    {"replicate_do_table", "payments.ledger", ""},
+                    {"replicate_ignore_table", "payments.ledger", ""},
+                    {"replicate_wild_do_table", "payments.%", ""},
+                    {"replicate_wild_ignore_table", "payments.ledger", ""},
+                    {"replicate_rewrite_db", "payments->books", ""},
+                    {"replicate_events_marked_for_skip", "FILTER_ON_SLAVE", "REPLICATE"},
+                    {"sql_slave_skip_counter", "1", "0"},
+                    {"gtid_slave_pos", "0-1-4000000,7-1-1", "0-1-4000000"},
+                    {"slave_exec_mode", "IDEMPOTENT", "STRICT"},
+                    {"slave_skip_errors", "1062", NULL}};
+    const size_t count = sizeof settings / sizeof *settings;
+
+    (void)state;
+    extra_option = "--slave-skip-errors=1062";
+    open_pair(1);
+    extra_option = NULL;
+    database_run(sql_copy, "STOP SLAVE");
+    open_ops();
+    for (size_t i = 0; i < count; i++) {
+        const int is_number = settings[i].otherwise != NULL && settings[i].otherwise[0] == '0' &&
+                              settings[i].otherwise[1] == '\0';
+        const char *quote = is_number ? "" : "'";
+        char found[128];
+
+        snprintf(found, sizeof found, "%s = %s", settings[i].name, settings[i].value);
+        if (settings[i].otherwise != NULL)
+            database_run(sql_copy, "SET GLOBAL %s = %s%s%s", settings[i].name, quote,
+                         settings[i].value, quote);
+        expect_told(TL_FINDING_UNSAFE, found);
+        if (i == 0)
+            take_writes();
+        database_run(sql_copy, "SET GLOBAL read_only = 0");
+        assert_status(tl_promote(ops, 1, "hook", "the primary is gone"), TL_REFUSED);
+        assert_non_null(strstr(tl_error_message(), found));
+        database_run(sql_copy, "SET GLOBAL read_only = 1");
+        if (settings[i].otherwise != NULL)
+            database_run(sql_copy, "SET GLOBAL %s = %s%s%s", settings[i].name, quote,
+                         settings[i].otherwise, quote);
+    }
+    assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore"), 1);
+    close_pair();
+}
 
 static void test_a_server_that_is_not_promoted(void **state)
 {
@@ -1589,7 +1739,9 @@ static void test_a_server_that_is_not_promoted(void **state)
     assert_int_not_equal(mysql_query(f.sql, "INSERT INTO tl_restore (restore_no, step, reason) "
                                             "VALUES (1, 'proved', 'by hand')"),
                          0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 0);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore "
+                                            "WHERE step <> 'kept'"),
+                     0);
     assert_int_equal(
         database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted'"), 0);
     assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_attestation"), 0);
@@ -2016,6 +2168,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_accepted_before_it_knows),
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
+        cmocka_unit_test(test_a_position_set_by_hand),
+        cmocka_unit_test(test_beats_that_were_passed_over),
         cmocka_unit_test(test_who_waits_counts_no_beats),
         cmocka_unit_test(test_who_waits_has_not_caught_up),
         cmocka_unit_test(test_an_ending_at_the_old_server),
@@ -2029,7 +2183,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_one_behind_the_replica),
         cmocka_unit_test(test_one_that_was_away),
         cmocka_unit_test(test_two_sides_of_a_split),
+        cmocka_unit_test(test_a_log_with_a_filter),
         cmocka_unit_test(test_it_was_declared),
+        cmocka_unit_test(test_a_replica_that_passes_over),
         cmocka_unit_test(test_a_server_that_is_not_promoted),
     };
 
