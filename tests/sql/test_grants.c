@@ -98,6 +98,8 @@ static unsigned try(MYSQL *connection, const char *sql)
         return mysql_errno(connection);
     result = mysql_store_result(connection);
     mysql_free_result(result);
+    while (mysql_next_result(connection) == 0) /* a procedure ends with a result of its own */
+        mysql_free_result(mysql_store_result(connection));
     return mysql_errno(connection);
 }
 
