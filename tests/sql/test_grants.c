@@ -213,7 +213,6 @@ static const struct right {
     {"NYY", "SELECT COUNT(*) FROM tl_attestation_missing"},
     {"YYN", "CALL tl_replicas()"},
     {"YYN", "CALL tl_log_filters()"},
-    {"YNN", "CALL tl_kept(2)"},
     {"NYN", "SELECT tl_passes_over()"},
     {"YNN", "CALL tl_attest(1000, UUID(), 0, 1)"},
     {"YNN", "CALL tl_attest_missing(1000, UUID(), 0, 'ask', 'c', 's', 'W', NULL)"},
