@@ -45,6 +45,9 @@ GRANT EXECUTE ON PROCEDURE tl_act_note TO tradelock_application;
 GRANT SELECT ON audit_closing TO tradelock_application;
 -- A workflow makes its channel known; operators alone pause one.
 GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_channel_declare TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_site_is TO tradelock_application;
+GRANT SELECT ON tl_session_channel TO tradelock_application;
 GRANT SELECT ON trade_channel_limit TO tradelock_application;
 GRANT SELECT ON trade_channel_permit TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_channel_share TO tradelock_application;
@@ -52,6 +55,8 @@ GRANT SELECT ON trade_channel_breaker TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_channel_told TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_channel_probe TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_contradicts TO tradelock_application;
+GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
@@ -85,15 +90,9 @@ GRANT EXECUTE ON FUNCTION tl_holder_token_seen TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON row_lock TO tradelock_application;
 
 -- Operators see history.  They change a trade only by a half of a decision in their own name, by
--- evidence, and by tl_operator_retry.  Services open what the dead held.  Earlier versions let
--- operators write the table; that right is taken back.  A right that is revoked must have been
--- granted.
+-- evidence, and by tl_operator_retry.  Services open what the dead held.
 CREATE ROLE IF NOT EXISTS tradelock_operator;
 GRANT SELECT ON trade_lock TO tradelock_operator;
-REVOKE ALL PRIVILEGES ON trade_lock FROM tradelock_operator;
-GRANT SELECT ON trade_lock TO tradelock_operator;
-GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
-REVOKE ALL PRIVILEGES ON trade_lock_low_water FROM tradelock_operator;
 GRANT SELECT ON trade_lock_low_water TO tradelock_operator;
 GRANT SELECT ON tl_clock TO tradelock_operator;
 GRANT SELECT ON tl_clock_step TO tradelock_operator;
@@ -111,6 +110,8 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO tradelock_operator;
 -- A pause is a decision of one operator, which the procedure puts on record.
 GRANT SELECT ON trade_channel TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_decide TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_site_is TO tradelock_operator;
+GRANT SELECT ON tl_session_channel TO tradelock_operator;
 GRANT SELECT ON trade_channel_limit TO tradelock_operator;
 GRANT SELECT ON trade_channel_permit TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_channel_limit TO tradelock_operator;
@@ -125,15 +126,14 @@ GRANT EXECUTE ON PROCEDURE tl_act_end TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_act_note TO tradelock_operator;
 GRANT EXECUTE ON PROCEDURE tl_act_retry TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_contradicts TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
 -- A purge that writes an archive puts each set on record.
 GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO tradelock_operator;
--- In earlier versions an operator could end a restore alone.  The right is granted before it is
--- revoked, since revoking a right that is not there is an error.
-GRANT SELECT, UPDATE (restored_at, server_identity) ON tl_schema TO tradelock_operator;
-REVOKE UPDATE (restored_at, server_identity) ON tl_schema FROM tradelock_operator;
+GRANT SELECT ON tl_schema TO tradelock_operator;
 -- Operators declare, propose and confirm in their own name; a procedure writes what accepting
 -- changes.
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
@@ -187,12 +187,15 @@ GRANT SELECT ON trade_evidence TO tradelock_reader;
 GRANT SELECT ON trade_resolution TO tradelock_reader;
 GRANT SELECT ON audit_closing TO tradelock_reader;
 GRANT SELECT ON trade_channel TO tradelock_reader;
+GRANT SELECT ON tl_session_channel TO tradelock_reader;
 GRANT SELECT ON trade_channel_limit TO tradelock_reader;
 GRANT SELECT ON trade_channel_permit TO tradelock_reader;
 GRANT SELECT ON trade_channel_breaker TO tradelock_reader;
 GRANT SELECT ON tl_act TO tradelock_reader;
 GRANT SELECT ON tl_act_row TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_account_name TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_contradicts TO tradelock_reader;
+GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_reader;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_reader;
 GRANT SELECT ON tl_session TO tradelock_reader;

@@ -321,7 +321,8 @@ tl_execute attempt_execute(attempt *a, int64_t until_ms)
 
     if (!attempt_send_begin(a, until_ms))
         return TL_EXECUTE_NOT_SENT;
-    answer = attempt_send_end(a, w->execute(w->context, &a->seen, &a->reply), start_us);
+    answer = attempt_send_end(a, w->execute(a->workflow->channel_context, &a->seen, &a->reply),
+                              start_us);
     if (answer == TL_EXECUTE_NOT_SENT)
         watch_channel(a, 0); /* it was tried, and the channel could not be reached */
     return answer;
@@ -357,7 +358,7 @@ tl_query attempt_query(attempt *a, int64_t timeout_ms)
 
     tl_test_point('C', "query", "before");
     begin_call_of(a, timeout_ms);
-    answer = w->query(w->context, &a->seen, &a->reply);
+    answer = w->query(a->workflow->channel_context, &a->seen, &a->reply);
     tl_test_point('C', "query", "after");
     reply_clean(&a->reply);
     NOTE(a, queries, "query", query_words, answer, start_us);
@@ -383,7 +384,7 @@ tl_cancel attempt_cancel(attempt *a, int64_t timeout_ms)
 
     tl_test_point('C', "cancel", "before");
     begin_call_of(a, timeout_ms);
-    answer = w->cancel(w->context, &a->seen, &a->reply);
+    answer = w->cancel(a->workflow->channel_context, &a->seen, &a->reply);
     tl_test_point('C', "cancel", "after");
     reply_clean(&a->reply);
     NOTE(a, cancels, "cancel", cancel_words, answer, start_us);

@@ -1,10 +1,9 @@
 /*
- * Waits for outcomes of trades.  All who wait on a registry are in one list; one of their threads
- * reads for all, in rounds, and whoever's trade has ended leaves.  Reads only.
+ * Waits for outcomes of trades.  All who wait on a registry are in one list; the registry's thread
+ * for reads reads for all, in rounds, and whoever's trade has ended leaves.  Reads only.
  *
- * The thread that reads is itself one that waits.  When its own wait is over it names another
- * reader; so as long as somebody waits somebody reads, and no thread of the library's own is
- * needed.
+ * A server that has fallen silent keeps that thread for as long as the connection's own time-outs
+ * allow, and nobody who waits: their time is their own.
  *
  * During a round its statements are under way without the mutex.  Meanwhile
  *   - others come: they are read in the next round, since a round that began before them may show
@@ -20,6 +19,7 @@
 
 #include <tradelock/layer.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,8 @@
 /* The keys of a statement, and how long each statement of a round puts off the next round. */
 #define KEYS_AT_ONCE 64
 #define STATEMENT_MS 10
+/* A wait that is shorter than this goes on for so long until its trade was read once. */
+#define FIRST_READ_MS 1000
 
 struct texts {
     char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
@@ -45,7 +47,7 @@ struct awaiting {
     /* Its own. */
     pthread_cond_t wake;
     struct texts key;
-    int64_t until_ms;
+    int64_t until_ms, read_by_ms;
 };
 
 /* What one statement of a round reads. */
@@ -56,16 +58,24 @@ struct reading {
     tl_trade trades[KEYS_AT_ONCE];
 };
 
-int awaits_init(awaits *all)
+static void begin_due(later_item *round);
+
+tl_status awaits_init(awaits *all, tl_workflows *of)
 {
-    all->first = NULL;
-    all->is_read = 0;
-    all->next_ms = 0;
-    return pthread_mutex_init(&all->mutex, NULL);
+    tl_status status;
+
+    *all = (awaits){.of = of, .round = {.run = begin_due}};
+    if (pthread_mutex_init(&all->mutex, NULL) != 0)
+        return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
+    status = later_init(&all->reader);
+    if (status != TL_OK)
+        pthread_mutex_destroy(&all->mutex);
+    return status;
 }
 
 void awaits_destroy(awaits *all)
 {
+    later_destroy(&all->reader);
     pthread_mutex_destroy(&all->mutex);
 }
 
@@ -131,16 +141,17 @@ static int is_over(tl_status status)
 /* Tells one of the round what was read of it, or why not.  Needs: the mutex held. */
 static void tell(struct awaiting *one, tl_status status, const tl_trade *trade)
 {
+    const int first = one->status == TL_TIMEOUT;
+
     one->status = status;
     snprintf(one->sentence, sizeof one->sentence, "%s", tl_error_message());
     if (trade != NULL) {
         one->trade = *trade;
         one->status = trade->status;
     }
-    if (!is_over(one->status))
-        return;
-    one->over = 1;
-    pthread_cond_signal(&one->wake);
+    one->over = is_over(one->status);
+    if (one->over || first)
+        pthread_cond_signal(&one->wake);
 }
 
 /* Tells those of this statement's keys.  Needs: the mutex held. */
@@ -218,6 +229,7 @@ static void run_round(tl_workflows *workflows)
     if (keys == NULL) {
         give_up_round(all);
         free(r);
+        all->round.due_ms = start_ms + EVERY_MS;
         return;
     }
     pthread_mutex_unlock(&all->mutex);
@@ -233,14 +245,16 @@ static void run_round(tl_workflows *workflows)
         one->in_round = 0;
     statements = (count + KEYS_AT_ONCE - 1) / KEYS_AT_ONCE;
     rest_ms = (int64_t)statements * STATEMENT_MS;
-    all->next_ms = start_ms + (rest_ms > EVERY_MS ? rest_ms : EVERY_MS);
+    all->round.due_ms = start_ms + (rest_ms > EVERY_MS ? rest_ms : EVERY_MS);
 }
 
 /* -------------------------------------------------------------------- waiting -- */
 
 static int64_t left_ms(const struct awaiting *me)
 {
-    const int64_t left = me->until_ms - schedule_now_ms();
+    const int64_t until_ms =
+        me->status == TL_TIMEOUT && me->until_ms < me->read_by_ms ? me->read_by_ms : me->until_ms;
+    const int64_t left = until_ms - schedule_now_ms();
 
     return left > 0 ? left : 0;
 }
@@ -260,21 +274,18 @@ static void sleep_ms(awaits *all, struct awaiting *me, int64_t ms)
     pthread_cond_timedwait(&me->wake, &all->mutex, &at);
 }
 
-/* Reads for all, until its own wait is over.  Needs: the mutex held. */
-static void read_for_all(tl_workflows *workflows, struct awaiting *me)
+/* On the thread for reads: a round, and the next one, as long as somebody waits. */
+static void begin_due(later_item *round)
 {
-    awaits *all = &workflows->awaits;
+    awaits *all = (awaits *)((char *)round - offsetof(awaits, round));
 
-    all->is_read = 1;
-    while (!me->over && left_ms(me) > 0) {
-        const int64_t pause_ms = all->next_ms - schedule_now_ms(), left = left_ms(me);
-
-        if (pause_ms > 0)
-            sleep_ms(all, me, pause_ms < left ? pause_ms : left);
-        else
-            run_round(workflows);
-    }
-    all->is_read = 0;
+    pthread_mutex_lock(&all->mutex);
+    if (all->first != NULL)
+        run_round(all->of);
+    all->is_put = all->first != NULL;
+    if (all->is_put)
+        later_put(&all->reader, round);
+    pthread_mutex_unlock(&all->mutex);
 }
 
 /* Needs: the mutex held. */
@@ -284,39 +295,37 @@ static void join(awaits *all, struct awaiting *me)
     if (me->next != NULL)
         me->next->previous = me;
     all->first = me;
+    if (all->is_put)
+        return;
+    all->is_put = 1;
+    later_put(&all->reader, &all->round);
 }
 
-/* Needs: the mutex held.  If nobody reads, the next one is to. */
+/* Needs: the mutex held. */
 static void leave(awaits *all, struct awaiting *me)
 {
-    struct awaiting *heir;
-
     if (me->previous != NULL)
         me->previous->next = me->next;
     else
         all->first = me->next;
     if (me->next != NULL)
         me->next->previous = me->previous;
-    for (heir = all->first; heir != NULL && heir->over; heir = heir->next)
-        ;
-    if (heir != NULL && !all->is_read)
-        pthread_cond_signal(&heir->wake);
 }
 
-static void await_end(tl_workflows *workflows, struct awaiting *me)
+static tl_status await_end(awaits *all, struct awaiting *me)
 {
-    awaits *all = &workflows->awaits;
+    const tl_status status = later_enter(&all->reader);
 
+    if (status != TL_OK)
+        return status;
     pthread_mutex_lock(&all->mutex);
     join(all, me);
-    while (!me->over && left_ms(me) > 0) {
-        if (!all->is_read)
-            read_for_all(workflows, me);
-        else
-            sleep_ms(all, me, left_ms(me));
-    }
+    while (!me->over && left_ms(me) > 0)
+        sleep_ms(all, me, left_ms(me));
     leave(all, me);
     pthread_mutex_unlock(&all->mutex);
+    later_leave(&all->reader);
+    return TL_OK;
 }
 
 static int wake_init(pthread_cond_t *wake)
@@ -358,20 +367,23 @@ tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t 
     status = check(workflows, key, wait_ms, trade);
     if (status != TL_OK)
         return status;
+    if (wait_ms == 0)
+        return tl_workflow_look(workflows, key, trade);
     me.until_ms = schedule_now_ms() + wait_ms;
+    me.read_by_ms = schedule_now_ms() + FIRST_READ_MS;
     memcpy(me.key.serial_no, key->serial_no, strlen(key->serial_no) + 1);
     memcpy(me.key.cust_no, key->cust_no, strlen(key->cust_no) + 1);
     memcpy(me.key.op_code, key->op_code, strlen(key->op_code) + 1);
-    if (wait_ms > 0) {
-        if (wake_init(&me.wake) != 0)
-            return tl_error_report(TL_NO_MEMORY, "no condition to wait with");
-        await_end(workflows, &me);
-        pthread_cond_destroy(&me.wake);
-    }
-    /* It came and went between two rounds. */
-    if (me.status == TL_TIMEOUT)
-        return tl_workflow_look(workflows, key, trade);
+    if (wake_init(&me.wake) != 0)
+        return tl_error_report(TL_NO_MEMORY, "no condition to wait with");
+    status = await_end(&workflows->awaits, &me);
+    pthread_cond_destroy(&me.wake);
+    if (status != TL_OK)
+        return status;
     workflow_call_begins();
+    if (me.status == TL_TIMEOUT)
+        return tl_error_report(TL_UNREACHABLE, "the server did not answer within %lld ms",
+                               (long long)wait_ms);
     if (me.status == TL_NOT_FOUND)
         return tl_error_report(TL_NOT_FOUND, "there is no trade %s %s %s", me.key.serial_no,
                                me.key.cust_no, me.key.op_code);

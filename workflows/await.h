@@ -2,23 +2,24 @@
 #ifndef TL_WORKFLOWS_AWAIT_H
 #define TL_WORKFLOWS_AWAIT_H
 
-#include <pthread.h>
-#include <stdint.h>
+#include "later.h"
 
 struct awaiting;
 
 typedef struct awaits {
+    struct tl_workflows *of;
+    later reader; /* its thread reads, and may wait for a silent server as long as that takes */
     pthread_mutex_t mutex;
     /* Under the mutex. */
     struct awaiting *first;
-    int is_read;     /* one of them reads, or is about to */
-    int64_t next_ms; /* when the next round begins, by schedule_now_ms() */
+    later_item round; /* the next one: when it begins */
+    int is_put;       /* it will begin, or is under way */
 } awaits;
 
-/* 0, or an error of pthread_mutex_init(). */
-int awaits_init(awaits *all);
+/* TL_OK or TL_NO_MEMORY, with a sentence. */
+tl_status awaits_init(awaits *all, struct tl_workflows *of);
 void awaits_destroy(awaits *all);
-/* Whether somebody waits now. */
+/* Whether somebody waits now.  A round may still be under way. */
 int awaits_any(awaits *all);
 
 #endif

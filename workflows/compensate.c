@@ -42,6 +42,8 @@ static void read_channel(compensation *c)
     resolver_facts *facts = &c->facts;
 
     facts->channel = w->channel;
+    facts->only_asked = w->execute == NULL;
+    facts->channel.idempotent &= !facts->only_asked;
     facts->has_cancel = w->cancel != NULL;
     facts->grace_ms = w->policy.grace_ms;
     facts->attempts_max = w->policy.attempts;
@@ -100,6 +102,8 @@ static int read_evidence_row(void *context, const tl_evidence_row *row)
         keep_filed(c, row);
     if (row->epoch != c->attempt.seen.epoch || strcmp(key, c->attempt.channel_key) != 0)
         return 0;
+    if (row->contradicts == 2)
+        return 0; /* another payment's */
     if (strcmp(row->outcome, "SUCCEEDED") == 0) {
         facts->success_evidence = 1;
         keep_filed(c, row);
@@ -528,11 +532,20 @@ static tl_status begin(compensation *c, const compensate_call *call)
 {
     const tl_view *view = tl_lock_view(call->lock);
     const tl_key key = {view->serial_no, view->cust_no, call->of->op_code};
-    tl_status status = attempt_init(&c->attempt, call->of, &key, view->payload, view->payload_size);
+    const workflow *of = workflow_of_channel(call->of, view->channel);
+    tl_status status = TL_OK;
 
+    c->facts.nobody = of == NULL;
+    if (of == NULL)
+        workflow_tell_strange(of = call->of, view);
+    else if (call->of->former_count > 0 && workflow_may_claim_of(of, 1) == 0)
+        status = TL_OVERLOADED; /* it was claimed for another channel, which is not paused */
+    if (status == TL_OK)
+        status = attempt_init(&c->attempt, of, &key, view->payload, view->payload_size);
     if (status != TL_OK)
         return status;
     c->call = *call;
+    c->call.of = of;
     attempt_show(&c->attempt, view, attempt_since_ms(c->call.of, c->call.lock));
     c->ending.client = c->call.client;
     c->ending.lock = c->call.lock;

@@ -46,11 +46,35 @@ static tl_status file_conflict(tl_client *client, const attempt *a, tl_query fou
     return status;
 }
 
-static tl_status check_epoch(tl_client *client, attempt *a, uint32_t epoch, tl_query *found)
+/* The row's epoch has its key on the row.  Those of others have as many digits, and are computed; if
+ * what is computed for the row's own is another one, theirs are not known. */
+static tl_status key_of(tl_client *client, attempt *a, const tl_view *view, uint32_t epoch)
+{
+    const unsigned chars = (unsigned)strlen(view->channel_key);
+    const char *channel = a->workflow->channel;
+    tl_status status = tl_channel_key(a->channel_key, chars, tl_client_site(client), channel,
+                                      &a->seen.key, view->epoch);
+    const int is_other = status != TL_OK || strcmp(a->channel_key, view->channel_key) != 0;
+
+    if (epoch == view->epoch && view->channel_key[0] != '\0') {
+        memcpy(a->channel_key, view->channel_key, sizeof a->channel_key);
+        return TL_OK;
+    }
+    if (is_other)
+        return tl_error_report(TL_ASK_CHANNEL,
+                               "the channel key on the row is not what site, channel and epoch "
+                               "make here, so the key of epoch %" PRIu32 " is not known, and it "
+                               "is not tried anew: pay under a new serial number",
+                               epoch);
+    return tl_channel_key(a->channel_key, chars, tl_client_site(client), channel, &a->seen.key,
+                          epoch);
+}
+
+static tl_status check_epoch(tl_client *client, attempt *a, const tl_view *view, uint32_t epoch,
+                             tl_query *found)
 {
     const tl_workflow *w = &a->workflow->given;
-    tl_status status = tl_channel_key(a->channel_key, w->channel.key_chars, tl_client_site(client),
-                                      w->channel.name, &a->seen.key, epoch);
+    tl_status status = key_of(client, a, view, epoch);
 
     *found = TL_QUERY_UNREACHABLE;
     if (status != TL_OK)
@@ -123,7 +147,7 @@ static tl_status check_lost(tl_client *client, attempt *a, const tl_view *view, 
     if (!w->channel.can_query)
         return check_window(w, view);
     for (uint32_t i = 1; i <= LOST_MOST && absent < LOST_ABSENT && status == TL_OK; i++) {
-        status = check_epoch(client, a, view->epoch + i, &found);
+        status = check_epoch(client, a, view, view->epoch + i, &found);
         absent = found == TL_QUERY_NOT_FOUND ? absent + 1 : 0;
     }
     if (status == TL_OK && early_ms > 0)
@@ -150,6 +174,6 @@ tl_status reclaim_check(tl_client *client, attempt *a, const tl_view *view)
     if (!rests_on_absence(view) || !a->workflow->given.channel.can_query)
         return TL_OK;
     for (uint32_t epoch = last; epoch >= 1 && status == TL_OK; epoch--)
-        status = check_epoch(client, a, epoch, &found);
+        status = check_epoch(client, a, view, epoch, &found);
     return status;
 }

@@ -49,8 +49,6 @@ static tl_status check_consistency(const tl_workflow *w)
 {
     const tl_channel *channel = &w->channel;
 
-    if (w->execute == NULL)
-        return tl_error_report(TL_INVALID, "operation %s has no execute callback", w->op_code);
     if (channel->can_query && w->query == NULL)
         return tl_error_report(TL_INVALID,
                                "operation %s says that channel %s can be queried, but has "
@@ -172,7 +170,7 @@ static tl_status check_safety(const tl_workflow *w)
     int64_t call_ms = policy->execute_ms + policy->commit_ms;
     int64_t late_ms = policy->max_hold_ms + channel->latency_ms + drift_ms(policy);
 
-    if (!channel->can_query && !channel->idempotent)
+    if (!channel->can_query && (!channel->idempotent || w->execute == NULL))
         return tl_error_report(TL_UNSAFE,
                                "operation %s: channel %s can neither be queried nor is it "
                                "idempotent, so a lost answer could never be cleared up",
@@ -214,12 +212,23 @@ tl_status workflow_check(const tl_workflow *given)
 {
     tl_status status = check_operation(given->op_code);
 
-    if (status == TL_OK)
-        status = check_name("the channel name", given->channel.name);
-    if (status == TL_OK)
-        status = check_consistency(given);
+    if (status == TL_OK && given->execute == NULL)
+        status =
+            tl_error_report(TL_INVALID, "operation %s has no execute callback", given->op_code);
+    if (status == TL_OK && given->former_count > 0 && given->former == NULL)
+        status = tl_error_report(TL_INVALID, "operation %s counts former channels, and names none",
+                                 given->op_code);
     if (status == TL_OK)
         status = check_books(given);
+    return status == TL_OK ? workflow_check_former(given) : status;
+}
+
+tl_status workflow_check_former(const tl_workflow *given)
+{
+    tl_status status = check_name("the channel name", given->channel.name);
+
+    if (status == TL_OK)
+        status = check_consistency(given);
     if (status == TL_OK)
         status = check_ranges(given);
     if (status == TL_OK)

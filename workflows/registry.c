@@ -3,12 +3,20 @@
 #include "registry.h"
 
 #include "memory.h"
+#include "schedule.h"
 
 #include <tradelock/layer.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void free_entry(workflow *entry)
+{
+    for (unsigned i = 0; i < entry->former_count; i++)
+        free(entry->former[i]);
+    free(entry);
+}
 
 tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
 {
@@ -25,10 +33,11 @@ tl_status tl_workflows_new(tl_workflows **out, tl_client *client)
         free(workflows);
         return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
     }
-    if (awaits_init(&workflows->awaits) != 0) {
+    status = awaits_init(&workflows->awaits, workflows);
+    if (status != TL_OK) {
         pthread_mutex_destroy(&workflows->mutex);
         free(workflows);
-        return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
+        return status;
     }
     status = later_init(&workflows->later);
     if (status == TL_OK && (status = tl_client_attach(client)) != TL_OK)
@@ -73,10 +82,10 @@ void tl_workflows_free(tl_workflows *workflows)
         return;
     }
     later_destroy(&workflows->later);
+    awaits_destroy(&workflows->awaits);
     tl_client_detach(workflows->client);
     for (unsigned i = 0; i < workflows->count; i++)
-        free(workflows->entries[i]);
-    awaits_destroy(&workflows->awaits);
+        free_entry(workflows->entries[i]);
     pthread_mutex_destroy(&workflows->mutex);
     free(workflows);
 }
@@ -115,11 +124,61 @@ tl_status workflow_check_paused(const workflow *of)
     return tl_channel_check(of->client, of->channel, of->op_code);
 }
 
-size_t workflow_may_claim(const workflow *of, size_t most)
+size_t workflow_may_claim_of(const workflow *of, size_t most)
 {
     if (workflow_check_paused(of) == TL_OK)
         return most;
     return most > 0 && tl_channel_may_probe(of->client, of->channel, of->op_code) ? 1 : 0;
+}
+
+size_t workflow_may_claim(const workflow *of, size_t most)
+{
+    size_t claims = workflow_may_claim_of(of, most);
+
+    for (unsigned i = 0; i < of->former_count; i++) {
+        const size_t former = workflow_may_claim_of(of->former[i], most);
+
+        claims = former > claims ? former : claims;
+    }
+    return claims;
+}
+
+const workflow *workflow_of_channel(const workflow *of, const char *channel)
+{
+    if (strcmp(of->channel, channel) == 0)
+        return of;
+    for (unsigned i = 0; i < of->former_count; i++)
+        if (strcmp(of->former[i]->channel, channel) == 0)
+            return of->former[i];
+    return NULL;
+}
+
+/* An alarm a minute for all of them; each has its own line besides. */
+#define STRANGE_EVERY_MS 60000
+
+void workflow_tell_strange(const workflow *of, const tl_view *view)
+{
+    static const char *const answers[] = {"NOT_REGISTERED"};
+    const tl_key key = {view->serial_no, view->cust_no, of->op_code};
+    const tl_calls_names names = {view->channel[0] != '\0' ? view->channel : "unknown", of->op_code,
+                                  "nobody", answers, 1};
+    const int64_t now_ms = schedule_now_ms();
+    int64_t told_ms = atomic_load(&of->watch->strange_ms);
+    tl_calls *counted = NULL;
+
+    if (tl_calls_of(&counted, of->client, &names) == TL_OK)
+        tl_calls_count(counted, 0, 0);
+    if ((told_ms == 0 || now_ms - told_ms >= STRANGE_EVERY_MS) &&
+        atomic_compare_exchange_strong(&of->watch->strange_ms, &told_ms, now_ms))
+        tl_client_log(of->client, TL_ALARM, &key, 0,
+                      "a trade of channel \"%s\" waits, and perhaps others: this process has "
+                      "registered %s for %s alone, and calls nobody",
+                      view->channel, of->channel, of->op_code);
+    else
+        tl_client_log(
+            of->client, TL_WARNING, &key, 0,
+            "put back: channel \"%s\" is not registered for %s here, and nobody is called",
+            view->channel, of->op_code);
 }
 
 tl_policy policy_complete(const tl_policy *given, const tl_policy *defaults)
@@ -172,6 +231,46 @@ static tl_status make_books(workflow *entry)
     return tl_books_new(&entry->books, entry->client, statements, entry->given.statement_count);
 }
 
+/* The operation with a channel of before: all but the channel and its callbacks is the same. */
+static tl_status add_former(workflow *of, const tl_former_channel *former)
+{
+    workflow *entry = workflow_memory(sizeof *entry);
+    tl_status status;
+
+    if (entry == NULL)
+        return tl_error_report(TL_NO_MEMORY, "no memory for a former channel");
+    *entry = *of;
+    entry->former_count = 0;
+    entry->watch = &entry->watched;
+    memset(&entry->watched, 0, sizeof entry->watched);
+    entry->given.op_code = entry->op_code;
+    status = copy_name(entry->channel, sizeof entry->channel, "a former channel's name",
+                       former->channel.name);
+    entry->channel_context = former->context;
+    entry->given.channel = former->channel;
+    entry->given.channel.name = entry->channel;
+    entry->given.execute = former->execute;
+    entry->given.query = former->query;
+    entry->given.cancel = former->cancel;
+    if (entry->given.channel.key_chars == 0)
+        entry->given.channel.key_chars = TL_CHANNEL_KEY_MAX;
+    if (status == TL_OK &&
+        (of->former_count == TL_FORMER_MAX || workflow_of_channel(of, entry->channel) != NULL))
+        status = tl_error_report(TL_INVALID,
+                                 "operation %s: channel %s is named twice, or there are more than "
+                                 "%d former ones",
+                                 of->op_code, entry->channel, TL_FORMER_MAX);
+    if (status == TL_OK)
+        status = workflow_check_former(&entry->given);
+    if (status == TL_OK)
+        status = attempt_count_calls(entry);
+    if (status == TL_OK)
+        of->former[of->former_count++] = entry;
+    else
+        free(entry);
+    return status;
+}
+
 static tl_status make_entry(workflow **out, const tl_workflow *given, tl_client *client)
 {
     workflow *entry = workflow_memory(sizeof *entry);
@@ -188,6 +287,7 @@ static tl_status make_entry(workflow **out, const tl_workflow *given, tl_client 
         goto out;
     entry->client = client;
     entry->watch = &entry->watched;
+    entry->channel_context = given->context;
     entry->given = *given;
     entry->given.op_code = entry->op_code;
     entry->given.channel.name = entry->channel;
@@ -199,9 +299,11 @@ static tl_status make_entry(workflow **out, const tl_workflow *given, tl_client 
         status = make_books(entry);
     if (status == TL_OK)
         status = attempt_count_calls(entry);
+    for (size_t i = 0; status == TL_OK && i < given->former_count; i++)
+        status = add_former(entry, &given->former[i]);
 out:
     if (status != TL_OK) {
-        free(entry);
+        free_entry(entry);
         return status;
     }
     *out = entry;
@@ -219,15 +321,24 @@ static tl_status add_locked(tl_workflows *workflows, workflow *entry)
     return TL_OK;
 }
 
-/* Operators can pause only a channel that is known.  Payments do not depend on that. */
-static void make_known(const workflow *entry)
+/* Declares the contracts of its channels to the installation. */
+static tl_status declare(const workflow *entry)
 {
-    if (tl_channel_add(entry->client, entry->channel, entry->op_code) == TL_OK)
-        return;
-    tl_client_log(entry->client, TL_WARNING, NULL, 0,
-                  "operators cannot pause channel %s for %s, since it could not be made known: %s",
-                  entry->channel, entry->op_code, tl_error_message());
-    workflow_call_begins(); /* clears the sentence */
+    const tl_channel *channel = &entry->given.channel;
+    const tl_promises promises = {.idempotent = channel->idempotent,
+                                  .replays_first_answer = channel->replays_first_answer,
+                                  .can_query = channel->can_query,
+                                  .not_found_final = channel->not_found_final,
+                                  .cancel_final = channel->cancel_final,
+                                  .key_chars = channel->key_chars,
+                                  .window_ms = channel->window_ms,
+                                  .latency_ms = channel->latency_ms,
+                                  .grace_ms = entry->given.policy.grace_ms};
+    tl_status status = tl_channel_add(entry->client, entry->channel, entry->op_code, &promises);
+
+    for (unsigned i = 0; status == TL_OK && i < entry->former_count; i++)
+        status = declare(entry->former[i]);
+    return status;
 }
 
 tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given)
@@ -244,13 +355,14 @@ tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *given
     status = make_entry(&entry, given, workflows->client);
     if (status != TL_OK)
         return status;
+    if (workflows_find(workflows, entry->op_code) == NULL)
+        status = declare(entry);
     pthread_mutex_lock(&workflows->mutex);
-    status = add_locked(workflows, entry);
-    pthread_mutex_unlock(&workflows->mutex);
     if (status == TL_OK)
-        make_known(entry);
-    else
-        free(entry);
+        status = add_locked(workflows, entry);
+    pthread_mutex_unlock(&workflows->mutex);
+    if (status != TL_OK)
+        free_entry(entry);
     return status;
 }
 

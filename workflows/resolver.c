@@ -299,17 +299,48 @@ static int evidence_ends_it(const resolver_facts *facts, resolver_action *action
     return 1;
 }
 
-resolver_action resolver_decide(const resolver_facts *facts)
+/* The row names a channel that is not registered: what can be decided without it is, and all else
+ * waits, which is no attempt. */
+static resolver_action without_channel(const resolver_facts *facts)
+{
+    resolver_action action = take_step(RESOLVE_SUCCEED);
+
+    action.by_evidence = 1;
+    if (facts->success_evidence || facts->decided == TL_DECISION_PAID)
+        return action;
+    if (facts->decided == TL_DECISION_FAILED && facts->now_us >= facts->send_until_us)
+        return fail_by_operators();
+    if (facts->sends == 0 && !before_deadline(facts))
+        return fail(TL_PROOF_NEVER_LEFT);
+    action = take_step(facts->parked ? RESOLVE_PARK : RESOLVE_WAIT);
+    action.findings.not_counted = 1;
+    return action;
+}
+
+static resolver_action decide(const resolver_facts *facts)
 {
     resolver_action action;
 
+    if (facts->nobody)
+        return without_channel(facts);
     if (facts->sent)
         return after_send(facts);
     if (evidence_ends_it(facts, &action))
         return action;
     if (facts->sends == 0)
-        return before_deadline(facts) ? send_or_park(facts) : fail(TL_PROOF_NEVER_LEFT);
+        return before_deadline(facts) && !facts->only_asked ? send_or_park(facts)
+                                                            : fail(TL_PROOF_NEVER_LEFT);
     if (!facts->channel.can_query)
         return send_again_or_park(facts);
     return facts->queried ? after_query(facts) : take_step(RESOLVE_QUERY);
+}
+
+/* Money may have moved, in another amount or epoch: only operators fail it. */
+resolver_action resolver_decide(const resolver_facts *facts)
+{
+    const resolver_action action = decide(facts);
+
+    return action.step == RESOLVE_FAIL && facts->conflict && action.proof != TL_PROOF_OPERATORS
+               ? park(facts, PARK_CONFLICT)
+               : action;
 }

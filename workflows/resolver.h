@@ -25,6 +25,8 @@
 typedef struct resolver_facts {
     /* The channel's contract and the policy. */
     tl_channel channel;
+    int only_asked; /* nothing is sent there any more */
+    int nobody;     /* the row names a channel that is not registered: it is not called */
     int has_cancel;
     int64_t grace_ms;
     unsigned attempts_max;

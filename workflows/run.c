@@ -84,6 +84,8 @@ tl_status run_answer(tl_answer *answer, struct tl_run *run, tl_status status)
     answer->own = 0;
     if (run->lock != NULL)
         fill_from_view(answer, tl_lock_view(run->lock));
+    if (answer->view != NULL && strcmp(answer->view->channel, run->workflow->channel) != 0)
+        answer->retryable = 0; /* it stays with its channel */
     if (run->paid)
         fill_from_attempt(answer, run);
     if (status == TL_SUCCEEDED)
@@ -310,6 +312,9 @@ static int look_at_failure(void *context, const tl_view *view)
 
     if (view->status != 'F' || view->epoch != reclaim->epoch || view->conflict || !view->retryable)
         return 0;
+    /* The ask answers that a trade stays with its channel. */
+    if (strcmp(view->channel, reclaim->run->workflow->channel) != 0)
+        return 0;
     reclaim->fence = view->fence;
     reclaim->run->attempt.seen.created_us = view->created_us;
     attempt_show_said(&reclaim->run->attempt, &(attempt_said){view->amount_minor, view->currency,
@@ -420,8 +425,10 @@ tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request
         run_free(run);
         return status;
     }
-    attempt_show_said(&run->attempt, &(attempt_said){request->amount_minor, request->currency,
-                                                     request->batch, request->traceparent});
+    attempt_show_said(
+        &run->attempt,
+        &(attempt_said){request->amount_minor, request->currency, request->batch,
+                        tl_is_traceparent(request->traceparent) ? request->traceparent : NULL});
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

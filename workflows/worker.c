@@ -291,8 +291,8 @@ static void run_attempt(running *r)
 /* A job that is late is given back. */
 static void run_job(tl_worker *worker, const job *next)
 {
-    __attribute__((cleanup(job_ran)))
-    running r = {.worker = worker, .of = next->of, .since_us = schedule_now_us()};
+    __attribute__((cleanup(job_ran))) running r = {
+        .worker = worker, .of = next->of, .since_us = schedule_now_us()};
 
     if (is_late(next)) {
         r.call.taken = 1;
@@ -414,11 +414,9 @@ static tl_status claim_operation(tl_worker *worker, const workflow *of, int susp
     tl_status status;
 
     /* Of a channel with an open breaker one at a time. */
-    if (count == 0 || (workflow_check_paused(of) != TL_OK && is_in_flight(worker, of)))
+    if (count == 0 || (workflow_may_claim(of, 2) == 1 && is_in_flight(worker, of)))
         return TL_OK;
     options.op_code = of->op_code;
-    /* What is sent goes to the channel that is registered now, whichever the trade began with. */
-    options.channel = of->channel;
     options.max_hold_ms = of->given.policy.max_hold_ms;
     options.suspects = suspects;
     status = tl_claim_due(worker->client, &options, locks, &count);
@@ -578,7 +576,7 @@ static tl_status next_look_ms(tl_worker *worker, int64_t *wait_ms)
     for (unsigned i = 0; (of = workflows_at(worker->workflows, i)) != NULL; i++) {
         int64_t due_ms;
 
-        if (workflow_check_paused(of) != TL_OK || is_held_back(worker, of))
+        if (workflow_may_claim(of, 2) < 2 || is_held_back(worker, of))
             continue;
         status = tl_next_due_ms(worker->client, of->op_code, &due_ms);
         if (status != TL_OK)

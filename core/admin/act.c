@@ -185,7 +185,7 @@ tl_status act_left_alone(tl_client *client, uint64_t act_no, uint64_t row_no, co
 }
 
 tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
-                          const tl_evidence *evidence, const tl_paid *seen)
+                          const tl_evidence *evidence, const tl_payment_view *seen)
 {
     evidence_act act = {.act_no = act_no, .row_no = row_no};
     tl_status status;

@@ -245,13 +245,15 @@ static int show_paid(const struct paid *list, const db_result *r)
 {
     for (size_t row = 0; row < r->rows; row++) {
         const char *status = db_get_text(r, row, KNOWN_STATUS);
-        const tl_paid one = {
+        const tl_payment_view one = {
             .number = (size_t)db_get_uint(r, row, KNOWN_NUMBER),
             .fence = db_get_uint(r, row, KNOWN_FENCE),
             .status = status[0] != '\0' ? status[0] : ' ',
             .epoch = (uint32_t)db_get_uint(r, row, KNOWN_EPOCH),
-            .known = status[0] == 'Y' || (status[0] != '\0' && db_get_int(r, row, KNOWN_FILED)),
             .contradicts = db_get_int(r, row, KNOWN_CONTRADICTS) != 0,
+            .known =
+                status[0] != '\0' && (db_get_int(r, row, KNOWN_FILED) ||
+                                      (status[0] == 'Y' && !db_get_int(r, row, KNOWN_CONTRADICTS))),
             .amount_minor = db_get_int(r, row, KNOWN_MINOR),
             .currency = db_get_text(r, row, KNOWN_CURRENCY),
         };

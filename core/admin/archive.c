@@ -19,8 +19,6 @@
 #include <unistd.h>
 
 #define MANIFEST_MAX 8192
-/* The schema since which a database has a name of its own, and its manifests say it. */
-#define SCHEMA_OF_OWNERS 22
 
 tl_status archive_problem(const archive_dir *self, const char *name, const char *doing)
 {
@@ -212,9 +210,8 @@ static int take_file(char **at, int file, archive_file_facts *to)
 static int take_all(char *at, archive_manifest *m)
 {
     uint64_t set, older_ms;
-    const int is_owned = m->schema < SCHEMA_OF_OWNERS ||
-                         take_line(&at, "installation", m->installation, sizeof m->installation);
-    int good = is_owned && take_line(&at, "database", m->database, sizeof m->database) &&
+    int good = take_line(&at, "installation", m->installation, sizeof m->installation) &&
+               take_line(&at, "database", m->database, sizeof m->database) &&
                take_line(&at, "server", m->server, sizeof m->server) &&
                take_line(&at, "account", m->account, sizeof m->account) &&
                take_line(&at, "written_at", m->written_at, sizeof m->written_at) &&

@@ -50,9 +50,6 @@ extern const archive_columns archive_tables[ARCHIVE_TABLES];
 const char *archive_file_name(int file);
 /* The place of a column in the file of a table. */
 size_t archive_column(enum archive_table table, const char *name);
-/* What a set that was written with such a schema means by not having a column that came later: ""
- * for NULL.  NULL: it has to have it. */
-const char *archive_default(enum archive_table table, const char *name, unsigned schema);
 
 typedef struct archive_file_facts {
     uint64_t rows, bytes;
@@ -62,7 +59,7 @@ typedef struct archive_file_facts {
 /* What a manifest says. */
 typedef struct archive_manifest {
     unsigned schema;
-    char installation[40]; /* "" in a set of schema 21 or older */
+    char installation[40];
     char database[65], server[256], account[385], written_at[32];
     int64_t older_ms;
     uint32_t set;

@@ -33,8 +33,7 @@ static tl_status judge_owner(const archive_dir *self, const archive_manifest *la
 
 /* The newest set stands for all before it.  One whose trades are not marked as removed may have
  * been named a moment ago, so it need not be on record yet. */
-static tl_status judge_record(const archive_dir *self, const archive_manifest *last,
-                              const db_result *row, int may_lack)
+static tl_status judge_record(const archive_dir *self, const db_result *row, int may_lack)
 {
     const uint32_t next = (uint32_t)db_get_uint(row, 0, FOLLOWED_BY);
 
@@ -44,9 +43,8 @@ static tl_status judge_record(const archive_dir *self, const archive_manifest *l
                          "%s ends with set %" PRIu32 ", and set %" PRIu32
                          " is on record in the database: the newest sets are lost",
                          self->path, self->last, next);
-    if (self->last == 0 || last->installation[0] == '\0' || may_lack ||
-        db_get_int(row, 0, IS_RECORDED) != 0 || db_get_int(row, 0, WAS_RESTORED) != 0 ||
-        !archive_is_removed(self, self->last))
+    if (self->last == 0 || may_lack || db_get_int(row, 0, IS_RECORDED) != 0 ||
+        db_get_int(row, 0, WAS_RESTORED) != 0 || !archive_is_removed(self, self->last))
         return TL_OK;
     return error_set(TL_INVALID,
                      "%s/%08" PRIu32 " is not on record in the database: it was changed, or is not "
@@ -66,7 +64,7 @@ static tl_status check_record(const archive_dir *self, db *connection, const arc
     status = read_status(connection, store_archive_recorded(connection, last, &row),
                          "reading which sets are on record");
     if (status == TL_OK)
-        status = judge_record(self, last, &row, may_lack);
+        status = judge_record(self, &row, may_lack);
     db_result_free(&row);
     return status;
 }

@@ -27,8 +27,8 @@ const archive_columns archive_tables[ARCHIVE_TABLES] = {
      30, store_archive_trade_lock_past},
     {"trade_evidence",
      "evidence_id,cust_no,serial_no,op_code,epoch,channel_key,outcome,final,"
-     "channel_ref,source,remark,thread_no,account,filed_at",
-     14, store_archive_trade_evidence},
+     "channel_ref,source,remark,thread_no,account,filed_at,amount_minor,currency,contradicts",
+     17, store_archive_trade_evidence},
     {"trade_resolution",
      "cust_no,serial_no,op_code,rev,verdict,part,fence,epoch,reason,actor,thread_no,"
      "account,decided_at,although_pending,log_no,worker",
@@ -60,29 +60,6 @@ size_t archive_column(enum archive_table table, const char *name)
     return place;
 }
 
-/* Columns that migrations added, and what they made of rows that were there. */
-static const struct late_column {
-    enum archive_table table;
-    const char *name;
-    unsigned schema; /* the first that has it */
-    const char *before;
-} late_columns[] = {
-    {ARCHIVE_TRADE_LOCK, "amount_minor", 13, ""},
-    {ARCHIVE_TRADE_LOCK, "currency", 13, ""},
-    {ARCHIVE_TRADE_LOCK, "longest_hold_ms", 14, ""},
-    {ARCHIVE_TRADE_LOCK_PAST, "longest_hold_ms", 14, ""},
-    {ARCHIVE_TRADE_LOCK, "batch", 18, ""},
-    {ARCHIVE_TRADE_LOCK, "traceparent", 18, ""},
-};
-
-const char *archive_default(enum archive_table table, const char *name, unsigned schema)
-{
-    for (size_t i = 0; i < sizeof late_columns / sizeof late_columns[0]; i++)
-        if (late_columns[i].table == table && strcmp(late_columns[i].name, name) == 0)
-            return schema < late_columns[i].schema ? late_columns[i].before : NULL;
-    return NULL;
-}
-
 db_answer store_archive_trade_lock(db *connection, const char *named, db_result *result)
 {
     return SQL_RUN(connection, result, archive_trade_lock, .named = db_text(named));
@@ -105,8 +82,7 @@ db_answer store_archive_trade_resolution(db *connection, const char *named, db_r
 
 db_answer store_archive_server(db *connection, const archive_manifest *last, db_result *result)
 {
-    return SQL_RUN(connection, result, archive_server, .identity = db_text(last->server),
-                   .installation = db_text(last->installation));
+    return SQL_RUN(connection, result, archive_server, .installation = db_text(last->installation));
 }
 
 db_answer store_archive_recorded(db *connection, const archive_manifest *last, db_result *result)

@@ -17,6 +17,7 @@
 #include <tradelock/admin/audit.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,6 @@ static size_t find_first(const audit_comparison *c, const char *cust_no, const c
 static tl_status take_payments(audit_comparison *c)
 {
     const tl_payment *payments = c->scope->payments;
-    const tl_payment_amount *amounts = c->scope->amounts;
     const size_t count = c->scope->payment_count;
 
     if (payments == NULL && count > 0)
@@ -75,11 +75,8 @@ static tl_status take_payments(audit_comparison *c)
     c->paid = memory_new(count * sizeof *c->paid);
     if (c->paid == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for %zu payments", count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         c->paid[i].payment = &payments[i];
-        if (amounts != NULL && amounts[i].is_told)
-            c->paid[i].amount = &amounts[i];
-    }
     c->count = count;
     qsort(c->paid, count, sizeof *c->paid, by_trade);
     return TL_OK;
@@ -87,22 +84,23 @@ static tl_status take_payments(audit_comparison *c)
 
 /* ------------------------------------------------------------------- the rows -- */
 
-static int is_other_text(const char *a, const char *b)
-{
-    return a != NULL && a[0] != '\0' && b[0] != '\0' && strcmp(a, b) != 0;
-}
-
-/* A row that told no amount is compared with none. */
+/* As tl_amount_differs() does in the database (sql/object/evidence.sql). */
 static void compare_amount(audit_comparison *c, const audit_row *row, const tl_payment_amount *paid)
 {
-    if (paid == NULL || row->amount_minor[0] == '\0' ||
-        (paid->amount_minor == strtoll(row->amount_minor, NULL, 10) &&
-         !is_other_text(paid->currency, row->currency)))
-        return;
-    audit_report(c->audit, "paid-amount", &row->at,
-                 "the channel paid %" PRId64 " %s, and it is of %s %s, in minor units",
-                 paid->amount_minor, paid->currency != NULL ? paid->currency : "",
-                 row->amount_minor, row->currency);
+    const char *currency = paid->currency != NULL ? paid->currency : "";
+    char amount[24] = "";
+    int differs =
+        currency[0] != '\0' && row->currency[0] != '\0' && strcmp(currency, row->currency) != 0;
+
+    if (paid->is_told) {
+        snprintf(amount, sizeof amount, "%" PRId64, paid->amount_minor);
+        differs |= paid->amount_minor < 0 ||
+                   (row->amount_minor[0] != '\0' && strcmp(amount, row->amount_minor) != 0);
+    }
+    if (differs)
+        audit_report(c->audit, "paid-amount", &row->at,
+                     "the channel paid %s %s, and it is of %s %s, in minor units", amount, currency,
+                     row->amount_minor, row->currency);
 }
 
 /* Counts the payments of one sync row, and reports one that names another key or amount. */
@@ -125,7 +123,7 @@ static size_t match(audit_comparison *c, const audit_row *row)
             strcmp(p->channel_key, row->channel_key) != 0)
             audit_report(c->audit, "foreign-key", at,
                          "the channel paid it under %s, which is not its key", p->channel_key);
-        compare_amount(c, row, c->paid[i].amount);
+        compare_amount(c, row, &p->amount);
     }
     return matched;
 }
@@ -198,6 +196,10 @@ void audit_check_row(audit_comparison *c, const audit_row *row)
     if (row->status == 'F' && row->success_filed && !row->conflict)
         audit_report(c->audit, "no-proof", &row->at,
                      "it failed although evidence of success had been filed");
+    if (row->status == 'Y' && row->conflict)
+        audit_report(c->audit, "contradicted", &row->at,
+                     "it succeeded, and evidence tells of another payment, amount or outcome: two "
+                     "operators decide");
     if (c->given)
         compare_row(c, row);
 }

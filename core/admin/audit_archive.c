@@ -23,14 +23,12 @@
 struct lines {
     enum archive_table table;
     struct csv_parser parser;
-    struct text_buffer text;               /* the fields of a record, each with a NUL */
-    size_t starts[ARCHIVE_COLUMNS];        /* where each begins */
-    size_t fields;                         /* of the record so far */
-    int places[ARCHIVE_COLUMNS];           /* where the file has each of our columns */
-    const char *defaults[ARCHIVE_COLUMNS]; /* where the file's schema did not have one */
-    unsigned schema;                       /* that the file was written with */
-    size_t columns;                        /* of the file */
-    uint64_t records;                      /* without the header */
+    struct text_buffer text;        /* the fields of a record, each with a NUL */
+    size_t starts[ARCHIVE_COLUMNS]; /* where each begins */
+    size_t fields;                  /* of the record so far */
+    int places[ARCHIVE_COLUMNS];    /* where the file has each of our columns */
+    size_t columns;                 /* of the file */
+    uint64_t records;               /* without the header */
     tl_status (*take)(void *context, const struct lines *lines);
     void *context;
     tl_status status;
@@ -39,10 +37,7 @@ struct lines {
 /* "" for NULL. */
 static const char *field(const struct lines *l, const char *name)
 {
-    const size_t column = archive_column(l->table, name);
-    const int place = l->places[column];
-
-    return place < 0 ? l->defaults[column] : l->text.data + l->starts[place];
+    return l->text.data + l->starts[l->places[archive_column(l->table, name)]];
 }
 
 static uint64_t number(const struct lines *l, const char *name)
@@ -86,23 +81,13 @@ static int next_name(const char **at, char *name, size_t space)
     return 1;
 }
 
-/* Columns that came later than the set get what their migration would have given its rows. */
-static void take_defaults(struct lines *l)
-{
-    const char *at = archive_tables[l->table].names;
-    char name[64];
-
-    for (size_t i = 0; next_name(&at, name, sizeof name); i++) {
-        l->defaults[i] = archive_default(l->table, name, l->schema);
-        if (l->places[i] < 0 && l->defaults[i] == NULL)
-            l->status = error_set(TL_INVALID, "it lacks columns that its schema has: %s", name);
-    }
-}
-
 /* The first line says which columns the file has, in any order; those that are unknown here are
  * passed over. */
 static void take_header(struct lines *l)
 {
+    const char *at = archive_tables[l->table].names;
+    char name[64];
+
     for (size_t i = 0; i < ARCHIVE_COLUMNS; i++)
         l->places[i] = -1;
     l->columns = l->fields;
@@ -112,7 +97,9 @@ static void take_header(struct lines *l)
         if (column < ARCHIVE_COLUMNS)
             l->places[column] = (int)i;
     }
-    take_defaults(l);
+    for (size_t i = 0; next_name(&at, name, sizeof name); i++)
+        if (l->places[i] < 0)
+            l->status = error_set(TL_INVALID, "it lacks columns that its schema has: %s", name);
 }
 
 static void take_record(int end, void *context)
@@ -148,7 +135,7 @@ static tl_status read_lines(archive_dir *archive, const archive_manifest *m,
                             tl_status (*take)(void *context, const struct lines *lines),
                             void *context)
 {
-    struct lines l = {.table = table, .schema = m->schema, .take = take, .context = context};
+    struct lines l = {.table = table, .take = take, .context = context};
     tl_status status;
 
     if (csv_init(&l.parser, CSV_STRICT | CSV_EMPTY_IS_NULL) != 0)

@@ -10,7 +10,6 @@
 
 typedef struct audit_paid {
     const tl_payment *payment;
-    const tl_payment_amount *amount; /* NULL: not told */
     int has_row;
 } audit_paid;
 

@@ -406,6 +406,76 @@ static void judge_drain(doctor *d)
     db_result_free(&r);
 }
 
+static tl_status judge_site(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    const tl_status status =
+        read_status(d->connection, store_site(d->connection, &r), "reading the site");
+    const char *site = status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "";
+
+    if (site[0] != '\0' && strcmp(site, tl_client_site(d->client)) != 0)
+        doctor_tell(d, TL_FINDING_WARNING, "site", site,
+                    "these settings say site = %s: no process of a service begins with them",
+                    tl_client_site(d->client));
+    else if (site[0] != '\0')
+        doctor_tell(d, TL_FINDING_OK, "site", site, "all channel keys are made with it");
+    db_result_free(&r);
+    return status;
+}
+
+/* Channels that were registered: what each promises, and whether a trade waits for one that no
+ * process has registered any more. */
+static tl_status judge_channels(doctor *d)
+{
+    char found[2 * TL_CHANNEL_MAX + 8];
+    db_result r = DB_RESULT_INIT, waits = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_channel_registered(d->connection, &r),
+                                   "reading what channels promise");
+
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+        const char *channel = db_get_text(&r, row, 0), *op_code = db_get_text(&r, row, 1);
+
+        snprintf(found, sizeof found, "%s for %s", channel, op_code);
+        if (db_get_uint(&r, row, 3) == 0)
+            status = read_status(d->connection,
+                                 store_channel_waiting(d->connection, channel, op_code, &waits),
+                                 "looking whether a trade waits for a channel");
+        if (status == TL_OK && waits.rows > 0)
+            doctor_tell(d, TL_FINDING_WARNING, "channel", found,
+                        "trades wait for it, such as %s of %s, and no process that lives has "
+                        "registered it: they are sent to no other.  Start the release that has it, "
+                        "or register it as a former channel",
+                        db_get_text(&waits, 0, 0), db_get_text(&waits, 0, 1));
+        else if (status == TL_OK)
+            doctor_tell(d, TL_FINDING_OK, "channel", found, "%s", db_get_text(&r, row, 2));
+        db_result_free(&waits);
+    }
+    db_result_free(&r);
+    return status;
+}
+
+/* Programs that are older than a kind of decision about channels. */
+static tl_status judge_obedience(doctor *d)
+{
+    static const char *const kinds[] = {"pause", "limit", "breaker"};
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_overview_sessions(d->connection, &r),
+                                   "reading the sessions");
+
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            if (db_get_int(&r, row, 8) || strstr(db_get_text(&r, row, 11), kinds[i]) != NULL)
+                continue;
+            doctor_tell(d, TL_FINDING_WARNING, "decisions", kinds[i],
+                        "%s %llu@%s does not obey a %s of a channel, since its program is older: "
+                        "end it, and start today's",
+                        db_get_text(&r, row, 1), (unsigned long long)db_get_uint(&r, row, 2),
+                        db_get_text(&r, row, 3), kinds[i]);
+        }
+    db_result_free(&r);
+    return status;
+}
+
 /* How late the oldest due row is; 0: nothing is due.  Finished trades stand between the due rows,
  * so it searches in stretches. */
 static tl_status find_overdue(doctor *d, const store_operation *operation, int64_t *late_ms)
@@ -497,6 +567,12 @@ tl_status doctor_trades(doctor *d)
     tl_status status = judge_sessions(d);
 
     judge_drain(d);
+    if (status == TL_OK)
+        status = judge_site(d);
+    if (status == TL_OK)
+        status = judge_channels(d);
+    if (status == TL_OK)
+        status = judge_obedience(d);
     if (status == TL_OK)
         status = judge_due_work(d);
     if (status == TL_OK)

@@ -3,6 +3,7 @@
 #include "admin/explain.h"
 
 #include "admin/metrics_rows.h"
+#include "admin/statements.h"
 #include "admin/words.h"
 #include "base/memory.h"
 #include "client/read.h"
@@ -11,6 +12,7 @@
 #include <tradelock/layer.h>
 
 #include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,6 +119,12 @@ static int take_evidence(void *context, const tl_evidence_row *row)
                               row->outcome, row->source);
     if (row->channel_ref != NULL && row->channel_ref[0] != '\0')
         text_buffer_append_format(&e->people, ", reference %s", row->channel_ref);
+    if (row->amount.is_told)
+        text_buffer_append_format(&e->people, ", of %" PRId64 " %s in minor units",
+                                  row->amount.amount_minor,
+                                  row->amount.currency != NULL ? row->amount.currency : "");
+    if (row->contradicts)
+        text_buffer_append_format(&e->people, ", which contradicts the trade");
     if (row->remark != NULL && row->remark[0] != '\0')
         text_buffer_append_format(&e->people, ": %s", row->remark);
     text_buffer_append(&e->people, ".", sizeof ".");
@@ -260,9 +268,35 @@ static tl_status read_due(explaining *e)
     return status;
 }
 
+/* Whether its operation is served, and nobody has registered the channel that its row names. */
+static tl_status read_registered(explaining *e)
+{
+    db_result r = DB_RESULT_INIT;
+    db *connection = NULL;
+    uint64_t own = 0, all = 0;
+    tl_status status = read_begin(e->client, &connection);
+
+    if (status == TL_OK)
+        status = read_status(connection, store_channel_registered(connection, &r),
+                             "reading which channels are registered");
+    read_end(e->client, connection);
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+        if (strcmp(db_get_text(&r, row, 1), e->key.op_code) == 0) {
+            all += db_get_uint(&r, row, 3);
+            if (strcmp(db_get_text(&r, row, 0), e->view.channel) == 0)
+                own += db_get_uint(&r, row, 3);
+        }
+    e->is_strange = own == 0 && all > 0;
+    db_result_free(&r);
+    return status;
+}
+
 static tl_status read_channels(explaining *e)
 {
     tl_status status = tl_pause_list(e->client, take_channel, e);
+
+    if (status == TL_OK && explain_is_waiting(&e->view))
+        status = read_registered(e);
 
     for (unsigned i = 0; status == TL_OK && i < e->limit_count && explain_is_waiting(&e->view); i++)
         if (e->limits[i].row.per_second > 0)

@@ -333,6 +333,13 @@ void explain_next(explaining *e)
 {
     const tl_view *v = &e->view;
 
+    if (e->is_strange && explain_is_waiting(v))
+        explain_say(
+            e, TL_TOPIC_NEXT, "tradelock doctor",
+            "Its channel is \"%s\", which no process that lives has registered for %s: it is "
+            "not asked, and nothing is sent to another one.  It waits, uses up no attempt, and "
+            "goes on once a process has registered that channel, as a former one at least.",
+            v->channel, e->key.op_code);
     if (e->paused[0] != '\0' && explain_is_waiting(v)) {
         say_paused(e);
         say_decision(e);

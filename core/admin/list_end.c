@@ -11,23 +11,24 @@
 
 /* ------------------------------------------------------------------- money -- */
 
-/* Adds a number to digits, from the last on, as by hand. */
-static void add_digits(char digits[40], uint64_t number)
+/* As by hand, from the last digit on. */
+void tl_sum_add(char sum[TL_SUM_TEXT], const char *digits)
 {
-    char sum[40];
-    size_t from = strlen(digits), to = sizeof sum - 1;
+    char to[TL_SUM_TEXT];
+    size_t left = sum != NULL ? strlen(sum) : 0, right = digits != NULL ? strlen(digits) : 0,
+           at = sizeof to - 1;
     unsigned carry = 0;
 
-    sum[to] = '\0';
-    while (from > 0 || number > 0 || carry > 0) {
-        const unsigned digit =
-            (from > 0 ? (unsigned)(digits[--from] - '0') : 0) + (unsigned)(number % 10) + carry;
+    to[at] = '\0';
+    while (sum != NULL && at > 0 && (left > 0 || right > 0 || carry > 0)) {
+        const unsigned digit = (left > 0 ? (unsigned)(sum[--left] - '0') : 0) +
+                               (right > 0 ? (unsigned)(digits[--right] - '0') : 0) + carry;
 
-        number /= 10;
-        sum[--to] = (char)('0' + digit % 10);
+        to[--at] = (char)('0' + digit % 10);
         carry = digit / 10;
     }
-    memmove(digits, sum + to, sizeof sum - to);
+    if (sum != NULL)
+        memmove(sum, to + at, sizeof to - at);
 }
 
 static tl_money *money_of(tl_list_end *end, const char *currency)
@@ -49,6 +50,7 @@ void tl_list_end_add(tl_list_end *end, const char *currency, int64_t amount_mino
 {
     tl_money *money =
         end != NULL && currency != NULL && currency[0] != '\0' ? money_of(end, currency) : NULL;
+    char digits[24];
 
     if (end == NULL)
         return;
@@ -56,8 +58,10 @@ void tl_list_end_add(tl_list_end *end, const char *currency, int64_t amount_mino
     if (money == NULL)
         return;
     money->trades++;
-    if (amount_minor > 0)
-        add_digits(money->sum_minor, (uint64_t)amount_minor);
+    if (amount_minor > 0) {
+        snprintf(digits, sizeof digits, "%" PRId64, amount_minor);
+        tl_sum_add(money->sum_minor, digits);
+    }
 }
 
 void list_end_add(tl_list_end *end, const tl_view *view)

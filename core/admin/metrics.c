@@ -29,11 +29,11 @@ static void write_groups(metrics_text *m, const char *name, const char *operatio
 {
     for (size_t row = 0; row < trades->rows; row++)
         if (strcmp(db_get_text(trades, row, METRICS_STATE), "other") != 0)
-            metrics_line(m, name, db_get_int(trades, row, column), 0, "operation", operation,
-                         "state", db_get_text(trades, row, METRICS_STATE), "channel",
-                         db_get_text(trades, row, METRICS_CHANNEL), "currency",
-                         db_get_text(trades, row, METRICS_CURRENCY), "age",
-                         tl_age_name((unsigned)db_get_uint(trades, row, METRICS_AGE)), NULL);
+            metrics_line_text(m, name, db_get_text(trades, row, column), "operation", operation,
+                              "state", db_get_text(trades, row, METRICS_STATE), "channel",
+                              db_get_text(trades, row, METRICS_CHANNEL), "currency",
+                              db_get_text(trades, row, METRICS_CURRENCY), "age",
+                              tl_age_name((unsigned)db_get_uint(trades, row, METRICS_AGE)), NULL);
 }
 
 static void write_trades(metrics_text *m, const metrics_rows *rows, const char *name,
@@ -85,10 +85,10 @@ static void write_conflicts(metrics_text *m, const metrics_rows *rows, const cha
 
     metrics_begin(m, name, "gauge", help);
     for (size_t row = 0; row < r->rows; row++)
-        metrics_line(m, name, db_get_int(r, row, column), 0, "operation",
-                     db_get_text(r, row, CONFLICT_OP), "channel",
-                     db_get_text(r, row, CONFLICT_CHANNEL), "currency",
-                     db_get_text(r, row, CONFLICT_CURRENCY), NULL);
+        metrics_line_text(m, name, db_get_text(r, row, column), "operation",
+                          db_get_text(r, row, CONFLICT_OP), "channel",
+                          db_get_text(r, row, CONFLICT_CHANNEL), "currency",
+                          db_get_text(r, row, CONFLICT_CURRENCY), NULL);
 }
 
 /* ---------------------------------------------------------------------- operations -- */
@@ -147,9 +147,7 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
     write_each(m, rows, "tradelock_trades_not_counted",
                "1: there are more of them than were counted.", cut_of, 0);
     write_conflicts(m, rows, "tradelock_conflicts",
-                    "Trades of which evidence says that money moved where the row says it did "
-                    "not, at most 100,000.",
-                    CONFLICT_COUNT);
+                    "Trades that evidence contradicts, at most 100,000.", CONFLICT_COUNT);
     write_conflicts(m, rows, "tradelock_conflicts_amount_minor_units",
                     "Their money, in minor units of the currency.", CONFLICT_MINOR);
     write_each(m, rows, "tradelock_due_lanes",

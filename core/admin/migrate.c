@@ -35,8 +35,6 @@
 #define TABLE_WAIT_ONCE_S 1
 #define TABLE_PAUSE_MS 1000
 #define BESIDE "tl_compared"
-/* The schema since which each row tells its longest hold. */
-#define SCHEMA_OF_HOLDS 14
 
 static tl_status wait_for_turn(db *connection)
 {
@@ -220,20 +218,6 @@ static tl_status mend_fleet(db *connection, unsigned *made)
     return status;
 }
 
-/* Once the triggers are there, which record the holds of all later steps. */
-static tl_status record_holds(db *connection)
-{
-    const int64_t deadline_ms = clock_deadline(TABLE_WAIT_MS);
-    db_answer answer;
-
-    do
-        answer = store_migrate_holds(connection);
-    while (may_try_again(connection, answer, deadline_ms));
-    return answer == DB_DONE
-               ? TL_OK
-               : db_error_status(connection, answer, "recording the holds of trades in process");
-}
-
 static tl_status note_identity(db *connection)
 {
     const db_answer answer = store_schema_identity(connection);
@@ -256,8 +240,6 @@ static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
         status = make_objects(connection, sql_objects, sql_objects_count, made);
     if (status == TL_OK)
         status = mend_fleet(connection, made);
-    if (status == TL_OK && version < SCHEMA_OF_HOLDS)
-        status = record_holds(connection);
     if (status == TL_OK)
         status = note_identity(connection);
     if (status != TL_OK)

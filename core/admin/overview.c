@@ -20,7 +20,7 @@ static int tell_groups(const char *op_code, const db_result *r, tl_waiting_fn ea
                                 .currency = db_get_text(r, row, METRICS_CURRENCY),
                                 .age = (unsigned)db_get_uint(r, row, METRICS_AGE),
                                 .count = db_get_uint(r, row, METRICS_COUNT),
-                                .amount_minor = db_get_int(r, row, METRICS_MINOR),
+                                .sum_minor = db_get_text(r, row, METRICS_MINOR),
                                 .oldest_s = db_get_int(r, row, METRICS_OLDEST_S)};
 
         /* Repeatable trades guard no money. */
@@ -38,7 +38,7 @@ static int tell_conflicts(const db_result *r, tl_waiting_fn each, void *context)
                                 .channel = db_get_text(r, row, CONFLICT_CHANNEL),
                                 .currency = db_get_text(r, row, CONFLICT_CURRENCY),
                                 .count = db_get_uint(r, row, CONFLICT_COUNT),
-                                .amount_minor = db_get_int(r, row, CONFLICT_MINOR)};
+                                .sum_minor = db_get_text(r, row, CONFLICT_MINOR)};
 
         if (each(context, &one) != 0)
             return 1;
@@ -147,6 +147,7 @@ static void take_session(tl_session_row *one, const db_result *r, size_t row)
     one->timeout_ms = db_get_int(r, row, 7);
     one->now_us = db_get_int(r, row, 9);
     one->obeys_drain = db_get_int(r, row, 10) != 0;
+    one->obeys = db_get_text(r, row, 11);
     one->state = db_get_int(r, row, 8)                     ? "ended"
                  : one->silent_us > one->timeout_ms * 1000 ? "silent"
                                                            : "alive";

@@ -20,8 +20,6 @@
 #include <time.h>
 
 #define PAGE PURGE_PAGE
-/* The version of options that end before `archive`. */
-#define WITHOUT_ARCHIVE 1u
 #define CLOCKS_APART_S (5 * 60)
 /* How often a page that met a row lock or a deadlock is run again, and after which pause. */
 #define REPEATS 20
@@ -268,16 +266,14 @@ tl_status tl_purge_with(tl_client *client, const tl_purge_options *options, tl_p
 
     error_clear();
     status = client_check(client);
-    if (status == TL_OK && (options == NULL || (options->version != TL_PURGE_OPTIONS_VERSION &&
-                                                options->version != WITHOUT_ARCHIVE)))
+    if (status == TL_OK && (options == NULL || options->version != TL_PURGE_OPTIONS_VERSION))
         return error_set(TL_INVALID, "options is NULL or its version is not set");
     if (status == TL_OK && options->older_ms < client->config.retention_ms)
         return error_set(TL_INVALID,
                          "trades are kept for %" PRId64 " days at least (retention_ms): a "
                          "purged key can be paid again",
                          client->config.retention_ms / 86400000);
-    p.archives = status == TL_OK && options->version != WITHOUT_ARCHIVE &&
-                 options->archive != NULL && options->only_counts == 0;
+    p.archives = status == TL_OK && options->archive != NULL && options->only_counts == 0;
     if (p.archives)
         status = archive_open(&p.archive, options->archive, 1);
     if (status == TL_OK)

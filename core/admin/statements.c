@@ -137,6 +137,23 @@ db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
                    .retry_op = db_text(retry_op));
 }
 
+db_answer store_site(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_site, NULL, 0, result);
+}
+
+db_answer store_channel_registered(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_channel_registered, NULL, 0, result);
+}
+
+db_answer store_channel_waiting(db *connection, const char *channel, const char *op_code,
+                                db_result *result)
+{
+    return SQL_RUN(connection, result, channel_waiting, .channel = db_text(channel),
+                   .op_code = db_text(op_code));
+}
+
 db_answer store_overview_sessions(db *connection, db_result *result)
 {
     return db_run(connection, &sql_overview_sessions, NULL, 0, result);
@@ -215,11 +232,6 @@ db_answer store_doctor_parts(db *connection, db_result *result)
 db_answer store_doctor_parts_made(db *connection, db_result *result)
 {
     return db_run(connection, &sql_doctor_parts_made, NULL, 0, result);
-}
-
-db_answer store_migrate_holds(db *connection)
-{
-    return db_run(connection, &sql_migrate_holds, NULL, 0, NULL);
 }
 
 db_answer store_migrate_objects(db *connection, db_result *result)
@@ -438,7 +450,10 @@ db_answer store_evidence_known(db *connection, const tl_payment *payments, size_
             evidence_known, .number = db_uint(first + i), .cust_no = db_ascii(payments[i].cust_no),
             .serial_no = db_ascii(payments[i].serial_no), .op_code = db_ascii(payments[i].op_code),
             .channel_key = db_ascii(payments[i].channel_key),
-            .channel_ref = db_text(payments[i].channel_ref));
+            .channel_ref = db_text(payments[i].channel_ref),
+            .amount_minor =
+                payments[i].amount.is_told ? db_int(payments[i].amount.amount_minor) : db_null(),
+            .currency = db_ascii(payments[i].amount.currency));
     answer = store_run_rows(connection, &sql_evidence_known, &rows, result);
     memory_free(values);
     return answer;

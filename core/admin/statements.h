@@ -100,6 +100,13 @@ enum store_timeline_column {
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
+/* (site) of the installation */
+db_answer store_site(db *connection, db_result *result);
+/* (channel, op, contract, sessions that live and have registered it) */
+db_answer store_channel_registered(db *connection, db_result *result);
+/* (serial, cust): a trade of it that waits; or no row. */
+db_answer store_channel_waiting(db *connection, const char *channel, const char *op_code,
+                                db_result *result);
 /* (session, program, pid, host, operations, started, silent, time-out in ms, ended, now) */
 db_answer store_overview_sessions(db *connection, db_result *result);
 /* (what, serial, cust, op, fence, said, reason, actor, account, own, moment) */
@@ -260,8 +267,6 @@ db_answer store_migrate_objects(db *connection, db_result *result);
  * kinds, the name of an object that was made from the definition. */
 db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
                              db_result *result);
-/* Records the longest hold of trades in process that were made before schema 14. */
-db_answer store_migrate_holds(db *connection);
 db_answer store_migrate_done(db *connection, unsigned version);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);

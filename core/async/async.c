@@ -510,18 +510,42 @@ static unsigned carrier_of(const struct call *call)
     return call->ending != NULL ? FOR_ENDINGS : FOR_ASKS;
 }
 
+/* Whether the carrier has it; once the client is being closed nothing more comes, or a completion
+ * that always submits again would keep it open for ever. */
+static int hand_over(struct async *a, struct carrier *c, struct submitted *s)
+{
+    int stopping;
+
+    pthread_mutex_lock(&a->mutex);
+    stopping = a->stopping;
+    if (!stopping) {
+        atomic_store(&s->lock->submitted, 1);
+        append(&c->waiting, s);
+        a->under_way++;
+        pthread_cond_signal(&c->wake);
+    }
+    pthread_mutex_unlock(&a->mutex);
+    return !stopping;
+}
+
+static tl_status not_submitted(const struct call *call, struct submitted *s)
+{
+    if (call->book != NULL)
+        with_give_back(call->book);
+    if (s == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for an asynchronous call");
+    memory_free(s);
+    return error_set(TL_WRONG_STATE, "the client is being closed");
+}
+
 static tl_status submit(const struct call *call, tl_done_fn done, void *context)
 {
     tl_lock *lock = call->lock;
     struct async *a = async_of(lock->base.client);
     struct submitted *s = a != NULL ? memory_new(sizeof *s) : NULL;
-    struct carrier *c;
 
-    if (s == NULL) {
-        if (call->book != NULL)
-            with_give_back(call->book);
-        return error_set(TL_NO_MEMORY, "out of memory for an asynchronous call");
-    }
+    if (s == NULL)
+        return not_submitted(call, s);
     s->lock = lock;
     s->ending = call->ending;
     s->findings = call->findings;
@@ -532,14 +556,7 @@ static tl_status submit(const struct call *call, tl_done_fn done, void *context)
     text_copy(s->thread_no, sizeof s->thread_no,
               is_repeat(call) ? lock->base.thread_no : tl_thread_uuid());
     text_copy(s->log_no, sizeof s->log_no, tl_log_uuid());
-    atomic_store(&lock->submitted, 1);
-    c = &a->carriers[carrier_of(call)];
-    pthread_mutex_lock(&a->mutex);
-    append(&c->waiting, s);
-    a->under_way++;
-    pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&a->mutex);
-    return TL_OK;
+    return hand_over(a, &a->carriers[carrier_of(call)], s) ? TL_OK : not_submitted(call, s);
 }
 
 tl_status tl_lock_ask_submit(tl_lock *lock, tl_done_fn done, void *context)

@@ -124,15 +124,13 @@ static void put_labels(metrics_text *m, va_list pairs, const char *le)
 }
 
 static void put_line(metrics_text *m, const char *name, const char *suffix, va_list pairs,
-                     const char *le, int64_t value, unsigned decimals)
+                     const char *le, const char *value)
 {
-    char text[VALUE_TEXT];
-
     put_text(m, name);
     put_text(m, suffix);
     put_labels(m, pairs, le);
     put_text(m, " ");
-    put_text(m, decimal(text, value, decimals));
+    put_text(m, value);
     put_text(m, "\n");
 }
 
@@ -151,10 +149,20 @@ void metrics_begin(metrics_text *m, const char *name, const char *type, const ch
 
 void metrics_line(metrics_text *m, const char *name, int64_t value, unsigned decimals, ...)
 {
+    char text[VALUE_TEXT];
     va_list pairs;
 
     va_start(pairs, decimals);
-    put_line(m, name, "", pairs, NULL, value, decimals);
+    put_line(m, name, "", pairs, NULL, decimal(text, value, decimals));
+    va_end(pairs);
+}
+
+void metrics_line_text(metrics_text *m, const char *name, const char *value, ...)
+{
+    va_list pairs;
+
+    va_start(pairs, value);
+    put_line(m, name, "", pairs, NULL, value);
     va_end(pairs);
 }
 
@@ -168,10 +176,11 @@ void metrics_one(metrics_text *m, const char *name, const char *type, const char
 static void put_bucket(metrics_text *m, const char *name, va_list pairs, const char *le,
                        uint64_t count)
 {
+    char text[VALUE_TEXT];
     va_list again;
 
     va_copy(again, pairs);
-    put_line(m, name, "_bucket", again, le, (int64_t)count, 0);
+    put_line(m, name, "_bucket", again, le, decimal(text, (int64_t)count, 0));
     va_end(again);
 }
 
@@ -191,10 +200,11 @@ void metrics_histogram(metrics_text *m, const char *name, const histogram_shape 
                    count);
     }
     va_copy(again, pairs);
-    put_line(m, name, "_sum", again, NULL,
-             (int64_t)atomic_load_explicit(&h->sum, memory_order_relaxed), shape->decimals);
+    put_line(
+        m, name, "_sum", again, NULL,
+        decimal(le, (int64_t)atomic_load_explicit(&h->sum, memory_order_relaxed), shape->decimals));
     va_end(again);
-    put_line(m, name, "_count", pairs, NULL, (int64_t)count, 0);
+    put_line(m, name, "_count", pairs, NULL, decimal(le, (int64_t)count, 0));
     va_end(pairs);
 }
 

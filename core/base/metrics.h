@@ -47,6 +47,9 @@ void metrics_begin(metrics_text *m, const char *name, const char *type, const ch
  * NULL. */
 void metrics_line(metrics_text *m, const char *name, int64_t value, unsigned decimals, ...)
     __attribute__((sentinel));
+/* The same of a value that is digits, and may be beyond 64 bits. */
+void metrics_line_text(metrics_text *m, const char *name, const char *value, ...)
+    __attribute__((sentinel));
 /* A metric of one line without labels. */
 void metrics_one(metrics_text *m, const char *name, const char *type, const char *help,
                  int64_t value, unsigned decimals);

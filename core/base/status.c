@@ -5,7 +5,7 @@
 const char *tl_status_name(tl_status status)
 {
     switch ((int)status) {
-#define STATUS_NAME(number, name, class_, text)                                                    \
+#define STATUS_NAME(number, name, class_, payment, text)                                           \
     case number:                                                                                   \
         return "TL_" #name;
         TL_STATUS_MAP(STATUS_NAME)
@@ -18,7 +18,7 @@ const char *tl_status_name(tl_status status)
 const char *tl_status_text(tl_status status)
 {
     switch ((int)status) {
-#define STATUS_TEXT(number, name, class_, text)                                                    \
+#define STATUS_TEXT(number, name, class_, payment, text)                                           \
     case number:                                                                                   \
         return text;
         TL_STATUS_MAP(STATUS_TEXT)
@@ -31,7 +31,7 @@ const char *tl_status_text(tl_status status)
 tl_class tl_status_class(tl_status status)
 {
     switch ((int)status) {
-#define STATUS_CLASS(number, name, class_, text)                                                   \
+#define STATUS_CLASS(number, name, class_, payment, text)                                          \
     case number:                                                                                   \
         return TL_CLASS_##class_;
         TL_STATUS_MAP(STATUS_CLASS)
@@ -40,6 +40,31 @@ tl_class tl_status_class(tl_status status)
         /* A caller that has a status which does not exist must not go on paying. */
         return TL_CLASS_BROKEN;
     }
+}
+
+enum { STATUS_OPEN, STATUS_PAID, STATUS_NOT_PAID };
+
+static int payment_of(tl_status status)
+{
+    switch ((int)status) {
+#define STATUS_PAYMENT(number, name, class_, payment, text)                                        \
+    case number:                                                                                   \
+        return STATUS_##payment;
+        TL_STATUS_MAP(STATUS_PAYMENT)
+#undef STATUS_PAYMENT
+    default:
+        return STATUS_OPEN;
+    }
+}
+
+int tl_paid(tl_status status)
+{
+    return payment_of(status) == STATUS_PAID;
+}
+
+int tl_not_paid(tl_status status)
+{
+    return payment_of(status) == STATUS_NOT_PAID;
 }
 
 const char *tl_class_name(tl_class class_)

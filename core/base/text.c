@@ -173,21 +173,23 @@ static int is_hex(const char *text, size_t size, int may_be_nothing)
     return strspn(text, "0123456789abcdef") >= size && (may_be_nothing || strspn(text, "0") < size);
 }
 
-tl_status text_check_traceparent(const char *traceparent)
+tl_status text_check_currency(const char *currency)
 {
-    const char *trace = traceparent + strlen("00-"), *parent = trace + TEXT_TRACE + 1;
-
-    if (strnlen(traceparent, TL_TRACEPARENT + 1) != TL_TRACEPARENT)
-        return error_set(TL_INVALID,
-                         "traceparent: has not %d characters, as a W3C trace context "
-                         "of version 00",
-                         TL_TRACEPARENT);
-    if (strncmp(traceparent, "00-", 3) != 0 || !is_hex(trace, TEXT_TRACE, 0) || parent[-1] != '-' ||
-        !is_hex(parent, 16, 0) || parent[16] != '-' || !is_hex(parent + 17, 2, 1))
-        return error_set(TL_INVALID, "traceparent: is no W3C trace context: 00, a trace id, a "
-                                     "parent id that are not all zero, and flags, in small "
-                                     "hexadecimal letters");
+    if (strlen(currency) != TL_CURRENCY ||
+        strspn(currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != TL_CURRENCY)
+        return error_set(TL_INVALID, "currency is not three capital letters, such as EUR");
     return TL_OK;
+}
+
+int tl_is_traceparent(const char *text)
+{
+    const size_t trace = strlen("00-"), parent = trace + TEXT_TRACE + 1, flags = parent + 16 + 1;
+
+    /* Not strlen(): as in text_check_name(). */
+    return text != NULL && strnlen(text, TL_TRACEPARENT + 1) == TL_TRACEPARENT &&
+           strncmp(text, "00-", trace) == 0 && is_hex(text + trace, TEXT_TRACE, 0) &&
+           text[parent - 1] == '-' && is_hex(text + parent, 16, 0) && text[flags - 1] == '-' &&
+           is_hex(text + flags, 2, 1);
 }
 
 void text_trace(char to[TEXT_TRACE + 1], const char *traceparent)
@@ -195,7 +197,7 @@ void text_trace(char to[TEXT_TRACE + 1], const char *traceparent)
     const size_t before = strlen("00-");
 
     to[0] = '\0';
-    if (traceparent != NULL && strnlen(traceparent, TL_TRACEPARENT) == TL_TRACEPARENT)
+    if (tl_is_traceparent(traceparent))
         text_copy(to, TEXT_TRACE + 1, traceparent + before);
 }
 

@@ -25,11 +25,11 @@ tl_status text_check_name(const char *what, const char *value, size_t max);
  * bytes in the middle of a statement. */
 tl_status text_check_utf8(const char *what, const char *value);
 
-/* TL_OK: the text is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters;
- * neither trace nor parent is all zero. */
-#define TEXT_TRACE 32 /* digits of the trace */
-tl_status text_check_traceparent(const char *traceparent);
-/* Copies its trace id; "" if the trace context is NULL or "". */
+/* TL_OK: the text is three capital letters. */
+tl_status text_check_currency(const char *currency);
+
+#define TEXT_TRACE 32 /* digits of a trace */
+/* Copies its trace id; "" if it is no trace context. */
 void text_trace(char to[TEXT_TRACE + 1], const char *traceparent);
 
 /* Copies what fits, and a NUL; a byte that is of no character of UTF-8, and of a control character

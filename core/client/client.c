@@ -35,8 +35,6 @@
 #define SEARCH_ROUNDS 8
 /* A host that has come back is looked at in the round after a beat, by all who run. */
 #define BEATS_TO_TELL 3
-/* The version of tl_client_options that had no shard. */
-#define WITHOUT_SHARD 2u
 
 tl_status client_check(const tl_client *client)
 {
@@ -244,11 +242,13 @@ static tl_status look_before_session(void *context, db *connection)
 }
 
 /* A drain that is decided now waits for this session, or is read here. */
-static tl_status look_as_session(void *context, db *connection)
+static tl_status look_as_session(void *context, db *connection, const char *session_id)
 {
     const tl_status status = pauses_look(context, connection);
 
-    return status == TL_ACCESS_DENIED ? TL_OK : status;
+    return status == TL_OK || status == TL_ACCESS_DENIED
+               ? contracts_declare(context, connection, session_id)
+               : status;
 }
 
 static int64_t obeyed_drain(void *context)
@@ -389,7 +389,7 @@ static void name_actor(tl_client *client, const char *program)
 
 static tl_status find_shard(tl_client *client, const tl_client_options *options)
 {
-    const char *shard = options->version != WITHOUT_SHARD ? options->shard : NULL;
+    const char *shard = options->shard;
     size_t i;
     tl_status status;
 
@@ -487,6 +487,7 @@ static void close_parts(tl_client *client)
     breakers_end(&client->breakers);
     limits_end(&client->limits);
     pauses_end(&client->pauses);
+    contracts_end(&client->contracts);
     restored_end(&client->servers);
     client_release(client);
 }
@@ -509,6 +510,7 @@ static tl_status open_once(tl_client **out, const tl_client_options *options, in
     due_marks_init(&client->due_marks);
     clock_watch_init(&client->clock);
     pauses_init(&client->pauses);
+    contracts_init(&client->contracts);
     limits_init(&client->limits);
     breakers_init(&client->breakers);
     restored_init(&client->servers);
@@ -531,8 +533,7 @@ tl_status tl_client_open(tl_client **out, const tl_client_options *options)
     tl_status status;
 
     error_clear();
-    if (out == NULL || options == NULL ||
-        (options->version != TL_CLIENT_OPTIONS_VERSION && options->version != WITHOUT_SHARD))
+    if (out == NULL || options == NULL || options->version != TL_CLIENT_OPTIONS_VERSION)
         return error_set(TL_INVALID, "tl_client_open: out or options is NULL, or options "
                                      "was not made with TL_CLIENT_OPTIONS_INIT");
     if (options->flags & ~KNOWN_FLAGS)

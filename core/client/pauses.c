@@ -340,42 +340,6 @@ int pauses_just_drains(struct tl_client *client)
 
 /* ------------------------------------------------------------------- for layers above -- */
 
-static tl_status check_names(const char *channel, const char *op_code)
-{
-    if (channel != NULL && strcmp(channel, TL_CHANNEL_ALL) == 0)
-        return error_set(TL_INVALID,
-                         "no channel is called " TL_CHANNEL_ALL ", which stands for all of them");
-    if (channel != NULL && channel[0] != '\0' && strlen(channel) <= TL_CHANNEL_MAX &&
-        op_code != NULL && op_code[0] != '\0' && strlen(op_code) <= TL_OP_MAX)
-        return TL_OK;
-    return error_set(TL_INVALID, "a channel has a name of at most %d bytes, and an operation",
-                     TL_CHANNEL_MAX);
-}
-
-tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code)
-{
-    db *connection = NULL;
-    tl_status status;
-
-    error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = check_names(channel, op_code);
-    /* Such a client looks, and writes nothing. */
-    if (status == TL_OK && client->flags & TL_CLIENT_NO_SESSION)
-        return TL_OK;
-    if (status == TL_OK)
-        /* One that waits: an operator may be deciding about the channel. */
-        status =
-            pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
-    if (status != TL_OK)
-        return status;
-    status = db_read_status(connection, store_channel_known(connection, channel, op_code),
-                            "making the channel known");
-    pool_put(client->connections, connection);
-    return status;
-}
-
 tl_status tl_channel_check(tl_client *client, const char *channel, const char *op_code)
 {
     tl_status status;

@@ -31,19 +31,6 @@ static tl_status judge(const struct tl_client *client, const db_result *said, in
     return TL_OK;
 }
 
-/* A schema that is older than shards says nothing of them; its version tells what to run. */
-static tl_status tell_schema(db *connection)
-{
-    schema_found found;
-    tl_status status = schema_read(connection, &found);
-
-    if (status == TL_OK)
-        status = schema_judge(&found);
-    return status != TL_OK ? status
-                           : error_set(TL_WRONG_SCHEMA, "the schema knows of no shards: run "
-                                                        "`tradelock migrate`");
-}
-
 tl_status shard_check(const struct tl_client *client, db *connection, int may_be_none)
 {
     db_result said = DB_RESULT_INIT;
@@ -54,7 +41,7 @@ tl_status shard_check(const struct tl_client *client, db *connection, int may_be
         return TL_OK;
     answer = store_fleet_of(connection, &said);
     if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_SCHEMA)
-        status = may_be_none ? TL_OK : tell_schema(connection);
+        status = may_be_none ? TL_OK : schema_judge(&(schema_found){0});
     else if (answer != DB_DONE)
         status = db_read_status(connection, answer, "reading which shard this is");
     else

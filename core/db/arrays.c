@@ -15,7 +15,7 @@ struct column {
         const void *from;
         void *to;
         int64_t number;
-    } * values;
+    } *values;
     unsigned long *sizes;
     char *indicators;
 };

@@ -9,8 +9,10 @@
  * LOCAL, no clear-text passwords, affected rows counted as changed rows (no CLIENT_FOUND_ROWS), one
  * statement a call.
  *
- * TCP beyond loopback must be TLS with a verified certificate.  MYSQL_OPT_SSL_VERIFY_SERVER_CERT
- * alone makes libmariadb insist on TLS, even if the file does not ask for it; it is off by default.
+ * TCP beyond loopback must be TLS with a certificate of an authority that the file names.
+ * MYSQL_OPT_SSL_VERIFY_SERVER_CERT alone makes libmariadb insist on TLS, even if the file does not
+ * ask for it.  From 11.4 on it is on by default, and without an authority any certificate is taken
+ * of a server that knows the password's hash, which stands in each copy of mysql.user.
  */
 #include "db/db_internal.h"
 
@@ -129,7 +131,7 @@ static int leads_here(const MYSQL *mysql, const db_options *options)
 
 static void enforce_settings(MYSQL *mysql, const db_options *options)
 {
-    my_bool off = 0, on = 1;
+    my_bool off = 0;
     unsigned no = 0, io_timeout = options->read_timeout_s;
 
     mysql_options(mysql, MYSQL_OPT_RECONNECT, &off);
@@ -141,8 +143,21 @@ static void enforce_settings(MYSQL *mysql, const db_options *options)
     mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, AUTHENTICATIONS);
     mysql_options4(mysql, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "tradelock");
     mysql->options.client_flag &= ~(unsigned long)(CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS);
-    if (!options->allow_insecure && !leads_here(mysql, options))
-        mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+}
+
+/* Without an authority nothing can be verified: that is refused, or is right as it is. */
+static tl_status enforce_tls(MYSQL *mysql, const db_options *options)
+{
+    const int may_be_plain = options->allow_insecure || leads_here(mysql, options);
+    const int has_authority = mysql->options.ssl_ca != NULL || mysql->options.ssl_capath != NULL;
+    const my_bool verify = !may_be_plain;
+
+    if (!has_authority && verify)
+        return error_set(TL_SERVER_UNSAFE,
+                         "no safe connection to the server: no authority is named; " DB_NAME_A_CA);
+    if (!has_authority || verify)
+        mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+    return TL_OK;
 }
 
 /* ------------------------------------------------------- what was reached -- */
@@ -296,6 +311,8 @@ static tl_status reach(db *connection, const db_options *options)
 
     if (status == TL_OK)
         status = check_database(mysql, options);
+    if (status == TL_OK)
+        status = enforce_tls(mysql, options);
     if (status != TL_OK)
         return status;
     enforce_settings(mysql, options);

@@ -94,10 +94,7 @@ typedef struct db_result {
     size_t cell_space, data_space;
 } db_result;
 
-#define DB_RESULT_INIT                                                                             \
-    {                                                                                              \
-        0, 0, 0, 0, NULL, NULL, 0, 0                                                               \
-    }
+#define DB_RESULT_INIT {0, 0, 0, 0, NULL, NULL, 0, 0}
 
 void db_result_free(db_result *result);
 /* Makes `to` a result of that row alone.  DB_DONE or DB_NO_MEMORY. */

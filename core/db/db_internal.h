@@ -14,6 +14,9 @@
 #define DB_NAME_SIZE 37
 #define DB_ERROR_SIZE 512
 #define DB_INLINE_CELL 256
+#define DB_NAME_A_CA                                                                               \
+    "ssl-ca has to name the file of the authority that signed the server's certificate, and host " \
+    "a name that stands in it"
 
 struct db_cell {
     size_t offset, size; /* in data; numbers are there as text too */

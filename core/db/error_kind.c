@@ -209,10 +209,7 @@ static tl_status connect_status(MYSQL *mysql)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");
     if (number == CR_SSL_CONNECTION_ERROR)
         return error_set(TL_SERVER_UNSAFE, "no safe connection to the server: %s%s", text,
-                         strstr(text, "does not support") != NULL
-                             ? ""
-                             : "; ssl-ca has to name the file of the authority that signed the "
-                               "server's certificate, and host a name that stands in it");
+                         strstr(text, "does not support") != NULL ? "" : "; " DB_NAME_A_CA);
     if (says_connecting_failed(number) || number == 1053)
         return error_set(TL_UNREACHABLE, "the server cannot be reached: %s", text);
     if (db_error_is_client(number))

@@ -444,12 +444,12 @@ static int take_row_back(session *s, const life *of)
 
 /* What is decided while a session begins is decided before its row is there, and then it is read
  * now; or after that, and then whoever decided waits for this session. */
-static tl_status read_decisions(session *s)
+static tl_status read_decisions(session *s, const life *of)
 {
     tl_status status = TL_OK;
 
     if (s->options.begun != NULL)
-        status = s->options.begun(s->options.before_context, s->connection);
+        status = s->options.begun(s->options.before_context, s->connection, of->session_id);
     return status;
 }
 
@@ -549,7 +549,7 @@ static tl_status begin(session *s, life **out)
     if (status == TL_OK)
         status = insert_row(s, of, &is_there);
     if (status == TL_OK)
-        status = read_decisions(s);
+        status = read_decisions(s, of);
     if (status == TL_OK) {
         s->given_up = 0;
         life_move(of, db_server_of(s->connection));

@@ -88,8 +88,8 @@ typedef struct session_options {
      * database before the next one is believed.  May be NULL. */
     tl_status (*before)(void *context, db *connection);
     /* Called once its row is there, before anything is asked for under its name: reads what has to
-     * be read no earlier than that.  May be NULL. */
-    tl_status (*begun)(void *context, db *connection);
+     * be read no earlier than that, and says what it goes by.  May be NULL. */
+    tl_status (*begun)(void *context, db *connection, const char *session_id);
     /* With each beat: the drain that this process obeys now, by the moment of its decision; 0: none.
      * May be NULL. */
     int64_t (*obeys)(void *context);

@@ -10,6 +10,27 @@ db_answer store_channel_known(db *connection, const char *channel, const char *o
                    .op_code = db_text(op_code));
 }
 
+db_answer store_channel_declare(db *connection, const store_contract *what, db_result *result)
+{
+    const db_answer answer = SQL_RUN(
+        connection, NULL, channel_declare, .channel = db_text(what->channel),
+        .op_code = db_text(what->op_code), .session_id = db_text(what->session_id),
+        .was = db_text(what->was), .contract = db_text(what->says), .more = db_int(what->more));
+
+    if (answer == DB_DONE)
+        return db_run(connection, &sql_channel_declare_result, NULL, 0, result);
+    return answer == DB_ERROR ? db_undo(connection) : answer;
+}
+
+db_answer store_site_is(db *connection, const char *site, db_result *result)
+{
+    const db_answer answer = SQL_RUN(connection, NULL, site_is, .site = db_text(site));
+
+    if (answer == DB_DONE)
+        return db_run(connection, &sql_channel_declare_result, NULL, 0, result);
+    return answer == DB_ERROR ? db_undo(connection) : answer;
+}
+
 db_answer store_channel_paused(db *connection, db_result *result)
 {
     return db_run(connection, &sql_channel_paused, NULL, 0, result);

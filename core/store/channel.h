@@ -7,6 +7,17 @@
 /* Makes the channel and its operation known; nothing happens where they are. */
 db_answer store_channel_known(db *connection, const char *channel, const char *op_code);
 
+/* Declares what a session promises of it (sql/object/contract.sql), in two round trips; the result
+ * is one text, the verdict. */
+typedef struct store_contract {
+    const char *channel, *op_code, *session_id;
+    const char *was, *says; /* was: NULL: nothing was compared yet */
+    int more;
+} store_contract;
+db_answer store_channel_declare(db *connection, const store_contract *what, db_result *result);
+/* Says the site of a session; the result is that of the installation. */
+db_answer store_site_is(db *connection, const char *site, db_result *result);
+
 /* The pauses: op_code "" stands for the channel as a whole, and all its operations that are known
  * are told besides. */
 enum store_channel_paused_column {

@@ -233,7 +233,7 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
 }
 
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no,
-                                uint64_t *evidence_id)
+                                uint64_t *evidence_id, int *contradicts)
 {
     db_result result = DB_RESULT_INIT;
     const db_answer answer = SQL_RUN(
@@ -242,9 +242,13 @@ db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, con
         .epoch = db_uint(evidence->epoch), .channel_key = db_text(evidence->channel_key),
         .outcome = db_text(evidence->outcome), .final = db_int(evidence->final),
         .channel_ref = db_text(evidence->channel_ref), .source = db_text(evidence->source),
-        .remark = db_text(evidence->remark), .thread_no = db_text(thread_no));
+        .remark = db_text(evidence->remark), .thread_no = db_text(thread_no),
+        .amount_minor =
+            evidence->amount.is_told ? db_int(evidence->amount.amount_minor) : db_null(),
+        .currency = db_text(evidence->amount.currency));
 
-    *evidence_id = answer == DB_DONE ? result.insert_id : 0;
+    *evidence_id = answer == DB_DONE ? db_get_uint(&result, 0, 0) : 0;
+    *contradicts = answer == DB_DONE && db_get_int(&result, 0, 1) != 0;
     db_result_free(&result);
     return answer;
 }

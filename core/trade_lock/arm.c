@@ -159,12 +159,14 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
         status = error_set(TL_WRONG_STATE, "only compensating attempts are armed");
     if (status == TL_OK && lock->base.state == LOCK_END_UNKNOWN)
         status = error_set(TL_WRONG_STATE, "settle the ending that is not known first");
+    if (status == TL_OK && lock->channel[0] != '\0' &&
+        strcmp(lock->channel, lock->view.channel) != 0)
+        status = error_set(TL_MISMATCH, "the trade's channel is \"%s\", not %s: nothing is sent",
+                           lock->view.channel, lock->channel);
     if (status == TL_OK)
         status = clock_watch_check(lock->base.client);
     if (status == TL_OK)
-        status = pauses_check(lock->base.client,
-                              lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
-                              lock->op_code);
+        status = pauses_check(lock->base.client, lock_channel(lock), lock->op_code);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
     if (status == TL_OK && !armed) {

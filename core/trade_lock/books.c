@@ -367,10 +367,11 @@ static size_t size_of(const task *t)
 }
 
 #define BATCH_KIND                                                                                 \
-    {                                                                                              \
-        .pool = POOL_BOOKS, .size = size_of, .order = step_task_order, .follow = step_task_follow, \
-        .run = run_group                                                                           \
-    }
+    {.pool = POOL_BOOKS,                                                                           \
+     .size = size_of,                                                                              \
+     .order = step_task_order,                                                                     \
+     .follow = step_task_follow,                                                                   \
+     .run = run_group}
 
 /* Asks and endings go apart: together each group would run the statements of both. */
 const batch_kind *with_book_batch(const task *t)

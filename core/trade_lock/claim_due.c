@@ -48,7 +48,6 @@ static tl_status make_handle(tl_lock **out, const struct batch *b, const db_resu
 
     wanted.lane = TL_LANE_RETRY;
     wanted.max_hold_ms = b->options->max_hold_ms;
-    wanted.channel = b->options->channel;
     status = tl_lock_new(out, b->client, &key, &wanted);
     if (status != TL_OK)
         return status;

@@ -227,8 +227,7 @@ static void count_heard(tl_lock *lock, const tl_ending *ending)
     if (tl_lock_probes(lock))
         breakers_release(client, &lock->probe, heard != BREAKER_NOTHING ? heard : lock->heard);
     else
-        breakers_count(client, lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
-                       lock->op_code, heard);
+        breakers_count(client, lock_channel(lock), lock->op_code, heard);
 }
 
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
@@ -355,7 +354,8 @@ static int clock_refused(tl_lock *lock, const step *s)
 {
     tl_client *client = lock->base.client;
 
-    if (!s->by_time || lock->inside.success_epoch == lock->epoch)
+    if (!s->by_time || lock->inside.success_epoch == lock->epoch ||
+        (lock->view.conflict && s->proof != TL_PROOF_OPERATORS))
         return 0;
     return s->proof != TL_PROOF_OPERATORS || clock_watch_look(client) != TL_OK ||
            clock_watch_check(client) != TL_OK || !lock_is_timely(lock);
@@ -371,7 +371,7 @@ static tl_status still_held(tl_lock *lock, const step *s)
     if (s->proof == TL_PROOF_OPERATORS && lock->inside.success_epoch != lock->epoch)
         return error_set(TL_INVALID, "no two operators decided that this trade "
                                      "failed; the lock is still held");
-    return error_set(TL_EVIDENCE, "evidence of this epoch says that money moved; the "
+    return error_set(TL_EVIDENCE, "evidence says that money moved; the "
                                   "failure is refused and the lock still held");
 }
 

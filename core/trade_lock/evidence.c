@@ -5,9 +5,8 @@
  *   the row is P and of the same epoch   success is remembered on the row, so that no
  *                                        failure can be written; a waiting or parked lane
  *                                        becomes due at once
- *   success, and the row is F, or of a   the conflict is set: nothing is armed, nothing is
- *   later epoch; or an F row's payment   reclaimed until operators have decided
- *   is pending now (final is set)
+ *   it contradicts the row, as the       the conflict is set: nothing is armed, reclaimed or
+ *   database says (tl_contradicts)       failed until operators have decided
  *   success, there is no row, and a      the row is made as a success, so that nobody is
  *   restore is open                      granted the trade again
  *   a holder's, its row is gone, and     the row is made as one in doubt, with all that the
@@ -45,26 +44,11 @@ static int is_duplicate(const db *connection, db_answer answer)
     return answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE;
 }
 
+/* Money that came back makes no row. */
 static int says_success(const tl_evidence *e)
 {
-    return strcmp(e->outcome, "SUCCEEDED") == 0;
-}
-
-/* The channel, asked just now, has a pending payment that the row says can never be. */
-static int says_alive(const tl_evidence *e)
-{
-    return e->final && strcmp(e->outcome, "PENDING") == 0;
-}
-
-/* Whether the evidence contradicts the row, which is locked; the trigger then sets the conflict. */
-static int contradicts(const tl_evidence *e, const db_result *row)
-{
-    int failed = db_get_text(row, 0, 0)[0] == 'F';
-    int own_key = e->channel_key == NULL || db_is_null(row, 0, 2) ||
-                  strcmp(e->channel_key, db_get_text(row, 0, 2)) == 0;
-    int own = e->epoch == (uint32_t)db_get_uint(row, 0, 1) && own_key;
-
-    return (says_success(e) && (!own || failed)) || (says_alive(e) && failed);
+    return strcmp(e->outcome, "SUCCEEDED") == 0 &&
+           !(e->amount.is_told && e->amount.amount_minor < 0);
 }
 
 /* Makes the row of a trade that was lost in a restore. */
@@ -170,9 +154,8 @@ static db_answer file_statements(struct filing *f)
             text_copy(f->channel_key, sizeof f->channel_key, db_get_text(&row, 0, 2));
             f->evidence.channel_key = f->channel_key;
         }
-        f->conflict = contradicts(&f->evidence, &row);
-        answer =
-            store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id);
+        answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
+                                       &f->evidence_id, &f->conflict);
         if (answer == DB_DONE)
             answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
         if (answer == DB_DONE)
@@ -272,6 +255,8 @@ static tl_status check_evidence(const tl_client *client, const tl_evidence *e)
     if (text_check_utf8("source", e->source) != TL_OK ||
         text_check_utf8("remark", e->remark) != TL_OK ||
         text_check_utf8("channel_ref", e->channel_ref) != TL_OK)
+        return TL_INVALID;
+    if (e->amount.currency != NULL && text_check_currency(e->amount.currency) != TL_OK)
         return TL_INVALID;
     if (e->channel_key != NULL &&
         text_check_name("channel key", e->channel_key, TL_CHANNEL_KEY_MAX) != TL_OK)

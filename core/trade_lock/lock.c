@@ -358,6 +358,13 @@ void lock_leave(tl_lock *lock)
     lock->is_entered = 0;
 }
 
+const char *lock_channel(const tl_lock *lock)
+{
+    return lock->options.lane == TL_LANE_RETRY && lock->view.channel[0] != '\0'
+               ? lock->view.channel
+               : lock->channel;
+}
+
 /* How long a send waits for its channel's limits. */
 #define PERMIT_WAIT_MS 500
 
@@ -366,7 +373,7 @@ tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
     /* An ask begins under the life of today's session. */
     const struct life *own =
         lock->base.state == LOCK_NEW ? session_life(lock->base.client->session) : lock->base.life;
-    const limit_ask ask = {.channel = lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
+    const limit_ask ask = {.channel = lock_channel(lock),
                            .op_code = lock->op_code,
                            .life = own,
                            .max_hold_ms = max_hold_ms,
@@ -384,9 +391,8 @@ tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
 
 tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms)
 {
-    return breakers_probe(
-        lock->base.client, lock->channel[0] != '\0' ? lock->channel : lock->view.channel,
-        lock->op_code, max_hold_ms, lock->heard, &lock->probe, &lock->come_again_ms);
+    return breakers_probe(lock->base.client, lock_channel(lock), lock->op_code, max_hold_ms,
+                          lock->heard, &lock->probe, &lock->come_again_ms);
 }
 
 tl_status tl_lock_may_call(tl_lock *lock)

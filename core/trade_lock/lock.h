@@ -92,7 +92,9 @@ struct tl_lock {
     shared_row *coming;    /* filled by a step that reads as it grants, or NULL */
 };
 
-/* Takes what the limits of its channel (NULL: of the row's) let it send by, and waits for a moment.
+/* The channel that its row names, and of an ask the one that the row will name; "": none. */
+const char *lock_channel(const tl_lock *lock);
+/* Takes what the limits of that channel let it send by, and waits for a moment.
  * TL_OK; TL_OVERLOADED with a sentence; or the database could not be asked. */
 tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms);
 /* Likewise takes, or keeps, the probe of its channel where a breaker is open. */

@@ -77,11 +77,6 @@ static tl_status check_sizes(const tl_lock_options *o)
     return check_texts(o);
 }
 
-static int is_currency(const char *text)
-{
-    return strlen(text) == TL_CURRENCY && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == TL_CURRENCY;
-}
-
 static tl_status check_amount(const tl_lock_options *o)
 {
     if (o->currency == NULL && o->amount_minor == 0)
@@ -94,8 +89,8 @@ static tl_status check_amount(const tl_lock_options *o)
                          "amount_minor is %lld and currency is NULL: an amount has "
                          "both, or neither",
                          (long long)o->amount_minor);
-    if (!is_currency(o->currency))
-        return error_set(TL_INVALID, "currency is not three capital letters, such as EUR");
+    if (text_check_currency(o->currency) != TL_OK)
+        return TL_INVALID;
     if (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE))
         return error_set(TL_INVALID, "what is repeatable or standalone guards no money, so it has "
                                      "no amount");
@@ -108,8 +103,6 @@ static tl_status check_said(const tl_lock_options *o)
 
     if (status == TL_OK && o->batch != NULL)
         status = tl_batch_check(o->batch);
-    if (status == TL_OK && o->traceparent != NULL)
-        status = text_check_traceparent(o->traceparent);
     if (status == TL_OK && (o->batch != NULL || o->traceparent != NULL) &&
         (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE)))
         status = error_set(TL_INVALID, "what is repeatable or standalone guards no money, so it "
@@ -150,6 +143,19 @@ static void copy_key(tl_lock *lock, const tl_key *key)
     lock->grant.count = 1;
 }
 
+/* It only correlates, and may be what others sent: what is none refuses nothing. */
+static void copy_traceparent(tl_lock *lock, const char *from)
+{
+    const tl_key key = {lock->serial_no, lock->cust_no, lock->op_code};
+
+    if (from == NULL || tl_is_traceparent(from))
+        text_copy(lock->traceparent, sizeof lock->traceparent, from);
+    else
+        tl_client_log(lock->base.client, TL_WARNING, &key, 0,
+                      "the traceparent of the request is left out: it is no W3C trace context of "
+                      "version 00 in small letters");
+}
+
 static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
 {
     lock->options = *o;
@@ -158,7 +164,7 @@ static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
     text_copy(lock->actor, sizeof lock->actor, o->actor);
     text_copy(lock->currency, sizeof lock->currency, o->currency);
     text_copy(lock->batch, sizeof lock->batch, o->batch);
-    text_copy(lock->traceparent, sizeof lock->traceparent, o->traceparent);
+    copy_traceparent(lock, o->traceparent);
     if (o->payload != NULL) {
         /* An empty payload is still one: never NULL. */
         lock->payload = memory_dup(o->payload, o->payload_size > 0 ? o->payload_size : 1);
@@ -195,8 +201,8 @@ tl_status tl_lock_new(tl_lock **out, tl_client *client, const tl_key *key,
         return error_set(TL_NO_MEMORY, "out of memory for a lock handle");
     handle_init(&lock->base, &trade_method, client_keep(client), &lock->grant);
     view_clear(&lock->view, &lock->inside);
-    status = copy_options(lock, options);
     copy_key(lock, key);
+    status = copy_options(lock, options);
     if (status != TL_OK) {
         tl_lock_free(lock);
         return status;

@@ -106,6 +106,11 @@ tl_status ask_classify(tl_lock *lock)
                          "the trade failed with proof (%s), but evidence "
                          "says that money moved",
                          tl_proof_text((tl_proof)v->proof));
+    if (v->status == 'F' && lock->channel[0] != '\0' && strcmp(lock->channel, v->channel) != 0)
+        return error_set(TL_FAILED,
+                         "the trade failed: %s; it is of channel \"%s\", and not tried anew at %s: "
+                         "pay under a new serial number",
+                         tl_proof_text((tl_proof)v->proof), v->channel, lock->channel);
     if (v->status == 'F')
         return error_set(TL_FAILED, "the trade failed: %s", tl_proof_text((tl_proof)v->proof));
     if (lock->inside.alive)

@@ -131,6 +131,10 @@ static void evidence_read(tl_evidence_row *evidence, const db_result *result, si
     evidence->account = db_get_text(result, row, EVIDENCE_ACCOUNT);
     evidence->final = db_get_int(result, row, EVIDENCE_FINAL) != 0;
     evidence->filed_us = db_get_int(result, row, EVIDENCE_FILED);
+    evidence->amount = (tl_payment_amount){!db_is_null(result, row, EVIDENCE_MINOR),
+                                           db_get_int(result, row, EVIDENCE_MINOR),
+                                           text_or_null(result, row, EVIDENCE_CURRENCY)};
+    evidence->contradicts = (int)db_get_int(result, row, EVIDENCE_CONTRADICTS);
 }
 
 tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each, void *context)

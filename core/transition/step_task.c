@@ -198,10 +198,7 @@ int step_task_follow(const task *written, task *t)
 }
 
 #define BATCH_KIND                                                                                 \
-    {                                                                                              \
-        .size = step_task_size, .order = step_task_order, .follow = step_task_follow,              \
-        .run = run_rows                                                                            \
-    }
+    {.size = step_task_size, .order = step_task_order, .follow = step_task_follow, .run = run_rows}
 
 static const batch_kind *batch_of(const task *t)
 {

@@ -1,4 +1,4 @@
--- Operators' acts (sql/schema/0016_acts.sql).  No role writes their tables: these procedures do,
+-- Operators' acts (schema.sql).  No role writes their tables: these procedures do,
 -- under the name of whoever is connected, and nobody writes in an act of somebody else.
 
 -- Begins an act.  Only what a job does needs no reason.

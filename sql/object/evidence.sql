@@ -1,25 +1,72 @@
--- The server itself says who filed evidence, and when.  A copy of a row that moves keeps what it
--- says.
-CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidence
-FOR EACH ROW
-BEGIN
-    IF NOT tl_slot_copies() THEN
-        SET NEW.account = USER(), NEW.filed_at = SYSDATE(6)
-                + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
-    END IF;
+-- Whether evidence contradicts the row that it is about: 1 another outcome of the same payment, or
+-- success of an older epoch or another key; 2 another payment than the trade's, by its reference
+-- (paid_ref: what is known already as paid), or another amount or currency than the trade told, or
+-- money that came back.  What is not told contradicts nothing.
+CREATE OR REPLACE FUNCTION tl_contradicts(
+    row_status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin, own TINYINT,
+    paid_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, row_minor BIGINT,
+    row_currency CHAR(3) CHARACTER SET ascii COLLATE ascii_bin,
+    outcome VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin, final TINYINT,
+    ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, minor BIGINT,
+    currency CHAR(3) CHARACTER SET ascii COLLATE ascii_bin)
+RETURNS TINYINT DETERMINISTIC NO SQL SQL SECURITY INVOKER
+RETURN CASE
+    WHEN outcome = 'SUCCEEDED' AND (COALESCE(ref <> paid_ref, 0) OR COALESCE(minor < 0, 0)
+        OR COALESCE(minor <> row_minor, 0) OR COALESCE(currency <> row_currency, 0)) THEN 2
+    WHEN outcome = 'SUCCEEDED' THEN NOT own OR row_status = 'F'
+    WHEN outcome IN ('FAILED', 'DECLINED') THEN own AND row_status = 'Y'
+    ELSE outcome = 'PENDING' AND final AND row_status = 'F'
 END;
 
--- What a piece of evidence does to the trade, in the same statement, also for SQL typed by hand.
--- Success of this epoch is noted on the row.  The conflict is set by success that contradicts the
--- row, and by a payment that is pending although it failed.  Token and fence stay, so the holder is
--- not disturbed.  A waiting or parked lane of this epoch becomes due at once; one that is held, when
--- it is opened, since the revision tells of whatever was filed meanwhile (open_lane.sql).
+-- The reference of the trade's payment, as far as it is known that it was paid.
+CREATE OR REPLACE FUNCTION tl_paid_ref(
+    cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    row_status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin, row_epoch INT UNSIGNED,
+    row_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+RETURNS VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+READS SQL DATA SQL SECURITY DEFINER
+RETURN COALESCE(IF(row_status = 'Y', row_ref, NULL), (SELECT channel_ref FROM trade_evidence
+    WHERE cust_no = cust AND serial_no = serial AND op_code = op AND epoch = row_epoch
+        AND outcome = 'SUCCEEDED' AND contradicts = 0 AND channel_ref IS NOT NULL
+    ORDER BY evidence_id LIMIT 1));
+
+-- The server itself says who filed evidence, when, and whether it contradicts the row, also of SQL
+-- typed by hand.  A copy of a row that moves keeps what it says.
+CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidence
+FOR EACH ROW
+whole:
+BEGIN
+    DECLARE found TINYINT DEFAULT 0;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET found = 0;
+
+    IF tl_slot_copies() THEN
+        LEAVE whole;
+    END IF;
+    SELECT tl_contradicts(status, epoch = NEW.epoch AND (NEW.channel_key IS NULL
+            OR channel_key IS NULL OR channel_key = NEW.channel_key),
+        tl_paid_ref(cust_no, serial_no, op_code, status, epoch, channel_ref), amount_minor,
+        currency, NEW.outcome, NEW.final, NEW.channel_ref, NEW.amount_minor, NEW.currency)
+    INTO found
+    FROM trade_lock
+    WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no AND op_code = NEW.op_code
+    FOR UPDATE;
+    SET NEW.contradicts = found, NEW.account = USER(), NEW.filed_at = SYSDATE(6)
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+END;
+
+-- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is
+-- noted on the row, unless it is another payment's.  What contradicts the row sets the conflict.  Token
+-- and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch becomes
+-- due at once; one that is held, when it is opened, since the revision tells of whatever was filed
+-- meanwhile (open_lane.sql).
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 whole:
 BEGIN
     DECLARE now_status CHAR(1) CHARACTER SET ascii COLLATE ascii_bin;
-    DECLARE own, success, contradicts, doubted TINYINT DEFAULT 0;
+    DECLARE own, success, doubted TINYINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET now_status = NULL;
 
     IF tl_slot_copies() THEN
@@ -32,16 +79,14 @@ BEGIN
     WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no AND op_code = NEW.op_code
     FOR UPDATE;
     IF now_status IS NOT NULL THEN
-        SET success = NEW.outcome = 'SUCCEEDED',
-            contradicts = (success AND (NOT own OR now_status = 'F'))
-                OR (NEW.outcome = 'PENDING' AND NEW.final AND now_status = 'F'),
+        SET success = NEW.outcome = 'SUCCEEDED' AND NEW.contradicts < 2,
             doubted = own AND now_status = 'P';
-        IF contradicts OR doubted THEN
+        IF NEW.contradicts OR doubted THEN
             UPDATE trade_lock FORCE INDEX (PRIMARY)
             SET step = 'evidence', rev = rev + 1,
                 thread_no = COALESCE(NEW.thread_no, thread_no),
                 success_epoch = IF(success AND own, epoch, success_epoch),
-                conflict = conflict OR contradicts,
+                conflict = conflict OR NEW.contradicts,
                 seen_by_channel = seen_by_channel OR (doubted
                     AND NEW.outcome IN ('SUCCEEDED', 'ACCEPTED', 'PENDING')),
                 actor = NULL, updated_at = UTC_TIMESTAMP(6)

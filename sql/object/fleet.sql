@@ -18,8 +18,8 @@
 -- SELECT has its own alias: within a trigger the server opens a table once for each of its aliases,
 -- and locks as the strongest of their statements says, so all of one alias would skip the row.
 --
--- An arriving slot answers as one that is not here: its rows may not be here yet, and whoever is
--- told to come again may pay by other means.  Only the mover writes there, who knows the token.
+-- An arriving slot answers as one that is not here: its rows may not be here yet, so nobody can say
+-- here what became of a trade.  Only the mover writes there, who knows the token.
 CREATE OR REPLACE PROCEDURE tl_slot_check(
     IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin, IN what TINYINT)
 READS SQL DATA SQL SECURITY DEFINER

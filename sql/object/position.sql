@@ -151,8 +151,7 @@ BEGIN
         SET accepted_no = number,
             accepted_at = GREATEST(UTC_TIMESTAMP(6),
                 COALESCE(accepted_at + INTERVAL 1 MICROSECOND, UTC_TIMESTAMP(6))),
-            identity = tl_identity(), restored_at = NULL,
-            server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
+            identity = tl_identity()
         WHERE one = 1;
         INSERT INTO tl_restore (restore_no, step, reason, account)
         VALUES (number, 'proved', CONCAT('nothing is missing: ', asked - dead,

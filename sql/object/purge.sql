@@ -423,6 +423,13 @@ BEGIN
         DELETE FROM trade_channel_permit
         WHERE channel = lost.channel AND op_code = lost.op_code AND session_id = lost.session_id;
     END FOR;
+    FOR lost IN (SELECT c.channel, c.op_code, c.session_id
+        FROM tl_session_channel c FORCE INDEX (PRIMARY)
+        LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = c.session_id
+        WHERE s.session_id IS NULL LIMIT most) DO
+        DELETE FROM tl_session_channel
+        WHERE channel = lost.channel AND op_code = lost.op_code AND session_id = lost.session_id;
+    END FOR;
 END;
 
 -- How many sessions that would remove in all.

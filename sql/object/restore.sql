@@ -8,7 +8,7 @@ RETURN CONCAT_WS(' ', @@hostname, @@server_id, @@datadir);
 -- Whether a restore is open: steps may be missing in this database, and nobody has accepted that.
 -- Everybody asks this function.
 CREATE OR REPLACE FUNCTION tl_restored() RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
-RETURN COALESCE((SELECT restore_no <> accepted_no OR restored_at IS NOT NULL
+RETURN COALESCE((SELECT restore_no <> accepted_no
     OR COALESCE(identity <> CONCAT_WS(' ', @@hostname, @@server_id, @@datadir), 0)
     FROM tl_schema WHERE one = 1), 1);
 
@@ -98,12 +98,10 @@ BEGIN
     DECLARE done_no BIGINT UNSIGNED;
 
     IF NEW.step IN ('declared', 'found', 'promoted') THEN
-        UPDATE tl_schema SET restore_no = NEW.restore_no,
-            restored_at = COALESCE(restored_at, UTC_TIMESTAMP(6))
-        WHERE one = 1;
+        UPDATE tl_schema SET restore_no = NEW.restore_no WHERE one = 1;
     END IF;
     -- Those who have to attest: the sessions that have not ended; those that were ended here, since
-    -- this server could be written, perhaps by a program that does not say where; and those that
+    -- this server could be written, perhaps by SQL that does not say where; and those that
     -- had to attest under an earlier number, and did not, or spoke against this server.
     --
     -- One that was ended here under a lower number than the last accepted one was ended when this
@@ -249,8 +247,6 @@ BEGIN
     SET low_water = CAST('1970-01-01' AS DATETIME(6)) + INTERVAL 1 MICROSECOND;
     UPDATE tl_restore SET doubtful = doubted WHERE restore_no = last_no AND step = 'confirmed';
     UPDATE tl_schema
-    SET accepted_no = last_no, accepted_at = UTC_TIMESTAMP(6), identity = tl_identity(),
-        restored_at = NULL,
-        server_identity = CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)
+    SET accepted_no = last_no, accepted_at = UTC_TIMESTAMP(6), identity = tl_identity()
     WHERE one = 1;
 END;

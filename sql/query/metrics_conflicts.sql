@@ -1,7 +1,7 @@
 -- The trades in conflict, by operation, channel and currency: how many, and how much money.  It
 -- looks at a certain number at most.
 SELECT t.op_code, COALESCE(t.channel, 'unknown'), COALESCE(t.currency, 'unknown'), COUNT(*),
-    CAST(COALESCE(SUM(t.amount_minor), 0) AS SIGNED)
+    CAST(COALESCE(SUM(t.amount_minor), 0) AS CHAR)
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (serial)
     WHERE conflict = 1

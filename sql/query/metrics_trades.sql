@@ -14,7 +14,7 @@ SELECT CASE
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 10 MINUTE)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 HOUR)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 DAY) AS age,
-    COUNT(*), CAST(COALESCE(SUM(t.amount_minor), 0) AS SIGNED),
+    COUNT(*), CAST(COALESCE(SUM(t.amount_minor), 0) AS CHAR),
     GREATEST(0, MAX(TIMESTAMPDIFF(SECOND, t.created_at, UTC_TIMESTAMP(6))))
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)

@@ -1,7 +1,8 @@
 -- An ending, P -> Y or F. Status, fence and token together prove that nobody took the lock over in
 -- between; 0 rows means that it is lost. A failure is refused when evidence of this epoch says that
 -- money moved: the filing locks this same row, so either it is seen here, or it finds the F and
--- sets the conflict.
+-- sets the conflict. So is one in conflict, since evidence of another epoch, payment or amount says
+-- that money moved: two operators clear the conflict or decide the failure.
 --
 -- finish_sync: for a holder that owns one row only; the first statement of its transaction, and
 -- most often the only one. A finished trade keeps its holder and its next moment, so the due index
@@ -66,6 +67,7 @@ WHERE s.status = 'P'
     AND s.fence = :held_fence                                   -- rule fence
     AND s.token = :held_token                                   -- rule token
     AND (:status = 'Y' OR s.success_epoch IS NULL OR s.success_epoch <> s.epoch) -- not short
+    AND (:status = 'Y' OR s.conflict = 0 OR :proof = 'O') -- not short
     AND (:in_caller = 0 OR @@in_transaction = 1)                -- alone, not short
     AND (:by_time = 0                                           -- both rows, not short
         OR EXISTS (SELECT 1 FROM tl_clock c

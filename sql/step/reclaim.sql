@@ -1,7 +1,8 @@
 -- Tries a proven failure anew, as the next epoch with a new channel key.  The caller names the
 -- epoch that it saw: of two reclaimers, one finds another epoch and is refused.  A caller that
 -- asked the channel about the old keys also names the fence (0: any).  If operators or another
--- attempt have since made it another failure, nobody asked the channel about that one.
+-- attempt have since made it another failure, nobody asked the channel about that one.  A trade
+-- stays with the channel that its row names.
 form reclaim: one row, alone
 form reclaim_many: one row, many
 
@@ -37,4 +38,4 @@ SET s.status = 'P',
 WHERE s.status = 'F' AND s.epoch = :reclaim_epoch
     AND (:reclaim_fence = 0 OR s.fence = :reclaim_fence)        -- rule fence
     AND s.retryable = 1 AND s.conflict = 0 AND s.repeatable = 0
-    AND s.fingerprint <=> :fingerprint
+    AND s.fingerprint <=> :fingerprint AND s.channel <=> :channel

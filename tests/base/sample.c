@@ -16,7 +16,7 @@ static const char head[] =
     "# or 7d; a plain number counts the unit at the end of the name.\n"
     "# A section [service-NAME] is a service's own, and passed over here.\n"
     "#\n"
-    "# This text is made from CONFIG_MAP in core/base/config.h; test-base_config\n"
+    "# This text is made from CONFIG_MAP in core/base/config.h; a test\n"
     "# compares the two, and prints it anew with --sample.\n"
     "\n"
     "# The connection, read by libmariadb as in every MariaDB option file.  Over TCP\n"

@@ -3,6 +3,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +131,7 @@ static void test_bad_arguments(void **state)
     assert_string_equal(out, "untouched");
 }
 
-int main(void)
+TEST_MAIN(channel_key)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sha256),  cmocka_unit_test(test_vectors),

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "support/theme.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -253,7 +254,7 @@ static void test_tokens_never_repeat(void **state)
         assert_memory_not_equal(all[i], all[i + 1], RANDOM_TOKEN);
 }
 
-int main(void)
+TEST_MAIN(clock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_boottime),

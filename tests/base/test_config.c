@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "sample.h"
 #include "settings_file.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -392,7 +393,7 @@ static void test_sample_loads(void **state)
     assert_memory_equal(&config, &defaults, sizeof(config));
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(config)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
@@ -411,7 +412,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_sample_loads),
     };
 
-    if (count == 2 && strcmp(arguments[1], "--sample") == 0) {
+    if (argc == 2 && strcmp(argv[1], "--sample") == 0) {
         struct text_buffer sample;
 
         text_buffer_init(&sample);

@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/config_client.h"
 #include "settings_file.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,7 +249,7 @@ static void test_unreadable(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int main(void)
+TEST_MAIN(config_file)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_lines),

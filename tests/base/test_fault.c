@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "support/theme.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -228,7 +229,7 @@ static void test_buffer_without_memory(void **state)
     assert_in_range(failures, 2, 18);
 }
 
-int main(void)
+TEST_MAIN(fault)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_passages, clear),

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 
@@ -240,7 +241,7 @@ static void test_hostile_batch(void **state)
     tl_work_say(NULL);
 }
 
-int main(void)
+TEST_MAIN(log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),           cmocka_unit_test(test_nobody_listens),

@@ -1,6 +1,7 @@
 /* Histograms and the text for Prometheus: buckets, escapes, fractions, pieces, a writer that
  * stops; and which addresses may be listened on. */
 #include "base/metrics.h"
+#include "support/theme.h"
 
 #include <tradelock/tradelock.h>
 
@@ -165,7 +166,7 @@ static void test_listen(void **state)
     }
 }
 
-int main(void)
+TEST_MAIN(metrics)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buckets), cmocka_unit_test(test_text),

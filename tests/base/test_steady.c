@@ -1,5 +1,6 @@
 /* What shows that another machine's clock was set, and what does not. */
 #include "base/steady.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +92,7 @@ static void what_it_must_be_now(void **state)
     assert_in_range(most_us, AHEAD + 1003 * SECOND - 1000, AHEAD + 1004 * SECOND);
 }
 
-int main(void)
+TEST_MAIN(steady)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_step_is_seen, begin),

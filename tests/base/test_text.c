@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "base/text.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 
@@ -225,7 +226,7 @@ static void test_nearest(void **state)
     assert_null(text_nearest("", names, 4));
 }
 
-int main(void)
+TEST_MAIN(text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_keys),    cmocka_unit_test(test_parts_missing),

@@ -3,6 +3,7 @@
 
 #include "base/process.h"
 #include "base/thread_context.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -416,7 +417,7 @@ static void test_fork(void **state)
     assert_int_equal(process_generation(), own.generation);
 }
 
-int main(void)
+TEST_MAIN(thread_context)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_thread_uuid, clear),

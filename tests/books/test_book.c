@@ -1,5 +1,6 @@
 /* The lines of a book, and each error that a book keeps, without a server. */
 #include "books/books.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -372,7 +373,7 @@ static void test_null(void **state)
 
 #define WITH_BOOK(test) cmocka_unit_test_setup_teardown(test, new_book, free_book)
 
-int main(void)
+TEST_MAIN(book)
 {
     const struct CMUnitTest tests[] = {
         WITH_BOOK(test_lines),          WITH_BOOK(test_bytes_may_be_anything),

@@ -4,6 +4,7 @@
  */
 #include "books/books.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -616,7 +617,7 @@ static void test_runs(void **state)
     pool_put(f.admin->connections, connection);
 }
 
-int main(void)
+TEST_MAIN(check)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_typing_errors),

@@ -1,5 +1,6 @@
 /* What is made of a declaration, and each one that is refused, with its sentence. */
 #include "books/books.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -531,7 +532,7 @@ static void test_bad_rest(void **state)
         expect_refused(&all[i].given, all[i].sentence);
 }
 
-int main(void)
+TEST_MAIN(declare)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),           cmocka_unit_test(test_fields),

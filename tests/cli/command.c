@@ -3,6 +3,7 @@
 #include "support/server.h"
 
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,8 @@
 #include <cmocka.h>
 
 #define ARGUMENTS 32
+
+extern char **environ;
 
 static char *read_all(FILE *file)
 {
@@ -31,25 +34,49 @@ static char *read_all(FILE *file)
     return text;
 }
 
-static void become(const char *program, const char *environment, const char *const arguments[],
+/* The environment with the tree's programs first on PATH, and `more`. */
+static char **environment_of(const char *more)
+{
+    size_t count = 0, kept = 0;
+    char **all;
+
+    while (environ[count] != NULL)
+        count++;
+    all = calloc(count + 3, sizeof *all);
+    if (all == NULL ||
+        asprintf(&all[kept++], "PATH=%s/bin:%s", test_build_dir(), getenv("PATH")) < 0)
+        server_panic("out of memory");
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "PATH=", 5) != 0 &&
+            strncmp(environ[i], "TRADELOCK_CONFIG=", 17) != 0)
+            all[kept++] = environ[i];
+    all[kept] = (char *)(uintptr_t)more;
+    return all;
+}
+
+/* Spawned, not forked: a test under a sanitizer has a large address space to copy. */
+static pid_t start(const char *program, const char *environment, const char *const arguments[],
                    int out, int err)
 {
-    char name[512], path[4096];
-    char *argv[ARGUMENTS] = {name};
+    char *argv[ARGUMENTS] = {(char *)(uintptr_t)program};
+    char **all = environment_of(environment);
+    posix_spawn_file_actions_t actions;
     size_t count = 1;
+    pid_t pid;
+    int error;
 
-    snprintf(name, sizeof name, "%s", program);
     for (; arguments[count - 1] != NULL && count < ARGUMENTS - 1; count++)
-        argv[count] = strdup(arguments[count - 1]);
-    unsetenv("TRADELOCK_CONFIG");
-    snprintf(path, sizeof path, "PATH=%s/bin:%s", test_build_dir(), getenv("PATH"));
-    putenv(path);
-    if (environment != NULL)
-        putenv(strdup(environment));
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
-    execv(name, argv);
-    _exit(127);
+        argv[count] = (char *)(uintptr_t)arguments[count - 1];
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+    error = posix_spawn(&pid, program, &actions, NULL, argv, all);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0)
+        server_panic("%s cannot be run: %s", program, strerror(error));
+    free(all[0]);
+    free(all);
+    return pid;
 }
 
 static output *run(const char *program, const char *environment, const char *const arguments[])
@@ -62,11 +89,7 @@ static output *run(const char *program, const char *environment, const char *con
     if (o == NULL || out == NULL || err == NULL)
         server_panic("no place for the command's output");
     fflush(NULL);
-    pid = fork();
-    if (pid < 0)
-        server_panic("fork failed");
-    if (pid == 0)
-        become(program, environment, arguments, fileno(out), fileno(err));
+    pid = start(program, environment, arguments, fileno(out), fileno(err));
     if (waitpid(pid, &status, 0) != pid)
         server_panic("the command was lost");
     o->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

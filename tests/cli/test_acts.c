@@ -4,6 +4,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -684,7 +685,7 @@ static void test_purge(void **state)
     assert_int_equal(last_act("what = 'purge' AND counts LIKE '%%acts=%%'"), 1);
 }
 
-int main(void)
+TEST_MAIN(acts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_preview_counts),

@@ -6,6 +6,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -424,7 +425,7 @@ static void run_killed_at(unsigned number, int *was_killed)
  * long test, else at every third, from one of three places by chance. */
 static void test_killed_anywhere(void **state)
 {
-    const unsigned each = getenv("TL_TEST_LONG") != NULL ? 1 : 3;
+    const unsigned each = tier_pick(9, 3, 1);
     unsigned number = 1 + (unsigned)getpid() % each;
     unsigned kills = 0, half_removed = 0, parts = 0;
     int was_killed = 1;
@@ -884,8 +885,8 @@ static void test_broken_sets(void **state)
     assert_non_null(strstr(o->err, "a restore is open, so steps may be missing in this database"));
     output_free(o);
     assert_int_equal(count_of("trade_lock"), 22);
-    database_run(w.f.sql, "BEGIN; UPDATE tl_schema SET restore_no = accepted_no, restored_at = "
-                          "NULL; DELETE FROM tl_restore; COMMIT");
+    database_run(w.f.sql, "BEGIN; UPDATE tl_schema SET restore_no = accepted_no; "
+                          "DELETE FROM tl_restore; COMMIT");
     o = TO_ARCHIVE("--json");
     EXPECT_CODE(o, 0);
     output_free(o);
@@ -949,65 +950,7 @@ static void test_newest_sets_are_missed(void **state)
     do_shell("rm -r \"$DIR\"/whole");
 }
 
-/* ------------------------------------------------------------------- older sets */
-
-/* A set that schema 21 wrote, brought into this database. */
-static void bring_older_set(void)
-{
-    char line[512];
-
-    clean();
-    snprintf(line, sizeof line,
-             "cp -r %s/tests/cli/archive_21 \"$ARCHIVE\"/00000001 && cd \"$ARCHIVE\"/00000001 && "
-             "sed -i 's/^database .*/database %s/' manifest && " SIGN,
-             getenv("TL_SOURCE_DIR") != NULL ? getenv("TL_SOURCE_DIR") : ".",
-             database_name(w.f.db));
-    do_shell(line);
-}
-
-#define CUT_COLUMNS(fields) "sed -r 's/(,[^,]*){" fields "}((,[^,]*){3})$/\\2/'"
-
-static void test_older_sets(void **state)
-{
-    output *o;
-
-    (void)state;
-    bring_older_set();
-    expect_audit_refused(2, "is the archive of another installation: database");
-    /* As a server that took over knows it, since operators accepted that. */
-    database_run(w.f.sql,
-                 "DROP TRIGGER tl_restore_inserted; DROP TRIGGER tl_restore_opened; INSERT INTO "
-                 "tl_restore (restore_no, step, reason, was, account, identity) VALUES (0, "
-                 "'confirmed', 'r', 'host 1 /var/lib/mysql/', 'a@b', 'here 1 /data/')");
-    o = AUDIT("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "1 sets, 3 trades, ");
-    output_free(o);
-    /* Schema 18 brought two columns.  A set that is older lacks them, a younger one must not. */
-    FORGE("trade_lock.csv.gz", CUT_COLUMNS("2"));
-    expect_audit_refused(2, "it lacks columns that its schema has: ");
-    do_shell("cd \"$ARCHIVE\"/00000001 && sed -i 's/^schema .*/schema 17/' manifest && " SIGN);
-    o = AUDIT("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "1 sets, 3 trades, ");
-    output_free(o);
-    FORGE("trade_lock_past.csv.gz", "grep -v ANEW");
-    o = AUDIT("--every", "10s");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "gap");
-    output_free(o);
-    /* The archive goes on. */
-    bring_older_set();
-    make_many(20);
-    output_free(TO_ARCHIVE("--json"));
-    o = AUDIT("--every", "10s");
-    EXPECT_WORDS(o, "2 sets, 23 trades, ");
-    output_free(o);
-    database_run(w.f.sql, "DELETE FROM tl_restore");
-    do_shell("tradelock migrate --config \"$CONFIG\"");
-}
-
-int main(void)
+TEST_MAIN(archive)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_written_then_removed),
@@ -1028,7 +971,6 @@ int main(void)
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_broken_sets),
         cmocka_unit_test(test_newest_sets_are_missed),
-        cmocka_unit_test(test_older_sets),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

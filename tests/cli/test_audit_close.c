@@ -1,6 +1,7 @@
 /* Two operators close what an audit found, so that it finds nothing until the facts change. */
 #include "operators.h"
 #include "fields.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -253,7 +254,7 @@ static void test_fields_are_listed(void **state)
     unlink(statement);
 }
 
-int main(void)
+TEST_MAIN(audit_close)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_close_a_finding),

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 #include "trade_lock/fixture.h"
 
 #include <tradelock/admin.h>
@@ -398,7 +399,7 @@ static void test_bad_names(void **state)
     output_free(o);
 }
 
-int main(void)
+TEST_MAIN(batch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_batch_and_its_totals, clear),

@@ -5,6 +5,7 @@
 #include "workflows/house.h"
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -209,7 +210,7 @@ static void test_each_line_tells_amount_and_batch(void **state)
     unlink(worker_log);
 }
 
-int main(void)
+TEST_MAIN(batch_file)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_file_again_resumes_it),

@@ -2,6 +2,7 @@
  * other commands say of a channel that is paused. */
 #include "fields.h"
 #include "operators.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
@@ -254,6 +255,31 @@ static void test_pause_and_resume(void **state)
     o = AS(ANN, "ls", "--json");
     EXPECT_CODE(o, 0);
     output_free(o);
+}
+
+/* A program that is older than these decisions obeys none of them, and is named. */
+static void test_who_does_not_obey(void **state)
+{
+    static const char *const words = "does not obey: its program is older";
+
+    (void)state;
+    database_run(operators.h.sql, "INSERT INTO tl_session (session_id, program, host, pid,"
+                                  " connection_name, timeout_ms, started_at, alive_until)"
+                                  " VALUES (UUID(), 'old', 'h', 17, UUID(), 86400000,"
+                                  " UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY)");
+    expect_words_of(AS(ANN, "pause", CHANNEL, "--reason", "away"), 0, "old 17@h does not obey");
+    expect_words_of(AS(ANN, "resume", CHANNEL, "--reason", "back", "--json"), 0,
+                    "\"old 17@h\"");
+    expect_words_of(LIMIT("--sends", "3", "--reason", "few"), 0, words);
+    expect_words_of(LIMIT("--none", "--reason", "over"), 0, words);
+    expect_words_of(AS(ANN, "breaker", CHANNEL, "--unknowns", "5", "--reason", "fails"), 0, words);
+    expect_words_of(RUN("ps", "--config", operators.config[ANN]), 0, "nothing");
+    expect_words_of(RUN("ps", "--config", operators.config[ANN]), 0, "pause limit breaker");
+    database_run(operators.h.sql, "UPDATE tl_session SET obeys = 'pause limit breaker'"
+                                  " WHERE program = 'old'");
+    expect_words_of(AS(ANN, "breaker", CHANNEL, "--none", "--reason", "over"), 0,
+                    "each process.\n");
+    database_run(operators.h.sql, "DELETE FROM tl_session WHERE program = 'old'");
 }
 
 static void test_fields(void **state)
@@ -618,7 +644,7 @@ static void test_an_open_breaker_is_seen(void **state)
                     "has no breaker");
 }
 
-int main(void)
+TEST_MAIN(channel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),
@@ -627,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_breaker_and_none),
         cmocka_unit_test(test_limit_and_lift),
         cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_who_does_not_obey),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_what_others_say),
         cmocka_unit_test(test_a_full_limit_is_seen),

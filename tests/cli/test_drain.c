@@ -1,6 +1,7 @@
 /* `tradelock drain` with two operators' accounts, and a service that lives, is killed, or holds. */
 #include "fields.h"
 #include "operators.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -156,15 +157,15 @@ static void test_what_runs_is_said(void **state)
     expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     /* What is known of all is known at once. */
     expect_words_of(AS(ANN, "--wait", "--timeout", "0s"), 0, "Nothing is in process");
-    /* A program that is older than the drain says nothing of it. */
+    /* One that says nothing is waited for. */
     database_run(operators.h.sql,
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
-                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'older', 'h', 1, UUID(), "
+                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'mute', 'h', 1, UUID(), "
                  "600000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 600 SECOND)");
     o = AS(ANN, "--wait", "--timeout", "2s");
     EXPECT_CODE(o, 6);
     EXPECT_WORDS(o, "1 process has not said");
-    EXPECT_WORDS(o, "older"); /* and which one it is */
+    EXPECT_WORDS(o, "mute"); /* and which one it is */
     output_free(o);
     o = AS(ANN, "--wait", "--timeout", "0s", "--json");
     EXPECT_CODE(o, 6);
@@ -174,7 +175,7 @@ static void test_what_runs_is_said(void **state)
     json_decref(document);
     output_free(o);
     database_run(operators.h.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), swept_at = "
-                                  "UTC_TIMESTAMP(6) WHERE program = 'older'");
+                                  "UTC_TIMESTAMP(6) WHERE program = 'mute'");
     o = AS(BOB, "--end", "--reason", "it is over", "--json");
     EXPECT_CODE(o, 0);
     document = output_json(o);
@@ -363,7 +364,7 @@ static void test_slow_beats(void **state)
         tl_client_close(slow[i]);
 }
 
-int main(void)
+TEST_MAIN(drain)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),

@@ -3,6 +3,7 @@
 #include "operators.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -187,7 +188,7 @@ static void test_a_permit(void **state)
     struct asking a = {.lock = new_lock("SECOND", CHANNEL)};
 
     (void)state;
-    assert_status(tl_channel_add(client, CHANNEL, "BARE"), TL_OK);
+    assert_status(tl_channel_add(client, CHANNEL, "BARE", NULL), TL_OK);
     expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
                "--config", operators.config[ANN]),
            0, "");
@@ -508,7 +509,7 @@ static int tear_down(void **state)
     return operators_tear_down(state);
 }
 
-int main(void)
+TEST_MAIN(drain_asks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_prepare_callback),

@@ -2,6 +2,7 @@
  * do what the sentence says when a person copies them. */
 #include "fields.h"
 #include "operators.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -342,7 +343,7 @@ static void test_show_begins_with_it(void **state)
     output_free(o);
 }
 
-int main(void)
+TEST_MAIN(explain)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_the_channel_said),

@@ -7,6 +7,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -1076,7 +1077,7 @@ static void test_shard_is_down(void **state)
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
 }
 
-int main(void)
+TEST_MAIN(fleet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_list, clear),

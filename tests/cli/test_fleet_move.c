@@ -6,6 +6,7 @@
 #include "fields.h"
 
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -905,7 +906,7 @@ static void test_clean(void **state)
     free(cust);
 }
 
-int main(void)
+TEST_MAIN(fleet_move)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_input),

@@ -7,6 +7,7 @@
 
 #include "fleet/shards.h"
 #include "support/crew.h"
+#include "support/theme.h"
 #include "trade_lock/fixture.h"
 
 #include <setjmp.h>
@@ -72,8 +73,8 @@ static void replicate(server *from)
     database_run(sql_copy,
                  "SET GLOBAL rpl_semi_sync_slave_enabled = 1; "
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  port_primary);
 }
 
@@ -546,10 +547,10 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(fleet_promote)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_shard_is_promoted)};
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -3,6 +3,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -376,7 +377,7 @@ static void test_purge_leaves_what_may_matter(void **state)
     EXPECT_SENTENCE(o, 2, "kept for 90 days at least");
     output_free(o);
     expect_purged("92d", 0);
-    expect_purged("999999999d", 0);
+    expect_purged("300000d", 0);
     expect_purged("90d", 3);
     assert_int_equal(count_of("trade_lock", "G1") + count_of("trade_lock_log", "G1"), 0);
     assert_int_equal(count_of("trade_lock", "G2") + count_of("trade_lock_log", "G2") +
@@ -555,7 +556,7 @@ static void test_fields_are_listed(void **state)
     database_run(w.f.sql, "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'J1'");
 }
 
-int main(void)
+TEST_MAIN(lanes)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_evidence_makes_due),

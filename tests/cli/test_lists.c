@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -739,7 +740,7 @@ static void test_a_killed_query_is_repeated(void **state)
     mysql_close(killing.kills);
 }
 
-int main(void)
+TEST_MAIN(lists)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_age_is_from_the_first_ask, clear),

@@ -1,5 +1,6 @@
 /* What two operators decide is carried out, by a real worker at a real channel. */
 #include "operators.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -228,7 +229,7 @@ static void make_conflict(const char *serial)
 static void test_kill_9_is_harmless(void **state)
 {
     static const char *const verbs[] = {"propose", "confirm"};
-    unsigned deaths = 0, stride = getenv("TL_TEST_LONG") != NULL ? 1 : 5;
+    unsigned deaths = 0, stride = tier_pick(15, 5, 1);
 
     (void)state;
     for (int verb = 0; verb < 2; verb++) {
@@ -337,7 +338,7 @@ static void test_the_audit_wants_two(void **state)
     operators_audit(0, ": 0 violations");
 }
 
-int main(void)
+TEST_MAIN(resolve)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_doubtful_trade_fails_by_two),

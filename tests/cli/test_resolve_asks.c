@@ -1,6 +1,7 @@
 /* Before two operators' "failed" is booked the channel is asked, where it can be: what it says
  * decides whether it is. */
 #include "operators.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -281,7 +282,7 @@ static void test_an_operator_opens_what_he_names(void **state)
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'D1'");
 }
 
-int main(void)
+TEST_MAIN(resolve_asks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_was_paid_is_booked_as_paid),

@@ -1,6 +1,7 @@
 /* Who may decide what, what the database refuses whoever asks, and what is said of it. */
 #include "operators.h"
 #include "fields.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -210,7 +211,7 @@ static void test_fields_are_listed(void **state)
                                     operators.config[ANN]));
 }
 
-int main(void)
+TEST_MAIN(resolve_rules)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_may_still_send_comes_first),

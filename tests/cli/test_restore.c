@@ -3,6 +3,7 @@
 #include "operators.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -126,7 +127,7 @@ static void write_statement(char *path)
 static void nobody_goes_round_it(void)
 {
     static const char *const tries[] = {
-        "UPDATE tl_schema SET restored_at = NULL, server_identity = 'x'",
+        "UPDATE tl_schema SET identity = 'x'",
         "UPDATE tl_schema SET accepted_no = restore_no",
         "UPDATE tl_restore SET account = 'bob@localhost'",
         "INSERT INTO tl_restore (step, account) VALUES ('confirmed', 'bob@localhost')",
@@ -335,7 +336,7 @@ static void test_it_is_promoted(void **state)
     output_free(o);
 }
 
-int main(void)
+TEST_MAIN(restore)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_money_in_doubt), cmocka_unit_test(test_the_whole_way),

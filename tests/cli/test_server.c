@@ -7,6 +7,7 @@
 #include "command.h"
 
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/tradelock.h>
 
@@ -168,7 +169,7 @@ static void test_safe(void **state)
     output_free(o);
 }
 
-int main(void)
+TEST_MAIN(server)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version),

@@ -1,6 +1,7 @@
 /* `tradelock status`, `ps` and `inbox` on real trades, a real channel and two accounts. */
 #include "fields.h"
 #include "operators.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -483,7 +484,7 @@ static void test_fields(void **state)
     expect_fields("inbox");
 }
 
-int main(void)
+TEST_MAIN(status)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_waits),

@@ -3,6 +3,7 @@
 #include "fields.h"
 
 #include "trade_lock/fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -739,7 +740,7 @@ static void test_fields(void **state)
     expect_fields("version", (output *const[]){RUN("version", "--json"), NULL});
 }
 
-int main(void)
+TEST_MAIN(trades)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ls_filters),

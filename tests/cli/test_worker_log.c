@@ -1,6 +1,7 @@
 /* A real tradelock-worker: what its log says when the channel or the server is away and comes back,
  * each once, and how it reads its settings anew. */
 #include "workflows/house.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,7 +195,7 @@ static void test_settings_are_read_anew(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-int main(void)
+TEST_MAIN(worker_log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_channel_fails_and_is_back),

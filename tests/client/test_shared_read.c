@@ -1,5 +1,6 @@
 /* Shared reads are never older than the asking, and are really shared. */
 #include "client/shared_read.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +83,7 @@ static void test_fresh_and_shared(void **state)
     pthread_barrier_destroy(&all_here);
 }
 
-int main(void)
+TEST_MAIN(shared_read)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fresh_and_shared)};
 

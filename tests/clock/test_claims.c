@@ -8,6 +8,7 @@
 #include "workflows/compensate_now.h"
 #include "registry.h"
 #include "support/crew.h"
+#include "support/theme.h"
 #include "trade_lock/lock.h"
 #include "workflows/house.h"
 #include "workflows/cmocka_all.h"
@@ -444,7 +445,7 @@ static void an_arming_across_a_jump_is_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, close_house)
 
-int main(int count, char **arguments)
+TEST_MAIN(claims)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_settled_jump_ends_no_grace),
@@ -463,6 +464,6 @@ int main(int count, char **arguments)
         TEST(what_was_asked_by_another_clock_is_not_sent),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

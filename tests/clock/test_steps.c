@@ -6,6 +6,7 @@
 
 #include "workflows/house.h"
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
@@ -788,7 +789,7 @@ static void what_a_dead_process_held_is_found(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, close_house)
 
-int main(int count, char **arguments)
+TEST_MAIN(steps)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_grace_is_not_ended),
@@ -813,6 +814,6 @@ int main(int count, char **arguments)
         TEST(what_a_dead_process_held_is_found),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

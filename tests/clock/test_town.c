@@ -7,6 +7,7 @@
 
 #include "crash/crowd.h"
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -129,8 +130,8 @@ static void run_once(const char *kind, unsigned steps, unsigned trades)
 
 static void run_kind(const char *kind)
 {
-    for (int i = 0; i < (is_long() ? 100 : 1); i++)
-        run_once(kind, 12, is_long() ? 400 : 200);
+    for (unsigned i = 0; i < tier_pick(1, 1, 100); i++)
+        run_once(kind, 12, tier_pick(100, 200, 400));
 }
 
 static void an_idempotent_channel(void **state)
@@ -151,7 +152,7 @@ static void a_plain_channel(void **state)
     run_kind("plain");
 }
 
-int main(void)
+TEST_MAIN(town)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idempotent_channel),

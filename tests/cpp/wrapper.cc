@@ -62,22 +62,17 @@ tradelock::client open()
     return tradelock::client(tradelock::client_options(config.c_str()));
 }
 
-const tl_statement insert_ledger = {"insert ledger",
-                                    "INSERT INTO ledger (serial_no, cust_no, amount_minor,"
-                                    " channel_ref) VALUES (:serial_no, :cust_no, 1, :channel_ref)",
-                                    nullptr,
-                                    0,
-                                    nullptr,
-                                    0,
-                                    0};
+const tradelock::statement insert_ledger("insert ledger",
+                                         "INSERT INTO ledger (serial_no, cust_no, amount_minor,"
+                                         " channel_ref)"
+                                         " VALUES (:serial_no, :cust_no, 1, :channel_ref)");
 
 // Pays at `bank`, and books one row.
 tradelock::workflow paying(channel &bank, const std::string &op)
 {
-    static std::map<std::string, std::string> names;
     tradelock::workflow flow;
 
-    flow.op_code = (names[op] = op).c_str();
+    flow.op_code = op;
     flow.channel.name = "my-bank";
     flow.channel.idempotent = 1;
     flow.channel.can_query = 1;
@@ -124,11 +119,11 @@ row look(const tradelock::client &client, const std::string &of, const std::stri
     return found;
 }
 
-// How many rows the ledger has of it, by a connection of our own.
-int booked(const std::string &of)
+// How many rows there are, by a connection of our own.
+int rows_of(const std::string &from)
 {
     MYSQL *connection = mysql_init(nullptr);
-    const std::string sql = "SELECT 1 FROM ledger WHERE serial_no = '" + of + "'";
+    const std::string sql = "SELECT 1 FROM " + from;
     int rows = -1;
 
     mysql_optionsv(connection, MYSQL_READ_DEFAULT_FILE, config.c_str());
@@ -139,6 +134,11 @@ int booked(const std::string &of)
     mysql_free_result(result);
     mysql_close(connection);
     return rows;
+}
+
+int booked(const std::string &of)
+{
+    return rows_of("ledger WHERE serial_no = '" + of + "'");
 }
 
 // Waits until a worker has brought it to Y.
@@ -184,8 +184,133 @@ void test_double_tap()
     EXPECT(std::string(again.name()) == "TL_ALREADY_DONE" && !again->own);
     EXPECT(booked(of) == 1);
     // Other contents under the same key.
-    EXPECT(workflows.run(tradelock::request({of.c_str(), "C1", "TAP"}, "2 EUR")).status() ==
-           TL_MISMATCH);
+    EXPECT(workflows.run(tradelock::request({of, "C1", "TAP"}, "2 EUR")).status() == TL_MISMATCH);
+    // A second tap that is wrong, or that nobody serves, says nothing of the first.
+    tradelock::request wrong({of, "C1", "TAP"}, "1 EUR");
+    wrong.currency = "eur";
+    again = workflows.run(wrong);
+    EXPECT(again.status() == TL_INVALID && !again.paid() && !again.not_paid());
+    again = pay(workflows, of, "NOWHERE");
+    EXPECT(again.status() == TL_UNKNOWN_OPERATION && !again.paid() && !again.not_paid());
+}
+
+/* ----------------------------------------------------------------------- values -- */
+
+// No value of C++ is taken for one of C, whose texts would be those of nobody.
+template <typename Value, typename C>
+constexpr bool apart = !std::is_convertible_v<Value *, C *> && !std::is_convertible_v<Value, C>;
+static_assert(apart<tradelock::client_options, tl_client_options>);
+static_assert(apart<tradelock::workflow, tl_workflow> && apart<tradelock::channel, tl_channel>);
+static_assert(apart<tradelock::statement, tl_statement> && apart<tradelock::key, tl_key>);
+static_assert(apart<tradelock::request, tl_request> && apart<tradelock::ending, tl_ending>);
+static_assert(apart<tradelock::lock_options, tl_lock_options>);
+static_assert(apart<tradelock::mutex_options, tl_mutex_options>);
+static_assert(apart<tradelock::rw_options, tl_rw_options>);
+
+// A text that is gone when the statement is over; too long for a place within the string itself.
+std::string gone(const std::string &text)
+{
+    return text + "-of-a-temporary-that-is-gone";
+}
+
+tradelock::client_options options_of_temporaries()
+{
+    tradelock::client_options options((config + "").c_str());
+
+    options.program = gone("program").c_str();
+    options.operations = gone("operations").c_str();
+    options.database = std::string("tradelock").c_str();
+    return options;
+}
+
+tradelock::workflow flow_of_temporaries(std::string &paid)
+{
+    tradelock::workflow flow;
+
+    flow.op_code = std::string("TEMPORARY_OPERATION").c_str();
+    flow.channel.name = std::string("channel-of-a-temporary").c_str();
+    flow.channel.idempotent = 1;
+    flow.statements.push_back(tradelock::statement(
+        gone("insert").c_str(),
+        std::string("INSERT INTO ledger (serial_no, cust_no, amount_minor)"
+                    " VALUES (:serial_no, :cust_no, :some)")
+            .c_str()));
+    flow.statements.back().values = std::string("some int").c_str();
+    flow.book_success = [](const tradelock::attempt &, const tl_reply &, tradelock::book &book) {
+        book.line(gone("insert").c_str()).number("some", 1);
+    };
+    flow.execute = [&paid](const tradelock::attempt &attempt, tradelock::reply &reply) {
+        paid = std::string(attempt->key.serial_no) + " " + std::string(attempt.payload()) + " " +
+               attempt->currency + " " + attempt->batch + " " + attempt->traceparent;
+        reply.ref(gone("ref"));
+        reply.result(gone("result"));
+        return TL_EXECUTE_SUCCEEDED;
+    };
+    return flow;
+}
+
+// What it is made from is gone, and other texts stand there: another payee's.
+void test_temporaries()
+{
+    const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const std::string of = serial();
+    std::string paid;
+    tradelock::client client(options_of_temporaries());
+    tradelock::workflows workflows(client);
+
+    workflows.add(flow_of_temporaries(paid));
+    tradelock::request request({gone(of).c_str(), gone("C").c_str(), "TEMPORARY_OPERATION"},
+                               gone("1250 EUR DE89370400440532013001"));
+    request.currency = std::string("EUR").c_str();
+    request.amount_minor = 125000;
+    request.batch = gone("batch").c_str();
+    request.traceparent = (trace + "").c_str();
+    request.remark = gone("remark").c_str();
+    request.actor = gone("actor").c_str();
+    std::vector<std::string> others;
+    for (int i = 0; i < 64; i++)
+        others.push_back(gone("1250 EUR DE89370400440532013002") + std::string(size_t(i) % 8, 'x'));
+    const std::string result = workflows.run(request).result();
+    const std::string message = workflows.run(request).message();
+    EXPECT(paid == gone(of) + " " + gone("1250 EUR DE89370400440532013001") + " EUR " +
+                       gone("batch") + " " + trace);
+    EXPECT(result == gone("result") && message.empty() && booked(gone(of)) == 1);
+
+    tradelock::lock_options options(60000);
+    options.payload = gone("payload");
+    options.channel = std::string("channel-of-a-temporary").c_str();
+    options.batch = gone("batch").c_str();
+    options.actor = gone("actor").c_str();
+    tradelock::ending ending(TL_OUTCOME_SUCCESS);
+    ending.channel_ref = gone("ref").c_str();
+    ending.result = gone("result");
+    ending.remark = gone("remark").c_str();
+    others.assign(64, gone("another text that stands there"));
+    tradelock::lock lock(client, {serial().c_str(), gone("C").c_str(), "LOCK"}, options);
+    EXPECT(lock.ask() == TL_GRANTED && lock.view().batch == gone("batch"));
+    EXPECT(lock.view().channel == std::string("channel-of-a-temporary"));
+    EXPECT(lock.finish(ending) == TL_SUCCEEDED && lock.view().channel_ref == gone("ref"));
+    EXPECT(lock.view().result_size == gone("result").size());
+
+    tradelock::mutex_options held(60000);
+    tradelock::rw_options shared(60000);
+    held.payload = gone("payload");
+    held.remark = shared.remark = gone("remark").c_str();
+    others.assign(64, gone("another text that stands there"));
+    tradelock::mutex mutex(client, gone("mutex/" + of).c_str(), held);
+    tradelock::rw_lock rw(client, gone("rw/" + of).c_str(), shared);
+    EXPECT(mutex.lock(0) == TL_GRANTED && rw.write(0) == TL_GRANTED);
+    EXPECT(rows_of("resource_lock WHERE resource = '" + gone("mutex/" + of) + "' AND remark = '" +
+                   gone("remark") + "' AND payload = '" + gone("payload") + "'") == 1);
+    EXPECT(rows_of("resource_holder WHERE resource = '" + gone("rw/" + of) + "' AND remark = '" +
+                   gone("remark") + "'") == 1);
+    // What C would cut names another trade.
+    try {
+        tradelock::request cut({std::string("W1\0 of another", 14), "C1", "TAP"}, "1 EUR");
+        EXPECT(false);
+    } catch (const tradelock::caller_error &thrown) {
+        EXPECT(thrown.status() == TL_INVALID);
+    }
 }
 
 // Whatever execute throws, the trade is in doubt, and a worker's query ends it.
@@ -850,7 +975,7 @@ void test_errors()
     } catch (const tradelock::caller_error &wrong) {
         EXPECT(wrong.status() == TL_INVALID);
     }
-    EXPECT(pay(workflows, serial(), "UNSAFE").not_paid());
+    EXPECT(!pay(workflows, serial(), "UNSAFE").not_paid());
 }
 
 } // namespace
@@ -865,6 +990,7 @@ int main(int argc, char **argv)
         each = each == '+' ? 'p' : each;
     test_errors();
     test_double_tap();
+    test_temporaries();
     test_execute_throws();
     test_query_throws();
     test_books_throw();

@@ -9,6 +9,7 @@
 #include "crowd.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "workflows/cmocka_all.h"
 
@@ -200,7 +201,7 @@ static void run_way(const char *kind, enum way way, unsigned trades)
 /* Each kind begins with the ways that are worst for it. */
 static void run_all(const char *kind, enum way first, unsigned few)
 {
-    for (unsigned i = 0; i < (is_long() ? 40 : few); i++)
+    for (unsigned i = 0; i < (tier_is_long() ? 40 : few); i++)
         run_way(kind, (enum way)((first + i) % WAYS), 300);
 }
 
@@ -222,7 +223,7 @@ static void a_channel_with_a_window(void **state)
     run_all("window", WAY_NOTHING_LOST, 1);
 }
 
-int main(void)
+TEST_MAIN(failover)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_channel),

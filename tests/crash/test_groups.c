@@ -10,6 +10,7 @@
  */
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include "base/fault.h"
 
@@ -43,7 +44,7 @@ struct trade {
 static struct board {
     struct trade trades[CHILDREN][THREADS][TRADES];
     uint64_t groups, grouped, settled;
-} * board;
+} *board;
 
 static struct {
     server *own;
@@ -529,16 +530,11 @@ static int die_at(const char *statement, const char *when, int nth)
     return 1;
 }
 
-static int is_long(void)
-{
-    return getenv("TL_TEST_LONG") != NULL;
-}
-
 /* Only statements of several rows have these names: who dies at one dies in a group. */
 static void death_within_a_group(void **state)
 {
     static const char *const undisturbed[] = {NULL};
-    int deaths = 0, most = is_long() ? 50 : 4;
+    int deaths = 0, most = (int)tier_pick(1, 4, 50);
 
     (void)state;
     assert_int_equal(crew_wait(start(undisturbed)), 0);
@@ -563,7 +559,7 @@ static void death_within_books(void **state)
     static const char *const points[] = {"group", "finish_retry_many", "freeze",    "order",
                                          "pay",   "unfreeze",          "end order", "treasury",
                                          "COMMIT"};
-    int deaths = 0, most = is_long() ? 12 : 1;
+    int deaths = 0, most = (int)tier_pick(1, 1, 12);
 
     (void)state;
     assert_int_equal(crew_wait(start(undisturbed)), 0);
@@ -603,7 +599,7 @@ static int is_under_way(void)
 static void death_of_the_server(void **state)
 {
     static const char *const undisturbed[] = {NULL};
-    int kills = 0, most = is_long() ? 20 : 2;
+    int kills = 0, most = (int)tier_pick(1, 2, 20);
     pid_t child;
 
     (void)state;
@@ -624,7 +620,7 @@ static void death_of_the_server(void **state)
     check_books();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(groups)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(death_within_a_group, setup, teardown),
@@ -633,6 +629,6 @@ int main(int count, char **arguments)
         cmocka_unit_test_setup_teardown(death_of_the_server, setup_booked, teardown),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -8,6 +8,7 @@
 #include "crowd.h"
 
 #include "support/haproxy.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
@@ -73,8 +74,8 @@ static void start_pair(void)
     sql_replica = server_connect(replica);
     database_run(sql_replica,
                  "RESET MASTER; CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  port_primary);
 }
 
@@ -350,7 +351,7 @@ static void is_behind_haproxy(void **state)
     run_way("plain", WAY_HAPROXY, "killed behind HAProxy");
 }
 
-int main(void)
+TEST_MAIN(hosts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_killed),         cmocka_unit_test(falls_silent),

@@ -17,6 +17,7 @@
 #include <tradelock/row_lock.h>
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -563,7 +564,7 @@ static void strike_everywhere(int stops, unsigned stride)
 static void test_killed_at_every_point(void **state)
 {
     (void)state;
-    strike_everywhere(0, is_long_run() ? 1 : 3);
+    strike_everywhere(0, tier_pick(36, 3, 1));
     /* Whoever does not come to its point proves nothing; how often somebody polls depends on
      * time. */
     assert_true(sum.missed * 2 < sum.deaths);
@@ -577,7 +578,7 @@ static void test_asleep_at_every_point(void **state)
     unsigned missed = sum.missed;
 
     (void)state;
-    strike_everywhere(1, is_long_run() ? 1 : 6);
+    strike_everywhere(1, tier_pick(72, 6, 1));
     assert_true((sum.missed - missed) * 2 < sum.sleeps);
     assert_true(sum.late > 0);
     print_message("%u stopped at their point until another had had the lock, %u not "
@@ -602,7 +603,7 @@ static void test_without_the_guard_a_late_holder_writes(void **state)
         database_number(f.sql, "SELECT COUNT(*) FROM ledger WHERE resource = '%s'", v.resource), 2);
 }
 
-int main(void)
+TEST_MAIN(locks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_point_is_forgotten),

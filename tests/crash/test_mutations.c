@@ -5,6 +5,7 @@
  */
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 #include "town.h"
 
 #include "base/fault.h"
@@ -753,8 +754,8 @@ static tl_status compensate(const char *serial)
 
 /*
  * A failure's ending never reaches the server, and nobody can say so as long as the line is
- * down.  Then the holder looks what became of it.  What it says must be on the row: its
- * caller may pay by other means now, and the retry lane pays what is still in process.
+ * down.  Then the holder looks what became of it.  What it says must be on the row: after
+ * "failed" its caller may pay by other means, and the retry lane pays what is still in process.
  */
 static tl_status look_after_a_lost_ending(const char *serial, const char *rules)
 {
@@ -796,7 +797,7 @@ static void without_the_token(void **state)
     print_message("without the token: a holder ends the hold of another\n");
 }
 
-int main(void)
+TEST_MAIN(mutations)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_the_lock),

@@ -7,6 +7,7 @@
  */
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include "base/fault.h"
 
@@ -360,7 +361,7 @@ static void on_the_retry_lane(void **state)
     print_message("the same of compensating attempts\n");
 }
 
-int main(void)
+TEST_MAIN(mutations_books)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_the_sync_lane),

@@ -11,6 +11,7 @@
 #include "town.h"
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -314,7 +315,7 @@ static void run_role(town *self, const role *of, const outcome *what)
         town_rule(self, "{\"kind\":\"slow_answer\",\"delay_ms\":300,\"count\":0}");
     /* The heart's points depend on time; its statements are counted in the service. */
     count_points(self, of, what, &at);
-    kill_everywhere(self, of, what, &at, is_long() ? 1 : 20);
+    kill_everywhere(self, of, what, &at, tier_pick(160, 20, 1));
     sum.points += (unsigned)at.count;
     points_free(&at);
     town_finish(self, 120000);
@@ -364,7 +365,7 @@ static void a_plain_channel(void **state)
     run_kind("plain");
 }
 
-int main(void)
+TEST_MAIN(points)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idempotent_channel),
@@ -374,7 +375,7 @@ int main(void)
     int failed;
 
     /* One kind stands for all in the short run. */
-    if (is_long())
+    if (tier_is_long())
         failed = cmocka_run_group_tests(tests, NULL, NULL);
     else
         failed = cmocka_run_group_tests_name(

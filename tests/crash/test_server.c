@@ -5,13 +5,14 @@
 #include "crowd.h"
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 /* By then something hangs, however busy the machine is. */
-#define LIMIT_MS (is_long() ? 3600000 : 600000)
+#define LIMIT_MS (tier_is_long() ? 3600000 : 600000)
 
 static struct {
     unsigned server_kills, process_kills;
@@ -75,23 +76,23 @@ static void run_kind(const char *kind, unsigned kills, unsigned trades)
 static void a_plain_channel(void **state)
 {
     (void)state;
-    run_kind("plain", is_long() ? 4 : 1, is_long() ? 7000 : 400);
+    run_kind("plain", tier_pick(1, 1, 4), tier_pick(120, 400, 7000));
 }
 
 static void an_idempotent_channel(void **state)
 {
     (void)state;
-    run_kind("idempotent", is_long() ? 3 : 1, is_long() ? 7000 : 400);
+    run_kind("idempotent", tier_pick(1, 1, 3), tier_pick(120, 400, 7000));
 }
 
 static void a_channel_with_a_window(void **state)
 {
     (void)state;
-    if (is_long())
+    if (tier_is_long())
         run_kind("window", 3, 6000);
 }
 
-int main(void)
+TEST_MAIN(server)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_channel),

@@ -5,6 +5,7 @@
 #include "town.h"
 
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <tradelock/tradelock.h>
 
@@ -376,7 +377,7 @@ static void max_hold_opens_a_forgotten_lock(void **state)
                            "DELETE FROM trade_lock_past WHERE serial_no = 'FORGOTTEN'");
 }
 
-int main(void)
+TEST_MAIN(zombies)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(woken_within_the_ask),

@@ -17,11 +17,6 @@
 #define WINDOW "3600000" /* longer than the deadline, or registration refuses */
 #define SLOW_BEATS "beat_ms=300ms\nsession_ms=1s\n"
 
-int is_long(void)
-{
-    return getenv("TL_TEST_LONG") != NULL;
-}
-
 /* --------------------------------------------------------------------- the town -- */
 
 static void make_tables(town *self)

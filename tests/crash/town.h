@@ -79,6 +79,4 @@ int town_check(town *self, town_figures *figures);
 int town_books(town *self, char **output);
 int town_audit(town *self, char **output);
 
-int is_long(void);
-
 #endif

@@ -1,5 +1,6 @@
 /* Errors that the server answers, and how they are told. */
 #include "common.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -351,7 +352,7 @@ static void the_table_of_errors(void **state)
     assert_int_equal(db_error_kind_of(1064), DB_KIND_OTHER);
 }
 
-int main(void)
+TEST_MAIN(answers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(duplicates_name_their_key),

@@ -1,6 +1,7 @@
 /* What is prepared on a connection, and the transaction that lets somebody else's statements in.
  * The server is this test's own, since it is told to prepare nothing more. */
 #include "common.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -549,7 +550,7 @@ static void what_waits_on_a_connection_for_books(void **state)
     db_close(books);
 }
 
-int main(void)
+TEST_MAIN(callback_tx)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_cannot_be_prepared_runs_nothing_else),

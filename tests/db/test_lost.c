@@ -1,6 +1,7 @@
 /* Answers that are lost, and requests that never left. */
 #include "common.h"
 #include "proxy.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -437,7 +438,7 @@ static void a_server_that_dies(void **state)
     db_close(fresh);
 }
 
-int main(void)
+TEST_MAIN(lost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_answer_is_neither_yes_nor_no),

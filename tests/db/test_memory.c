@@ -2,6 +2,7 @@
  * trip passes the one function that a test can stop. */
 #include "base/fault.h"
 #include "common.h"
+#include "support/theme.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -139,7 +140,7 @@ static void every_round_trip_is_seen(void **state)
     unlink(path);
 }
 
-int main(void)
+TEST_MAIN(memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_allocation_fails),

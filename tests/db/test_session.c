@@ -1,5 +1,6 @@
 /* What a new connection is, and what is refused. */
 #include "common.h"
+#include "support/theme.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,7 +266,7 @@ static void a_child_leaves_the_parent_alone(void **state)
     db_result_free(&result);
 }
 
-int main(void)
+TEST_MAIN(session)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_session_is_fixed),

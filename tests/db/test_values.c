@@ -1,5 +1,6 @@
 /* Values go to the server and come back as they were, by every road. */
 #include "common.h"
+#include "support/theme.h"
 
 #include <stdlib.h>
 
@@ -243,7 +244,7 @@ static void affected_are_changed_rows(void **state)
     db_result_free(&result);
 }
 
-int main(void)
+TEST_MAIN(values)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types),

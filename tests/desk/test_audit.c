@@ -2,6 +2,7 @@
  * close.  Whatever is refused changes nothing. */
 #include "cli/operators.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -162,9 +163,11 @@ static void test_bad_statements(void **state)
     static const char *const bad[][2] = {
         {"", "bank.csv:1: it is empty"},
         {"serial,cust\nA,B\n", "the first line names no columns serial_no and cust_no"},
-        {"serial_no,cust_no\nA\n", "bank.csv:2: a line has too few columns"},
-        {"serial_no,cust_no\nA,B,C\n", "bank.csv:2: a line has more columns than the first"},
+        {"serial_no,cust_no\nA\n", "bank.csv:2: the line has 1 cells"},
+        {"serial_no,cust_no\nA,B,C\n", "bank.csv:2: the line has 3 cells"},
         {"serial_no,cust_no\n\"A,B\n", "a quote is not closed"},
+        {"serial_no,cust_no,status\nA,B,REJECTED\n", "is not known: what it says"},
+        {"serial_no,cust_no\nA,B", "bank.csv:2: the last line has no end"},
     };
     const size_t size = (size_t)10 * 1024 * 1024;
     char *large = malloc(size), *before = all_rows();
@@ -413,7 +416,7 @@ static void test_a_stale_finding(void **state)
     visitor_close(&bob);
 }
 
-int main(void)
+TEST_MAIN(audit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_statement_and_the_trades),

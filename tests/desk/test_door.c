@@ -1,6 +1,7 @@
 /* How often somebody may try a password at the desk's door, directly and behind a proxy. */
 #include "cli/operators.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -128,7 +129,7 @@ static void test_a_hundred_behind_a_proxy(void **state)
     desk_stop(&desk);
 }
 
-int main(void)
+TEST_MAIN(door)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twenty_from_one_address),

@@ -7,6 +7,7 @@
 #include "fleet/shards.h"
 #include "trade_lock/fixture.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -554,7 +555,7 @@ static void test_channel_of_a_shard(void **state)
 
     (void)state;
     for (int i = 0; i < SHARDS; i++)
-        assert_status(tl_channel_add(clients[i], "bank", OP), TL_OK);
+        assert_status(tl_channel_add(clients[i], "bank", OP, NULL), TL_OK);
     visitor_come_in(&v, &desk, "ann");
     visitor_get(&v, "/channels");
     EXPECT_PAGE(&v, 200, "<h2>Shard a</h2>");
@@ -928,7 +929,7 @@ static void test_shard_stands_still(void **state)
     visitor_leave(&v);
 }
 
-int main(void)
+TEST_MAIN(fleet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lists, clear),

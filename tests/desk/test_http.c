@@ -2,6 +2,7 @@
  * page did not show.  Whatever is refused leaves the row as it was. */
 #include "cli/operators.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
@@ -607,7 +608,7 @@ static void test_how_it_is_started_wrongly(void **state)
     REFUSED(2, "not known", "--nonsense");
 }
 
-int main(void)
+TEST_MAIN(http)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_may_come_in),

@@ -2,6 +2,7 @@
  * moment. What it costs the server is counted. */
 #include "cli/operators.h"
 #include "visitor.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -663,7 +664,7 @@ static void test_a_breaker_is_shown(void **state)
         usleep(10000);
 }
 
-int main(void)
+TEST_MAIN(shown)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_now_shows_channels),

@@ -6,6 +6,7 @@
 #include "shards.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <stdatomic.h>
@@ -147,12 +148,12 @@ static void test_cost_stays_flat(void **state)
     }
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cost_stays_flat),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <tradelock/workflow.h>
@@ -226,12 +227,12 @@ static void test_every_allocation(void **state)
     shards_close(&all);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_allocation),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, NULL, NULL);
 }

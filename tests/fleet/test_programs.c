@@ -5,6 +5,7 @@
 #include "bank.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <fcntl.h>
@@ -604,7 +605,7 @@ static void test_what_is_refused(void **state)
     free(rows);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(programs)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_service_and_worker_that_are_killed),
@@ -617,6 +618,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_what_is_refused),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -5,6 +5,7 @@
 #include "bank.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <pthread.h>
@@ -745,7 +746,7 @@ static void test_bad_arguments(void **state)
     branch_close(&self);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(workflows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_several_processes),
@@ -760,6 +761,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_bad_arguments),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -1,4 +1,6 @@
 #include "lease/counter.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +17,7 @@
 
 int counter_times(void)
 {
-    return is_long_run() ? TIMES_LONG : TIMES_LONG / 20;
+    return (int)tier_pick(TIMES_LONG / 100, TIMES_LONG / 20, TIMES_LONG);
 }
 
 void counter_make(const fixture *f)
@@ -38,7 +40,7 @@ static long long count(const fixture *f, const char *lock, counter_job job, int 
 {
     int times = counter_times();
     long long wanted = (long long)COUNTER_PROCESSES * times, counted;
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
     pid_t pids[COUNTER_PROCESSES];
 
     database_run(f->sql, "REPLACE INTO counter VALUES (1, 0)");
@@ -57,7 +59,7 @@ static long long count(const fixture *f, const char *lock, counter_job job, int 
     counted = database_number(f->sql, "SELECT n FROM counter WHERE id = 1");
     print_message("%s %s: %d processes x %d: counted %lld of %lld, %lld lost, %.1f s\n",
                   with_lock ? "with the" : "without the", lock, COUNTER_PROCESSES, times, counted,
-                  wanted, wanted - counted, (double)(now_ms() - begun_ms) / 1000);
+                  wanted, wanted - counted, (double)(crew_now_ms() - begun_ms) / 1000);
     return wanted - counted;
 }
 

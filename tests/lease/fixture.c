@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 tl_client *client_new(const fixture *f)
 {
@@ -117,27 +116,4 @@ void assert_log_whole(const fixture *f)
 long long server_counter(const fixture *f, const char *name)
 {
     return database_counter(f->sql, name);
-}
-
-int is_long_run(void)
-{
-    const char *text = getenv("TL_TEST_LONG");
-
-    return text != NULL && text[0] != '\0';
-}
-
-int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void sleep_ms(int64_t ms)
-{
-    struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-
-    while (nanosleep(&pause, &pause) != 0)
-        ;
 }

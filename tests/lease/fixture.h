@@ -33,13 +33,6 @@ void caller_run(MYSQL *caller, const char *sql);
 void assert_log_whole(const fixture *f);
 long long server_counter(const fixture *f, const char *name);
 
-/* Whether the full counts are wanted (tools/test --long). */
-int is_long_run(void);
-
-/* Milliseconds of CLOCK_MONOTONIC, and sleeping them. */
-int64_t now_ms(void);
-void sleep_ms(int64_t ms);
-
 #define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 

@@ -1,5 +1,6 @@
 /* The counter, each statement for itself, under a lease mutex, and under a set of three. */
 #include "lease/counter.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +102,7 @@ static void test_without_the_lock_updates_are_lost(void **state)
     counter_is_wrong_without(&f, "lease mutex", count_up);
 }
 
-int main(void)
+TEST_MAIN(counter)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_update_is_lost),

@@ -8,6 +8,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -479,7 +480,7 @@ static void test_a_lost_answer(void **state)
     }
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(group)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_threads_share_statements),
@@ -490,6 +491,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_lost_answer),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -7,6 +7,7 @@
 #include "packets/wire.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,13 +123,13 @@ static void check(const char *name, const tl_mutex *mutex, tl_status status, tl_
 static void call(tl_status (*once)(tl_mutex *mutex), const char *name, tl_mutex *mutex,
                  tl_status expected, int steps)
 {
-    int64_t until_ms = now_ms() + PATIENCE_MS;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = once(mutex);
 
     check(name, mutex, status, expected, steps);
-    while (may_come_again(status) && now_ms() < until_ms) {
+    while (may_come_again(status) && crew_now_ms() < until_ms) {
         atomic_fetch_add(&scene.undecided, 1);
-        sleep_ms(AGAIN_MS);
+        crew_sleep_ms(AGAIN_MS);
         status = once(mutex);
         check(name, mutex, status, expected, steps);
     }
@@ -151,8 +152,8 @@ static void take_part(void *context, int number)
     if (number == THREADS) {
         /* The line goes down with the packet that is struck, and comes back a while after. */
         while (!wire_struck(line) && atomic_load(&scene.over) < THREADS)
-            sleep_ms(1);
-        sleep_ms(DOWN_MS);
+            crew_sleep_ms(1);
+        crew_sleep_ms(DOWN_MS);
         wire_down(line, 0);
         return;
     }
@@ -201,7 +202,7 @@ static void test_every_packet_of_groups(void **state)
     static const wire_fault faults[] = {{0, WIRE_CUT_BEFORE, 0}, {0, WIRE_CUT_AFTER, 0},
                                         {0, WIRE_LATE, 0},       {0, WIRE_CUT_AFTER, 1},
                                         {0, WIRE_LATE, 1},       {0, WIRE_CUT_BEFORE, 1}};
-    unsigned stride = is_long_run() ? 1 : STRIDE;
+    unsigned stride = tier_pick(5 * STRIDE, STRIDE, 1);
 
     (void)state;
     run_round((wire_fault){0, WIRE_CUT_BEFORE, 0});
@@ -224,7 +225,7 @@ static void test_every_packet_of_groups(void **state)
     assert_int_equal(atomic_load(&scene.wrong), 0);
 }
 
-int main(void)
+TEST_MAIN(group_packets)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_packet_of_groups)};
 

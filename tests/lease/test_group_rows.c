@@ -6,6 +6,7 @@
 
 #include "db/db.h"
 #include "store/resource.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -292,7 +293,7 @@ static void test_several_of_one_name(void **state)
                      700070017002);
 }
 
-int main(void)
+TEST_MAIN(group_rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lock_is_the_same),

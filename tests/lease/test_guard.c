@@ -1,5 +1,7 @@
 /* The guard: what it refuses, what it keeps, and the late holder who cannot commit. */
 #include "fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -62,8 +64,8 @@ static void test_possession_is_kept_until_the_commit(void **state)
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
     caller_run(caller, "UPDATE account SET cents = cents - 30 WHERE id = 1");
     while (tl_mutex_remaining_ms(mutex) > 0)
-        sleep_ms(10);
-    sleep_ms(100);
+        crew_sleep_ms(10);
+    crew_sleep_ms(100);
     /* The lease is over, and still nobody gets in. */
     options = lease_options(0);
     next = mutex_new(f.other, "a1", &options);
@@ -87,7 +89,7 @@ static void test_a_late_holder_must_roll_back(void **state)
 
     (void)state;
     /* Late by its own clock, before anybody took over. */
-    sleep_ms(150);
+    crew_sleep_ms(150);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
     next = mutex_new(f.other, "a2", &options);
     assert_status(tl_mutex_lock(next, PATIENCE_MS), TL_GRANTED);
@@ -167,7 +169,7 @@ static void test_a_transaction_that_is_gone(void **state)
     caller_run(one, "UPDATE account SET cents = 2 WHERE id = 1");
     caller_run(two, "UPDATE account SET cents = 2 WHERE id = 2");
     assert_int_equal(mysql_send_query(one, "UPDATE account SET cents = 3 WHERE id = 2", 41), 0);
-    sleep_ms(100);
+    crew_sleep_ms(100);
     if (mysql_query(two, "UPDATE account SET cents = 3 WHERE id = 1") == 0) {
         MYSQL *swap = one;
 
@@ -199,7 +201,7 @@ static void guard_at(const char *isolation)
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "a6", &options);
     MYSQL *caller = database_connect(f.db);
-    int64_t until_ms = now_ms() + PATIENCE_MS;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
     uint64_t beats;
 
     database_run(caller,
@@ -209,9 +211,9 @@ static void guard_at(const char *isolation)
     database_number(caller, "SELECT COUNT(*) FROM account");
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
     beats = beats_of(f.client);
-    sleep_ms(3000);
-    while (beats_of(f.client) < beats + 3 && now_ms() < until_ms)
-        sleep_ms(10);
+    crew_sleep_ms(3000);
+    while (beats_of(f.client) < beats + 3 && crew_now_ms() < until_ms)
+        crew_sleep_ms(10);
     assert_true(beats_of(f.client) >= beats + 3);
     assert_true(tl_client_alive_ms(f.client) > 500);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
@@ -333,7 +335,7 @@ static void test_without_the_guard_it_pays_twice(void **state)
     assert_int_equal(code, 0);
 }
 
-int main(void)
+TEST_MAIN(guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_possession_is_kept_until_the_commit),

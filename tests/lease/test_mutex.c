@@ -1,5 +1,7 @@
 /* One mutex: who gets it, for how long, and what each call answers. */
 #include "fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -43,7 +45,7 @@ static atomic_int winners, losers;
 static void hold_until_all_have_asked(void)
 {
     for (int i = 0; i < 6000 && atomic_load(&losers) < 19; i++)
-        sleep_ms(10);
+        crew_sleep_ms(10);
 }
 
 static void *compete(void *argument)
@@ -142,7 +144,7 @@ static void *wait_for_expiry(void *argument)
     tl_mutex *mutex = mutex_new(f.client, "key2", &options);
 
     e->status = tl_mutex_lock(mutex, e->wait_ms);
-    e->got_ms = now_ms();
+    e->got_ms = crew_now_ms();
     e->fence = tl_mutex_fence(mutex, NULL);
     if (tl_mutex_unlock(mutex) != TL_OK)
         e->status = TL_INTERNAL;
@@ -156,7 +158,7 @@ static void test_held_until_expiry_then_taken_over(void **state)
 {
     struct expiry e = {.lease_ms = 5000, .wait_ms = 7000};
     tl_mutex_options options = lease_options(5000);
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
     tl_mutex *mutex = locked(f.client, "key2", &options);
     pthread_t thread;
 
@@ -188,12 +190,12 @@ static void test_four_answers_of_unlock(void **state)
     assert_status(tl_mutex_unlock(mutex), TL_RELEASED);
     /* The handle may lock again; a lease that nobody took over is released honestly. */
     assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
-    sleep_ms(150);
+    crew_sleep_ms(150);
     assert_int_equal(tl_mutex_remaining_ms(mutex), 0);
     assert_status(tl_mutex_lock(mutex, 0), TL_LOST);
     assert_status(tl_mutex_unlock(mutex), TL_OK);
     assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
-    sleep_ms(150);
+    crew_sleep_ms(150);
     options = lease_options(60000);
     next = locked(f.other, "answers", &options);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
@@ -294,16 +296,16 @@ static void test_renewed_by_the_session_until_max_hold(void **state)
     settings.config_file = file;
     assert_status(tl_client_open(&client, &settings), TL_OK);
     options.max_hold_ms = 9000;
-    begun_ms = now_ms();
+    begun_ms = crew_now_ms();
     mutex = locked(client, "long-job", &options);
-    sleep_ms(4600); /* longer than a session time-out */
+    crew_sleep_ms(4600); /* longer than a session time-out */
     assert_true(tl_mutex_remaining_ms(mutex) > 0);
     assert_status(try_once(f.other, "long-job"), TL_BUSY);
     assert_int_equal(
         database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE resource='long-job'"), 1);
     while (tl_mutex_remaining_ms(mutex) > 0)
-        sleep_ms(10);
-    assert_true(now_ms() - begun_ms >= 9000);
+        crew_sleep_ms(10);
+    assert_true(crew_now_ms() - begun_ms >= 9000);
     assert_status(try_at_last(f.other, "long-job"), TL_GRANTED);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
     tl_mutex_free(mutex);
@@ -322,7 +324,7 @@ static void test_renewing_by_hand(void **state)
     mutex = locked(f.client, "by-hand", &options);
     /* Longer than the first lease. */
     for (int i = 0; i < 3; i++) {
-        sleep_ms(1600);
+        crew_sleep_ms(1600);
         assert_status(tl_mutex_renew(mutex, 4500), TL_OK);
     }
     assert_status(try_once(f.other, "by-hand"), TL_BUSY);
@@ -330,7 +332,7 @@ static void test_renewing_by_hand(void **state)
     assert_status(tl_mutex_renew(mutex, 60000), TL_OK);
     assert_true(tl_mutex_remaining_ms(mutex) <= 8500 - 3 * 1600);
     while (tl_mutex_remaining_ms(mutex) > 0)
-        sleep_ms(10);
+        crew_sleep_ms(10);
     assert_status(tl_mutex_renew(mutex, 4500), TL_LOST);
     assert_status(try_at_last(f.other, "by-hand"), TL_GRANTED);
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
@@ -346,7 +348,7 @@ static void test_automatic_renewal_stops_when_told(void **state)
     assert_true(tl_mutex_remaining_ms(mutex) > 1000);
     assert_status(tl_mutex_renew(mutex, 200), TL_OK);
     assert_true(tl_mutex_remaining_ms(mutex) <= 200);
-    sleep_ms(250);
+    crew_sleep_ms(250);
     assert_status(try_at_last(f.other, "stops"), TL_GRANTED);
     tl_mutex_free(mutex);
 }
@@ -421,10 +423,10 @@ static void on_loss(void *context, const char *resource, tl_status why)
 
 static void wait_for_loss(struct loss *loss, tl_status why)
 {
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
 
-    while (atomic_load(&loss->calls) == 0 && now_ms() - begun_ms < PATIENCE_MS)
-        sleep_ms(10);
+    while (atomic_load(&loss->calls) == 0 && crew_now_ms() - begun_ms < PATIENCE_MS)
+        crew_sleep_ms(10);
     assert_int_equal(atomic_load(&loss->calls), 1);
     assert_status((tl_status)atomic_load(&loss->why), why);
 }
@@ -455,7 +457,7 @@ static void test_loss_is_told(void **state)
     tl_mutex_free(a);
     tl_mutex_free(b);
     tl_mutex_free(c);
-    sleep_ms(300);
+    crew_sleep_ms(300);
     assert_int_equal(atomic_load(&none.calls), 0);
     assert_int_equal(atomic_load(&lease.calls), 1);
 }
@@ -572,7 +574,7 @@ static void test_reentering_through_anothers_handle(void **state)
     tl_mutex_free(second);
 }
 
-int main(void)
+TEST_MAIN(mutex)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twenty_at_once_one_winner),

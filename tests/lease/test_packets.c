@@ -5,6 +5,8 @@
  */
 #include "fixture.h"
 #include "packets/wire.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/row_lock.h>
 
@@ -172,7 +174,7 @@ static int disturb(enum operation operation, size_t count, int again, wire_fault
 static void sweep(enum operation operation, size_t count, int again)
 {
     static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
-    unsigned stride = is_long_run() ? 1 : STRIDE;
+    unsigned stride = tier_pick(5 * STRIDE, STRIDE, 1);
 
     for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
         for (int down = 0; down < 2; down++)
@@ -210,10 +212,10 @@ static void test_renew(void **state)
 /* Renewed until the server answers: on a busy machine once is not always enough. */
 static tl_status renew_patiently(tl_mutex *mutex, int64_t lease_ms)
 {
-    int64_t end_ms = now_ms() + PATIENCE_MS;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = tl_mutex_renew(mutex, lease_ms);
 
-    while (may_come_again(status) && now_ms() < end_ms)
+    while (may_come_again(status) && crew_now_ms() < end_ms)
         status = tl_mutex_renew(mutex, lease_ms);
     return status;
 }
@@ -277,13 +279,13 @@ static void test_a_doubtful_renewal_ends_with_the_session(void **state)
         mutex = locked(far, name, &options);
         wire_arm(line, &fault);
         if (tl_mutex_renew(mutex, 50000) == TL_UNKNOWN) {
-            int64_t end_ms = now_ms() + PATIENCE_MS;
+            int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
             doubtful = 1;
-            while (tl_mutex_remaining_ms(mutex) > 0 && now_ms() < end_ms)
-                sleep_ms(20);
+            while (tl_mutex_remaining_ms(mutex) > 0 && crew_now_ms() < end_ms)
+                crew_sleep_ms(20);
             assert_int_equal(tl_mutex_remaining_ms(mutex), 0);
-            assert_true(now_ms() < end_ms);
+            assert_true(crew_now_ms() < end_ms);
         }
         wire_reset(line);
         (void)tl_mutex_unlock(mutex);
@@ -457,8 +459,8 @@ static void test_an_answer_that_comes_too_late(void **state)
     wire_arm(line, &stall);
     assert_int_equal(pthread_create(&thread, NULL, lock_far, late), 0);
     while (wire_struck(line) != '<')
-        sleep_ms(5);
-    sleep_ms(400);
+        crew_sleep_ms(5);
+    crew_sleep_ms(400);
     options = lease_options(0);
     next = locked(f.other, "late-answer", &options);
     (void)wire_release(line);
@@ -473,7 +475,7 @@ static void test_an_answer_that_comes_too_late(void **state)
     tl_client_close(far);
 }
 
-int main(void)
+TEST_MAIN(packets)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer_that_comes_too_late),

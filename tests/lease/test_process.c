@@ -3,6 +3,8 @@
 #include "fixture.h"
 
 #include "support/tap.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -218,7 +220,7 @@ static _Noreturn void hold(int64_t lease_ms, int to_parent)
     if (write(to_parent, &fence, sizeof fence) != (ssize_t)sizeof fence)
         _exit(99);
     for (int i = 0; i < 3000 && atomic_load(&told) == 0; i++)
-        sleep_ms(10);
+        crew_sleep_ms(10);
     if (tl_mutex_remaining_ms(mutex) != 0)
         _exit(98);
     _exit(tl_mutex_unlock(mutex) == TL_LOST ? 20 : 97);
@@ -342,8 +344,8 @@ static void test_freeing_is_no_loss(void **state)
     assert_int_equal(pthread_create(&thread, NULL, free_it, &freeing), 0);
     while (database_number(f.sql, "SELECT COUNT(*) FROM resource_lock WHERE resource = "
                                   "'freed' AND status = 'U'") == 0)
-        sleep_ms(1);
-    sleep_ms(200);
+        crew_sleep_ms(1);
+    crew_sleep_ms(200);
     tap_release(line);
     pthread_join(thread, NULL);
     assert_true(tap_done(line));
@@ -354,7 +356,7 @@ static void test_freeing_is_no_loss(void **state)
     free(file);
 }
 
-int main(void)
+TEST_MAIN(process)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_with_a_lock_held),

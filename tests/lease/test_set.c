@@ -1,5 +1,6 @@
 /* Several at once: all or none, in one order, without a deadlock. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -189,7 +190,7 @@ static void test_transfers_in_opposite_directions(void **state)
     assert_int_equal(server_counter(&f, "Innodb_deadlocks"), deadlocks);
 }
 
-int main(void)
+TEST_MAIN(set)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_or_none),

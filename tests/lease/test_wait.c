@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +59,7 @@ static void wait_until_queued(struct waiting *w, uint64_t asks_wanted)
     int seen = 0;
 
     for (int i = 0; i < 6000 && seen < 3; i++) {
-        sleep_ms(10);
+        crew_sleep_ms(10);
         seen = asks() >= asks_wanted && crew_is_asleep(atomic_load(&w->thread)) ? seen + 1 : 0;
     }
     assert_int_equal(seen, 3);
@@ -96,9 +97,9 @@ static void must_be_quick(int (*attempt)(void))
     int quick = 0;
 
     for (int i = 0; i < 20 && !quick; i++) {
-        int64_t begun_ms = now_ms();
+        int64_t begun_ms = crew_now_ms();
 
-        quick = attempt() && now_ms() - begun_ms < PAUSE_LEAST_MS;
+        quick = attempt() && crew_now_ms() - begun_ms < PAUSE_LEAST_MS;
     }
     assert_true(quick);
 }
@@ -158,9 +159,9 @@ static int unlock_one_by_one(void)
     pthread_t thread;
 
     pthread_create(&thread, NULL, wait_for_set, NULL);
-    sleep_ms(200);
+    crew_sleep_ms(200);
     assert_status(tl_mutex_unlock(second), TL_OK);
-    sleep_ms(200);
+    crew_sleep_ms(200);
     assert_status(tl_mutex_unlock(third), TL_OK);
     pthread_join(thread, NULL);
     assert_int_equal(wrong, 0);
@@ -181,10 +182,10 @@ static int wait_in_vain(void)
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "vain", &options);
     tl_mutex *late = mutex_new(f.client, "vain", &options);
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
 
     assert_status(tl_mutex_lock(late, 300), TL_TIMEOUT);
-    assert_true(now_ms() - begun_ms >= 290);
+    assert_true(crew_now_ms() - begun_ms >= 290);
     assert_int_equal(tl_mutex_view(late)->state, TL_RESOURCE_HELD);
     tl_mutex_free(late);
     tl_mutex_free(mutex);
@@ -198,7 +199,7 @@ static void test_a_wait_that_is_in_vain(void **state)
     must_be_quick(wait_in_vain);
 }
 
-int main(void)
+TEST_MAIN(wait)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_come_first_served_without_polling),

@@ -2,6 +2,7 @@
 #include "lock/resource.h"
 
 #include "base/clock.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,7 +147,7 @@ static void test_a_renewal(void **state)
     assert_true(grant.until_ms == grant.hold_until_ms);
 }
 
-int main(void)
+TEST_MAIN(handle)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states_that_may_follow),

@@ -2,6 +2,7 @@
 #include "leaving.h"
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 #include <tradelock/rw_lock.h>
@@ -264,7 +265,7 @@ static void test_a_callback_was_left_elsewhere(void **state)
     pthread_barrier_destroy(&barrier);
 }
 
-int main(void)
+TEST_MAIN(close)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twice),

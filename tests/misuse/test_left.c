@@ -5,6 +5,7 @@
 #include "leaving.h"
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -313,7 +314,7 @@ static void test_a_list_is_left(void **state)
     }
 }
 
-int main(void)
+TEST_MAIN(left)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prepare_is_left),

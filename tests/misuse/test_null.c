@@ -8,6 +8,7 @@
  */
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -263,7 +264,7 @@ CALL(tl_attempt_left_ms)
 CALL(tl_audit_with)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
 
     return (int)tl_audit_with(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                               MAY(4, told), MAY(5, &counts), N(6, &counts));
@@ -272,7 +273,7 @@ CALL(tl_audit_with)
 CALL(tl_audit_archive)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
     tl_audit_scope scope = TL_AUDIT_SCOPE_INIT;
     tl_archived archived;
 
@@ -286,7 +287,7 @@ CALL(tl_audit_archive)
 CALL(tl_audit)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payment = {"S-1", "C-1", "WITHDRAW", NULL, NULL};
+    tl_payment payment = {.serial_no = "S-1", .cust_no = "C-1", .op_code = "WITHDRAW"};
 
     return (int)tl_audit(N(1, have.client), N(2, &payment), 1, MAY(3, each_violation),
                          MAY(4, &counts), N(5, &counts));
@@ -881,6 +882,16 @@ CALL(tl_operations)
     return (int)tl_operations(N(1, have.client), N(2, each_operation), MAY(3, &have));
 }
 
+CALL(tl_not_paid)
+{
+    return tl_not_paid((tl_status)999) ? WRONG : NEUTRAL;
+}
+
+CALL(tl_paid)
+{
+    return tl_paid((tl_status)999) ? WRONG : NEUTRAL;
+}
+
 CALL(tl_proof_name)
 {
     return some_text(tl_proof_name((tl_proof)99));
@@ -1255,7 +1266,7 @@ CALL(tl_channel_breaker)
 
 CALL(tl_channel_add)
 {
-    return (int)tl_channel_add(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW"));
+    return (int)tl_channel_add(N(1, have.client), N(2, "bank"), N(3, "WITHDRAW"), NULL);
 }
 
 CALL(tl_channel_may_probe)
@@ -1315,7 +1326,7 @@ CALL(tl_act_evidence)
                                          .key = {"S", "C", "WITHDRAW"},
                                          .outcome = "PENDING",
                                          .source = "test"};
-    static const tl_paid seen = {.status = ' '};
+    static const tl_payment_view seen = {.status = ' '};
 
     return (int)tl_act_evidence(N(1, have.client), 1, 1, N(2, &evidence), N(3, &seen));
 }
@@ -1358,7 +1369,7 @@ CALL(tl_act_row_list)
     return (int)tl_act_row_list(N(1, have.client), 1, 0, 1, N(2, each_act_row), MAY(3, &have));
 }
 
-static int each_paid(void *context, const tl_paid *paid)
+static int each_paid(void *context, const tl_payment_view *paid)
 {
     (void)context;
     (void)paid;
@@ -1458,6 +1469,14 @@ CALL(tl_list_end_add)
     return NEUTRAL;
 }
 
+CALL(tl_sum_add)
+{
+    char sum[TL_SUM_TEXT] = "1";
+
+    tl_sum_add(N(1, sum), N(2, "1"));
+    return NEUTRAL;
+}
+
 CALL(tl_inbox)
 {
     return (int)tl_inbox(N(1, have.client), N(2, each_proposal), MAY(3, &have));
@@ -1513,6 +1532,11 @@ CALL(tl_batch_check)
 CALL(tl_utf8_size)
 {
     return EMPTY(tl_utf8_size(N(1, "a")));
+}
+
+CALL(tl_is_traceparent)
+{
+    return tl_is_traceparent(MAY(1, "")) ? WRONG : NEUTRAL;
 }
 
 CALL(tl_topic_name)
@@ -2081,7 +2105,7 @@ CALL(resolution_of_zeroes)
 CALL(payment_without_a_serial)
 {
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
-    tl_payment payments[] = {{"S-1", "C-1", NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+    tl_payment payments[] = {{.serial_no = "S-1", .cust_no = "C-1"}, {.serial_no = NULL}};
 
     return (int)tl_audit(have.client, payments, 2, each_violation, NULL, &counts);
 }
@@ -2215,14 +2239,8 @@ CALL(worker_options_of_zeroes)
 /* ------------------------------------------------------------------- the table -- */
 
 /* How many of a function's arguments are pointers; 0 with a call that is made once. */
-#define FUNCTION(name, pointers)                                                                   \
-    {                                                                                              \
-#name, pointers, call_##name                                                               \
-    }
-#define HALF(name)                                                                                 \
-    {                                                                                              \
-#name, 0, call_##name                                                                      \
-    }
+#define FUNCTION(name, pointers) {#name, pointers, call_##name}
+#define HALF(name) {#name, 0, call_##name}
 
 static const struct entry {
     const char *name;
@@ -2333,6 +2351,8 @@ static const struct entry {
     FUNCTION(tl_next_due_ms, 3),
     FUNCTION(tl_suspects_due, 3),
     FUNCTION(tl_operations, 3),
+    FUNCTION(tl_not_paid, 0),
+    FUNCTION(tl_paid, 0),
     FUNCTION(tl_proof_name, 0),
     FUNCTION(tl_proof_text, 0),
     FUNCTION(tl_act_begin, 3),
@@ -2344,6 +2364,7 @@ static const struct entry {
     FUNCTION(tl_act_row_list, 3),
     FUNCTION(tl_evidence_file, 3),
     FUNCTION(tl_list_end_add, 2),
+    FUNCTION(tl_sum_add, 2),
     FUNCTION(tl_paid_list, 4),
     FUNCTION(tl_purge, 2),
     FUNCTION(tl_purge_with, 3),
@@ -2414,6 +2435,7 @@ static const struct entry {
     FUNCTION(tl_key_check, 1),
     FUNCTION(tl_batch_check, 1),
     FUNCTION(tl_decision_name, 0),
+    FUNCTION(tl_is_traceparent, 1),
     FUNCTION(tl_topic_name, 0),
     FUNCTION(tl_version, 0),
     FUNCTION(tl_work_adopt, 1),
@@ -2706,7 +2728,7 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
+TEST_MAIN(null)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_pointer_ends_the_process),

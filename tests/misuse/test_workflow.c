@@ -3,6 +3,7 @@
 #include "leaving.h"
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/workflow.h>
 
@@ -304,7 +305,7 @@ static void test_a_workers_thread_ends(void **state)
     }
 }
 
-int main(void)
+TEST_MAIN(workflow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_is_left),

@@ -717,7 +717,7 @@ static tl_status call_fleet(scene *s)
     return status == TL_OK ? refused(tl_slot_take_back(s->far, &moving)) : status;
 }
 
-static int each_paid(void *context, const tl_paid *paid)
+static int each_paid(void *context, const tl_payment_view *paid)
 {
     (void)context;
     (void)paid;
@@ -757,7 +757,7 @@ static tl_status call_acts(scene *s)
                                   .key = {s->serial, s->cust, "WITHDRAW"},
                                   .outcome = "SUCCEEDED",
                                   .source = "test"};
-    const tl_paid seen = {.fence = fence_of(s), .status = 'P', .epoch = 1};
+    const tl_payment_view seen = {.fence = fence_of(s), .status = 'P', .epoch = 1};
     tl_act act = TL_ACT_INIT;
     uint64_t act_no = 0;
     tl_status status;
@@ -1024,7 +1024,7 @@ static tl_status call_pause(scene *s)
                           .unknowns = 5,
                           .actor = "anna",
                           .reason = "test"};
-    tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW");
+    tl_status status = tl_channel_add(s->far, s->cust, "WITHDRAW", NULL);
 
     if (status == TL_OK)
         status = tl_channel_limit(s->far, &limit);
@@ -1083,8 +1083,7 @@ static tl_status call_promote(scene *s)
     EXPECT(database_number(s->sql, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted' AND "
                                    "restore_no = (SELECT restore_no FROM tl_schema)") == 1);
     /* It is this one again, for whatever comes next. */
-    database_run(s->sql, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = restore_no, "
-                         "restored_at = NULL");
+    database_run(s->sql, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = restore_no");
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -69,13 +70,6 @@ static void complain(struct trial *t, const char *what, tl_status answer)
            t->op->name, t->warm ? " (warm)" : "", t->packet, t->struck != 0 ? t->struck : '-',
            t->way->name, what, tl_status_name(answer), tl_error_message(), row, retry,
            scene_steps(t->s) - t->steps_before, scene_ledger(t->s) - t->ledger_before);
-}
-
-int sweep_is_long(void)
-{
-    const char *text = getenv("TL_TEST_LONG");
-
-    return text != NULL && text[0] != '\0';
 }
 
 /* -------------------------------------------------------- answers and truth -- */
@@ -412,7 +406,7 @@ int sweep_commits(const char *theme, const operation *operations, size_t count)
             struct way as = {.name = hold_ways[w].name};
             struct trial t = {.s = &s, .op = &operations[i], .way = &as, .figures = &figures};
 
-            if (hold_ways[w].rare && i % 4 != 0 && !sweep_is_long())
+            if (hold_ways[w].rare && i % 4 != 0 && !tier_is_long())
                 continue;
             commits |= run_held(&t, &hold_ways[w], admin);
             wrong += t.wrong;
@@ -524,8 +518,8 @@ int sweep_memory(const char *theme, const operation *operations, size_t count)
 static int sweep_way(scene *s, const operation *op, const struct way *way, int warm,
                      unsigned offset, struct figures *figures)
 {
-    int wrong = 0, is_long = sweep_is_long();
-    unsigned stride = is_long ? 1 : STRIDE * (way->rare ? 3 : 1), last = 0;
+    int wrong = 0, is_long = tier_is_long();
+    unsigned stride = is_long ? 1 : tier_pick(10, 1, 1) * STRIDE * (way->rare ? 3 : 1), last = 0;
 
     for (unsigned n = is_long ? 1 : 1 + offset % stride; n < PACKETS_MAX; n += stride) {
         struct trial t = {.s = s,

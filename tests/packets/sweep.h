@@ -49,7 +49,4 @@ int sweep_commits(const char *theme, const operation *operations, size_t count);
 int sweep_memory(const char *theme, const operation *operations, size_t count);
 #endif
 
-/* Whether the full counts are asked for. */
-int sweep_is_long(void);
-
 #endif

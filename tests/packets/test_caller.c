@@ -1,6 +1,7 @@
 /* The ending as a part of the caller's own transaction, settled on a server that has given the
  * caller's connection id to somebody else, and while others hold the row. */
 #include "scene.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,7 +137,7 @@ static void test_a_row_that_others_hold(void **state)
     scene_close(&s);
 }
 
-int main(void)
+TEST_MAIN(caller)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_restart_before_the_commit),

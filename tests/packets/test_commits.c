@@ -1,5 +1,6 @@
 /* The line is cut while the server is executing the operation's commit. */
 #include "operations.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ TEST_THEME(endings)
 TEST_THEME(lane)
 TEST_THEME(caller)
 
-int main(void)
+TEST_MAIN(commits)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asks),

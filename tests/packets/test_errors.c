@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/config.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
@@ -606,7 +607,7 @@ static void test_a_restart_in_the_middle(void **state)
     scene_end_trade(&s);
 }
 
-int main(void)
+TEST_MAIN(errors)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_ending_outlasts_a_lock_wait),

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "support/metric.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -294,7 +295,7 @@ static void cut_every_packet(deed what)
     struct figures figures = {0};
     int64_t begin_ms = clock_boottime_ms();
     const unsigned usual = what == FIRST_ATTEMPT || what == NO_ANSWER ? STRIDE : 3 * STRIDE;
-    const unsigned stride = sweep_is_long() ? 1 : usual;
+    const unsigned stride = tier_pick(8 * usual, usual, 1);
     wire_fault none = {0, WIRE_CUT_BEFORE, 0};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -349,7 +350,7 @@ static void test_attempts_anew(void **state)
     cut_every_packet(NEW_ATTEMPT);
 }
 
-int main(void)
+TEST_MAIN(group)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_attempts),

@@ -10,6 +10,7 @@
 #include "sweep.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -459,7 +460,7 @@ static void cut_packets(deed what)
     struct figures figures = {0};
     int64_t begin_ms = clock_boottime_ms();
     const unsigned usual = what == NEW_ATTEMPT ? 3 * STRIDE : STRIDE;
-    const unsigned stride = sweep_is_long() ? LONG_STRIDE : usual;
+    const unsigned stride = tier_pick(8 * usual, usual, LONG_STRIDE);
     wire_fault none = {0, WIRE_CUT_BEFORE, 0};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -526,7 +527,7 @@ static void fail_every_allocation(deed what)
     setvbuf(stdout, NULL, _IOLBF, 0);
     memory_fails = 1;
     scene_open(&world, NULL);
-    for (unsigned n = 1; failed; n += sweep_is_long() ? 1 : MEMORY_STRIDE) {
+    for (unsigned n = 1; failed; n += tier_pick(4 * MEMORY_STRIDE, MEMORY_STRIDE, 1)) {
         atomic_int over = 0;
 
         prepare_all(what, 0, &over);
@@ -564,7 +565,7 @@ static void test_memory_of_compensating_attempts(void **state)
 }
 #endif
 
-int main(int count, char **arguments)
+TEST_MAIN(group_books)
 {
     const struct CMUnitTest tests[] = {
 #ifdef TL_TEST_HOOKS
@@ -578,7 +579,7 @@ int main(int count, char **arguments)
 #endif
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
 #ifndef TL_TEST_HOOKS
     choose_seed();
 #endif

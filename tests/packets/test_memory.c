@@ -1,5 +1,6 @@
 /* Every allocation of every operation fails once. */
 #include "operations.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ TEST_THEME(caller)
 TEST_THEME(client)
 TEST_THEME(others)
 
-int main(void)
+TEST_MAIN(memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asks),   cmocka_unit_test(test_endings),

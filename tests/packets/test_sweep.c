@@ -1,5 +1,6 @@
 /* The operations of one theme, cut at every packet. */
 #include "operations.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@ static void test_every_packet(void **state)
     assert_int_equal(sweep(chosen->theme, chosen->list, chosen->count), 0);
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(sweep)
 {
     const struct operations *const themes[] = {&operations_asks, &operations_endings,
                                                &operations_lane, &operations_caller,

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "fake_channel.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -763,7 +764,7 @@ static int teardown(void **state)
 }
 
 /* "declared": the business rows are. */
-int main(int argc, char **argv)
+TEST_MAIN(workflow_memory)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_registering),        cmocka_unit_test(test_paying),

@@ -50,6 +50,8 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size))
         return TL_EXECUTE_NOT_SENT;
     payment = (channel_payment){order.amount_minor, order.currency, order.payee};
+    if (makes(self, "other-amount"))
+        payment.amount_minor += attempt->number > 0 ? 1 : -1;
 
     if (makes(self, "late"))
         mine.until_ms += 60000;
@@ -65,6 +67,11 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
         abort();
     if (makes(self, "declines") && answer == TL_EXECUTE_UNKNOWN)
         answer = TL_EXECUTE_DECLINED;
+    if (makes(self, "hasty") && answer == TL_EXECUTE_ACCEPTED)
+        answer = TL_EXECUTE_SUCCEEDED;
+    if (makes(self, "hasty") && (answer == TL_EXECUTE_RETRY_LATER ||
+                                 strstr(reply->remark, "duplicate_in_progress") != NULL))
+        answer = TL_EXECUTE_DECLINED;
     if (makes(self, "not-sent") && answer == TL_EXECUTE_UNKNOWN)
         answer = TL_EXECUTE_NOT_SENT;
     return answer;
@@ -77,6 +84,10 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
 
     if (makes(self, "absent") && answer == TL_QUERY_UNREACHABLE)
         answer = TL_QUERY_NOT_FOUND;
+    if (makes(self, "hasty") && answer == TL_QUERY_NOT_FOUND)
+        answer = TL_QUERY_FAILED;
+    if (makes(self, "hasty") && answer == TL_QUERY_PENDING)
+        answer = TL_QUERY_SUCCEEDED;
     return answer;
 }
 

@@ -2,6 +2,7 @@
 #include "db/db.h"
 #include "pool/pool.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +164,7 @@ static void a_crowd(void **state)
     database_free(crowd.base);
 }
 
-int main(void)
+TEST_MAIN(crowd)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_crowd)};
 

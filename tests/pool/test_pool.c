@@ -2,6 +2,7 @@
 #include "db/db.h"
 #include "pool/pool.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -397,7 +398,7 @@ static void nobody_waits_for_a_server_that_is_not_there(void **state)
     pool_free(p);
 }
 
-int main(void)
+TEST_MAIN(pool)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_kinds_with_bounds_of_their_own),

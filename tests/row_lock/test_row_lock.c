@@ -1,6 +1,8 @@
 /* A row lock in the caller's transaction: who waits how long, what frees it, and that its row is
  * there before anybody locks it. */
 #include "lease/fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/row_lock.h>
 
@@ -150,21 +152,21 @@ static void test_waits_and_1205(void **state)
     (void)state;
     assert_status(row_lock(holder, "wait", TL_ROW_LOCK_BLOCK), TL_GRANTED);
     caller_run(caller, "UPDATE business SET n = 99 WHERE id = 1");
-    begun_ms = now_ms();
+    begun_ms = crew_now_ms();
     status = row_lock(caller, "wait", TL_ROW_LOCK_NOWAIT);
-    assert_true(now_ms() - begun_ms < 15000);
+    assert_true(crew_now_ms() - begun_ms < 15000);
     assert_status(status, TL_ROLL_BACK);
     assert_int_equal(tl_status_class(status), TL_CLASS_ROLL_BACK);
     assert_non_null(strstr(tl_error_message(), "another transaction holds the row"));
     assert_int_equal(mysql_errno(caller), 1205);
-    begun_ms = now_ms();
+    begun_ms = crew_now_ms();
     assert_status(row_lock(caller, "wait", 1), TL_ROLL_BACK);
-    assert_in_range(now_ms() - begun_ms, 700, 15000);
+    assert_in_range(crew_now_ms() - begun_ms, 700, 15000);
     /* Blocking: as long as the connection says. */
     caller_run(caller, "SET innodb_lock_wait_timeout = 1");
-    begun_ms = now_ms();
+    begun_ms = crew_now_ms();
     assert_status(row_lock(caller, "wait", TL_ROW_LOCK_BLOCK), TL_ROLL_BACK);
-    assert_in_range(now_ms() - begun_ms, 700, 15000);
+    assert_in_range(crew_now_ms() - begun_ms, 700, 15000);
     /* Still the caller's own transaction, to be rolled back by the caller. */
     assert_int_equal(database_number(caller, "SELECT n FROM business WHERE id = 1"), 99);
     assert_int_equal(database_number(caller, "SELECT @@innodb_lock_wait_timeout"), 1);
@@ -176,7 +178,7 @@ static void test_waits_and_1205(void **state)
 
 static void *end_soon(void *argument)
 {
-    sleep_ms(300);
+    crew_sleep_ms(300);
     caller_run(argument, "COMMIT");
     return NULL;
 }
@@ -188,13 +190,13 @@ static void test_waiters_come_in(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         MYSQL *holder = caller_new(&f), *caller = caller_new(&f);
-        int64_t begun_ms = now_ms();
+        int64_t begun_ms = crew_now_ms();
         pthread_t thread;
 
         assert_status(row_lock(holder, "comes", TL_ROW_LOCK_NOWAIT), TL_GRANTED);
         pthread_create(&thread, NULL, end_soon, holder);
         assert_status(row_lock(caller, "comes", waits[i]), TL_GRANTED);
-        assert_in_range(now_ms() - begun_ms, 250, 14000);
+        assert_in_range(crew_now_ms() - begun_ms, 250, 14000);
         pthread_join(thread, NULL);
         caller_close(holder);
         caller_close(caller);
@@ -218,7 +220,7 @@ static void test_two_that_cross(void **state)
     assert_status(row_lock(one, "cross/a", TL_ROW_LOCK_NOWAIT), TL_GRANTED);
     assert_status(row_lock(two, "cross/b", TL_ROW_LOCK_NOWAIT), TL_GRANTED);
     pthread_create(&thread, NULL, lock_second, one);
-    sleep_ms(100);
+    crew_sleep_ms(100);
     second = row_lock(two, "cross/a", 10);
     if (second != TL_GRANTED)
         caller_run(two, "ROLLBACK");
@@ -352,7 +354,7 @@ static void test_odd_names(void **state)
         }
 }
 
-int main(void)
+TEST_MAIN(row_lock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_freed_by_commit_and_rollback),

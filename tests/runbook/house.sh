@@ -213,7 +213,8 @@ firing() {
             "$TL_SOURCE_DIR/config/prometheus-alerts.yml"
     } >alerts_test.yml
     cp "$TL_SOURCE_DIR/config/prometheus-alerts.yml" alerts.yml
-    "$TL_SOURCE_DIR/tools/dev/promtool" test rules alerts_test.yml >alerts.out 2>&1 ||
+    "$TL_SOURCE_DIR/tools/dev/uninstalled" promtool test rules alerts_test.yml \
+        >alerts.out 2>&1 ||
         grep -q 'got:' alerts.out || {
         cat alerts.out
         complain 'promtool'

@@ -1,7 +1,7 @@
 /*
  * A service that pays one payout after the other until a file is there, and measures what its
  * customers see: how long nothing was paid, how often they were refused, and for how long one of
- * them at most.  It needs nothing that an older library lacks, so it can be built against one.
+ * them at most. 
  *
  *   runbook-load SETTINGS PREFIX STOP-FILE
  *

@@ -46,10 +46,10 @@ tl_rw *writing(tl_client *client, const char *resource, int64_t lease_ms)
 }
 
 static tl_status try_for(tl_client *client, const char *resource,
-                         tl_status (*ask)(tl_rw *rw, int64_t wait_ms))
+                         tl_status (*ask)(tl_rw *rw, int64_t wait_ms), int64_t wait_ms)
 {
     tl_rw *rw = rw_new(client, resource, 0);
-    tl_status status = ask(rw, 0);
+    tl_status status = ask(rw, wait_ms);
 
     tl_rw_free(rw);
     return status;
@@ -57,12 +57,17 @@ static tl_status try_for(tl_client *client, const char *resource,
 
 tl_status try_read(tl_client *client, const char *resource)
 {
-    return try_for(client, resource, tl_rw_read);
+    return try_for(client, resource, tl_rw_read, 0);
 }
 
 tl_status try_write(tl_client *client, const char *resource)
 {
-    return try_for(client, resource, tl_rw_write);
+    return try_for(client, resource, tl_rw_write, 0);
+}
+
+tl_status write_when_free(tl_client *client, const char *resource)
+{
+    return try_for(client, resource, tl_rw_write, 60000);
 }
 
 void assert_holders_whole(const fixture *f, int by_hand)

@@ -5,6 +5,7 @@
  */
 #include "lease/counter.h"
 #include "rw_lock/fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -236,7 +237,7 @@ static void test_repayment_against_transfers(void **state)
     assert_int_equal(atomic_load(&witness->met), 1);
 }
 
-int main(void)
+TEST_MAIN(counter)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_update_is_lost),

@@ -1,5 +1,7 @@
 /* Reading, writing, the caller's transaction, and everything that is refused. */
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -85,7 +87,7 @@ static void test_many_readers_or_one_writer(void **state)
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder "
                                             "WHERE resource = 'many'"),
                      3);
-    assert_status(try_write(f.client, "many"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "many"), TL_GRANTED);
 }
 
 static void test_names_are_kept_apart(void **state)
@@ -93,8 +95,8 @@ static void test_names_are_kept_apart(void **state)
     tl_rw *writer = writing(f.client, "name", 0);
 
     (void)state;
-    assert_status(try_write(f.client, "Name"), TL_GRANTED);
-    assert_status(try_write(f.client, "name2"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "Name"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "name2"), TL_GRANTED);
     /* A mutex of this name is another lock. */
     assert_status(try_once(f.client, "name"), TL_GRANTED);
     assert_status(try_read(f.client, "name"), TL_BUSY);
@@ -126,12 +128,12 @@ static void test_downgrade(void **state)
     assert_status(try_read(f.other, "down"), TL_GRANTED);
     assert_status(try_write(f.other, "down"), TL_BUSY);
     assert_status(tl_rw_unlock(writer), TL_OK);
-    assert_status(try_write(f.other, "down"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "down"), TL_GRANTED);
     assert_status(tl_rw_downgrade(writer), TL_RELEASED);
     /* Too late. */
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     make_dead("down");
-    assert_status(try_write(f.other, "down"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "down"), TL_GRANTED);
     assert_status(tl_rw_downgrade(writer), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_LOST);
     tl_rw_free(writer);
@@ -156,7 +158,7 @@ static void test_upgrade_is_refused(void **state)
 
 static void test_leases(void **state)
 {
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
     tl_rw *writer = writing(f.client, "leased", 5000), *reader;
 
     (void)state;
@@ -164,7 +166,7 @@ static void test_leases(void **state)
     reader = rw_new(f.other, "leased", 0);
     assert_status(tl_rw_read(reader, 0), TL_BUSY);
     assert_status(tl_rw_read(reader, 30000), TL_GRANTED);
-    assert_true(now_ms() - begun_ms >= 5000);
+    assert_true(crew_now_ms() - begun_ms >= 5000);
     assert_int_equal(tl_rw_remaining_ms(writer), 0);
     assert_status(tl_rw_renew(writer, 1000), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_LOST);
@@ -174,7 +176,7 @@ static void test_leases(void **state)
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     assert_status(tl_rw_renew(writer, 10000), TL_OK);
     assert_in_range(tl_rw_remaining_ms(writer), 5000, 10000);
-    sleep_ms(250);
+    crew_sleep_ms(250);
     assert_status(try_read(f.other, "leased"), TL_BUSY);
     assert_status(tl_rw_renew(writer, TL_HOLD_MAX_MS), TL_OK);
     assert_in_range(tl_rw_remaining_ms(writer), 50000, 60000);
@@ -243,7 +245,7 @@ static void test_the_janitor_was_faster(void **state)
 
         caller_run(caller, "UPDATE business SET n = 99 WHERE id = 1");
         make_dead("faster");
-        assert_status(try_write(f.other, "faster"), TL_GRANTED);
+        assert_status(write_when_free(f.other, "faster"), TL_GRANTED);
         assert_true(tl_rw_remaining_ms(writer) > 0);
         status = proofs[i](writer, caller, 0);
         assert_status(status, TL_ROLL_BACK);
@@ -266,23 +268,23 @@ static void test_the_transaction_was_faster(void **state)
     (void)state;
     assert_status(tl_rw_done(writer, caller, 0), TL_OK);
     while (tl_rw_remaining_ms(writer) > 0)
-        sleep_ms(10);
-    sleep_ms(100);
+        crew_sleep_ms(10);
+    crew_sleep_ms(100);
     assert_status(try_write(f.other, "kept"), TL_BUSY);
     assert_status(try_read(f.other, "kept"), TL_BUSY);
     assert_status(tl_rw_unlock(writer), TL_TRY_AGAIN);
     assert_status(tl_rw_read(writer, 0), TL_WRONG_STATE);
     caller_run(caller, "COMMIT");
-    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "kept"), TL_GRANTED);
     assert_status(tl_rw_unlock(writer), TL_LOST);
     /* The late transaction holds the free row until it rolls back. */
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     assert_status(tl_rw_renew(writer, 60000), TL_OK);
     make_dead("kept");
-    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "kept"), TL_GRANTED);
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_rw_guard(writer, caller, 0), TL_ROLL_BACK);
-    assert_status(try_write(f.other, "kept"), TL_GRANTED);
+    assert_status(write_when_free(f.other, "kept"), TL_GRANTED);
     caller_run(caller, "ROLLBACK");
     tl_rw_free(writer);
     mysql_close(caller);
@@ -469,7 +471,7 @@ static void test_an_operator_takes_it_from_one(void **state)
     tl_rw_free(two);
 }
 
-int main(void)
+TEST_MAIN(lock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_readers_or_one_writer),

@@ -4,6 +4,8 @@
  */
 #include "packets/wire.h"
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,7 +129,7 @@ static int disturb(enum operation operation, int again, wire_fault fault)
     snprintf(name, sizeof name, "case-%u", ++cases);
     rw = rw_new(far, name, 30000);
     if (again)
-        assert_status(try_write(f.other, name), TL_GRANTED);
+        assert_status(write_when_free(f.other, name), TL_GRANTED);
     if (operation == UNLOCK || operation == DOWNGRADE)
         assert_status(tl_rw_write(rw, 0), TL_GRANTED);
     wire_arm(line, &fault);
@@ -156,7 +158,7 @@ static int disturb(enum operation operation, int again, wire_fault fault)
 static void sweep(enum operation operation, int again, int down)
 {
     static const wire_act acts[] = {WIRE_CUT_BEFORE, WIRE_CUT_AFTER, WIRE_LATE};
-    unsigned stride = is_long_run() ? 1 : STRIDE;
+    unsigned stride = tier_pick(5 * STRIDE, STRIDE, 1);
 
     for (size_t act = 0; act < sizeof acts / sizeof acts[0]; act++)
         for (unsigned packet = 1 + sweeps++ % stride; packet < PACKETS_MAX; packet += stride)
@@ -195,10 +197,10 @@ static void test_downgrade(void **state)
 
 static tl_status downgrade_patiently(tl_rw *rw)
 {
-    int64_t end_ms = now_ms() + PATIENCE_MS;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = tl_rw_downgrade(rw);
 
-    while (may_come_again(status) && now_ms() < end_ms)
+    while (may_come_again(status) && crew_now_ms() < end_ms)
         status = tl_rw_downgrade(rw);
     return status;
 }
@@ -241,10 +243,10 @@ static void test_a_doubtful_downgrade_writes_no_more(void **state)
 /* Renewed until the server answers: on a busy machine once is not always enough. */
 static tl_status renew_patiently(tl_rw *rw, int64_t lease_ms)
 {
-    int64_t end_ms = now_ms() + PATIENCE_MS;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status = tl_rw_renew(rw, lease_ms);
 
-    while (may_come_again(status) && now_ms() < end_ms)
+    while (may_come_again(status) && crew_now_ms() < end_ms)
         status = tl_rw_renew(rw, lease_ms);
     return status;
 }
@@ -354,8 +356,8 @@ static void test_an_answer_that_comes_too_late(void **state)
     wire_arm(line, &stall);
     assert_int_equal(pthread_create(&thread, NULL, write_far, late), 0);
     while (wire_struck(line) != '<')
-        sleep_ms(5);
-    sleep_ms(400);
+        crew_sleep_ms(5);
+    crew_sleep_ms(400);
     next = writing(f.other, "late-answer", 0);
     (void)wire_release(line);
     pthread_join(thread, &status);
@@ -369,7 +371,7 @@ static void test_an_answer_that_comes_too_late(void **state)
     tl_client_close(far);
 }
 
-int main(void)
+TEST_MAIN(packets)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer_that_comes_too_late),

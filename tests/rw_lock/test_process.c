@@ -3,6 +3,8 @@
 #include "rw_lock/fixture.h"
 
 #include "sql_text.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -65,10 +67,10 @@ static long long steps_of(const char *resource, const char *step)
 /* Nobody asks: the janitor alone must free it. */
 static void await_freed(const char *resource)
 {
-    int64_t until_ms = now_ms() + PATIENCE_MS;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (steps_of(resource, "reap") == 0 && now_ms() < until_ms)
-        sleep_ms(20);
+    while (steps_of(resource, "reap") == 0 && crew_now_ms() < until_ms)
+        crew_sleep_ms(20);
     assert_int_equal(steps_of(resource, "reap"), 1);
 }
 
@@ -200,13 +202,13 @@ static void test_the_janitor_frees_the_dead_alone(void **state)
     tell_and_close(&dead_writer, 0);
     await_freed("dead/read");
     await_freed("dead/write");
-    assert_status(try_write(f.client, "dead/write"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "dead/write"), TL_GRANTED);
     assert_status(try_write(f.client, "dead/read"), TL_BUSY);
     assert_int_equal(steps_of("alive", "reap"), 0);
     assert_status(tl_rw_unlock(session), TL_OK);
     assert_status(tl_rw_unlock(lease), TL_OK);
     assert_status(tl_rw_unlock(writer), TL_OK);
-    assert_status(try_write(f.client, "dead/read"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "dead/read"), TL_GRANTED);
     tl_rw_free(session);
     tl_rw_free(lease);
     tl_rw_free(writer);
@@ -232,10 +234,10 @@ static void start_slow_freeing(MYSQL *connection, const char *resource)
     assert_int_equal(at, 5);
     database_run(connection, "SET SESSION tx_isolation = 'READ-COMMITTED'");
     assert_int_equal(mysql_send_query(connection, sql, strlen(sql)), 0);
-    for (int64_t until_ms = now_ms() + 10000;
+    for (int64_t until_ms = crew_now_ms() + 10000;
          database_number(f.sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
                                 "WHERE STATE = 'User sleep'") == 0;)
-        assert_true(now_ms() < until_ms);
+        assert_true(crew_now_ms() < until_ms);
 }
 
 /* While the dead are looked for, a process begins and takes a row that the statement comes to
@@ -252,8 +254,11 @@ static void test_the_newborn_are_not_the_dead(void **state)
     start_slow_freeing(slow, "newborn");
     client = client_new(&f);
     newborn = reading(client, "newborn", 0);
-    assert_int_equal(mysql_read_query_result(slow), 0);
-    assert_int_equal(mysql_affected_rows(slow), 0);
+    /* With innodb_snapshot_isolation, as from 11.6 on, it meets what it does not see. */
+    if (mysql_read_query_result(slow) == 0)
+        assert_int_equal(mysql_affected_rows(slow), 0);
+    else
+        assert_int_equal(mysql_errno(slow), 1020);
     mysql_close(slow);
     assert_status(tl_rw_unlock(newborn), TL_OK);
     tl_rw_free(newborn);
@@ -278,7 +283,7 @@ static void test_leases_and_the_janitor(void **state)
     kill(h.pid, SIGKILL);
     assert_int_equal(exit_code_of(h.pid), 128 + SIGKILL);
     tell_and_close(&h, 0);
-    sleep_ms(3000);
+    crew_sleep_ms(3000);
     assert_status(try_read(f.client, "outlives"), TL_BUSY);
     await_freed("outlives");
 }
@@ -340,10 +345,10 @@ static void test_a_client_that_is_closed(void **state)
     (void)state;
     tl_rw_free(writer);
     tl_client_close(client);
-    assert_status(try_write(f.client, "closed"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "closed"), TL_GRANTED);
 }
 
-int main(void)
+TEST_MAIN(process)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_with_a_lock_held),

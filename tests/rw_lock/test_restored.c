@@ -3,6 +3,8 @@
  * granted until an operator accepts it, and then everything begins anew.
  */
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/row_lock.h>
@@ -41,7 +43,7 @@ static void await(tl_status (*try)(tl_client *client, const char *resource), con
     tl_status status = try(f.client, resource);
 
     for (int i = 0; i < 600 && status != expected; i++) {
-        sleep_ms(50);
+        crew_sleep_ms(50);
         status = try(f.client, resource);
     }
     assert_status(status, expected);
@@ -85,7 +87,7 @@ static void test_nothing_is_granted_until_accepted(void **state)
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "account/1", TL_GRANTED);
-    assert_status(try_write(f.client, "loan/1"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "loan/1"), TL_GRANTED);
     /* Who held it before has lost it, and every fence rose. */
     caller_run(caller, "START TRANSACTION");
     assert_status(tl_guard(mutex, caller, 0), TL_ROLL_BACK);
@@ -124,7 +126,7 @@ static void test_fences_go_above_those_that_were_lost(void **state)
     assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
     await(try_once, "lost/1", TL_GRANTED);
     assert_true((uint64_t)highest_fence("resource_log WHERE resource = 'lost/1'") > fence);
-    assert_status(try_write(f.client, "lost/2"), TL_GRANTED);
+    assert_status(write_when_free(f.client, "lost/2"), TL_GRANTED);
     assert_true((uint64_t)highest_fence("resource_holder_log WHERE resource = "
                                         "'lost/2'") > rw_fence);
     tl_mutex_free(mutex);
@@ -160,7 +162,7 @@ static void test_the_first_ask_after_a_failover(void **state)
     fail_over(try_write);
 }
 
-int main(void)
+TEST_MAIN(restored)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_granted_until_accepted),

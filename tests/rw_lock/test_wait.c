@@ -1,5 +1,7 @@
 /* Waiting: who comes in when, how long it takes, and that nobody is starved. */
 #include "rw_lock/fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,11 +47,11 @@ static long long waiting_rows(const char *resource)
 static void test_bounded(void **state)
 {
     tl_rw *reader = reading(f.client, "bounded", 0), *writer = rw_new(f.other, "bounded", 0);
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
 
     (void)state;
     assert_status(tl_rw_write(writer, 200), TL_TIMEOUT);
-    assert_in_range(now_ms() - begun_ms, 190, 30000);
+    assert_in_range(crew_now_ms() - begun_ms, 190, 30000);
     assert_true(tl_rw_view(writer)->mode == TL_RW_READ);
     /* A writer that gave up keeps nobody out. */
     assert_int_equal(waiting_rows("bounded"), 0);
@@ -99,13 +101,13 @@ static void test_a_gate_that_is_held(void **state)
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
-    assert_status(try_write(client, "gate"), TL_GRANTED);
+    assert_status(write_when_free(client, "gate"), TL_GRANTED);
     database_run(stopped, "BEGIN");
     database_run(stopped, "SELECT * FROM rw_lock WHERE resource = 'gate' FOR UPDATE");
     rw = rw_new(client, "gate", 0);
     assert_status(tl_rw_write(rw, 0), TL_BUSY);
     start_asking(&asker, client, "gate", 1);
-    sleep_ms(3000);
+    crew_sleep_ms(3000);
     database_run(stopped, "ROLLBACK");
     pthread_join(asker.thread, NULL);
     assert_status(asker.status, TL_GRANTED);
@@ -131,10 +133,10 @@ static int64_t intent_left_ms(const char *resource)
  * part of its time. */
 static void await_intent(const char *resource)
 {
-    int64_t until_ms = now_ms() + 60000;
+    int64_t until_ms = crew_now_ms() + 60000;
 
-    while (intent_left_ms(resource) < 2500 && now_ms() < until_ms)
-        sleep_ms(2);
+    while (intent_left_ms(resource) < 2500 && crew_now_ms() < until_ms)
+        crew_sleep_ms(2);
     assert_true(intent_left_ms(resource) > 0);
     assert_int_equal(waiting_rows(resource), 1);
 }
@@ -177,7 +179,7 @@ static void *read_again_and_again(void *argument)
     while (!atomic_load(&stop_reading))
         if (tl_rw_read(rw, 100) == TL_GRANTED) {
             atomic_fetch_add(&reads, 1);
-            sleep_ms(20);
+            crew_sleep_ms(20);
             (void)tl_rw_unlock(rw);
         }
     tl_rw_free(rw);
@@ -188,22 +190,22 @@ static void test_writers_are_not_starved(void **state)
 {
     tl_rw *writer = rw_new(f.other, "stream", 0);
     pthread_t threads[STREAM];
-    int64_t begun_ms = now_ms();
+    int64_t begun_ms = crew_now_ms();
 
     (void)state;
     for (int i = 0; i < STREAM; i++)
         pthread_create(&threads[i], NULL, read_again_and_again, i % 2 ? f.client : f.other);
-    while (atomic_load(&reads) < STREAM && now_ms() - begun_ms < 10000)
-        sleep_ms(2);
+    while (atomic_load(&reads) < STREAM && crew_now_ms() - begun_ms < 10000)
+        crew_sleep_ms(2);
     for (int i = 0; i < 3; i++) {
         unsigned before = atomic_load(&reads);
 
         assert_status(tl_rw_write(writer, 20000), TL_GRANTED);
         assert_status(tl_rw_unlock(writer), TL_OK);
         /* And readers come in again. */
-        begun_ms = now_ms();
-        while (atomic_load(&reads) < before + STREAM && now_ms() - begun_ms < 20000)
-            sleep_ms(2);
+        begun_ms = crew_now_ms();
+        while (atomic_load(&reads) < before + STREAM && crew_now_ms() - begun_ms < 20000)
+            crew_sleep_ms(2);
         assert_true(atomic_load(&reads) >= before + STREAM);
     }
     atomic_store(&stop_reading, 1);
@@ -223,12 +225,12 @@ static void test_one_asks_for_all(void **state)
     (void)state;
     for (int i = 0; i < 8; i++)
         start_asking(&askers[i], f.client, "queue", 0);
-    sleep_ms(100);
-    begun_ms = now_ms();
+    crew_sleep_ms(100);
+    begun_ms = crew_now_ms();
     tl_client_stats(f.client, &before);
-    sleep_ms(400);
+    crew_sleep_ms(400);
     tl_client_stats(f.client, &after);
-    polls = (now_ms() - begun_ms) / 20 + 2;
+    polls = (crew_now_ms() - begun_ms) / 20 + 2;
     /* A poll is at most six statements and a pause of 20 ms or more. */
     assert_true((int64_t)(after.statements - before.statements) <= polls * 6);
     assert_status(tl_rw_unlock(writer), TL_OK);
@@ -259,17 +261,17 @@ static void test_a_writer_that_dies_waiting(void **state)
     await_intent("dying");
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    begun_ms = now_ms();
+    begun_ms = crew_now_ms();
     left_ms = intent_left_ms("dying");
     assert_true(left_ms > 0);
     assert_status(tl_rw_read(late, 0), TL_BUSY);
     assert_status(tl_rw_read(late, 20000), TL_GRANTED);
-    assert_in_range(now_ms() - begun_ms, left_ms, 20000);
+    assert_in_range(crew_now_ms() - begun_ms, left_ms, 20000);
     tl_rw_free(late);
     tl_rw_free(reader);
 }
 
-int main(void)
+TEST_MAIN(wait)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounded),

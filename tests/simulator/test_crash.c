@@ -1,6 +1,7 @@
 /* Nothing is answered before the ledger has it: kills, torn lines, full disks, two simulators, many
  * clients. */
 #include "sim.h"
+#include "support/theme.h"
 
 #include <curl/curl.h>
 #include <inttypes.h>
@@ -360,7 +361,7 @@ static void test_stop_under_way(void **state)
     check_stop("{\"kind\":\"slow_paying\",\"delay_ms\":60000}", "slow_paying", 1);
 }
 
-int main(void)
+TEST_MAIN(crash)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kills_idempotent, set_up, tear_down),

@@ -1,5 +1,6 @@
 /* Every fault: what the client sees, what was paid, and that chance can be repeated. */
 #include "sim.h"
+#include "support/theme.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -362,7 +363,7 @@ static void test_chance_does_not_contradict(void **state)
     assert_true(hidden > 10);
 }
 
-int main(void)
+TEST_MAIN(faults)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pay_faults, set_up, tear_down),

@@ -1,5 +1,6 @@
 /* Bad requests pay nothing and get one sentence; so do bad command lines and ledgers. */
 #include "sim.h"
+#include "support/theme.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>
@@ -327,7 +328,7 @@ static void test_port_in_use(void **state)
     unlink(other);
 }
 
-int main(void)
+TEST_MAIN(input)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_bad_bodies, set_up, tear_down),

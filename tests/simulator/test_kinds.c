@@ -1,6 +1,7 @@
 /* What each kind of channel does with a repeated key, a cancel and an expiry, and that it still
  * knows after a restart. */
 #include "sim.h"
+#include "support/theme.h"
 
 #include <curl/curl.h>
 #include <inttypes.h>
@@ -412,7 +413,7 @@ static void test_download_is_the_export(void **state)
     answer_free(&answer);
 }
 
-int main(void)
+TEST_MAIN(kinds)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_idempotent_replays_for_ever, set_up, tear_down),

@@ -5,6 +5,7 @@
 #include "plan_case.h"
 
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -451,7 +452,7 @@ static void test_a_scan_is_seen(void **state)
     assert_int_equal(judge_reads(bench, &planted), 1);
 }
 
-int main(void)
+TEST_MAIN(plans)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_statement_has_a_case),

@@ -228,7 +228,7 @@ int crew_network(void)
     if (unshare(CLONE_NEWNET) != 0)
         return -1;
     if (system("command -v ip >/dev/null") != 0)
-        server_panic("the program ip is not installed: tools/dev/packages test");
+        server_panic("the program ip is not installed: tools/dev/packages deep");
     return 0;
 }
 

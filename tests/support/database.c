@@ -53,7 +53,6 @@ static void migrate(const database *self)
         database_run(connection, "%s", sql_migrations[i].text);
     for (size_t i = 0; i < sql_objects_count; i++)
         database_run(connection, "%s", sql_objects[i].text);
-    database_run(connection, "%s", sql_migrate_holds.text);
     database_run(connection, "UPDATE tl_schema SET version = %u",
                  sql_migrations[sql_migrations_count - 1].number);
     mysql_close(connection);

@@ -62,13 +62,13 @@ haproxy *haproxy_start(unsigned port_first, unsigned port_second, int ends)
     snprintf(self->socket, sizeof self->socket, "%s/haproxy.sock", self->dir);
     self->port = server_free_port();
     write_config(self, port_first, port_second, ends);
-    snprintf(program, sizeof program, "%s/tools/dev/haproxy", test_source_dir());
+    snprintf(program, sizeof program, "%s/tools/dev/uninstalled", test_source_dir());
     self->pid = fork();
     if (self->pid < 0)
         server_panic("fork failed");
     if (self->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(program, program, "-f", self->config, (char *)NULL);
+        execl(program, program, "haproxy", "-f", self->config, (char *)NULL);
         _exit(127);
     }
     await_socket(self);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ static void test_a_killed_test_leaves_nothing(void **state)
     assert_false(alive(pid));
 }
 
-int main(void)
+TEST_MAIN(server)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_killed_test_leaves_nothing),

@@ -17,6 +17,7 @@
 
 #include "support/crew.h"
 #include "support/galera.h"
+#include "support/theme.h"
 
 #include "workflows/cmocka_all.h"
 
@@ -155,7 +156,7 @@ static void follow(const house *self, const struct machine *replica)
         replica->sql,
         "SET @pos = @@gtid_binlog_pos; RESET MASTER; SET GLOBAL gtid_slave_pos = @pos; "
         "CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = 3306, MASTER_USER = 'replica', "
-        "MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos; START SLAVE; "
+        "MASTER_SSL = 0, MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos; START SLAVE; "
         "SET GLOBAL read_only = 1",
         nets_address(self->primary->number));
 }
@@ -1031,7 +1032,7 @@ static void a_replica_that_is_waited_for(void **state)
     (void)state;
     if (run_given(TIE_SEMI_SYNC))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_SEMI_SYNC, 15);
     else
         run_town("plain", TIE_SEMI_SYNC, few_semi_sync, COUNT(few_semi_sync));
@@ -1042,7 +1043,7 @@ static void a_replica_that_is_not(void **state)
     (void)state;
     if (run_given(TIE_ASYNC))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_ASYNC, 9);
     else
         run_town("window", TIE_ASYNC, few_async, COUNT(few_async));
@@ -1053,7 +1054,7 @@ static void two_replicas(void **state)
     (void)state;
     if (run_given(TIE_TWO))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_TWO, 6);
     else
         run_town("idempotent", TIE_TWO, few_two, COUNT(few_two));
@@ -1064,13 +1065,13 @@ static void nodes_of_a_cluster(void **state)
     (void)state;
     if (run_given(TIE_GALERA))
         return;
-    if (is_long())
+    if (tier_is_long())
         run_long(TIE_GALERA, 9);
     else
         run_town("plain", TIE_GALERA, few_galera, COUNT(few_galera));
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(failover)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_replica_that_is_waited_for),
@@ -1085,7 +1086,7 @@ int main(int count, char **arguments)
         printf("skipped: needs network namespaces\n");
         return SKIPPED;
     }
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);

@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,7 +251,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(amount)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_row_keeps_what_the_first_ask_said),

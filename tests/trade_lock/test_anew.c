@@ -4,6 +4,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -816,7 +817,7 @@ static void test_a_crowd(void **state)
     tl_client_close(c.process.client);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(anew)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_goes_on),
@@ -835,6 +836,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_crowd),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

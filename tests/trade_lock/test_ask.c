@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "client/client.h"
 #include "store/group.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -526,7 +527,7 @@ static void test_large_payload_and_result(void **state)
     free(payload);
 }
 
-int main(void)
+TEST_MAIN(ask)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_time_then_success),

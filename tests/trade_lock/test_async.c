@@ -1,5 +1,6 @@
 /* Asks and endings from an event loop: submitted, carried out together, completed. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -222,7 +224,44 @@ static void test_what_waits_is_in_nobodys_way(void **state)
     tl_lock_free(together.opens);
 }
 
-int main(void)
+static atomic_int again, refused_as;
+
+static void submit_again(void *context, tl_lock *lock, tl_status status)
+{
+    tl_status submitted;
+
+    (void)context;
+    (void)status;
+    atomic_fetch_add(&again, 1);
+    submitted = tl_lock_ask_submit(lock, submit_again, NULL);
+    if (submitted != TL_OK)
+        atomic_store(&refused_as, (int)submitted);
+}
+
+/* Completions that submit again, as a service that polls, keep no client open. */
+static void test_a_close_ends_what_submits_again(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    tl_client *client = client_new(&f, 0);
+    tl_lock *held = granted(f.client, "again", "c1", &options);
+    tl_lock *lock = lock_new(client, "again", "c1", &options);
+    struct sigaction action;
+
+    (void)state;
+    assert_status(tl_lock_ask_submit(lock, submit_again, NULL), TL_OK);
+    while (atomic_load(&again) < 3)
+        poll(NULL, 0, 5);
+    tl_client_close(client);
+    assert_status((tl_status)atomic_load(&refused_as), TL_WRONG_STATE);
+    tl_lock_free(lock);
+    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(held);
+    /* And as the header says of an open client: */
+    assert_int_equal(sigaction(SIGPIPE, NULL, &action), 0);
+    assert_true(action.sa_handler == SIG_IGN);
+}
+
+TEST_MAIN(async)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_share_statements),
@@ -230,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_one_call_at_a_time),
         cmocka_unit_test(test_a_callback_instead),
         cmocka_unit_test(test_what_waits_is_in_nobodys_way),
+        cmocka_unit_test(test_a_close_ends_what_submits_again),
     };
 
     return server_run_tests(tests, setup, teardown);

@@ -3,6 +3,9 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
+
+#include <tradelock/layer.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,24 +137,15 @@ static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
 static void test_what_is_none_is_refused(void **state)
 {
     static const struct {
-        const char *batch, *traceparent, *words;
+        const char *batch, *words;
     } bad[] = {
-        {"", NULL, "batch: is empty"},
-        {LONGEST "x", NULL, "batch: is longer than 64 bytes"},
-        {"a\tb", NULL, "batch: byte 2 is a control character (0x09)"},
-        {"a\x7f", NULL, "batch: byte 2 is a control character (0x7f)"},
-        {"a\xc2\x85", NULL, "batch: byte 2 is a control character"},
-        {"a\xff", NULL, "batch: byte 2 is not UTF-8 (0xff)"},
-        {"a\xc3", NULL, "batch: byte 2 is not UTF-8 (0xc3)"},
-        {NULL, "", "has not 55 characters"},
-        {NULL, TRACE "0", "has not 55 characters"},
-        {NULL, "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "no W3C trace context"},
-        {NULL, "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", "no W3C trace context"},
-        {NULL, "00-00000000000000000000000000000000-b7ad6b7169203331-01", "no W3C trace context"},
-        {NULL, "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", "no W3C trace context"},
-        {NULL, "00-0af7651916cd43dd8448eb211c80319cab7ad6b7169203331-01", "no W3C trace context"},
-        {NULL, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331x01", "no W3C trace context"},
-        {NULL, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0g", "no W3C trace context"},
+        {"", "batch: is empty"},
+        {LONGEST "x", "batch: is longer than 64 bytes"},
+        {"a\tb", "batch: byte 2 is a control character (0x09)"},
+        {"a\x7f", "batch: byte 2 is a control character (0x7f)"},
+        {"a\xc2\x85", "batch: byte 2 is a control character"},
+        {"a\xff", "batch: byte 2 is not UTF-8 (0xff)"},
+        {"a\xc3", "batch: byte 2 is not UTF-8 (0xc3)"},
     };
     const int before = (int)database_number(f.sql, "SELECT COUNT(*) FROM trade_lock");
     tl_lock_options repeatable = of_batch("b", NULL);
@@ -160,7 +154,7 @@ static void test_what_is_none_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        tl_lock_options options = of_batch(bad[i].batch, bad[i].traceparent);
+        tl_lock_options options = of_batch(bad[i].batch, NULL);
 
         assert_status(tl_lock_new(&lock, f.client, &key, &options), TL_INVALID);
         assert_null(lock);
@@ -172,6 +166,79 @@ static void test_what_is_none_is_refused(void **state)
     assert_status(tl_lock_new(&lock, f.client, &key, &repeatable), TL_INVALID);
     assert_non_null(strstr(tl_error_message(), "neither batch nor trace"));
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock"), before);
+}
+
+struct heard {
+    unsigned lines;
+    tl_level level;
+    char serial[TL_SERIAL_MAX + 1], message[256], trace_id[40];
+};
+
+static void hear(void *context, const tl_log_line *line)
+{
+    struct heard *heard = context;
+
+    if (strstr(line->message, "traceparent") == NULL)
+        return;
+    heard->lines++;
+    heard->level = line->level;
+    snprintf(heard->serial, sizeof heard->serial, "%s", line->serial_no);
+    snprintf(heard->message, sizeof heard->message, "%s", line->message);
+    snprintf(heard->trace_id, sizeof heard->trace_id, "%s", line->trace_id);
+}
+
+/* A header that others send is no reason not to pay.  The log says so once; none of it is shown
+ * there, and none of it is kept. */
+static void test_a_trace_that_is_none_is_left_out(void **state)
+{
+    static const char *const none[] = {
+        "",
+        "00-XYZ",
+        TRACE "0",
+        "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+        "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+        "00-0af7651916cd43dd8448eb211c80319cab7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331x01",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0g",
+        "00-0af7651916cd43dd8448\neb211c80319-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff-b7ad6b7169203331-01",
+    };
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    struct heard heard;
+    tl_client *client = NULL;
+
+    (void)state;
+    options.config_file = database_option_file(f.db);
+    options.log = hear;
+    options.log_context = &heard;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        tl_lock_options traced = of_batch("b", none[i]);
+        tl_lock *lock;
+        char serial[8];
+
+        memset(&heard, 0, sizeof heard);
+        snprintf(serial, sizeof serial, "t%zu", i);
+        lock = granted(client, serial, "c1", &traced);
+        assert_string_equal(tl_error_message(), "");
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        assert_said(tl_lock_view(lock), "b", "");
+        tl_lock_free(lock);
+        row_says(serial, TL_LANE_SYNC, "b", "");
+        assert_int_equal(heard.lines, 1);
+        assert_int_equal(heard.level, TL_WARNING);
+        assert_string_equal(heard.serial, serial);
+        assert_string_equal(heard.trace_id, "");
+        assert_null(strpbrk(heard.message, "\n\xff"));
+        /* Nor does a line of the log that is about another key. */
+        tl_work_trace(none[i]);
+        tl_client_log(client, TL_INFO, &(tl_key){serial, "c1", "WITHDRAW"}, 0, "traceparent");
+        assert_string_equal(heard.trace_id, "");
+        tl_work_trace(NULL);
+    }
+    tl_client_close(client);
 }
 
 /* Asks that name a batch and such that do not share statements with each other and with endings. */
@@ -238,12 +305,13 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(batch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_row_keeps_what_the_first_ask_said),
         cmocka_unit_test(test_the_retry_lane_and_a_reclaim_keep_it),
         cmocka_unit_test(test_what_is_none_is_refused),
+        cmocka_unit_test(test_a_trace_that_is_none_is_left_out),
         cmocka_unit_test(test_in_groups),
         cmocka_unit_test(test_by_hand_it_is_on_record),
     };

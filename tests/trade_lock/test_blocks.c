@@ -8,6 +8,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -364,7 +365,7 @@ static void test_read_only(void **state)
     tl_lock_free(lock);
 }
 
-int main(void)
+TEST_MAIN(blocks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accidents),

@@ -5,6 +5,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/books.h>
 
@@ -1206,7 +1207,7 @@ static void test_a_book_is_one_trades_at_a_time(void **state)
     check_sums();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(books)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paid),
@@ -1235,6 +1236,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_book_is_one_trades_at_a_time),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
 }

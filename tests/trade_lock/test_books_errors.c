@@ -8,6 +8,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/books.h>
 
@@ -784,7 +785,7 @@ static void test_changed_tables(void **state)
     run_beside("all as it was", change_rows);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(books_errors)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused_again_and_again),
@@ -802,6 +803,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_changed_tables),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -3,6 +3,7 @@
  * trade: they all share one connection here.
  */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 
@@ -660,7 +661,7 @@ static void test_a_row_that_is_taken(void **state)
     tl_lock_free(holder);
 }
 
-int main(void)
+TEST_MAIN(callbacks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_run_again_is_run_as_a_whole),

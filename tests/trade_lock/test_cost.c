@@ -7,6 +7,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -523,7 +524,7 @@ static void test_in_a_fleet(void **state)
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sync_lane),
@@ -536,6 +537,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_in_a_fleet),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "trade_lock/lock.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 
@@ -436,7 +437,7 @@ static void test_one_statement_and_one_commit_each(void **state)
     }
 }
 
-int main(void)
+TEST_MAIN(ending)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_ride_along),

@@ -1,5 +1,6 @@
 /* A new row's fence starts from the server's microseconds, exactly. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +64,7 @@ static void test_asks_in_a_row(void **state)
         ASKS);
 }
 
-int main(void)
+TEST_MAIN(first_fence)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asks_in_a_row),

@@ -5,6 +5,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -877,7 +878,7 @@ static void test_mended(void **state)
     database_free(db);
 }
 
-int main(void)
+TEST_MAIN(fleet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alone),

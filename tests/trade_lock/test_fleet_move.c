@@ -7,6 +7,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
@@ -47,7 +48,7 @@ static struct together {
     atomic_uchar known[KEYS];   /* its asker heard that it was done, after its grant */
     atomic_int grants, misdirected, overloaded, filed;
     atomic_int largest, seen; /* transaction: rows that it had changed; how often one was seen */
-} * t;
+} *t;
 
 static tl_client *client_at(int shard, unsigned flags)
 {
@@ -1774,7 +1775,7 @@ static void test_nothing_is_completed_from_what_came_in_part(void **state)
     free(before);
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(fleet_move)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty_and_refused),

@@ -6,6 +6,7 @@
 #include "store/position.h"
 #include "support/crew.h"
 #include "support/galera.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -573,7 +574,7 @@ static pid_t start_arbitrator(void)
     if (pid > 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(program, sizeof program, "%s/tools/dev/garbd", test_source_dir());
+    snprintf(program, sizeof program, "%s/tools/dev/uninstalled", test_source_dir());
     snprintf(members, sizeof members, "gcomm://%s:4567", nodes[0].address);
     snprintf(options, sizeof options,
              "base_port=4567;gmcast.listen_addr=tcp://127.%u.%u.%d:4567;base_host=127.%u.%u.%d",
@@ -581,8 +582,8 @@ static pid_t start_arbitrator(void)
              1 + (unsigned)getppid() / 250 % 250, (unsigned)getppid() % 250, NODES + 1);
     if (chdir(server_dir(nodes[0].server)) != 0) /* it leaves a file */
         _exit(127);
-    execl(program, program, "--address", members, "--group", "my_wsrep_cluster", "--options",
-          options, "--log", "/dev/null", (char *)NULL);
+    execl(program, program, "garbd", "--address", members, "--group", "my_wsrep_cluster",
+          "--options", options, "--log", "/dev/null", (char *)NULL);
     _exit(127);
 }
 
@@ -752,7 +753,7 @@ static void accept_or_change(void *context, int number)
         CREW_CHECK(crew_now_ms() < end_ms);
         while (database_transactions(nodes[0].sql, "LOCK WAIT", "1") == 0)
             CREW_CHECK(crew_now_ms() < end_ms);
-        database_run(nodes[1].sql, "UPDATE tl_schema SET server_identity = UUID()");
+        database_run(nodes[1].sql, "UPDATE tl_schema SET shard = UUID()");
         crew_sleep_ms(100);
     } while (aborted() == before);
     database_run(holder, "ROLLBACK");
@@ -787,7 +788,7 @@ static void test_accepting_is_aborted(void **state)
     close_town();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(galera)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_node_is_the_writer),
@@ -803,6 +804,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_two_addresses_are_one_node),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

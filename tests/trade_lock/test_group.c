@@ -8,6 +8,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -464,13 +465,13 @@ static void test_a_step_leaves_in_time(void **state)
     free(file);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(group)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_threads_share_statements),
         cmocka_unit_test(test_a_step_leaves_in_time),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

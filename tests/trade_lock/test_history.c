@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -234,7 +235,7 @@ static void test_by_hand(void **state)
     expect_new("removed", (size_t)rows);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(history)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_step_after_another),
@@ -243,6 +244,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_by_hand),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

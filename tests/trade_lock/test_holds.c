@@ -1,9 +1,9 @@
 /* For how long a send of an epoch may at most be under way: the server records it with every step
- * that lets one begin, whoever writes the step, and a migration with the trades that it finds. */
+ * that lets one begin, whoever writes the step. */
 #include "fixture.h"
 
-#include "sql_text.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -161,76 +161,6 @@ static void test_in_groups(void **state)
                      THREADS * 8);
 }
 
-/* ------------------------------------------------------------------ a migration -- */
-
-/* As a row that an older schema made, whose triggers knew nothing of it. */
-static void forget(const char *serial)
-{
-    database_run(f.sql, "DROP TRIGGER trade_lock_updated");
-    database_run(f.sql, "UPDATE trade_lock SET longest_hold_ms = NULL WHERE serial_no = '%s'",
-                 serial);
-}
-
-static void make_objects(void)
-{
-    for (size_t i = 0; i < sql_objects_count; i++)
-        database_run(f.sql, "%s", sql_objects[i].text);
-}
-
-/* While the rows are not looked through, a step of the same epoch does not make it known. */
-static void test_a_migration_looks_into_the_history(void **state)
-{
-    tl_lock *lock;
-
-    (void)state;
-    leave_in_doubt("old");
-    lock = claim("old", 5000);
-    assert_status(tl_lock_arm(lock, 90000), TL_OK);
-    forget("old");
-    make_objects();
-    assert_status(tl_lock_arm(lock, 1000), TL_OK);
-    assert_int_equal(longest_hold_ms("old"), -1);
-    database_run(f.sql, "%s", sql_migrate_holds.text);
-    /* Never less: a step waits a minute at most before it is logged. */
-    assert_in_range(longest_hold_ms("old"), 90000, 90000 + 60000);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
-    /* It looked once. */
-    database_run(f.sql, "%s", sql_migrate_holds.text);
-    assert_in_range(longest_hold_ms("old"), 90000, 90000 + 60000);
-    assert_log_whole(&f);
-}
-
-/* Nor is it a week, for a jump to which no row is adjusted yet: it is as much longer as the clock
- * may have been set within a step. */
-static void test_a_migration_beside_a_jump(void **state)
-{
-    (void)state;
-    leave_in_doubt("beside");
-    database_run(f.sql,
-                 "INSERT INTO tl_clock_step (step_no, size_us, earliest_at, noticed_at, actor,"
-                 " account) VALUES (1, 5000000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 'x', 'x');"
-                 "UPDATE tl_clock SET steps = 1");
-    forget("beside");
-    make_objects();
-    database_run(f.sql, "%s", sql_migrate_holds.text);
-    assert_in_range(longest_hold_ms("beside"), 5000, 10 * 60000);
-    database_run(f.sql, "UPDATE tl_clock SET settled = 1");
-}
-
-/* A history of two clocks tells nothing. */
-static void test_a_migration_after_a_jump_is_careful(void **state)
-{
-    (void)state;
-    leave_in_doubt("jumped");
-    database_run(f.sql, "UPDATE trade_lock SET step = 'clock', rev = rev + 1 WHERE serial_no = "
-                        "'jumped' AND lane = 'S'");
-    forget("jumped");
-    make_objects();
-    database_run(f.sql, "%s", sql_migrate_holds.text);
-    assert_int_equal(longest_hold_ms("jumped"), 7 * DAY_MS);
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -245,16 +175,13 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(holds)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_rises_within_an_epoch),
         cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_evidence_leaves_it_alone),
         cmocka_unit_test(test_in_groups),
-        cmocka_unit_test(test_a_migration_looks_into_the_history),
-        cmocka_unit_test(test_a_migration_beside_a_jump),
-        cmocka_unit_test(test_a_migration_after_a_jump_is_careful),
     };
 
     crew_arguments(argc, argv);

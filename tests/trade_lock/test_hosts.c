@@ -5,6 +5,7 @@
 
 #include "client/client.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -87,8 +88,8 @@ static void start_pair(void)
     sql = server_connect(copy);
     database_run(sql,
                  "CHANGE MASTER TO MASTER_HOST = '%s', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  primary_address, port_primary);
     mysql_close(sql);
 }
@@ -239,7 +240,7 @@ static void await_connections_at(MYSQL *sql, int64_t most)
     }
 }
 
-static void await_restored_at(MYSQL *sql)
+static void await_restored(MYSQL *sql)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
@@ -551,7 +552,7 @@ static void test_the_primary_is_replaced_alive(void **state)
                   (long long)(crew_now_ms() - begun_ms));
     /* Beats were confirmed there meanwhile, and s2 was granted: the new one lacks both, whatever
      * was said when it was accepted. */
-    await_restored_at(sql_copy);
+    await_restored(sql_copy);
     for (int i = 0; i < PATIENCE_MS / 10 && is_moving(status); i++) {
         status = ask_now(f.client, "s3");
         usleep(10 * 1000);
@@ -600,7 +601,7 @@ static void test_two_that_take_writes(void **state)
                         "accepted_at = UTC_TIMESTAMP(6)");
     database_run(sql_copy, "CALL tl_restore_found(0, 'promoted'); "
                            "UPDATE tl_schema SET identity = tl_identity(), accepted_no = 1, "
-                           "restored_at = NULL, accepted_at = UTC_TIMESTAMP(6); "
+                           "accepted_at = UTC_TIMESTAMP(6); "
                            "SET GLOBAL read_only = 0");
     for (int i = 0; i < PATIENCE_MS / 10 && status == TL_GRANTED; i++) {
         snprintf(serial, sizeof serial, "t%d", i);
@@ -827,8 +828,8 @@ static void test_a_rival_that_is_away(void **state)
     database_run(sql_copy, "UPDATE tl_schema SET identity = tl_identity(), restore_no = 1, "
                            "accepted_no = 1, accepted_at = UTC_TIMESTAMP(6); "
                            "SET GLOBAL read_only = 0");
-    await_restored_at(f.sql);
-    await_restored_at(sql_copy);
+    await_restored(f.sql);
+    await_restored(sql_copy);
     assert_status(ask_now(f.client, "s2"), TL_SERVER_UNSAFE);
     tl_client_close(f.client);
     server_kill9(copy);
@@ -1176,7 +1177,7 @@ static void test_the_doctor_knows_galera(void **state)
 }
 
 /* --late: who begins, or goes on, while not all is well. */
-int main(int argc, char **argv)
+TEST_MAIN(hosts)
 {
     const struct CMUnitTest late[] = {
         cmocka_unit_test(test_names_that_are_not_known),

@@ -10,6 +10,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 
@@ -223,11 +224,11 @@ static void test_a_rollback_is_awaited(void **state)
     assert_int_equal(database_number(scene.f.sql, "SELECT COUNT(*) FROM much"), 0);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(killed)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_broken_trigger),
                                        cmocka_unit_test(test_a_rollback_is_awaited)};
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -508,7 +509,7 @@ static int no_work(void **state)
     return 0;
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_trade_in_the_log, no_work),
@@ -523,6 +524,6 @@ int main(int count, char **arguments)
         cmocka_unit_test_setup(test_submitted_work_in_the_log, no_work),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -3,6 +3,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
@@ -754,7 +755,7 @@ static void test_claims_that_did_not_happen(void **state)
         tl_lock_free(claimed);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(lost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settled_at_once),
@@ -774,6 +775,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_claims_that_did_not_happen),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -579,7 +580,7 @@ static void test_many_operations(void **state)
     tl_client_close(janitor);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(low_water)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_a_mark), /* the first one: it starts the janitor */
@@ -600,6 +601,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_many_operations),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -6,6 +6,7 @@
 
 #include "support/crew.h"
 #include "support/metric.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -234,7 +235,7 @@ static void test_load(void **state)
                 2 * metric_of(f.client, "tradelock_group_tasks_count"));
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(metrics)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing), cmocka_unit_test(test_kinds),
@@ -242,6 +243,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_load),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

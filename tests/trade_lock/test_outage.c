@@ -4,6 +4,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -196,7 +197,7 @@ static void test_a_connection_that_died_in_silence(void **state)
     free(file);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(outage)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_restart),
@@ -204,6 +205,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_connection_that_died_in_silence),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -6,6 +6,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -269,7 +270,7 @@ static void test_nobody_waits_for_who_is_stuck(void **state)
     close_near();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(places)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_four_connections_are_left),
@@ -277,6 +278,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_nobody_waits_for_who_is_stuck),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

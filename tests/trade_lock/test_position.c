@@ -8,6 +8,7 @@
 #include "db/db.h"
 #include "support/crew.h"
 #include "support/haproxy.h"
+#include "support/theme.h"
 #include "transition/engine.h"
 #include "transition/marks.h"
 #include "transition/settle.h"
@@ -88,8 +89,8 @@ static void follow(unsigned port, server *to, int acknowledges)
     database_run(sql,
                  "SET GLOBAL rpl_semi_sync_slave_enabled = %d; "
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE; "
-                 "SET GLOBAL read_only = 1",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
                  acknowledges, port);
     mysql_close(sql);
 }
@@ -1457,7 +1458,7 @@ static void test_ended_here_since(void **state)
     end_here("(SELECT accepted_no FROM tl_schema)");
 }
 
-static void test_ended_here_by_an_older_program(void **state)
+static void test_ended_here_by_hand(void **state)
 {
     (void)state;
     end_here("NULL");
@@ -2136,7 +2137,7 @@ static void test_a_renewal_of_a_writer_that_is_lost(void **state)
     close_pair();
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(position)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),
@@ -2175,7 +2176,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_nobody_waited_for_the_replica),
         cmocka_unit_test(test_a_process_dies_too),
         cmocka_unit_test(test_ended_here_since),
-        cmocka_unit_test(test_ended_here_by_an_older_program),
+        cmocka_unit_test(test_ended_here_by_hand),
         cmocka_unit_test(test_ended_here_while_it_lived_there),
         cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
         cmocka_unit_test(test_off_and_not_kept),

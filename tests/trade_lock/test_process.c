@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -205,7 +206,7 @@ static void test_forks_while_others_work(void **state)
                      rows);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(process)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_thread_that_ended),
@@ -213,6 +214,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_forks_while_others_work),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -7,6 +7,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -356,13 +357,13 @@ static void test_one_for_each_customer(void **state)
     assert_true(scene.board->deadlocks <= scene.board->asks / 20);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(race)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_is_granted),
         cmocka_unit_test(test_one_for_each_customer),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -3,6 +3,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -249,7 +250,7 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(refusals)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_trade),
@@ -259,6 +260,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_failure_meets_a_restore),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

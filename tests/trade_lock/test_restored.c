@@ -7,6 +7,7 @@
 #include "pool/pool.h"
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -616,7 +617,7 @@ static void test_restored_twice(void **state)
     await_beats_of_another(client, first);
     database_run(f.sql,
                  "DELETE FROM tl_restore WHERE restore_no = (SELECT restore_no FROM tl_schema); "
-                 "UPDATE tl_schema SET restore_no = accepted_no, restored_at = NULL; "
+                 "UPDATE tl_schema SET restore_no = accepted_no; "
                  "DELETE FROM tl_session WHERE session_id = '%s'",
                  tl_client_session(client));
     await_restored();
@@ -994,7 +995,8 @@ static int count_violation(void *context, const tl_violation *violation)
 /* What the audit says of it, with this payment on the channel's statement. */
 static void assert_audit(const char *serial, int violations)
 {
-    const tl_payment payment = {serial, "gone", "WITHDRAW", NULL, "ref-1"};
+    const tl_payment payment = {
+        .serial_no = serial, .cust_no = "gone", .op_code = "WITHDRAW", .channel_ref = "ref-1"};
     tl_audit_counts counts = {.version = TL_AUDIT_COUNTS_VERSION};
     struct found found = {serial, 0};
 
@@ -1193,7 +1195,7 @@ static void test_a_reclaim_without_a_row(void **state)
                      1);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(restored)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declared_and_accepted),
@@ -1224,6 +1226,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_reclaim_without_a_row),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

@@ -3,6 +3,7 @@
 
 #include "client/client.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
@@ -743,7 +744,7 @@ static void test_arming_while_a_clock_jump_is_open(void **state)
     tl_lock_free(lock);
 }
 
-int main(void)
+TEST_MAIN(retry)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_articles_way),

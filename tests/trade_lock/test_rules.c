@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
@@ -536,7 +537,7 @@ static void test_counters_add_up(void **state)
     tl_client_close(client);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(rules)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_an_own_send_is_taken_back),
@@ -556,6 +557,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_counters_add_up),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

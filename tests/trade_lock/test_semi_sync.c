@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
@@ -63,7 +64,8 @@ static void start_replica(unsigned port)
     sql = server_connect(replica);
     database_run(sql,
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE",
                  port);
     mysql_close(sql);
 }
@@ -595,7 +597,7 @@ static void few_are_left_after_commit(void **state)
     few_are_left_behind("AFTER_COMMIT");
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(semi_sync)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_sync),
@@ -610,6 +612,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(few_are_left_after_commit),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, NULL, NULL);
 }

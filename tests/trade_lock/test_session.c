@@ -3,6 +3,7 @@
 
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -627,7 +628,7 @@ static void test_a_janitor_with_one_connection(void **state)
     free(file);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(session)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_stopped_process),
@@ -641,6 +642,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_janitor_with_one_connection),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

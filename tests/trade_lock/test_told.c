@@ -1,6 +1,7 @@
 /* What a handle tells of the row after its own ending is what the row says, and costs no read; and
  * endings and asks that contradict themselves. */
 #include "fixture.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -244,7 +245,7 @@ static void test_a_reclaim_names_its_epoch(void **state)
     assert_null(lock);
 }
 
-int main(void)
+TEST_MAIN(told)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_after_a_first_attempt),

@@ -6,6 +6,7 @@
 #include "client/restored.h"
 #include "support/crew.h"
 #include "support/tap.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
@@ -66,7 +67,8 @@ static void start_pair(void)
     sql = server_connect(copy);
     database_run(sql,
                  "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; START SLAVE",
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE",
                  port);
     mysql_close(sql);
 }
@@ -1062,7 +1064,7 @@ static void test_a_replicas_clock_is_not_recorded(void **state)
     close_pair();
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(two_servers)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_old_primary_comes_back),
@@ -1091,6 +1093,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_a_replicas_clock_is_not_recorded),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,7 +249,7 @@ static void test_what_will_not_pass(void **state)
     tl_lock_free(lock);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(waiting)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_come_first_served),
@@ -257,6 +258,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_what_will_not_pass),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_run_tests(tests, setup, teardown);
 }

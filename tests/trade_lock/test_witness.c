@@ -8,6 +8,7 @@
 #include "fixture.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,13 +153,13 @@ static void test_without_the_lock_they_meet(void **state)
     crew_unshare(scene.witness, sizeof *scene.witness);
 }
 
-int main(int count, char **arguments)
+TEST_MAIN(witness)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_the_lock_they_meet),
         cmocka_unit_test(test_nobody_meets_anybody),
     };
 
-    crew_arguments(count, arguments);
+    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

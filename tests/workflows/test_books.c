@@ -5,6 +5,7 @@
 #include "payout.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -272,7 +273,7 @@ static void what_the_schema_refuses_is_not_registered(void **state)
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
 
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-int main(int argc, char **argv)
+TEST_MAIN(books)
 {
     const struct CMUnitTest tests[] = {
         IN_HOUSE(each_moment_has_its_rows),

@@ -5,6 +5,7 @@
  */
 #include "payout.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "cmocka_all.h"
 
@@ -478,7 +479,7 @@ static void an_ending_is_settled_with_its_rows(void **state)
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
 
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-int main(int argc, char **argv)
+TEST_MAIN(books_later)
 {
     const struct CMUnitTest tests[] = {
         IN_HOUSE(bad_lines_of_an_ending_are_written_later),

@@ -8,6 +8,7 @@
 
 #include "cmocka_all.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -654,7 +655,7 @@ static void a_trade_pays_no_statement(void **state)
     assert_int_equal(cost("B"), 200);
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(breaker)
 {
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
     const struct CMUnitTest tests[] = {

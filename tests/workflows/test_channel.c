@@ -3,6 +3,7 @@
 #include "channel.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -46,7 +47,7 @@ static void pay_answers(void **state)
 {
     static const meaning meanings[] = {
         {200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_EXECUTE_SUCCEEDED},
-        {200, "{\"outcome\":\"succeeded\"}", TL_EXECUTE_UNKNOWN},
+        {200, "{\"outcome\":\"succeeded\"}", TL_EXECUTE_SUCCEEDED},
         {200, "{\"outcome\":\"declined\",\"code\":\"51\",\"reason\":\"no\",\"final\":true}",
          TL_EXECUTE_DECLINED},
         {200, "{\"outcome\":\"declined\",\"code\":\"51\",\"final\":false}", TL_EXECUTE_UNKNOWN},
@@ -106,7 +107,7 @@ static void query_answers(void **state)
 {
     static const meaning meanings[] = {
         {200, "{\"status\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_QUERY_SUCCEEDED},
-        {200, "{\"status\":\"succeeded\"}", TL_QUERY_UNREACHABLE},
+        {200, "{\"status\":\"succeeded\"}", TL_QUERY_SUCCEEDED},
         {200, "{\"status\":\"failed\"}", TL_QUERY_FAILED},
         {200, "{\"status\":\"pending\"}", TL_QUERY_PENDING},
         {200, "{}", TL_QUERY_UNREACHABLE},
@@ -232,6 +233,51 @@ static http_fate fate_of(const char *url, int64_t timeout_ms, long *code)
     *code = exchange->code;
     free(exchange);
     return fate;
+}
+
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123"
+
+/* A payment that succeeded is not lost for a name, and the remark says what became of that. */
+static void references_that_cannot_be_stored(void **state)
+{
+    static const struct {
+        const char *ref, *kept, *remark;
+    } cases[] = {
+        {",\"channel_ref\":\"M\303\274ller\"", "M\303\274ller", ""},
+        {",\"channel_ref\":\"M\374ller\"", "M???ller", "paid, but its reference is"},
+        {",\"channel_ref\":\"" LONG LONG "9\"", LONG LONG, "paid, but its reference is longer"},
+        {",\"channel_ref\":4711", "4711", ""},
+        {",\"channel_ref\":\"a\\u0000b\"", "a?b", "paid, but its reference is"},
+        {",\"channel_ref\":\"a\\nb\"", "a?b", "paid, but its reference is"},
+        {",\"channel_ref\":null", "(none)", "is missing"},
+        {"", "(none)", "paid, but its reference is missing"},
+    };
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tl_attempt attempt = attempt_of(5000);
+        channel_payment payment = {100, "EUR", "Anna"};
+        channel *bank = NULL;
+        char answer[1024];
+        peer asked;
+
+        snprintf(answer, sizeof answer,
+                 "HTTP/1.1 200 OK\r\n\r\n{\"outcome\":\"succeeded\",\"status\":\"succeeded\"%s}",
+                 cases[i].ref);
+        peer_start(&asked, 2, answer);
+        assert_int_equal(channel_new(&bank, NULL, asked.url), TL_OK);
+        memset(reply, 0, sizeof *reply);
+        assert_int_equal(channel_execute(bank, &attempt, &payment, reply), TL_EXECUTE_SUCCEEDED);
+        assert_string_equal(reply->channel_ref, cases[i].kept);
+        assert_non_null(strstr(reply->remark, cases[i].remark));
+        memset(reply, 0, sizeof *reply);
+        assert_int_equal(channel_query(bank, &attempt, reply), TL_QUERY_SUCCEEDED);
+        assert_string_equal(reply->channel_ref, cases[i].kept);
+        peer_stop(&asked);
+        channel_free(bank);
+    }
+    free(reply);
 }
 
 static void nobody_listens(void **state)
@@ -405,12 +451,13 @@ static void refuses_bad_urls(void **state)
     channel_free(made);
 }
 
-int main(void)
+TEST_MAIN(channel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pay_answers),
         cmocka_unit_test(pay_answers_carry_their_details),
         cmocka_unit_test(query_answers),
+        cmocka_unit_test(references_that_cannot_be_stored),
         cmocka_unit_test(cancel_answers),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(nobody_answers),

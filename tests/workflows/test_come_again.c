@@ -3,6 +3,7 @@
 #include "house.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -151,7 +152,7 @@ static void nobody_waits_beyond_the_deadline(void **state)
                      1);
 }
 
-int main(void)
+TEST_MAIN(come_again)
 {
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
     const struct CMUnitTest tests[] = {

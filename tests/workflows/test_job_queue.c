@@ -2,6 +2,7 @@
 #include "job_queue.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 /* More than any test uses, but those of shares. */
 #define THREADS 1000
@@ -228,7 +229,7 @@ static void what_waits_in_vain_is_told(void **state)
     assert_int_equal(taken.since_ms, 1001);
 }
 
-int main(void)
+TEST_MAIN(job_queue)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_in_first_out),

@@ -7,6 +7,7 @@
 
 #include "cmocka_all.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -705,7 +706,7 @@ static void who_has_no_limit_pays_nothing(void **state)
     (void)cost("WARM");
     assert_int_equal(cost("A"), 200);
     client = open_operator();
-    assert_status(tl_channel_add(self.client, "other", OP), TL_OK);
+    assert_status(tl_channel_add(self.client, "other", OP, NULL), TL_OK);
     limit.channel = "other";
     limit.sends = limit.per_second = 1;
     limit.actor = limit.reason = "r";
@@ -724,7 +725,7 @@ static void who_has_no_limit_pays_nothing(void **state)
     assert_in_range(limited, 200, 204);
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(limits)
 {
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
     const struct CMUnitTest tests[] = {

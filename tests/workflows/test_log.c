@@ -6,6 +6,7 @@
 
 #include "cmocka_all.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/layer.h>
 
@@ -459,7 +460,7 @@ static void a_channel_fails_five_threads_at_once(void **state)
     assert_false(house_alarmed(&self, "failing for 0."));
 }
 
-int main(void)
+TEST_MAIN(log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_sent_again,

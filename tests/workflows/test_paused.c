@@ -7,6 +7,7 @@
 
 #include "cmocka_all.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
@@ -143,7 +144,7 @@ static void one_operation_may_be_paused_alone(void **state)
     house_expect(&self, "W1", "C1", 100, TL_SUCCEEDED);
 }
 
-/* What is told to come again may be paid by other means, so nothing that is there is told that. */
+/* A pause hides from nobody what became of a trade that is there. */
 static void a_trade_that_is_there_answers_as_ever(void **state)
 {
     (void)state;
@@ -264,30 +265,6 @@ static void what_is_claimed_is_not_armed(void **state)
     house_books(&self, 1);
 }
 
-/* What is sent goes to the channel that is registered now, whichever the trade began with. */
-static void a_trade_of_another_channel_is_sent(void **state)
-{
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
-    tl_pause pause = TL_PAUSE_INIT;
-
-    (void)state;
-    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":1}");
-    house_expect(&self, "MOVED", "C1", 100, TL_IN_DOUBT);
-    database_run(self.sql, "UPDATE trade_lock SET channel = 'was', rev = rev + 1, step = 'moved'"
-                           " WHERE serial_no = 'MOVED' AND lane = 'S'");
-    assert_status(tl_channel_add(self.client, "was", WITHDRAW_OP), TL_OK);
-    pause.channel = "was";
-    pause.actor = "ann";
-    pause.reason = "nobody uses it";
-    assert_status(tl_channel_pause(self.client, &pause), TL_OK);
-    while (tl_channel_check(self.client, "was", WITHDRAW_OP) != TL_OVERLOADED) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
-    (void)house_work(&self, 1, HOUSE_PATIENCE_MS);
-    house_row(&self, "MOVED", "Y 1 2 -");
-}
-
 static void bare_locks_obey(void **state)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
@@ -308,9 +285,9 @@ static void bare_locks_obey(void **state)
     ending.outcome = TL_OUTCOME_SUCCESS;
     assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
     tl_lock_free(lock);
-    assert_status(tl_channel_add(self.client, "by hand", "X"), TL_OK);
-    assert_status(tl_channel_add(self.client, "", "X"), TL_INVALID);
-    assert_status(tl_channel_add(self.client, "a name that is far too long for it", "X"),
+    assert_status(tl_channel_add(self.client, "by hand", "X", NULL), TL_OK);
+    assert_status(tl_channel_add(self.client, "", "X", NULL), TL_INVALID);
+    assert_status(tl_channel_add(self.client, "a name that is far too long for it", "X", NULL),
                   TL_INVALID);
 }
 
@@ -456,7 +433,7 @@ static void what_is_no_drain_is_refused(void **state)
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel WHERE "
                                                "channel = '*'"),
                      0);
-    assert_status(tl_channel_add(self.client, TL_CHANNEL_ALL, "X"), TL_INVALID);
+    assert_status(tl_channel_add(self.client, TL_CHANNEL_ALL, "X", NULL), TL_INVALID);
     limit.channel = TL_CHANNEL_ALL;
     limit.actor = limit.reason = "ann";
     limit.sends = 1;
@@ -667,7 +644,7 @@ static void nothing_new_leaves_any_process_in_a_drain(void **state)
     nothing_new_leaves_any_process_of("channel *");
 }
 
-int main(int argc, char **argv)
+TEST_MAIN(paused)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_new_payment_is_told_to_come_again, open_house,
@@ -679,8 +656,6 @@ int main(int argc, char **argv)
                                         open_window, close_house),
         cmocka_unit_test_setup_teardown(what_is_due_waits_and_goes_on, open_house, close_house),
         cmocka_unit_test_setup_teardown(what_is_claimed_is_not_armed, open_house, close_house),
-        cmocka_unit_test_setup_teardown(a_trade_of_another_channel_is_sent, open_house,
-                                        close_house),
         cmocka_unit_test_setup_teardown(bare_locks_obey, open_house, close_house),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_changes_nothing, open_house,
                                         close_house),

@@ -2,6 +2,7 @@
  * another process pays. */
 #include "payout.h"
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include "cmocka_all.h"
 
@@ -284,6 +285,30 @@ static void a_restart_of_the_server_is_waited_for(void **state)
     open_front();
     assert_status(await("R1", 2 * HOUSE_PATIENCE_MS, &trade), TL_SUCCEEDED);
     assert_int_equal(crew_wait(restarted), 0);
+    close_front();
+}
+
+/* A server that falls silent keeps nobody beyond their time: neither who has read before, nor who
+ * comes then.  Connections wait for half a minute. */
+static void a_silent_server_prolongs_no_wait(void **state)
+{
+    const struct work doubt = {"Q1", TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, -1, NULL, 0, NULL, NULL};
+    static const int64_t waits_ms[] = {1500, 10, 3000};
+    tl_trade trade = TL_TRADE_INIT;
+
+    (void)state;
+    assert_int_equal(crew_wait(crew_fork(pay, (void *)(uintptr_t)&doubt, 0)), 0);
+    open_front();
+    assert_status(await("Q1", 1500, &trade), TL_IN_DOUBT);
+    server_freeze(self.own);
+    for (size_t i = 0; i < 3; i++) {
+        const int64_t start_ms = crew_now_ms();
+
+        assert_status(await("Q1", waits_ms[i], &trade), TL_UNREACHABLE);
+        assert_true(crew_now_ms() - start_ms < 15000);
+    }
+    server_thaw(self.own);
+    assert_status(await("Q1", 60000 / 20, &trade), TL_IN_DOUBT);
     close_front();
 }
 
@@ -582,7 +607,7 @@ static void a_registry_is_not_freed_under_a_wait(void **state)
     close_front();
 }
 
-int main(void)
+TEST_MAIN(questions)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trade_that_another_process_pays_is_awaited),
@@ -590,6 +615,7 @@ int main(void)
         cmocka_unit_test(the_deadline_answers_what_it_was),
         cmocka_unit_test(a_cut_connection_is_waited_for),
         cmocka_unit_test(a_restart_of_the_server_is_waited_for),
+        cmocka_unit_test(a_silent_server_prolongs_no_wait),
         cmocka_unit_test(a_wait_outlasts_the_server),
         cmocka_unit_test(a_thousand_waiters_share_their_reads),
         cmocka_unit_test(lists_come_in_pages_each_trade_once),

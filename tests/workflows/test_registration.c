@@ -2,6 +2,7 @@
 #include "registry.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <string.h>
 
@@ -280,7 +281,7 @@ static void refuses_bad_calls(void **state)
     tl_worker_free(NULL);
 }
 
-int main(void)
+TEST_MAIN(registration)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts_the_edges),

@@ -2,6 +2,7 @@
 #include "attempt.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static void bounds_what_was_written_past_the_functions(void **state)
     free(reply);
 }
 
-int main(void)
+TEST_MAIN(reply)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_fits),

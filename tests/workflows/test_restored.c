@@ -3,6 +3,7 @@
 #include "house.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -233,7 +234,7 @@ static void a_failure_that_stands_is_tried_anew(void **state)
 
 #define HOUSE(test) cmocka_unit_test_setup_teardown(test, open_window, close_house)
 
-int main(void)
+TEST_MAIN(restored)
 {
     const struct CMUnitTest tests[] = {
         HOUSE(a_decline_is_no_failure_yet),        HOUSE(a_refused_arming_is_no_attempt),

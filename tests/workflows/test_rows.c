@@ -3,6 +3,7 @@
 #include "answers.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +168,7 @@ static void a_bad_line_spoils_only_itself(void **state)
                                "W1,C1,WITHDRAW,1,EUR,\"never closed\r\n"
                                "W2,C1,WITHDRAW,2,EUR,Anna\r\n"
                                "W3,\0,WITHDRAW,2,EUR,Anna\r\n"
-                               "W4,C1,WITHDRAW,4,EUR,Anna"; /* no line end */
+                               "W4,C1,WITHDRAW,4,EUR,Anna\n";
     char problem[256];
     rows all;
 
@@ -196,6 +197,19 @@ static void refuses_another_header(void **state)
         assert_string_equal(problem, "in.csv:1: the header must be " ROWS_HEADER);
         rows_free(&all);
     }
+}
+
+/* A file that is picked up while it is uploaded: nobody pays a payee that was cut. */
+static void refuses_a_cut_file(void **state)
+{
+    static const char text[] = ROWS_HEADER "\nW1,C1,WITHDRAW,1,EUR,A\nW2,C1,WITHDRAW,1,EUR,Ann";
+    char problem[256];
+    rows all;
+
+    (void)state;
+    assert_int_equal(read_bytes(&all, text, strlen(text), problem), -1);
+    assert_string_equal(problem, "in.csv:3: the last line has no end: the file may be cut");
+    rows_free(&all);
 }
 
 /* ---------------------------------------------------------------------- answers -- */
@@ -258,7 +272,7 @@ static void orders_come_back_as_they_went(void **state)
     free(payload);
 }
 
-int main(void)
+TEST_MAIN(rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_amounts),
@@ -268,6 +282,7 @@ int main(void)
         cmocka_unit_test(answers_long_lines),
         cmocka_unit_test(a_bad_line_spoils_only_itself),
         cmocka_unit_test(refuses_another_header),
+        cmocka_unit_test(refuses_a_cut_file),
         cmocka_unit_test(counts_each_answer_once),
         cmocka_unit_test(writes_what_can_be_read_again),
         cmocka_unit_test(orders_come_back_as_they_went),

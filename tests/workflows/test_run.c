@@ -2,6 +2,7 @@
 #include "house.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -732,7 +733,7 @@ static void one_asks_for_all_who_wait(void **state)
 #define PLAIN(test) cmocka_unit_test_setup_teardown(test, open_plain, close_house)
 
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-int main(int argc, char **argv)
+TEST_MAIN(run)
 {
     const struct CMUnitTest tests[] = {
         IDEMPOTENT(pays_once_and_answers_from_the_row),

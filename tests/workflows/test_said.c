@@ -5,6 +5,7 @@
 #include "cmocka_all.h"
 
 #include "support/crew.h"
+#include "support/theme.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -255,7 +256,6 @@ static void what_cannot_be_said_is_refused(void **state)
         {{5, "euro", NULL, NULL}, "three capital letters"},
         {{0, NULL, "", NULL}, "batch: is empty"},
         {{0, NULL, "a\nb", NULL}, "batch: byte 2 is a control character (0x0a)"},
-        {{0, NULL, NULL, "00-0af7651916cd43dd8448eb211c80319c"}, "traceparent: has not 55"},
     };
     house *self = *state;
 
@@ -268,7 +268,24 @@ static void what_cannot_be_said_is_refused(void **state)
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
-int main(void)
+/* A trace header that is none: it is paid without, and no callback hands it on. */
+static void a_trace_that_is_none_refuses_nothing(void **state)
+{
+    static const struct saying given = {1050, "EUR", "B", "00-0AF7651916CD43DD8448EB211C80319C-1"};
+    static const struct saying kept = {1050, "EUR", "B", NULL};
+    house *self = *state;
+
+    register_notes(self);
+    said->answer = TL_QUERY_SUCCEEDED;
+    run_saying(self, &given, 0, TL_IN_DOUBT);
+    assert_noted(PREPARED, &kept, 0);
+    assert_noted(EXECUTED, &kept, said->created_us[EXECUTED]);
+    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
+                                                "'PAYOUT' AND traceparent IS NULL"),
+                     1);
+}
+
+TEST_MAIN(said)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_attempt_is_told_all, open_house, close_house),
@@ -279,6 +296,8 @@ int main(void)
                                         close_house),
         cmocka_unit_test_setup_teardown(what_was_typed_by_hand_stays, open_house, close_house),
         cmocka_unit_test_setup_teardown(what_cannot_be_said_is_refused, open_house, close_house),
+        cmocka_unit_test_setup_teardown(a_trace_that_is_none_refuses_nothing, open_house,
+                                        close_house),
     };
 
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));

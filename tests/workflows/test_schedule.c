@@ -3,6 +3,7 @@
 #include "schedule.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 static const tl_policy policy = {.schedule_ms = {100, 200, 5000}, .schedule_count = 3};
 
@@ -85,7 +86,7 @@ static void only_deaths_alone_are_poison(void **state)
     assert_false(compensate_is_poison(2, 1));
 }
 
-int main(void)
+TEST_MAIN(schedule)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_and_repeats_the_last),

@@ -10,6 +10,7 @@
 #include "later.h"
 #include "support/crew.h"
 #include "support/metric.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
@@ -1421,7 +1422,7 @@ static int plain_house_close(void **state)
 #define WAITING(test) cmocka_unit_test_setup_teardown(test, waiting_house, payout_house_close)
 #define PATIENT(test) cmocka_unit_test_setup_teardown(test, patient_house, payout_house_close)
 
-int main(int argc, char **argv)
+TEST_MAIN(submit)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kill_leaves_what_a_call_leaves), /* before there are threads */

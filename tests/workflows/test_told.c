@@ -2,6 +2,7 @@
  * for something else, of the row after one's own ending. */
 #include "support/crew.h"
 #include "support/database.h"
+#include "support/theme.h"
 
 #include <tradelock/workflow.h>
 
@@ -132,7 +133,7 @@ static void test_the_view_is_of_afterwards(void **state)
     tl_answer_clear(&answer);
 }
 
-int main(void)
+TEST_MAIN(told)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_execute_that_takes_too_long),

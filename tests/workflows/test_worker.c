@@ -7,6 +7,7 @@
 #include "house.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -102,7 +103,8 @@ static pid_t start_poisoned(house *self)
 
     assert_true(pid >= 0);
     if (pid == 0) {
-        execl("/proc/self/exe", "test", "poison", database_option_file(self->db), (char *)NULL);
+        execl("/proc/self/exe", "test", "worker", "poison", database_option_file(self->db),
+              (char *)NULL);
         _exit(5);
     }
     return pid;
@@ -484,7 +486,7 @@ static void an_ending_is_settled_when_the_server_is_back(void **state)
 
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
 
-int main(int argc, char **argv)
+TEST_MAIN(worker)
 {
     const struct CMUnitTest tests[] = {
         IN_HOUSE(only_the_poisoned_trade_is_parked),

@@ -10,6 +10,7 @@
 #include "schedule.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <tradelock/lane.h>
 
@@ -302,8 +303,8 @@ static pid_t start_held(house *self, const char *does, const char *threads)
     assert_true(pid >= 0);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
-        execl("/proc/self/exe", "test", "held", database_option_file(self->db), does, threads,
-              (char *)NULL);
+        execl("/proc/self/exe", "test", "worker_held", "held", database_option_file(self->db), does,
+              threads, (char *)NULL);
         _exit(5);
     }
     return pid;
@@ -706,7 +707,7 @@ static void a_worker_without_threads_gives_back(void **state)
 
 #define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
 
-int main(int argc, char **argv)
+TEST_MAIN(worker_held)
 {
     const struct CMUnitTest tests[] = {
         IN_HOUSE(one_that_hangs_leaves_the_others_their_share),

@@ -127,7 +127,6 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
 
     if (statement->payments != NULL) {
         scope.payments = statement->payments + keeper->first[shard];
-        scope.amounts = statement->amounts + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }
     if (status == TL_OK)

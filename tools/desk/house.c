@@ -313,6 +313,7 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     mine->source = keep_text(trade, row->source);
     mine->remark = keep_text(trade, row->remark);
     mine->account = keep_text(trade, row->account);
+    mine->amount.currency = keep_text(trade, row->amount.currency);
     trade->evidence_count += !trade->no_memory;
     return trade->no_memory;
 }

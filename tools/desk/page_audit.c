@@ -212,11 +212,16 @@ static void form_statement(struct visit *visit)
              "way round. Nothing is filed, no trade changes, and the file is not kept. It is "
              "CSV, at most 8 MiB; its first line names the columns <code>serial_no</code> and "
              "<code>cust_no</code>, and where there are <code>op_code</code>, "
-             "<code>channel_key</code>, <code>channel_ref</code>.</p>\n"
+             "<code>channel_key</code>, <code>channel_ref</code>, <code>amount_minor</code>, "
+             "<code>currency</code>. Any other column is refused, unless it is named as one that "
+             "is not compared.</p>\n"
              "<form method=\"post\" action=\"/statement\" enctype=\"multipart/form-data\">\n");
     layout_token(visit);
     page_put(page, "<label for=\"file\">The statement</label><input id=\"file\" name=\"file\" "
                    "type=\"file\" accept=\".csv,text/csv\" required>"
+                   "<label for=\"ignored\">Columns that are not compared, with commas between"
+                   "</label><input id=\"ignored\" name=\"ignored\" maxlength=\"1000\" "
+                   "autocomplete=\"off\">"
                    "<button class=\"button main\">Compare</button></form>\n");
     part_command(page, "tradelock", "audit", "--statement", "FILE.csv", NULL);
     page_put(page, "</section>\n");
@@ -284,6 +289,7 @@ void page_statement(struct visit *visit)
     size_t size = 0;
     const char *text = upload != NULL ? upload_file(upload, &size) : NULL;
     const char *name = text != NULL ? upload_name(upload) : "";
+    const struct statement_rules rules = {.ignored = form_get(&visit->request->body, "ignored")};
     struct statement statement;
     char problem[512];
     FILE *file;
@@ -299,7 +305,7 @@ void page_statement(struct visit *visit)
                         "There is no memory to read it. Nothing was done.");
         return;
     }
-    if (statement_read_from(&statement, file, name, problem, sizeof problem) != 0) {
+    if (statement_read_from(&statement, file, name, &rules, problem, sizeof problem) != 0) {
         write_audit(visit, 400, problem);
     } else if (audit_start(visit->desk->audit, visit, SHARD_NOBODY, &statement, name)) {
         layout_redirect(visit->answer, "/audit", NULL);

@@ -148,12 +148,16 @@ static void evidence(struct page *page, const struct trade *trade)
 
         page_put(page, "<tr><td data-l=\"Filed\">");
         page_moment(page, row->filed_us);
+        page_format(page, "</td><td data-l=\"Says\">%s%s%s ", row->outcome,
+                    row->final ? ", final" : "", row->contradicts ? ", against the trade" : "");
+        if (row->amount.is_told)
+            page_money(page, row->amount.amount_minor,
+                       row->amount.currency != NULL ? row->amount.currency : "");
         page_format(page,
-                    "</td><td data-l=\"Says\">%s%s</td><td data-l=\"Epoch\">%u</td>"
+                    "</td><td data-l=\"Epoch\">%u</td>"
                     "<td data-l=\"Reference\">%s</td><td data-l=\"Source\">%s</td>"
                     "<td data-l=\"Remark\">%s</td><td data-l=\"By\">%s</td></tr>\n",
-                    row->outcome, row->final ? ", final" : "", row->epoch, row->channel_ref,
-                    row->source, row->remark, row->account);
+                    row->epoch, row->channel_ref, row->source, row->remark, row->account);
     }
     page_put(page, "</tbody></table></div></section>\n");
 }

@@ -5,6 +5,7 @@
  */
 #include "server.h"
 
+#include "listening.h"
 #include "options.h"
 #include "upload.h"
 
@@ -280,7 +281,7 @@ static char *read_file(const char *path)
     return NULL;
 }
 
-static int start_daemon(struct server *server, const struct options *options)
+static int start_daemon(struct server *server, int fd)
 {
     const int speaks_tls = server->certificate != NULL;
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, server->certificate},
@@ -288,15 +289,14 @@ static int start_daemon(struct server *server, const struct options *options)
                                    {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 
-    errno = 0;
     server->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
             (speaks_tls ? MHD_USE_TLS : 0),
-        ntohs(options->address.sin_port), NULL, NULL, on_request, server, MHD_OPTION_SOCK_ADDR,
-        (const struct sockaddr *)&options->address, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
-        MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY, speaks_tls ? tls : none, MHD_OPTION_END);
+        0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY,
+        speaks_tls ? tls : none, MHD_OPTION_END);
     return server->daemon != NULL;
 }
 
@@ -306,6 +306,7 @@ struct server *server_start(struct desk *desk, uint16_t *port, char *problem, si
     struct server *server = calloc(1, sizeof *server);
     const union MHD_DaemonInfo *info;
     char host[INET_ADDRSTRLEN];
+    int fd;
 
     if (server == NULL) {
         snprintf(problem, space, "out of memory");
@@ -320,11 +321,16 @@ struct server *server_start(struct desk *desk, uint16_t *port, char *problem, si
             goto out;
         }
     }
-    if (!start_daemon(server, options)) {
+    fd = listening_socket(&options->address);
+    if (fd < 0) {
         inet_ntop(AF_INET, &options->address.sin_addr, host, sizeof host);
         snprintf(problem, space, "cannot listen on %s:%u: %s", host,
-                 (unsigned)ntohs(options->address.sin_port),
-                 errno != 0 ? strerror(errno) : "certificate and key cannot be used");
+                 (unsigned)ntohs(options->address.sin_port), strerror(errno));
+        goto out;
+    }
+    if (!start_daemon(server, fd)) {
+        snprintf(problem, space, "the server of HTTP cannot be started%s",
+                 server->certificate != NULL ? ": certificate and key cannot be used" : "");
         goto out;
     }
     info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);

@@ -29,6 +29,8 @@ int metrics_server_open(metrics_server **out, const tl_client *client, metrics_h
 
 #if HAVE_MICROHTTPD
 
+#include "listening.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -173,6 +175,7 @@ metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, v
 {
     struct sockaddr_in address;
     metrics_server *server;
+    int fd;
 
     if (tl_metrics_check_listen("the address for metrics", listen) != TL_OK) {
         snprintf(problem, space, "%s", tl_error_message());
@@ -188,15 +191,15 @@ metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, v
     server->context = context;
     server->health = health;
     server->health_context = health_context;
-    errno = 0;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, ntohs(address.sin_port), NULL, NULL,
-        on_request, server, MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&address,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
-        MHD_OPTION_END);
+    fd = listening_socket(&address);
+    if (fd >= 0)
+        server->daemon = MHD_start_daemon(
+            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, server,
+            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+            MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_END);
     if (server->daemon == NULL) {
         snprintf(problem, space, "metrics cannot be served at %s: %s", listen,
-                 errno != 0 ? strerror(errno) : "no reason was given");
+                 fd < 0 ? strerror(errno) : "no thread can be had");
         free(server);
         return NULL;
     }

@@ -150,6 +150,22 @@ int64_t channel_count_request(struct channel *channel, enum endpoint endpoint,
     return number;
 }
 
+const char *channel_differs(struct channel *channel, const struct order *order)
+{
+    struct key_entry *entry;
+    const char *field;
+
+    pthread_mutex_lock(&channel->mutex);
+    entry = state_entry(channel, order->channel_key);
+    if (!entry->first) {
+        entry->first = memory_new(sizeof(*entry->first));
+        *entry->first = *order;
+    }
+    field = order_difference(entry->first, order);
+    pthread_mutex_unlock(&channel->mutex);
+    return field ? field : "";
+}
+
 static void verdict_decline(struct verdict *verdict, const char *code, const char *reason)
 {
     verdict->outcome = OUTCOME_DECLINED;

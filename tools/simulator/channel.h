@@ -92,6 +92,10 @@ int64_t channel_count_request(struct channel *channel, enum endpoint endpoint,
                               const char *channel_key, char serial_no[ORDER_NAME_MAX + 1],
                               char cust_no[ORDER_NAME_MAX + 1]);
 
+/* The name of the first field in which this send differs from the first one of its key since the
+ * start, also one that was lost; "" when there is none. */
+const char *channel_differs(struct channel *channel, const struct order *order);
+
 void channel_pay(struct channel *channel, const struct order *order, const struct pay_way *way,
                  struct verdict *verdict);
 /* Waits for the settling of what was accepted without telling the client.  Changes the verdict to

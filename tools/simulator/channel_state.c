@@ -200,6 +200,7 @@ void state_free(struct channel *channel)
 
         tdelete(first, &channel->entries, entry_compare);
         free(first->order);
+        free(first->first);
         free(first);
     }
     while (channel->trades) {

@@ -29,6 +29,7 @@ struct key_entry {
     char code[CODE_MAX + 1];       /* of the last decline */
     char reason[REASON_MAX + 1];
     int64_t requests[ENDPOINT_COUNT];
+    struct order *first; /* the first send since the start, whatever became of it; or NULL */
 };
 
 /* A trade as an outsider counts it, whatever key was used. */

@@ -1,5 +1,7 @@
 /* Reads a ledger, in use or not, and writes its payments as CSV. */
 #include "export.h"
+
+#include "csv_guard.h"
 #include "ledger.h"
 #include "passages.h"
 #include "sim_time.h"
@@ -17,11 +19,13 @@ struct work {
 
 void export_text(FILE *csv, const char *text)
 {
+    const char *guard = csv_wants_guard(text) ? "'" : "";
+
     if (!strpbrk(text, ",\"\r\n")) {
-        fprintf(csv, ",%s", text);
+        fprintf(csv, ",%s%s", guard, text);
         return;
     }
-    fputs(",\"", csv);
+    fprintf(csv, ",\"%s", guard);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', csv);

@@ -129,9 +129,11 @@ static void begin(struct work *work, enum endpoint endpoint, const char *channel
     subject.serial_no = order ? order->serial_no : serial_no;
     subject.cust_no = order ? order->cust_no : cust_no;
     request_log_line(work->house->log, "received", work->request->number,
-                     json_pack("{s:s, s:s, s:s, s:s, s:I}", "endpoint", endpoint_name(endpoint),
-                               "channel_key", channel_key, "serial_no", subject.serial_no,
-                               "cust_no", subject.cust_no, "number", (json_int_t)subject.number));
+                     json_pack("{s:s, s:s, s:s, s:s, s:I, s:s}", "endpoint",
+                               endpoint_name(endpoint), "channel_key", channel_key, "serial_no",
+                               subject.serial_no, "cust_no", subject.cust_no, "number",
+                               (json_int_t)subject.number, "differs",
+                               order ? channel_differs(work->house->channel, order) : ""));
     work->received = true;
     faults_draw(work->house->faults, &subject, &work->fault);
 }

@@ -2,6 +2,7 @@
  * or breaks off the answers. */
 #include "server.h"
 #include "handlers.h"
+#include "listening.h"
 #include "proxy.h"
 
 #include <arpa/inet.h>
@@ -212,22 +213,25 @@ struct server *server_start(struct house *house, const struct sockaddr_in *addre
 {
     struct server *server = memory_new(sizeof(*server));
     const union MHD_DaemonInfo *info;
+    const int fd = listening_socket(address);
     char host[INET_ADDRSTRLEN];
 
     server->house = house;
-    errno = 0;
+    if (fd < 0) {
+        inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
+        problem_set(problem, "cannot listen on %s:%u: %s", host, (unsigned)ntohs(address->sin_port),
+                    strerror(errno));
+        goto out;
+    }
     server->daemon = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL,
-        ntohs(address->sin_port), NULL, NULL, on_request, server, MHD_OPTION_SOCK_ADDR,
-        (const struct sockaddr *)address, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, server, MHD_OPTION_CONNECTION_LIMIT,
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
+        NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_end,
+        server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, server, MHD_OPTION_CONNECTION_LIMIT,
         connections_limit(), MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
         MHD_OPTION_THREAD_STACK_SIZE, house->proxy ? PROXY_STACK_SIZE : STACK_SIZE,
         MHD_OPTION_URI_LOG_CALLBACK, on_line, server, MHD_OPTION_END);
     if (!server->daemon) {
-        inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
-        problem_set(problem, "cannot listen on %s:%u: %s", host, (unsigned)ntohs(address->sin_port),
-                    errno ? strerror(errno) : "no reason given");
+        problem_set(problem, "the server of HTTP cannot be started");
         goto out;
     }
     info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);

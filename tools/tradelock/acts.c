@@ -41,7 +41,7 @@ static json_t *json_counts(const char *counts)
 
 static json_t *json_number(uint64_t number)
 {
-    return number != 0 ? json_integer((json_int_t)number) : json_null();
+    return number != 0 ? json_unsigned(number) : json_null();
 }
 
 static json_t *json_act(const tl_act_view *act)
@@ -135,10 +135,10 @@ static int add_row(void *context, const tl_act_row *row)
     snprintf(number, sizeof number, "%" PRIu64, row->row_no);
     snprintf(fence, sizeof fence, "%" PRIu64, row->fence);
     json_array_append_new(listing->rows,
-                          json_pack("{s:I, s:o, s:s, s:s, s:s, s:I, s:s}", "row",
+                          json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:s}", "row",
                                     (json_int_t)row->row_no, "acted_at", json_time(row->acted_us),
                                     "serial_no", row->key.serial_no, "cust_no", row->key.cust_no,
-                                    "op_code", row->key.op_code, "fence", (json_int_t)row->fence,
+                                    "op_code", row->key.op_code, "fence", json_unsigned(row->fence),
                                     "result", row->result));
     table_add(listing->table, number, time_text(when, row->acted_us), row->key.serial_no,
               row->key.cust_no, row->key.op_code, fence, row->result);

@@ -27,7 +27,8 @@ enum {
     OPTION_OP,
     OPTION_CHANNEL,
     OPTION_SINCE,
-    OPTION_UNTIL
+    OPTION_UNTIL,
+    OPTION_IGNORE
 };
 
 /* What people type of a finding's name; more of it is taken too. */
@@ -38,6 +39,7 @@ struct request {
     const struct common *common;
     const char *path; /* of the statement */
     struct statement statement;
+    struct statement_rules rules;
     tl_audit_scope scope; /* without payments */
     int closed;           /* closed findings are listed too */
     int64_t every_ms;
@@ -76,12 +78,12 @@ static json_t *json_violation(const tl_violation *v)
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
                      "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no,
                      "cust_no", v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
-                     v->rev != 0 ? json_integer((json_int_t)v->rev) : json_null(), "sentence",
-                     v->sentence, "account", json_text(v->account), "logged_at",
-                     json_time(v->logged_us), "closed", v->closed, "proposed_by",
-                     json_text(v->proposed_by), "proposed_reason", json_text(v->proposed_reason),
-                     "closed_by", json_text(v->closed_by), "closed_reason",
-                     json_text(v->closed_reason), "closed_at", json_time(v->closed_us));
+                     v->rev != 0 ? json_unsigned(v->rev) : json_null(), "sentence", v->sentence,
+                     "account", json_text(v->account), "logged_at", json_time(v->logged_us),
+                     "closed", v->closed, "proposed_by", json_text(v->proposed_by),
+                     "proposed_reason", json_text(v->proposed_reason), "closed_by",
+                     json_text(v->closed_by), "closed_reason", json_text(v->closed_reason),
+                     "closed_at", json_time(v->closed_us));
 }
 
 /* What became of it: open, to be confirmed, or closed by whom. */
@@ -223,7 +225,6 @@ static tl_audit_scope scope_of(const struct request *request, size_t first, size
 
     if (request->statement.payments != NULL) {
         scope.payments = request->statement.payments + first;
-        scope.amounts = request->statement.amounts + first;
         scope.payment_count = count;
     }
     return scope;
@@ -456,6 +457,7 @@ static int read_options(const struct command *self, struct common *common, struc
         {"channel", required_argument, NULL, OPTION_CHANNEL},
         {"since", required_argument, NULL, OPTION_SINCE},
         {"until", required_argument, NULL, OPTION_UNTIL},
+        {"ignore", required_argument, NULL, OPTION_IGNORE},
         COMMON_OPTIONS,
         {NULL, 0, NULL, 0}};
     int option;
@@ -465,6 +467,8 @@ static int read_options(const struct command *self, struct common *common, struc
             request->path = optarg;
         else if (option == OPTION_ARCHIVE)
             request->scope.archive = optarg;
+        else if (option == OPTION_IGNORE)
+            request->rules.ignored = optarg;
         else if (option == OPTION_CLOSED)
             request->closed = 1;
         else if (option == OPTION_REASON)
@@ -521,8 +525,8 @@ static int run(const struct command *self, int argc, char **argv)
         code = check_scope(self, &request);
     if (code != EXIT_DONE)
         return code;
-    if (request.path != NULL &&
-        statement_read(&request.statement, request.path, problem, sizeof problem) != 0)
+    if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
+                                               problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
     code = fleet_begin(&common);
     fleet_by_pages();
@@ -561,6 +565,7 @@ const struct command command_audit = {
     .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
                "                        and where there are op_code, channel_key, channel_ref,\n"
                "                        amount_minor, currency\n"
+               "  --ignore NAMES        columns that are not compared, with commas between\n"
                "  --op OP               it is of this operation alone\n"
                "  --channel NAME        and of this channel\n"
                "  --since T             and of trades that succeeded from T on: a moment\n"

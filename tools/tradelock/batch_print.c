@@ -9,26 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUM_TEXT sizeof((tl_money *)NULL)->sum_minor
-
-/* Adds digits to digits, from the last on, as by hand. */
-static void add_digits(char to[SUM_TEXT], const char *number)
-{
-    char sum[SUM_TEXT];
-    size_t left = strlen(to), right = strlen(number), at = sizeof sum - 1;
-    unsigned carry = 0;
-
-    sum[at] = '\0';
-    while (at > 0 && (left > 0 || right > 0 || carry > 0)) {
-        const unsigned digit = (left > 0 ? (unsigned)(to[--left] - '0') : 0) +
-                               (right > 0 ? (unsigned)(number[--right] - '0') : 0) + carry;
-
-        sum[--at] = (char)('0' + digit % 10);
-        carry = digit / 10;
-    }
-    memmove(to, sum + at, sizeof sum - at);
-}
-
 static tl_batch_part *same_part(struct batch_totals *totals, const tl_batch_part *part)
 {
     for (size_t i = 0; i < totals->count; i++)
@@ -72,7 +52,7 @@ static int take_part(void *context, const tl_batch_part *part)
 
     if (same != NULL) {
         same->money.trades += part->money.trades;
-        add_digits(same->money.sum_minor, part->money.sum_minor);
+        tl_sum_add(same->money.sum_minor, part->money.sum_minor);
     } else {
         append_part(totals, part);
     }

@@ -107,6 +107,45 @@ static int list(tl_client *client, const struct common *common)
                        "no workflow has registered a channel");
 }
 
+struct disobedient {
+    const char *what;
+    json_t *names; /* "program pid@host" */
+};
+
+static int take_disobedient(void *context, const tl_session_row *row)
+{
+    struct disobedient *all = context;
+
+    if (strcmp(row->state, "ended") != 0 && strstr(row->obeys, all->what) == NULL)
+        json_array_append_new(all->names, json_sprintf("%s %llu@%s", row->program,
+                                                       (unsigned long long)row->pid, row->host));
+    return 0;
+}
+
+/* The processes whose program is older than this kind of decision; the decision stands all the
+ * same. */
+static json_t *disobedient(tl_client *client, const char *what)
+{
+    struct disobedient all = {what, json_array()};
+
+    if (tl_session_list(client, take_disobedient, &all) != TL_OK)
+        (void)report(TL_UNKNOWN);
+    return all.names;
+}
+
+/* One line for each. */
+static int finish_names(json_t *names)
+{
+    json_t *name;
+    size_t i;
+
+    json_array_foreach(names, i, name)
+        printf("%s does not obey: its program is older than such decisions.  End it.\n",
+               json_string_value(name));
+    json_decref(names);
+    return finish_output(EXIT_DONE);
+}
+
 static int decide(tl_client *client, const struct common *common, const tl_pause *pause, int pauses)
 {
     const char *op_code = pause->op_code != NULL ? pause->op_code : "";
@@ -115,13 +154,14 @@ static int decide(tl_client *client, const struct common *common, const tl_pause
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:s, s:o, s:b}", "channel", pause->channel, "op_code",
-                                    json_text(op_code), "paused", pauses),
+        return print_json(json_pack("{s:s, s:o, s:b, s:o}", "channel", pause->channel, "op_code",
+                                    json_text(op_code), "paused", pauses, "disobedient",
+                                    disobedient(client, "pause")),
                           EXIT_DONE);
     printf("Channel %s %s%s%s within a heartbeat of each process; %s.\n", pause->channel,
            pauses ? "pauses" : "goes on", op_code[0] != '\0' ? " for " : "", op_code,
            pauses ? "what was armed before may still be sent" : "what waited is due");
-    return finish_output(EXIT_DONE);
+    return finish_names(disobedient(client, "pause"));
 }
 
 static int limit(tl_client *client, const struct common *common, const tl_limit *limit)
@@ -134,10 +174,11 @@ static int limit(tl_client *client, const struct common *common, const tl_limit 
         return report(status);
     if (common->json)
         return print_json(
-            json_pack("{s:s, s:o, s:o, s:o}", "channel", limit->channel, "op_code",
+            json_pack("{s:s, s:o, s:o, s:o, s:o}", "channel", limit->channel, "op_code",
                       json_text(op_code), "sends",
                       limit->sends > 0 ? json_integer(limit->sends) : json_null(), "per_second",
-                      limit->per_second > 0 ? json_integer(limit->per_second) : json_null()),
+                      limit->per_second > 0 ? json_integer(limit->per_second) : json_null(),
+                      "disobedient", disobedient(client, "limit")),
             EXIT_DONE);
     if (limit_text(text, limit->sends, limit->per_second)[0] == '\0')
         snprintf(text, sizeof text, "as much as there is");
@@ -145,7 +186,7 @@ static int limit(tl_client *client, const struct common *common, const tl_limit 
         "Channel %s sends %s%s%s within a heartbeat of each process; what was sent before is not "
         "counted.\n",
         limit->channel, text, op_code[0] != '\0' ? " for " : "", op_code);
-    return finish_output(EXIT_DONE);
+    return finish_names(disobedient(client, "limit"));
 }
 
 static int give_breaker(tl_client *client, const struct common *common, const tl_breaker *b)
@@ -156,16 +197,16 @@ static int give_breaker(tl_client *client, const struct common *common, const tl
     if (status != TL_OK)
         return report(status);
     if (common->json)
-        return print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "channel", b->channel,
-                                    "op_code", json_text(op_code), "unknowns",
-                                    json_number(b->unknowns), "share", json_number(b->share),
-                                    "window_s", json_number(b->window_s), "probe_s",
-                                    json_number(b->probe_s)),
-                          EXIT_DONE);
+        return print_json(
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "channel", b->channel, "op_code",
+                      json_text(op_code), "unknowns", json_number(b->unknowns), "share",
+                      json_number(b->share), "window_s", json_number(b->window_s), "probe_s",
+                      json_number(b->probe_s), "disobedient", disobedient(client, "breaker")),
+            EXIT_DONE);
     printf("Channel %s has %s breaker%s%s within a heartbeat of each process%s.\n", b->channel,
            b->unknowns > 0 ? "this" : "no", op_code[0] != '\0' ? " for " : "", op_code,
            b->unknowns > 0 ? "; what was sent before is not counted" : "");
-    return finish_output(EXIT_DONE);
+    return finish_names(disobedient(client, "breaker"));
 }
 
 static int read_options(const struct command *self, struct common *common, struct said *said,

@@ -9,8 +9,7 @@
  * before is under way (client/pauses.h).  So sessions are looked at before the trades.  What one of
  * them was granted earlier is there when the trades are read, or has ended, and it is granted
  * nothing any more.  A session that began since reads the row once its own is there.  One that is
- * silent may go on, and grant what it had asked for, until somebody ends it; so it is waited for,
- * and so is a program that is older than this and says nothing.
+ * silent may go on, and grant what it had asked for, until somebody ends it; so it is waited for.
  */
 #include "command.h"
 
@@ -367,8 +366,7 @@ const struct command command_drain = {
             "nothing that it began before is on its way.  Then nothing begins any more, and it\n"
             "waits until nothing is in process.  When the time is over it says what still is, who\n"
             "holds it and for how long, and ends with 6.  A process that was killed is waited for\n"
-            "until others end its session (`tradelock reap` does that where none runs), and one\n"
-            "whose library is older for as long as it lives.\n"
+            "until others end its session (`tradelock reap` does that where none runs).\n"
             "\n"
             "The drain is on record until --end, also when this command is killed.  `tradelock\n"
             "status`, `doctor` and `channel ls` show it, as channel *.  What waits in the retry\n"

@@ -7,6 +7,7 @@
 #include "fleet_map.h"
 #include "print.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,9 @@ enum {
     OPTION_REMARK,
     OPTION_STATEMENT,
     OPTION_OP,
+    OPTION_IGNORE,
+    OPTION_AMOUNT,
+    OPTION_CURRENCY,
     OPTION_REASON,
     OPTION_ACTOR,
     OPTION_YES
@@ -81,7 +85,19 @@ static int take_option(const struct command *self, struct request *request, int 
         filing->path = optarg;
         break;
     case OPTION_OP:
-        filing->op_code = optarg;
+        filing->rules.op_code = optarg;
+        break;
+    case OPTION_IGNORE:
+        filing->rules.ignored = optarg;
+        break;
+    case OPTION_AMOUNT:
+        evidence->amount.is_told = 1;
+        if (!read_number(optarg, INT64_MAX, &epoch))
+            return usage_error(self, "--amount is a number of minor units, not %s", optarg);
+        evidence->amount.amount_minor = (int64_t)epoch;
+        break;
+    case OPTION_CURRENCY:
+        evidence->amount.currency = optarg;
         break;
     case OPTION_REASON:
         filing->reason = optarg;
@@ -115,6 +131,9 @@ static int read_options(const struct command *self, struct common *common, struc
         {"remark", required_argument, NULL, OPTION_REMARK},
         {"statement", required_argument, NULL, OPTION_STATEMENT},
         {"op", required_argument, NULL, OPTION_OP},
+        {"ignore", required_argument, NULL, OPTION_IGNORE},
+        {"amount", required_argument, NULL, OPTION_AMOUNT},
+        {"currency", required_argument, NULL, OPTION_CURRENCY},
         {"reason", required_argument, NULL, OPTION_REASON},
         {"actor", required_argument, NULL, OPTION_ACTOR},
         {"yes", required_argument, NULL, OPTION_YES},
@@ -147,12 +166,15 @@ static int run_add(const struct command *self, tl_client *client, const struct c
 static int add_row(void *context, const tl_evidence_row *row)
 {
     struct listing *listing = context;
-    char when[TIME_TEXT], epoch[16];
+    char when[TIME_TEXT], epoch[16], paid[AMOUNT_TEXT] = "";
 
     json_array_append_new(listing->rows, json_evidence(row));
     snprintf(epoch, sizeof epoch, "%u", row->epoch);
+    if (row->amount.is_told)
+        snprintf(paid, sizeof paid, "%" PRId64 " %s", row->amount.amount_minor,
+                 row->amount.currency != NULL ? row->amount.currency : "");
     table_add(listing->table, time_text(when, row->filed_us), epoch, row->outcome,
-              row->final ? "final" : "", row->channel_ref != NULL ? row->channel_ref : "",
+              row->final ? "final" : "", paid, row->channel_ref != NULL ? row->channel_ref : "",
               row->source, row->remark != NULL ? row->remark : "");
     return 0;
 }
@@ -160,7 +182,7 @@ static int add_row(void *context, const tl_evidence_row *row)
 static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
 {
     struct listing listing = {
-        table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "REF", "SOURCE", "REMARK", NULL),
+        table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "PAID", "REF", "SOURCE", "REMARK", NULL),
         json_array()};
     const tl_status status = tl_evidence_list(client, key, add_row, &listing);
 
@@ -169,16 +191,6 @@ static int work_ls(tl_client *client, const struct common *common, const tl_key 
 }
 
 /* ---------------------------------------------------------------- statement -- */
-
-static int check_statement(const struct command *self, const struct filing *filing)
-{
-    const struct statement *statement = filing->statement;
-
-    for (size_t i = 0; filing->op_code == NULL && i < statement->count; i++)
-        if (statement->payments[i].op_code == NULL || statement->payments[i].op_code[0] == '\0')
-            return usage_error(self, "payment %zu names no op_code: say --op", i + 1);
-    return EXIT_DONE;
-}
 
 static int run_statement(const struct command *self, const struct common *common,
                          const struct request *request)
@@ -189,16 +201,15 @@ static int run_statement(const struct command *self, const struct common *common
     int code;
 
     filing.statement = &statement;
+    filing.rules.is_filed = 1;
     filing.source = request->evidence.source;
     if (filing.source == NULL)
         return usage_error(self, "--source is missing: it says who knows it");
     if (filing.reason == NULL || filing.reason[0] == '\0')
         return usage_error(self, "--reason is missing: it goes on record");
-    if (statement_read(&statement, filing.path, problem, sizeof problem) != 0)
+    if (statement_read(&statement, filing.path, &filing.rules, problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
-    code = check_statement(self, &filing);
-    if (code == EXIT_DONE)
-        code = fleet_begin(common);
+    code = fleet_begin(common);
     if (code == EXIT_DONE)
         code = evidence_statement(common, &filing);
     fleet_end();
@@ -259,12 +270,12 @@ const struct command command_evidence = {
     .arguments = "add|ls SERIAL CUST OP [OPTION...] | add --statement FILE.csv",
     .text = "`add` appends what somebody else knows; nothing that was filed is ever "
             "changed.\n"
-            "A trade in process is looked at at once, and success ends it as paid.  Success\n"
-            "for a trade that failed, or for an earlier epoch, sets its conflict: exit 1, "
-            "and\n"
-            "nothing is sent for it until operators have decided.  While a restore is open,\n"
-            "success of a trade that was lost makes its row, as one that succeeded.  `ls`\n"
-            "prints what was filed.\n"
+            "A trade in process is looked at at once, and success ends it as paid.  What\n"
+            "contradicts the trade sets its conflict: success of one that failed, of an earlier\n"
+            "epoch, of another amount, currency or payment, and a failure of one that succeeded.\n"
+            "Then the exit code is 1, and nothing is sent or failed until operators have\n"
+            "decided.  While a restore is open, success of a trade that was lost makes its row,\n"
+            "as one that succeeded.  `ls` prints what was filed.\n"
             "\n"
             "A statement is a file of payments, each filed as SUCCEEDED unless that is known\n"
             "already.  First it shows how many, how much money, and ten of them; then it\n"
@@ -280,6 +291,9 @@ const struct command command_evidence = {
                "  --remark TEXT   for those who read it later\n"
                "  --statement FILE.csv  what the channel paid, as `audit` reads it\n"
                "  --op OP         the operation of its payments that name none\n"
+               "  --ignore NAMES  columns that are not compared, with commas between\n"
+               "  --amount N      how much was paid, in minor units\n"
+               "  --currency CUR  of this currency\n"
                "  --reason TEXT   why the statement is filed, for the record\n"
                "  --yes N         file it, if it is N payments\n"
                "  --actor NAME    who files it (the login name)\n",

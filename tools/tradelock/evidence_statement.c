@@ -14,7 +14,7 @@
 /* A payment that would be filed, as its trade was seen. */
 struct seen {
     size_t payment;
-    tl_paid paid;
+    tl_payment_view paid;
 };
 
 struct preview {
@@ -26,6 +26,7 @@ struct preview {
     size_t *first;      /* payment of each shard */
     uint64_t *of_shard; /* rows that would be filed */
     uint64_t known, unknown, contradicting, made;
+    uint64_t standing; /* known, and in conflict with the trade all the same */
 };
 
 static const char *text_or_null(const char *text)
@@ -49,7 +50,13 @@ static int compare_payments(const void *left, const void *right)
         order = compare(a->op_code, b->op_code);
     if (order == 0)
         order = compare(a->channel_key, b->channel_key);
-    return order != 0 ? order : compare(a->channel_ref, b->channel_ref);
+    if (order == 0)
+        order = compare(a->channel_ref, b->channel_ref);
+    if (order == 0)
+        order = compare(a->amount.currency, b->amount.currency);
+    return order != 0 ? order
+                      : (a->amount.amount_minor > b->amount.amount_minor) -
+                            (a->amount.amount_minor < b->amount.amount_minor);
 }
 
 /* Whoever tells the same payment twice tells it once. */
@@ -68,32 +75,49 @@ static uint64_t drop_repeated(struct statement *statement)
     return before - kept;
 }
 
-static const char *effect(const tl_paid *paid)
+static const char *effect(const tl_payment_view *paid)
 {
     if (paid->fence == 0)
         return "makes the trade, lost in a restore";
     if (paid->contradicts)
-        return "contradicts the row";
+        return "contradicts the trade: a conflict";
     return paid->status == 'P' ? "in process: is paid" : "is paid";
 }
 
-static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_paid *paid)
+/* What the file says that was paid. */
+static const char *paid_text(char to[AMOUNT_TEXT], const tl_payment_amount *amount)
 {
-    char amount[AMOUNT_TEXT] = "";
+    const char *currency = amount->currency != NULL ? amount->currency : "";
 
-    if (paid->currency[0] != '\0')
-        snprintf(amount, sizeof amount, "%" PRId64 " %s", paid->amount_minor, paid->currency);
-    table_add(bulk->examples, payment->serial_no, payment->cust_no, payment->op_code, amount,
-              payment->channel_ref != NULL ? payment->channel_ref : "", effect(paid));
-    json_array_append_new(
-        bulk->examples_json,
-        fleet_row(json_pack("{s:s, s:s, s:s, s:o, s:I, s:s}", "serial_no", payment->serial_no,
-                            "cust_no", payment->cust_no, "op_code", payment->op_code, "channel_ref",
-                            json_text(payment->channel_ref), "fence", (json_int_t)paid->fence,
-                            "effect", effect(paid))));
+    if (amount->is_told)
+        snprintf(to, AMOUNT_TEXT, "%" PRId64 " %s", amount->amount_minor, currency);
+    else
+        snprintf(to, AMOUNT_TEXT, "%s", currency);
+    return to;
 }
 
-static int take(void *context, const tl_paid *paid)
+static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_payment_view *paid)
+{
+    const tl_payment_amount *amount = &payment->amount;
+    char trade[AMOUNT_TEXT] = "", told[AMOUNT_TEXT];
+
+    if (paid->currency[0] != '\0')
+        snprintf(trade, sizeof trade, "%" PRId64 " %s", paid->amount_minor, paid->currency);
+    table_add(bulk->examples, payment->serial_no, payment->cust_no, payment->op_code, trade,
+              paid_text(told, amount), payment->channel_ref != NULL ? payment->channel_ref : "",
+              effect(paid));
+    json_array_append_new(
+        bulk->examples_json,
+        fleet_row(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "serial_no",
+                            payment->serial_no, "cust_no", payment->cust_no, "op_code",
+                            payment->op_code, "channel_ref", json_text(payment->channel_ref),
+                            "paid_minor",
+                            amount->is_told ? json_integer(amount->amount_minor) : json_null(),
+                            "paid_currency", json_text(amount->currency), "fence",
+                            json_unsigned(paid->fence), "effect", effect(paid))));
+}
+
+static int take(void *context, const tl_payment_view *paid)
 {
     struct preview *p = context;
     const size_t number = p->first[fleet_at()] + paid->number;
@@ -101,9 +125,10 @@ static int take(void *context, const tl_paid *paid)
 
     if (paid->known) {
         p->known++;
+        p->standing += paid->contradicts != 0;
         return 0;
     }
-    if (paid->fence == 0 && !p->restored) {
+    if (paid->fence == 0 && (!p->restored || payment->amount.amount_minor < 0)) {
         p->unknown++;
         return 0;
     }
@@ -112,7 +137,8 @@ static int take(void *context, const tl_paid *paid)
     p->rows[p->bulk->count] = (struct seen){number, *paid};
     p->rows[p->bulk->count++].paid.currency = ""; /* not valid later */
     p->of_shard[fleet_at()]++;
-    tl_list_end_add(&p->bulk->money, paid->currency, paid->amount_minor);
+    /* The money that is taken for paid. */
+    tl_list_end_add(&p->bulk->money, paid->contradicts ? "" : paid->currency, paid->amount_minor);
     if (p->bulk->count <= BULK_EXAMPLES)
         add_example(p->bulk, payment, paid);
     return 0;
@@ -127,7 +153,8 @@ static tl_status file_one(void *context, tl_client *client, uint64_t act_no, uin
                                   .outcome = "SUCCEEDED",
                                   .source = p->filing->source,
                                   .channel_key = text_or_null(payment->channel_key),
-                                  .channel_ref = text_or_null(payment->channel_ref)};
+                                  .channel_ref = text_or_null(payment->channel_ref),
+                                  .amount = payment->amount};
 
     return tl_act_evidence(client, act_no, row + 1, &evidence, &p->rows[row].paid);
 }
@@ -140,14 +167,16 @@ static int is_of_row(tl_status status)
 static void say_apart(char *to, size_t space, const struct preview *p, uint64_t repeated)
 {
     p->bulk->apart_json =
-        json_pack("{s:I, s:I, s:I, s:I, s:I}", "made", (json_int_t)p->made, "contradicting",
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "made", (json_int_t)p->made, "contradicting",
                   (json_int_t)p->contradicting, "known", (json_int_t)p->known, "unknown",
-                  (json_int_t)p->unknown, "repeated", (json_int_t)repeated);
-    snprintf(
-        to, space,
-        "Of them %" PRIu64 " contradict the row, %" PRIu64 " make a trade that was lost.  Left "
-        "alone:\n%" PRIu64 " known already, %" PRIu64 " without a trade, %" PRIu64 " told twice.",
-        p->contradicting, p->made, p->known, p->unknown, repeated);
+                  (json_int_t)p->unknown, "repeated", (json_int_t)repeated, "standing",
+                  (json_int_t)p->standing);
+    snprintf(to, space,
+             "Of them %" PRIu64
+             " contradict the row, and become conflicts for two operators; %" PRIu64
+             " make\na trade that was lost.  Left alone: %" PRIu64 " known already (%" PRIu64
+             " as contradicting),\n%" PRIu64 " without a trade, %" PRIu64 " told twice.",
+             p->contradicting, p->made, p->known, p->standing, p->unknown, repeated);
 }
 
 /* The rows of trades that are not there are made while a restore is open. */
@@ -215,7 +244,7 @@ int evidence_statement(const struct common *common, const struct filing *filing)
                                 .reason = filing->reason},
                         .verb = "file success of",
                         .apart = apart,
-                        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "MINOR",
+                        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "MINOR", "PAID",
                                               "REFERENCE", "EFFECT", NULL),
                         .examples_json = json_array(),
                         .each = file_one,
@@ -227,9 +256,6 @@ int evidence_statement(const struct common *common, const struct filing *filing)
     int code;
 
     bulk.context = &preview;
-    for (size_t i = 0; i < filing->statement->count; i++)
-        if (text_or_null(filing->statement->payments[i].op_code) == NULL)
-            filing->statement->payments[i].op_code = filing->op_code;
     repeated = drop_repeated(filing->statement);
     snprintf(said, sizeof said, "--statement %.500s --source %s", filing->path, filing->source);
     code = look_at_all(&preview);
@@ -238,7 +264,7 @@ int evidence_statement(const struct common *common, const struct filing *filing)
     /* What the shards that answered have is filed: the same again files the rest. */
     if (code == EXIT_DONE || (fleet_is() && preview.is_ready))
         code = bulk_run(&bulk, common);
-    if (code == EXIT_DONE && preview.contradicting + preview.unknown > 0)
+    if (code == EXIT_DONE && preview.contradicting + preview.standing + preview.unknown > 0)
         code = EXIT_REFUSED;
     table_free(bulk.examples);
     json_decref(bulk.examples_json);

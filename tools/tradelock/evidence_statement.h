@@ -7,7 +7,8 @@
 
 struct filing {
     struct statement *statement;
-    const char *path, *op_code; /* op_code: of payments that name none */
+    const char *path;
+    struct statement_rules rules;
     const char *source, *reason, *actor;
     int has_yes;
     uint64_t yes;

@@ -142,9 +142,9 @@ static int print_explained_json(const struct explained *explained, int code)
     const char status[2] = {view->status, '\0'};
 
     return print_json(fleet_row(json_pack(
-                          "{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:O}", "serial_no", view->serial_no,
+                          "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:O}", "serial_no", view->serial_no,
                           "cust_no", view->cust_no, "op_code", view->op_code, "status", status,
-                          "state", tl_state_name(view->state), "fence", (json_int_t)view->fence,
+                          "state", tl_state_name(view->state), "fence", json_unsigned(view->fence),
                           "read_at", json_time(view->now_us), "sentences", explained->sentences)),
                       code);
 }

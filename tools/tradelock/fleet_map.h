@@ -26,7 +26,7 @@ struct fleet_map {
     struct fleet_shard_slots {
         int told;
         struct fleet_slot slot[TL_FLEET_SLOTS];
-    } * shard;
+    } *shard;
 };
 
 #define FLEET_NOBODY SIZE_MAX

@@ -21,12 +21,12 @@ static const char *mode_of(const tl_holder_view *view)
 
 static json_t *json_holder(const tl_holder_view *view)
 {
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
                      "s:o, s:o, s:o, s:o, s:o}",
                      "resource", view->resource, "slot", (json_int_t)view->slot, "mode",
                      mode_of(view), "state", tl_holder_state_name(view->state), "step", view->step,
-                     "fence", (json_int_t)view->fence, "rev", (json_int_t)view->rev, "renewed",
-                     view->renewed, "thread_no", json_text(view->thread_no), "log_no",
+                     "fence", json_unsigned(view->fence), "rev", json_unsigned(view->rev),
+                     "renewed", view->renewed, "thread_no", json_text(view->thread_no), "log_no",
                      json_text(view->log_no), "session_id", json_text(view->session_id), "holder",
                      json_text(view->holder), "remark", json_text(view->remark), "actor",
                      json_text(view->actor), "acquired_at", json_time(view->acquired_us), "done_at",

@@ -21,13 +21,13 @@ static void add(struct listing *listing, const tl_proposal *one)
               one->account, one->own ? "no, a second person" : "yes", one->reason);
     json_array_append_new(
         listing->rows,
-        fleet_row(json_pack(
-            "{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}", "proposed_at",
-            json_time(one->proposed_us), "what", one->what, "said", one->said, "serial_no",
-            json_text(one->key.serial_no), "cust_no", json_text(one->key.cust_no), "op_code",
-            json_text(one->key.op_code), "fence",
-            one->fence != 0 ? json_integer((json_int_t)one->fence) : json_null(), "account",
-            one->account, "actor", one->actor, "reason", one->reason, "own", one->own)));
+        fleet_row(json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}",
+                            "proposed_at", json_time(one->proposed_us), "what", one->what, "said",
+                            one->said, "serial_no", json_text(one->key.serial_no), "cust_no",
+                            json_text(one->key.cust_no), "op_code", json_text(one->key.op_code),
+                            "fence", one->fence != 0 ? json_unsigned(one->fence) : json_null(),
+                            "account", one->account, "actor", one->actor, "reason", one->reason,
+                            "own", one->own)));
 }
 
 static int take_proposal(void *context, const tl_proposal *one)

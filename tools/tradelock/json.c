@@ -5,6 +5,8 @@
 
 #include <tradelock/admin.h>
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,9 +90,26 @@ static void set(json_t *object, const char *name, json_t *value)
     json_object_set_new(object, name, value);
 }
 
+json_t *json_digits(const char *digits)
+{
+    long long number;
+
+    errno = 0;
+    number = strtoll(digits, NULL, 10);
+    return errno == 0 ? json_integer(number) : json_string(digits);
+}
+
+json_t *json_unsigned(uint64_t number)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%" PRIu64, number);
+    return json_digits(digits);
+}
+
 static void set_number(json_t *object, const char *name, uint64_t number)
 {
-    set(object, name, json_integer((json_int_t)number));
+    set(object, name, json_unsigned(number));
 }
 
 static json_t *json_fingerprint(const unsigned char *fingerprint)
@@ -240,6 +259,10 @@ json_t *json_evidence(const tl_evidence_row *row)
     set(o, "source", json_text(row->source));
     set(o, "remark", json_text(row->remark));
     set(o, "account", json_text(row->account));
+    set(o, "paid_minor",
+        row->amount.is_told ? json_integer(row->amount.amount_minor) : json_null());
+    set(o, "paid_currency", json_text(row->amount.currency));
+    set(o, "contradicts", json_boolean(row->contradicts));
     return o;
 }
 

@@ -5,6 +5,7 @@
 #include "list_print.h"
 
 #include "batch_print.h"
+#include "csv_guard.h"
 #include "fleet.h"
 #include "moment.h"
 #include "print.h"
@@ -343,14 +344,15 @@ static void print_csv(const char *const *cells, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const int quoted = strpbrk(cells[i], ",\"\r\n") != NULL;
+        const char *guard = csv_wants_guard(cells[i]) ? "'" : "";
 
         if (i > 0)
             putchar(',');
         if (!quoted) {
-            fputs(cells[i], stdout);
+            printf("%s%s", guard, cells[i]);
             continue;
         }
-        putchar('"');
+        printf("\"%s", guard);
         for (const char *c = cells[i]; *c != '\0'; c++) {
             if (*c == '"')
                 putchar('"');

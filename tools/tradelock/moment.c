@@ -30,7 +30,7 @@ static int read_date(const char *text, int64_t *us)
                                           "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
 
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        struct tm parts = {.tm_mday = 1};
+        struct tm parts = {.tm_mday = 1}, day;
         const char *end = strptime(text, formats[i], &parts);
         int64_t fraction = 0;
 
@@ -38,8 +38,10 @@ static int read_date(const char *text, int64_t *us)
             end = read_fraction(end, &fraction);
         if (end == NULL || (*end != '\0' && strcmp(end, "Z") != 0))
             continue;
-        *us = (int64_t)timegm(&parts) * US + fraction;
-        return *us > 0;
+        day = parts;
+        *us = (int64_t)timegm(&day) * US + fraction;
+        /* What is on no calendar comes out as another moment. */
+        return *us > 0 && day.tm_mday == parts.tm_mday && day.tm_sec == parts.tm_sec;
     }
     return 0;
 }

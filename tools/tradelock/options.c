@@ -145,6 +145,9 @@ int read_number(const char *text, uint64_t most, uint64_t *number)
     return value <= most;
 }
 
+/* A thousand years: the server's calendar has that much before now. */
+#define DURATION_MOST_MS UINT64_C(31556952000000)
+
 int read_duration_ms(const char *text, int64_t *duration_ms)
 {
     static const struct {
@@ -161,7 +164,7 @@ int read_duration_ms(const char *text, int64_t *duration_ms)
     number[digits] = '\0';
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(text + digits, units[i].unit) == 0 &&
-            read_number(number, (uint64_t)INT64_MAX / units[i].ms, &value)) {
+            read_number(number, DURATION_MOST_MS / units[i].ms, &value)) {
             *duration_ms = (int64_t)(value * units[i].ms);
             return 1;
         }

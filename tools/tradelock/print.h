@@ -57,6 +57,9 @@ void print_bytes(const char *name, const void *data, size_t size);
 /* null for NULL and "". */
 json_t *json_text(const char *text);
 json_t *json_time(int64_t us);
+/* A number; as text where it is beyond INT64_MAX, which few readers of JSON take. */
+json_t *json_digits(const char *digits);
+json_t *json_unsigned(uint64_t number);
 json_t *json_char(char c);
 /* A row; every field is always there. */
 json_t *json_view(const tl_view *view);

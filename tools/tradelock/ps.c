@@ -18,15 +18,16 @@ static int add_row(void *context, const tl_session_row *one)
         snprintf(permits, sizeof permits, "%llu", (unsigned long long)one->permits);
     table_add(listing->table, one->state, one->program, pid, one->host,
               time_text(started, one->started_us), distance_text(silent, 0, one->silent_us) + 1,
-              permits, one->operations);
+              permits, one->obeys[0] != '\0' ? one->obeys : "nothing", one->operations);
     json_array_append_new(
         listing->rows,
-        fleet_row(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f, s:I}", "state",
+        fleet_row(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:f, s:f, s:I, s:s}", "state",
                             one->state, "program", one->program, "pid", (json_int_t)one->pid,
                             "host", one->host, "session_id", one->session_id, "operations",
                             json_text(one->operations), "started_at", json_time(one->started_us),
                             "silent_s", (double)one->silent_us / 1e6, "timeout_s",
-                            (double)one->timeout_ms / 1e3, "permits", (json_int_t)one->permits)));
+                            (double)one->timeout_ms / 1e3, "permits", (json_int_t)one->permits,
+                            "obeys", one->obeys)));
     return 0;
 }
 
@@ -50,7 +51,7 @@ static int run(const struct command *self, int argc, char **argv)
     code = fleet_begin(&common);
     if (code == EXIT_DONE) {
         struct listing listing = {table_new("STATE", "PROGRAM", "PID", "HOST", "STARTED",
-                                            "LAST BEAT", "PERMITS", "OPERATIONS", NULL),
+                                            "LAST BEAT", "PERMITS", "OBEYS", "OPERATIONS", NULL),
                                   json_array()};
 
         code = fleet_each(0, list_one, &listing);

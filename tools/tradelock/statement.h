@@ -8,22 +8,30 @@
 
 struct statement {
     tl_payment *payments;
-    tl_payment_amount *amounts; /* of each */
     size_t count;
     /* Own memory. */
     char **texts;
     size_t text_count, text_space, space;
 };
 
+struct statement_rules {
+    const char *ignored; /* columns to be passed over, with commas between; NULL: none */
+    const char *op_code; /* of payments that name none */
+    int is_filed;        /* evidence is to be filed of each payment: it must be possible */
+};
+
 /*
  * The first line names the columns: serial_no and cust_no must be among them; op_code, channel_key,
- * channel_ref, amount_minor and currency are taken where they are; others are passed over. 0, or -1 with one sentence in
- * problem.
+ * channel_ref, amount_minor and currency may be.  seq, paid_at and payee, which a simulator
+ * exports, and what the rules name are passed over.  Any other column is refused, and so are a
+ * column that stands twice, a line with more or fewer cells, text that is no UTF-8 or has a control
+ * character, and a last line without its end.  0, or -1 with one sentence that names the line.
  */
-int statement_read(struct statement *self, const char *path, char *problem, size_t space);
+int statement_read(struct statement *self, const char *path, const struct statement_rules *rules,
+                   char *problem, size_t space);
 /* The same from an open file; name is what a problem calls it. */
-int statement_read_from(struct statement *self, FILE *file, const char *name, char *problem,
-                        size_t space);
+int statement_read_from(struct statement *self, FILE *file, const char *name,
+                        const struct statement_rules *rules, char *problem, size_t space);
 void statement_free(struct statement *self);
 
 /* Whether somebody can be called so: what is no customer is of no shard. */

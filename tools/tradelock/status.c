@@ -31,7 +31,8 @@ enum { OPTION_WATCH = OPTION_OWN, OPTION_EVERY };
 struct group {
     char state[16], currency[16];
     uint64_t count, ages[TL_AGES];
-    int64_t amount_minor, oldest_s;
+    char sum_minor[TL_SUM_TEXT];
+    int64_t oldest_s;
 };
 
 struct screen {
@@ -73,17 +74,17 @@ static int take_waiting(void *context, const tl_waiting *one)
     const int has_age = strcmp(one->state, "conflict") != 0 && one->age < TL_AGES;
 
     g->count += one->count;
-    g->amount_minor += one->amount_minor;
+    tl_sum_add(g->sum_minor, one->sum_minor);
     if (has_age)
         g->ages[one->age] += one->count;
     if (one->oldest_s > g->oldest_s)
         g->oldest_s = one->oldest_s;
     json_array_append_new(
         s->waiting,
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:o}", "op_code", one->op_code, "state",
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "op_code", one->op_code, "state",
                   one->state, "channel", one->channel, "currency", one->currency, "age",
                   json_text(has_age ? tl_age_name(one->age) : NULL), "count",
-                  (json_int_t)one->count, "amount_minor", (json_int_t)one->amount_minor, "oldest_s",
+                  (json_int_t)one->count, "amount_minor", json_digits(one->sum_minor), "oldest_s",
                   has_age ? json_integer(one->oldest_s) : json_null()));
     return 0;
 }
@@ -362,13 +363,13 @@ static void print_groups(const struct screen *s)
         const struct group *g = &s->groups[i];
         const int alarms = strcmp(g->state, "parked") == 0 || strcmp(g->state, "conflict") == 0;
 
-        printf("%s%-9s %-8s %7llu %17lld %5llu %5llu %5llu %5llu %5llu%s\n",
+        printf("%s%-9s %-8s %7llu %17s %5llu %5llu %5llu %5llu %5llu%s\n",
                alarms ? colour(COLOUR_ALARM) : "",
                strcmp(g->state, "in_doubt") == 0 ? "in doubt" : g->state, g->currency,
-               (unsigned long long)g->count, (long long)g->amount_minor,
-               (unsigned long long)g->ages[0], (unsigned long long)g->ages[1],
-               (unsigned long long)g->ages[2], (unsigned long long)g->ages[3],
-               (unsigned long long)g->ages[4], alarms ? colour(COLOUR_NONE) : "");
+               (unsigned long long)g->count, g->sum_minor, (unsigned long long)g->ages[0],
+               (unsigned long long)g->ages[1], (unsigned long long)g->ages[2],
+               (unsigned long long)g->ages[3], (unsigned long long)g->ages[4],
+               alarms ? colour(COLOUR_NONE) : "");
         if (g->oldest_s > 0)
             printf("%-18s oldest %s\n", "",
                    distance_text(oldest, 0, g->oldest_s * INT64_C(1000000)) + 1);

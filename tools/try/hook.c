@@ -118,35 +118,67 @@ static long requests_end(void)
     return end;
 }
 
-/* How many requests came since; each must have the key. */
-static unsigned requests_since(long from, const tl_attempt *attempt, const char *call)
+/* What the channel's log has of one call: its requests, and the answer to the last of them. */
+typedef struct heard {
+    unsigned requests;
+    json_int_t last;
+    int status; /* HTTP; 0: none was given */
+    char outcome[32];
+} heard;
+
+static const char *text_of(const json_t *line, const char *field)
+{
+    const char *text = json_string_value(json_object_get(line, field));
+
+    return text != NULL ? text : "";
+}
+
+/* Each request must have the key, and each send of a key the same order. */
+static void check_request(const json_t *line, const tl_attempt *attempt, const char *call)
+{
+    const char *key = text_of(line, "channel_key"), *differs = text_of(line, "differs");
+
+    if (key[0] == '\0')
+        plan_found("rule 1 is broken: %s sends no key", call);
+    else if (strcmp(key, attempt->channel_key) != 0)
+        plan_found("rule 1 is broken: %s sends another key than attempt->channel_key", call);
+    if (differs[0] != '\0')
+        plan_found("rule 2 is broken: %s sends another %s than the first send of this key", call,
+                   differs);
+}
+
+static void hear_line(heard *it, const json_t *line, const tl_attempt *attempt, const char *call)
+{
+    const json_int_t number = json_integer_value(json_object_get(line, "request"));
+
+    if (strcmp(text_of(line, "event"), "received") == 0) {
+        *it = (heard){.requests = it->requests + 1, .last = number};
+        check_request(line, attempt, call);
+    } else if (it->requests > 0 && number == it->last) {
+        it->status = (int)json_integer_value(json_object_get(line, "status"));
+        snprintf(it->outcome, sizeof it->outcome, "%s", text_of(line, "outcome"));
+    }
+}
+
+static heard hear(long from, const tl_attempt *attempt, const char *call)
 {
     FILE *file = fopen(the_plan->requests, "re");
     char *line = NULL;
     size_t space = 0;
-    unsigned count = 0;
+    heard it = {0};
 
     if (file == NULL)
-        return 0;
+        return it;
     (void)fseek(file, from, SEEK_SET);
     while (getline(&line, &space, file) > 0) {
         json_t *json = json_loads(line, 0, NULL);
-        const char *event = json_string_value(json_object_get(json, "event"));
-        const char *key = json_string_value(json_object_get(json, "channel_key"));
 
-        if (event != NULL && strcmp(event, "received") == 0) {
-            count++;
-            if (key == NULL || key[0] == '\0')
-                plan_found("rule 1 is broken: %s sends no key", call);
-            else if (strcmp(key, attempt->channel_key) != 0)
-                plan_found("rule 1 is broken: %s sends another key than attempt->channel_key",
-                           call);
-        }
+        hear_line(&it, json, attempt, call);
         json_decref(json);
     }
     free(line);
     fclose(file);
-    return count;
+    return it;
 }
 
 static int64_t now_ms(void)
@@ -192,30 +224,66 @@ static const char *const execute_names[] = {"UNKNOWN",     "SUCCEEDED", "DECLINE
 static const char *const query_names[] = {"UNREACHABLE", "SUCCEEDED", "FAILED", "PENDING",
                                           "NOT_FOUND"};
 
+static const char *const cancel_names[] = {"UNKNOWN", "CANCELLED", "ALREADY_DONE"};
+
 static const char *name_of(const char *const *names, size_t count, int number)
 {
     return number >= 0 && (size_t)number < count ? names[number] : "a number that is none";
 }
 
-static void judge_execute(tl_execute answer, unsigned sent)
-{
-    const char *name = name_of(execute_names, 6, (int)answer);
+/* What a callback may answer after each outcome that the simulator names, besides the one that
+ * claims nothing, which is 0 of each: UNKNOWN or UNREACHABLE. */
+static const struct {
+    const char *call, *outcome;
+    int answer;
+} meanings[] = {
+    {"execute", "succeeded", TL_EXECUTE_SUCCEEDED},
+    {"execute", "declined", TL_EXECUTE_DECLINED},
+    {"execute", "accepted", TL_EXECUTE_ACCEPTED},
+    {"execute", "rate_limited", TL_EXECUTE_RETRY_LATER},
+    {"query", "succeeded", TL_QUERY_SUCCEEDED},
+    {"query", "failed", TL_QUERY_FAILED},
+    {"query", "pending", TL_QUERY_PENDING},
+    {"query", "not_found", TL_QUERY_NOT_FOUND},
+    {"cancel", "cancelled", TL_CANCEL_CANCELLED},
+    {"cancel", "already_done", TL_CANCEL_ALREADY_DONE},
+};
 
-    if (the_plan->nothing_left) {
-        if (sent > 0)
-            plan_found("rule 4 is broken: execute sends when nothing is left of its time");
-        else if (answer != TL_EXECUTE_NOT_SENT)
-            plan_found("rule 4 is broken: execute answers %s when nothing is left of its time and "
-                       "nothing was sent, which is NOT_SENT",
-                       name);
+/* The answer against what the channel really said.  A channel of the team's own names its outcomes
+ * itself: there, only what is no answer is judged. */
+static void judge(const heard *it, const char *call, const char *const *names, size_t count,
+                  int answer)
+{
+    int fits = 0;
+
+    if (it->requests == 0 || it->status == 400 ||
+        (!the_plan->simulated && it->status > 0 && it->status < 500))
         return;
-    }
-    if (!the_plan->unanswered || sent == 0)
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (strcmp(meanings[i].call, call) == 0 && strcmp(meanings[i].outcome, it->outcome) == 0)
+            fits = meanings[i].answer;
+    if (answer == 0 || answer == fits)
         return;
-    if (answer == TL_EXECUTE_DECLINED)
-        plan_found("the answer of execute is no proof: DECLINED after: %s", the_plan->title);
-    else if (answer != TL_EXECUTE_UNKNOWN)
-        plan_found("the answer of execute is not UNKNOWN but %s after: %s", name, the_plan->title);
+    plan_found("the answer of %s is not %s%s%s but %s after %s (HTTP %d), in: %s", call,
+               fits != 0 ? names[fits] : "", fits != 0 ? " or " : "", names[0],
+               name_of(names, count, answer), it->status != 0 ? it->outcome : "no answer",
+               it->status, the_plan->title);
+}
+
+static void judge_late(tl_execute answer, unsigned sent)
+{
+    if (sent > 0)
+        plan_found("rule 4 is broken: execute sends when nothing is left of its time");
+    else if (answer != TL_EXECUTE_NOT_SENT)
+        plan_found("rule 4 is broken: execute answers %s when nothing is left of its time and "
+                   "nothing was sent, which is NOT_SENT",
+                   name_of(execute_names, 6, (int)answer));
+}
+
+/* By which the ledger is asked afterwards. */
+static void note_key(const tl_attempt *attempt)
+{
+    snprintf(the_plan->channel_key, sizeof the_plan->channel_key, "%s", attempt->channel_key);
 }
 
 static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
@@ -225,10 +293,11 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     const int64_t began_ms = now_ms();
     const long from = requests_end();
     tl_execute answer;
-    unsigned sent;
+    heard said;
     int pretended;
 
     begin("execute");
+    note_key(attempt);
     the_plan->calls++;
     if (take(&the_plan->execute, &pretended)) {
         pretend(reply, pretended == TL_EXECUTE_SUCCEEDED || pretended == TL_EXECUTE_ACCEPTED);
@@ -240,15 +309,17 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
         seen.timeout_ms = 0;
     }
     answer = it->execute(it->context, &seen, reply);
-    sent = requests_since(from, attempt, "execute");
-    the_plan->sent += sent;
-    if (!the_plan->nothing_left)
+    said = hear(from, attempt, "execute");
+    the_plan->sent += said.requests;
+    if (said.requests > 1)
+        plan_found("execute sends %u requests, and may send one", said.requests);
+    if (the_plan->nothing_left) {
+        judge_late(answer, said.requests);
+    } else {
         check_time(attempt, began_ms, "execute");
-    if (sent > 1)
-        plan_found("execute sends %u requests, and may send one", sent);
-    judge_execute(answer, sent);
+        judge(&said, "execute", execute_names, 6, (int)answer);
+    }
     the_plan->nothing_left = 0;
-    the_plan->unanswered = 0;
     end("execute");
     return answer;
 }
@@ -259,9 +330,11 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
     const int64_t began_ms = now_ms();
     const long from = requests_end();
     tl_query answer;
+    heard said;
     int pretended;
 
     begin("query");
+    note_key(attempt);
     if (take(&the_plan->query, &pretended)) {
         pretend(reply, pretended == TL_QUERY_SUCCEEDED || pretended == TL_QUERY_PENDING);
         end("query");
@@ -269,11 +342,8 @@ static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
     }
     answer = it->query(it->context, attempt, reply);
     check_time(attempt, began_ms, "query");
-    if (requests_since(from, attempt, "query") > 0 && the_plan->query_unheard &&
-        answer != TL_QUERY_UNREACHABLE)
-        plan_found("the answer of query is not UNREACHABLE but %s after: %s",
-                   name_of(query_names, 5, (int)answer), the_plan->title);
-    the_plan->query_unheard = 0;
+    said = hear(from, attempt, "query");
+    judge(&said, "query", query_names, 5, (int)answer);
     end("query");
     return answer;
 }
@@ -284,11 +354,13 @@ static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *repl
     const int64_t began_ms = now_ms();
     const long from = requests_end();
     tl_cancel answer;
+    heard said;
 
     begin("cancel");
     answer = it->cancel(it->context, attempt, reply);
     check_time(attempt, began_ms, "cancel");
-    (void)requests_since(from, attempt, "cancel");
+    said = hear(from, attempt, "cancel");
+    judge(&said, "cancel", cancel_names, 3, (int)answer);
     end("cancel");
     return answer;
 }

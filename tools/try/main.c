@@ -7,6 +7,8 @@
  * business tables are looked at.  A case with kills is run once to count its crash points, and once
  * for each of them.
  */
+#include "audit.h"
+#include "cases.h"
 #include "simulator.h"
 #include "host.h"
 #include "plan.h"
@@ -29,6 +31,7 @@
 #define PORT_MAX 65535
 #define LOOK_MS 20
 #define SERVES_MAX 10
+#define SETTLE_MS 1000
 
 static const char usage[] =
     "usage: tradelock-try PLUGIN --config FILE --database NAME --port N --payload FILE\n"
@@ -76,7 +79,8 @@ try {
     size_t payload_size;
     channel_process channel;
     char serial[TL_SERIAL_MAX + 1];
-    unsigned trades;
+    unsigned trades, cases, points;
+    int64_t settled_ms;        /* when the last request that was held up has arrived */
     int64_t success[SUMS_MAX]; /* what one success changes */
     int success_known;
 }
@@ -452,98 +456,6 @@ static void run_worker(void *context)
 
 /* ----------------------------------------------------------------------- cases -- */
 
-enum who { WHO_NOBODY, WHO_SERVICE, WHO_WORKER };
-
-typedef struct one_case {
-    const char *title;
-    const char *pay_rule, *query_rule; /* of the channel, or NULL */
-    forced execute, query;
-    int nothing_left, unanswered, query_unheard;
-    int asks;        /* it is nothing without a query */
-    enum who killed; /* at each of its crash points */
-    char ends;       /* how it must: Y, F; 0: either */
-} one_case;
-
-/* Pretended answers fit each other, as those of one channel do: after a query that knew the payment
- * none says that there is no such one. */
-#define ONCE(answer)                                                                               \
-    {                                                                                              \
-        1, answer, 0, 0                                                                            \
-    }
-#define FOR_EVER(answer)                                                                           \
-    {                                                                                              \
-        0, 0, 1, answer                                                                            \
-    }
-/* Slower than any time-out, so that no answer comes in time. */
-#define SLOW "\"delay_ms\":600000"
-
-static const one_case cases[] = {
-    {.title = "paid", .killed = WHO_SERVICE, .ends = 'Y'},
-    {.title = "nothing is left of the time", .nothing_left = 1},
-    {.title = "the answer is lost",
-     .pay_rule = "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}",
-     .unanswered = 1,
-     .killed = WHO_WORKER},
-    {.title = "the request is lost",
-     .pay_rule = "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}",
-     .unanswered = 1},
-    {.title = "5xx, and it was paid",
-     .pay_rule = "{\"kind\":\"error_after\",\"endpoint\":\"pay\"}",
-     .unanswered = 1},
-    {.title = "5xx, and it was not paid",
-     .pay_rule = "{\"kind\":\"error_before\",\"endpoint\":\"pay\"}",
-     .unanswered = 1},
-    {.title = "the answer comes after the time-out",
-     .pay_rule = "{\"kind\":\"slow_answer\",\"endpoint\":\"pay\"," SLOW "}",
-     .unanswered = 1},
-    {.title = "a query is not answered",
-     .pay_rule = "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}",
-     .query_rule = "{\"kind\":\"drop_before\",\"endpoint\":\"query\"}",
-     .unanswered = 1,
-     .asks = 1,
-     .query_unheard = 1},
-    {.title = "execute answers DECLINED",
-     .execute = FOR_EVER(TL_EXECUTE_DECLINED),
-     .query = FOR_EVER(TL_QUERY_FAILED),
-     .killed = WHO_SERVICE,
-     .ends = 'F'},
-    {.title = "execute answers SUCCEEDED",
-     .execute = FOR_EVER(TL_EXECUTE_SUCCEEDED),
-     .query = FOR_EVER(TL_QUERY_SUCCEEDED),
-     .ends = 'Y'},
-    {.title = "execute answers UNKNOWN, then query SUCCEEDED",
-     .execute = FOR_EVER(TL_EXECUTE_UNKNOWN),
-     .query = FOR_EVER(TL_QUERY_SUCCEEDED),
-     .asks = 1,
-     .ends = 'Y'},
-    {.title = "execute answers UNKNOWN, then query FAILED",
-     .execute = FOR_EVER(TL_EXECUTE_UNKNOWN),
-     .query = FOR_EVER(TL_QUERY_FAILED),
-     .asks = 1,
-     .killed = WHO_WORKER,
-     .ends = 'F'},
-    {.title = "execute answers UNKNOWN, then query PENDING",
-     .execute = FOR_EVER(TL_EXECUTE_UNKNOWN),
-     .query = {1, TL_QUERY_PENDING, 1, TL_QUERY_SUCCEEDED},
-     .asks = 1,
-     .ends = 'Y'},
-    {.title = "execute answers UNKNOWN, then query UNREACHABLE",
-     .execute = ONCE(TL_EXECUTE_UNKNOWN),
-     .query = ONCE(TL_QUERY_UNREACHABLE),
-     .asks = 1},
-    {.title = "execute answers UNKNOWN, then query NOT_FOUND",
-     .execute = ONCE(TL_EXECUTE_UNKNOWN),
-     .query = ONCE(TL_QUERY_NOT_FOUND),
-     .asks = 1},
-    {.title = "execute answers RETRY_LATER", .execute = ONCE(TL_EXECUTE_RETRY_LATER), .ends = 'Y'},
-    {.title = "execute answers NOT_SENT", .execute = ONCE(TL_EXECUTE_NOT_SENT), .ends = 'Y'},
-    {.title = "execute answers ACCEPTED, then query SUCCEEDED",
-     .execute = FOR_EVER(TL_EXECUTE_ACCEPTED),
-     .query = FOR_EVER(TL_QUERY_SUCCEEDED),
-     .asks = 1,
-     .ends = 'Y'},
-};
-
 /* Without queries there is nothing to ask; a channel's own promise decides how it ends then. */
 static int can_query;
 
@@ -582,6 +494,14 @@ static void judge_end(const one_case *it, const char *where)
     else if (it->ends != 0 && the_plan->state != it->ends && the_plan->state != ' ')
         plan_found("the trade became %c, and should be %c, in: %s%s", the_plan->state, it->ends,
                    it->title, where);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static int set_rules(const one_case *it)
@@ -634,15 +554,15 @@ static int run_trade(const one_case *it, unsigned kill_at)
     the_plan->execute = it->execute;
     the_plan->query = it->query;
     the_plan->nothing_left = it->nothing_left;
-    the_plan->unanswered = it->unanswered;
-    the_plan->query_unheard = it->query_unheard;
     the_plan->state = ' ';
     the_plan->parked[0] = '\0';
     the_plan->killed_at[0] = '\0';
+    the_plan->channel_key[0] = '\0';
     the_plan->sent = the_plan->calls = 0;
     the_plan->status = TL_OK;
     serve(it->killed == WHO_SERVICE ? kill_at : 0);
-    if (kill_at == 0 && the_plan->calls == 0)
+    /* Of a queued one the worker is the first to send: a busy machine left the service no time. */
+    if (kill_at == 0 && the_plan->calls == 0 && the_plan->status != TL_QUEUED)
         return never_called();
     if (it->killed != WHO_SERVICE)
         the_plan->passages = 0;
@@ -664,6 +584,11 @@ static int run_trade(const one_case *it, unsigned kill_at)
         return EXIT_SERVER;
     judge_end(it, where);
     compare_sums(it, before, after, where);
+    /* What was pretended to the end is in no ledger. */
+    if (!it->execute.more && !it->query.more)
+        audit_note(it->title, where);
+    if (now_ms() + it->late_ms > t.settled_ms)
+        t.settled_ms = now_ms() + it->late_ms;
     return -1;
 }
 
@@ -683,6 +608,7 @@ static int run_case(const one_case *it)
                 t.channel.url);
         return EXIT_USAGE;
     }
+    t.cases++;
     points = it->killed != WHO_NOBODY && t.kills ? the_plan->passages : 0;
     /* Where a channel cannot be asked, what it was made to say is lost with the process. */
     if (it->execute.more && !can_query)
@@ -694,34 +620,57 @@ static int run_case(const one_case *it)
     printf("%-50s %s", it->title, atomic_load(&the_plan->findings) == findings ? "ok" : "broken");
     if (points > 0)
         printf(", killed at %u points", points);
+    t.points += points;
     putchar('\n');
     fflush(stdout);
     return -1;
 }
 
+/* -1: go on; else the exit code. */
+static int run_all(void)
+{
+    int code = -1;
+
+    for (const one_case *it = cases; it->title != NULL && code < 0; it++)
+        if ((!it->asks || can_query) && (!it->simulated || !t.channel.proxy))
+            code = run_case(it);
+    return code;
+}
+
+/* How many trades agree with the channel's ledger, or were compared; -1: none could be. */
+static int audit(void)
+{
+    char path[128];
+    const int64_t rest_ms = t.settled_ms + SETTLE_MS - now_ms();
+
+    if (t.channel.proxy)
+        return -1;
+    if (rest_ms > 0)
+        nanosleep(&(struct timespec){rest_ms / 1000, rest_ms % 1000 * 1000000}, NULL);
+    snprintf(path, sizeof path, "%s/ledger", t.channel.dir);
+    return audit_ledger(path, t.amount_minor, t.currency);
+}
+
 static int run_cases(void)
 {
-    const unsigned count = sizeof cases / sizeof cases[0];
+    int code = run_all(), compared;
     unsigned findings;
 
-    for (unsigned i = 0; i < count; i++) {
-        int code;
-
-        if (cases[i].asks && !can_query)
-            continue;
-        code = run_case(&cases[i]);
-        if (code >= 0)
-            return code;
-    }
+    if (code >= 0)
+        return code;
+    compared = audit();
     findings = atomic_load(&the_plan->findings);
-    if (findings == 0) {
-        printf("no rule is broken%s\n",
-               t.sum_count == 0 ? "; the books were not looked at, since there is no --sum" : "");
-        return EXIT_DONE;
-    }
     for (unsigned i = 0; i < findings; i++)
         printf("- %s\n", the_plan->finding[i]);
-    return EXIT_REFUSED;
+    if (findings == 0)
+        puts("no rule is broken");
+    printf("tried: %u cases with %u trades, %u of them killed", t.cases, t.trades, t.points);
+    if (compared >= 0)
+        printf("; %d compared with the channel's ledger", compared);
+    else
+        fputs("; no ledger, since the channel is another one", stdout);
+    puts(t.sum_count == 0 ? "; the books were not looked at, since there is no --sum" : "");
+    return findings == 0 ? EXIT_DONE : EXIT_REFUSED;
 }
 
 /* Opens the plug-in once, without a session, and tells what it registered. */
@@ -770,6 +719,7 @@ int main(int argc, char **argv)
         code = EXIT_USAGE;
         goto out;
     }
+    the_plan->simulated = !t.channel.proxy;
     snprintf(the_plan->requests, sizeof the_plan->requests, "%s/requests", t.channel.dir);
     code = run_cases();
     channel_stop(&t.channel);

@@ -22,12 +22,11 @@ typedef struct plan {
     /* For all children. */
     char requests[PLAN_PATH]; /* what the channel received, a line of JSON each */
     const char *title;        /* of the case under way */
+    int simulated;            /* the channel is the simulator, no proxy before another one */
 
     /* For one case. */
-    unsigned kill_at;  /* at which passage of a crash point the process dies; 0: at none */
-    int nothing_left;  /* execute is called when its time is over */
-    int unanswered;    /* the channel gives the first execute no clear answer */
-    int query_unheard; /* nor a query */
+    unsigned kill_at; /* at which passage of a crash point the process dies; 0: at none */
+    int nothing_left; /* execute is called when its time is over */
     forced execute, query;
 
     /* What children found. */
@@ -36,8 +35,9 @@ typedef struct plan {
     tl_status status;   /* of the run */
     char state;         /* of the row: P, F, Y, or ' ' */
     char parked[64], sentence[256];
-    unsigned sent;  /* requests that execute made in this case */
-    unsigned calls; /* of execute, forced or not */
+    char channel_key[TL_CHANNEL_KEY_MAX + 1]; /* of the trade; "": no callback was told of it */
+    unsigned sent;                            /* requests that execute made in this case */
+    unsigned calls;                           /* of execute, forced or not */
     _Atomic unsigned findings;
     char finding[FINDINGS_MAX][FINDING_MAX];
 } plan;

@@ -100,8 +100,9 @@ int channel_start(channel_process *self, int64_t port, char *const options[], ch
         return -1;
     }
     snprintf(self->url, sizeof self->url, "http://127.0.0.1:%lld", (long long)port);
+    self->proxy = has_proxy(options);
     snprintf(self->rules, sizeof self->rules, "%s%s", self->url,
-             has_proxy(options) ? "/.tradelock/faults" : "/v1/faults");
+             self->proxy ? "/.tradelock/faults" : "/v1/faults");
     snprintf(port_file, sizeof port_file, "%s/port", self->dir);
     fflush(NULL);
     pid = fork();

@@ -8,6 +8,7 @@
 typedef struct channel_process {
     long pid;
     char dir[64], url[64], rules[96];
+    int proxy; /* it stands before another channel */
 } channel_process;
 
 /* Starts it on this port with these further options, ended by NULL.  0; else `problem` says why. */

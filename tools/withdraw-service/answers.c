@@ -1,6 +1,8 @@
 /* Writes the output file: each input line with its answer and final status. */
 #include "answers.h"
 
+#include "csv_guard.h"
+
 #include <csv.h>
 #include <ctype.h>
 #include <string.h>
@@ -55,6 +57,8 @@ const char *answer_name(char *to, size_t space, const row *of)
 /* Quoted only where it must be, so that what was plain stays so. */
 static void write_field(FILE *file, const char *text)
 {
+    if (csv_wants_guard(text))
+        putc('\'', file);
     if (text[strcspn(text, ",\"\r\n")] == '\0')
         fputs(text, file);
     else

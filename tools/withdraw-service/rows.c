@@ -186,7 +186,11 @@ int rows_read(rows *self, FILE *file, const char *name, char *problem, size_t sp
         size_t size = line_size(line, read);
 
         number++;
-        if (number == 1 && !is_header(line, size)) {
+        if (line[read - 1] != '\n') {
+            snprintf(problem, space, "%s:%u: the last line has no end: the file may be cut", name,
+                     number);
+            result = -1;
+        } else if (number == 1 && !is_header(line, size)) {
             snprintf(problem, space, "%s:1: the header must be %s", name, ROWS_HEADER);
             result = -1;
         } else if (number > 1 && add_line(self, name, number, line, size) != 0) {

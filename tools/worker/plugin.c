@@ -3,7 +3,8 @@
  *
  * Whoever can write the file, or a folder above it, decides what is run with the account that pays.
  * So all of them belong to root or to this account, and nobody else may write them: then nobody can
- * change the file between this look and dlopen() either.  The look is at the path without symbolic
+ * change the file between this look and dlopen() either.  In a sticky folder, as /tmp, others may
+ * write and yet not rename or remove what is not theirs.  The look is at the path without symbolic
  * links, and that path is loaded.  It comes first, since loading runs the plug-in's constructors.
  */
 #include "plugin.h"
@@ -34,7 +35,8 @@ static int check_one(const char *path, char *problem, size_t space)
                  path);
         return 0;
     }
-    if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
+        !(S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0)) {
         snprintf(problem, space, "%s can be written by others (mode %04o)", path,
                  (unsigned)(about.st_mode & 07777));
         return 0;

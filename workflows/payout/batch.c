@@ -137,7 +137,9 @@ static const char *read_lines(batch *self, FILE *from)
              memcmp(text, BATCH_HEADER, strlen(BATCH_HEADER)) != 0)
         problem = "the header must be " BATCH_HEADER;
     while (problem == NULL && (read = getline(&text, &space, from)) >= 0)
-        if (add_line(self, text, without_end(text, read), &sum) != 0)
+        if (text[read - 1] != '\n')
+            problem = "the last line has no end: the file may be cut";
+        else if (add_line(self, text, without_end(text, read), &sum) != 0)
             problem = "out of memory";
     if (problem == NULL && ferror(from))
         problem = "cannot be read to its end";

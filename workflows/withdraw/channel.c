@@ -2,6 +2,8 @@
  * each answer proves.  Touches the channel, and no database. */
 #include "channel.h"
 
+#include <tradelock/layer.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 #include <time.h>
 
 #define URL_MAX 256
+#define NO_CHARACTER "\xef\xbf\xbd" /* U+FFFD, for a byte that is of no character */
 
 struct channel {
     tl_client *client;
@@ -46,9 +49,10 @@ void channel_free(channel *self)
 
 static const char *get_text(const json_t *body, const char *name)
 {
-    const char *text = json_string_value(json_object_get(body, name));
+    const json_t *given = json_object_get(body, name);
+    const char *text = json_string_value(given);
 
-    return text != NULL ? text : "";
+    return text != NULL && strlen(text) == json_string_length(given) ? text : "";
 }
 
 static int says(const json_t *body, const char *name, const char *text)
@@ -56,12 +60,31 @@ static int says(const json_t *body, const char *name, const char *text)
     return strcmp(get_text(body, name), text) == 0;
 }
 
-/* Takes the reference of the payment.  0: there is none, or none that can be stored. */
-static int take_ref(const json_t *body, tl_reply *reply)
+/* Takes the reference of a payment that succeeded.  What cannot be stored as it is does not make it
+ * less paid: as much as can is kept, and the remark says so. */
+static void take_ref(const json_t *body, tl_reply *reply)
 {
-    const char *channel_ref = get_text(body, "channel_ref");
+    const json_t *given = json_object_get(body, "channel_ref");
+    char *text = json_is_string(given) || json_is_null(given)
+                     ? NULL
+                     : json_dumps(given, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *from = json_is_string(given) ? json_string_value(given) : text != NULL ? text : "";
+    const size_t size = json_is_string(given) ? json_string_length(given) : strlen(from);
+    char kept[TL_REF_MAX + 1];
+    size_t count = 0;
 
-    return channel_ref[0] != '\0' && tl_reply_ref(reply, channel_ref) == TL_OK;
+    reply->remark[0] = '\0';
+    if (strlen(from) != size || size == 0 || strstr(from, NO_CHARACTER) != NULL ||
+        tl_reply_ref(reply, from) != TL_OK) {
+        for (size_t i = 0; i < size && count < TL_REF_MAX; i++)
+            kept[count++] = (char)(from[i] >= ' ' && from[i] <= '~' ? from[i] : '?');
+        kept[count] = '\0';
+        (void)tl_reply_ref(reply, count > 0 ? kept : "(none)");
+        tl_reply_remark(reply, "paid, but its reference %s",
+                        count == 0 ? "is missing"
+                                   : "is longer than 128 bytes or no text: it was cut or replaced");
+    }
+    free(text);
 }
 
 /* The remark, and when to come again. */
@@ -72,8 +95,9 @@ static void take_answer(const http_exchange *exchange, const json_t *body, tl_re
     if (exchange->fate != HTTP_ANSWERED)
         tl_reply_remark(reply, "%s", exchange->problem);
     else
-        tl_reply_remark(reply, "HTTP %ld%s%s%s", exchange->code,
-                        outcome[0] != '\0' || error[0] != '\0' ? " " : "", outcome, error);
+        tl_reply_remark(reply, "HTTP %ld%s%s%s%s", exchange->code,
+                        outcome[0] != '\0' || error[0] != '\0' ? " " : "", outcome, error,
+                        exchange->code == 200 && body == NULL ? ", not a JSON object" : "");
     if (exchange->code == 429 || exchange->code == 503)
         (void)tl_reply_retry_after(reply, exchange->retry_after_ms);
 }
@@ -97,8 +121,8 @@ static void keep_result(tl_reply *reply)
 
 static tl_execute answer_200(const json_t *body, tl_reply *reply)
 {
-    if (says(body, "outcome", "succeeded") && take_ref(body, reply)) {
-        reply->remark[0] = '\0';
+    if (says(body, "outcome", "succeeded")) {
+        take_ref(body, reply);
         keep_result(reply);
         return TL_EXECUTE_SUCCEEDED;
     }
@@ -148,8 +172,8 @@ tl_query channel_query_means(const http_exchange *exchange, const json_t *body, 
         return says(body, "status", "not_found") ? TL_QUERY_NOT_FOUND : TL_QUERY_UNREACHABLE;
     if (exchange->code != 200)
         return TL_QUERY_UNREACHABLE;
-    if (says(body, "status", "succeeded") && take_ref(body, reply)) {
-        reply->remark[0] = '\0';
+    if (says(body, "status", "succeeded")) {
+        take_ref(body, reply);
         keep_result(reply);
         return TL_QUERY_SUCCEEDED;
     }
@@ -172,12 +196,38 @@ tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body
 
 /* ----------------------------------------------------------------------- the calls -- */
 
+/* Bytes that are no UTF-8, which no JSON may have, stand for themselves: a name in Latin-1 does not
+ * hide that a payment succeeded.  NULL: no memory. */
+static char *with_characters(const http_exchange *exchange)
+{
+    char *text = malloc(exchange->size * strlen(NO_CHARACTER) + 1), *to = text;
+    const char *from = exchange->body, *const end = from + exchange->size;
+
+    while (text != NULL && from < end) {
+        char next[5] = "";
+        size_t size;
+
+        memcpy(next, from, end - from < 4 ? (size_t)(end - from) : 4);
+        size = tl_utf8_size(next);
+        if (size > 0)
+            memcpy(to, from, size);
+        else
+            memcpy(to, NO_CHARACTER, strlen(NO_CHARACTER));
+        to += size > 0 ? size : strlen(NO_CHARACTER);
+        from += size > 0 ? size : 1;
+    }
+    if (text != NULL)
+        *to = '\0';
+    return text;
+}
+
 static json_t *read_body(const http_exchange *exchange)
 {
-    json_t *body = NULL;
+    char *text = exchange->fate == HTTP_ANSWERED ? with_characters(exchange) : NULL;
+    json_t *body =
+        text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL) : NULL;
 
-    if (exchange->fate == HTTP_ANSWERED)
-        body = json_loadb(exchange->body, exchange->size, JSON_REJECT_DUPLICATES, NULL);
+    free(text);
     if (body != NULL && !json_is_object(body)) {
         json_decref(body);
         body = NULL;

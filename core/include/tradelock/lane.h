@@ -32,6 +32,8 @@ extern "C" {
  *     TL_EVIDENCE      Send nothing: a conflict, filed success, a tried cancel, a decision of
  *                      operators or the deadline forbids it.  The lock is still held.
  *     TL_ASK_CHANNEL   A restore is open.  Send nothing.  The lock is still held.
+ *     TL_MISMATCH      The handle was made for another channel than the trade's row names.  Send
+ *                      nothing.  The lock is still held.
  *     TL_OVERLOADED    Operators have paused the channel (layer.h), or no connection became free.
  *                      Send nothing.  The lock is still held.
  *     TL_UNKNOWN       The answer was lost.  Send nothing; the same call again, or an ending, finds
@@ -76,7 +78,6 @@ typedef struct tl_claim_options {
     /* 1: only suspects, during whose last hold the holder died; run them with nothing else in
      * flight. 0: only the others. */
     int suspects;
-    const char *channel; /* that will be sent to; NULL: the one that each trade began with */
 } tl_claim_options;
 
 #define TL_CLAIM_OPTIONS_VERSION 1u

@@ -27,6 +27,10 @@ TL_EXPORT tl_status tl_key_check(const tl_key *key);
  * empty nor longer than TL_BATCH_MAX bytes.  TL_INVALID: the sentence says what is wrong. */
 TL_EXPORT tl_status tl_batch_check(const char *batch);
 
+/* Whether this is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters, of
+ * which neither trace nor parent is all zero.  NULL is none. */
+TL_EXPORT int tl_is_traceparent(const char *text);
+
 /* What a request says of itself, or its row.  A text that is "" is not said; currency "": no amount
  * is. */
 typedef struct tl_said {
@@ -74,21 +78,37 @@ TL_EXPORT void tl_calls_count(tl_calls *calls, unsigned answer, int64_t took_us)
  * A pause takes hold in a process at its next heartbeat (beat_ms), and so does its end.  A send
  * that was granted or armed before may still leave, until its max_hold is over; so may that of an
  * ask whose answer was lost before.  A process that cannot read what is paused goes by what it read
- * last, and says so in the log as an alarm.  Programs of a library older than schema 17 know of no
- * pause.
+ * last, and says so in the log as an alarm.
  */
 
 /* Stands for all channels, and for what names none: operators who pause it drain the installation
  * (`tradelock drain`).  Then no trade is granted in any process, none is claimed by a compensating
  * attempt, and none is armed; what is held ends as ever, and evidence is taken.  Lease mutexes and
- * read-write locks are granted as ever: they send nothing, and may be held for days.  A program of
- * a library from before this constant obeys no drain, and `tradelock drain` names it. */
+ * read-write locks are granted as ever: they send nothing, and may be held for days. */
 #define TL_CHANNEL_ALL "*"
 
-/* Makes known that this channel moves money for this operation: operators can pause only what is
- * known.  tl_workflow_register() calls it; a service of bare locks does at its start.  TL_OK also
- * when it is known.  A client without a session writes nothing, and gets TL_OK. */
-TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code);
+/* What a channel promises for an operation, and how long its word is awaited. */
+typedef struct tl_promises {
+    int idempotent, replays_first_answer, can_query, not_found_final, cancel_final;
+    unsigned key_chars;
+    int64_t window_ms, latency_ms, grace_ms; /* window_ms 0: for ever */
+} tl_promises;
+
+/*
+ * Makes known that this channel moves money for this operation: operators can pause only what is
+ * known.  tl_workflow_register() calls it; a service of bare locks does at its start.
+ *
+ * With promises this session goes by that contract, and so does each later one of this client.  All
+ * sessions that live go by the same one, and it promises no more than those did that sent what is
+ * in process still.
+ *
+ *     TL_OK       It is known, and the contract holds.  A client without a session writes nothing.
+ *     TL_UNSAFE   A process lives that promises something else, or a trade is in process that was
+ *                 sent under less.  The sentence names it.
+ *     other       The database could not be asked.
+ */
+TL_EXPORT tl_status tl_channel_add(tl_client *client, const char *channel, const char *op_code,
+                                   const tl_promises *promises);
 
 /* TL_OK, or TL_OVERLOADED with a sentence: the channel is paused for the operation, or a breaker of
  * it is open.  channel NULL: some channel is.  No round trip. */

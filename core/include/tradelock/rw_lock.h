@@ -196,9 +196,8 @@ TL_EXPORT tl_status tl_rw_guard(tl_rw *rw, struct st_mysql *connection, unsigned
 /* One name for both, in C: tl_guard(lock, connection, flags). */
 #ifndef __cplusplus
 #define tl_guard(lock, connection, flags)                                                          \
-    _Generic((lock), tl_mutex *                                                                    \
-             : tl_mutex_guard, tl_rw *                                                             \
-             : tl_rw_guard)((lock), (connection), (flags))
+    _Generic((lock), tl_mutex *: tl_mutex_guard, tl_rw *: tl_rw_guard)((lock), (connection),       \
+                                                                       (flags))
 #endif
 
 #ifdef __cplusplus

@@ -65,6 +65,11 @@
  * uses it at a time.  After fork() the child may use neither: calls return TL_WRONG_PROCESS, and
  * the child opens a client of its own.  Freeing them there is allowed, and frees memory only.
  *
+ * tl_client_open() makes the whole process ignore SIGPIPE, since libmariadb does, whatever its
+ * action was before.  A program that sets another action keeps the signal blocked in threads that call the
+ * library: writing over TLS to a server that has gone raises it there.  The library's own threads
+ * block all signals.
+ *
  * Pointers that a call returns are borrowed from the handle, and live until its next call.  A call
  * that fails leaves its outputs untouched.  NULL never ends the process: destructors accept it,
  * getters answer as if there were nothing, and all else is TL_INVALID.
@@ -127,10 +132,7 @@ template <typename Struct> inline Struct tl_initial(unsigned version)
 }
 #define TL_INITIAL(type, number) tl_initial<type>(number)
 #else
-#define TL_INITIAL(type, number)                                                                   \
-    {                                                                                              \
-        .version = (number)                                                                        \
-    }
+#define TL_INITIAL(type, number) {.version = (number)}
 #endif
 
 #ifdef __cplusplus
@@ -147,11 +149,13 @@ struct st_mysql;
  * What to do next, by class:
  *   DONE       the call did what it was asked; read the answer
  *   CONFLICT   somebody or something else decides this trade now: do not pay
- *   RETRY      nothing happened; the same call may be made again later
+ *   RETRY      this call did nothing; it may be made again later
  *   UNKNOWN    it may have happened; ask again with the same handle, never assume "no"
  *   ROLL_BACK  the caller's own transaction must be rolled back
  *   CALLER     the call itself is wrong
  *   BROKEN     the library, the server or the machine needs a person
+ *
+ * No class says that a trade is not paid: a double tap may be refused although the first call paid.
  */
 typedef enum tl_class {
     TL_CLASS_DONE,
@@ -163,59 +167,66 @@ typedef enum tl_class {
     TL_CLASS_BROKEN
 } tl_class;
 
-/* Number, name, class, text.  Numbers are stable, even where a class changed.  A new status goes to
- * the end of its class's range. */
+/*
+ * Number, name, class, payment, text.  Numbers are stable, even where a class changed.  A new
+ * status goes to the end of its class's range.
+ *
+ * Payment: what the status proves, as the answer of an ask, an ending, a workflow or a look.
+ *   PAID       the trade is paid
+ *   NOT_PAID   no money moved for this trade, and none is under way: other means may be used
+ *   OPEN       neither: the trade may be paid, now or later
+ */
 #define TL_STATUS_MAP(X)                                                                           \
-    X(0, OK, DONE, "done")                                                                         \
-    X(1, GRANTED, DONE, "the lock is yours")                                                       \
-    X(2, SUCCEEDED, DONE, "the trade succeeded")                                                   \
-    X(3, FAILED, DONE, "the trade failed, with proof")                                             \
-    X(4, ALREADY_DONE, DONE, "the trade had already succeeded")                                    \
-    X(20, BUSY, CONFLICT, "another attempt is in process")                                         \
-    X(21, CUSTOMER_BUSY, CONFLICT, "another trade of this customer is in process")                 \
-    X(22, MISMATCH, CONFLICT, "the same key was asked for with other contents")                    \
-    X(23, IN_DOUBT, CONFLICT, "money may have moved; the retry lane will find out")                \
-    X(24, QUEUED, CONFLICT, "nothing was sent yet; the retry lane will send")                      \
-    X(25, PARKED, CONFLICT, "the trade waits for a person")                                        \
-    X(26, NOT_DUE, CONFLICT, "the next compensating attempt is not due yet")                       \
-    X(27, NO_TRADE, CONFLICT, "there is no such trade to compensate")                              \
-    X(28, LOST, CONFLICT, "the lock is no longer yours; nothing was written")                      \
-    X(29, IN_CONFLICT, CONFLICT, "evidence contradicts this row; operators must decide")           \
-    X(30, REFUSED, CONFLICT, "the workflow refused; no row was left")                              \
-    X(31, EVIDENCE, CONFLICT, "evidence says that money moved; this failure is refused")           \
-    X(32, NOT_HELD, CONFLICT, "the lock is not held by this handle")                               \
-    X(33, RELEASED, CONFLICT, "the lock was already released by this handle")                      \
-    X(34, WOULD_UPGRADE, CONFLICT, "a read lock is never upgraded to a write lock")                \
-    X(35, ASK_CHANNEL, CONFLICT, "the server was restored: ask the channel first")                 \
-    X(36, MISDIRECTED, CONFLICT, "this customer belongs to another shard: ask there")              \
-    X(40, TIMEOUT, RETRY, "the time allowed for waiting is over")                                  \
-    X(41, UNREACHABLE, RETRY, "the server cannot be reached; nothing was sent")                    \
-    X(42, OVERLOADED, RETRY, "there is no room now, or the channel is paused")                     \
-    X(43, TRY_AGAIN, RETRY, "the server undid the work; it may be repeated")                       \
-    X(44, READ_ONLY, RETRY, "the server is read-only")                                             \
-    X(50, UNKNOWN, UNKNOWN, "the answer was lost; it may have happened")                           \
-    X(60, ROLL_BACK, ROLL_BACK, "the caller's transaction must be rolled back")                    \
-    X(70, INVALID, CALLER, "an argument is not valid")                                             \
-    X(71, IN_CALLBACK, CALLER, "not allowed inside a database callback")                           \
-    X(72, WRONG_PROCESS, CALLER, "the handle belongs to the parent process")                       \
-    X(73, WRONG_STATE, CALLER, "the handle is not in the state for this call")                     \
-    X(74, UNKNOWN_OPERATION, CALLER, "no such operation is registered")                            \
-    X(75, UNSAFE, CALLER, "this registration could pay twice and is refused")                      \
-    X(76, BAD_CONFIG, CALLER, "the settings file cannot be used")                                  \
-    X(77, NO_TRANSACTION, CALLER, "the connection is not in a transaction")                        \
-    X(78, NOT_FOUND, CALLER, "there is no such row")                                               \
-    X(90, NO_MEMORY, BROKEN, "out of memory")                                                      \
-    X(91, ACCESS_DENIED, BROKEN, "the server refused the account")                                 \
-    X(92, NO_SCHEMA, BROKEN, "the schema is missing")                                              \
-    X(93, WRONG_SCHEMA, BROKEN, "the schema does not serve this version")                          \
-    X(94, SERVER_UNSAFE, BROKEN, "the server's settings are not safe for money")                   \
-    X(95, SESSION_LOST, RETRY, "this process was declared dead; ask again")                        \
-    X(96, SERVER_ERROR, BROKEN, "the server reported an unexpected error")                         \
-    X(97, INTERNAL, BROKEN, "an internal check failed")                                            \
-    X(98, CALLBACK_FAILED, BROKEN, "a database callback failed")
+    X(0, OK, DONE, OPEN, "done")                                                                   \
+    X(1, GRANTED, DONE, OPEN, "the lock is yours")                                                 \
+    X(2, SUCCEEDED, DONE, PAID, "the trade succeeded")                                             \
+    X(3, FAILED, DONE, NOT_PAID, "the trade failed, with proof")                                   \
+    X(4, ALREADY_DONE, DONE, PAID, "the trade had already succeeded")                              \
+    X(20, BUSY, CONFLICT, OPEN, "another attempt is in process")                                   \
+    X(21, CUSTOMER_BUSY, CONFLICT, OPEN, "another trade of this customer is in process")           \
+    X(22, MISMATCH, CONFLICT, OPEN, "the same key was asked for with other contents")              \
+    X(23, IN_DOUBT, CONFLICT, OPEN, "money may have moved; the retry lane will find out")          \
+    X(24, QUEUED, CONFLICT, OPEN, "nothing was sent yet; the retry lane will send")                \
+    X(25, PARKED, CONFLICT, OPEN, "the trade waits for a person")                                  \
+    X(26, NOT_DUE, CONFLICT, OPEN, "the next compensating attempt is not due yet")                 \
+    X(27, NO_TRADE, CONFLICT, OPEN, "there is no such trade to compensate")                        \
+    X(28, LOST, CONFLICT, OPEN, "the lock is no longer yours; nothing was written")                \
+    X(29, IN_CONFLICT, CONFLICT, OPEN, "evidence contradicts this row; operators must decide")     \
+    X(30, REFUSED, CONFLICT, NOT_PAID, "the workflow refused; no row was left")                    \
+    X(31, EVIDENCE, CONFLICT, OPEN, "evidence says that money moved; this failure is refused")     \
+    X(32, NOT_HELD, CONFLICT, OPEN, "the lock is not held by this handle")                         \
+    X(33, RELEASED, CONFLICT, OPEN, "the lock was already released by this handle")                \
+    X(34, WOULD_UPGRADE, CONFLICT, OPEN, "a read lock is never upgraded to a write lock")          \
+    X(35, ASK_CHANNEL, CONFLICT, OPEN, "the server was restored: ask the channel first")           \
+    X(36, MISDIRECTED, CONFLICT, OPEN, "this customer belongs to another shard: ask there")        \
+    X(40, TIMEOUT, RETRY, OPEN, "the time allowed for waiting is over")                            \
+    X(41, UNREACHABLE, RETRY, OPEN, "the server cannot be reached; nothing was sent")              \
+    X(42, OVERLOADED, RETRY, OPEN, "there is no room now, or the channel is paused")               \
+    X(43, TRY_AGAIN, RETRY, OPEN, "the server undid the work; it may be repeated")                 \
+    X(44, READ_ONLY, RETRY, OPEN, "the server is read-only")                                       \
+    X(50, UNKNOWN, UNKNOWN, OPEN, "the answer was lost; it may have happened")                     \
+    X(60, ROLL_BACK, ROLL_BACK, OPEN, "the caller's transaction must be rolled back")              \
+    X(70, INVALID, CALLER, OPEN, "an argument is not valid")                                       \
+    X(71, IN_CALLBACK, CALLER, OPEN, "not allowed inside a database callback")                     \
+    X(72, WRONG_PROCESS, CALLER, OPEN, "the handle belongs to the parent process")                 \
+    X(73, WRONG_STATE, CALLER, OPEN, "the handle is not in the state for this call")               \
+    X(74, UNKNOWN_OPERATION, CALLER, OPEN, "no such operation is registered")                      \
+    X(75, UNSAFE, CALLER, OPEN, "this registration could pay twice and is refused")                \
+    X(76, BAD_CONFIG, CALLER, OPEN, "the settings file cannot be used")                            \
+    X(77, NO_TRANSACTION, CALLER, OPEN, "the connection is not in a transaction")                  \
+    X(78, NOT_FOUND, CALLER, OPEN, "there is no such row")                                         \
+    X(90, NO_MEMORY, BROKEN, OPEN, "out of memory")                                                \
+    X(91, ACCESS_DENIED, BROKEN, OPEN, "the server refused the account")                           \
+    X(92, NO_SCHEMA, BROKEN, OPEN, "the schema is missing")                                        \
+    X(93, WRONG_SCHEMA, BROKEN, OPEN, "the schema does not serve this version")                    \
+    X(94, SERVER_UNSAFE, BROKEN, OPEN, "the server's settings are not safe for money")             \
+    X(95, SESSION_LOST, RETRY, OPEN, "this process was declared dead; ask again")                  \
+    X(96, SERVER_ERROR, BROKEN, OPEN, "the server reported an unexpected error")                   \
+    X(97, INTERNAL, BROKEN, OPEN, "an internal check failed")                                      \
+    X(98, CALLBACK_FAILED, BROKEN, OPEN, "a database callback failed")
 
 typedef enum tl_status {
-#define TL_STATUS_ENUM(number, name, class_, text) TL_##name = number,
+#define TL_STATUS_ENUM(number, name, class_, payment, text) TL_##name = number,
     TL_STATUS_MAP(TL_STATUS_ENUM)
 #undef TL_STATUS_ENUM
         TL_STATUS_LAST_
@@ -226,6 +237,10 @@ typedef enum tl_status {
 TL_EXPORT const char *tl_status_name(tl_status status);
 TL_EXPORT const char *tl_status_text(tl_status status);
 TL_EXPORT tl_class tl_status_class(tl_status status);
+/* Whether the status proves that the trade is paid; or that it is not.  Of most statuses both are
+ * 0: see the map's column payment. */
+TL_EXPORT int tl_paid(tl_status status);
+TL_EXPORT int tl_not_paid(tl_status status);
 TL_EXPORT const char *tl_class_name(tl_class class_);
 
 /* The problem of the calling thread's last call, in one sentence; "" when it succeeded.  Valid
@@ -381,7 +396,7 @@ typedef struct tl_client_options {
     const char *shard;
 } tl_client_options;
 
-#define TL_CLIENT_OPTIONS_VERSION 3u
+#define TL_CLIENT_OPTIONS_VERSION 1u
 #define TL_CLIENT_OPTIONS_INIT TL_INITIAL(tl_client_options, TL_CLIENT_OPTIONS_VERSION)
 
 /*
@@ -414,6 +429,7 @@ TL_EXPORT tl_status tl_client_open(tl_client **out, const tl_client_options *opt
  *   - A tl_lock that is freed later answers TL_WRONG_STATE until then.
  *   - While another thread is inside a call, or left a callback by longjmp and has not come back,
  *     the session ends, and the connections stay until the process does.
+ *   - What was submitted is completed first.  Completions may submit nothing more: TL_WRONG_STATE.
  *
  * Closing twice in a row does nothing the second time, as long as no other client was opened in
  * between.
@@ -617,8 +633,10 @@ typedef struct tl_lock_options {
     int64_t amount_minor; /* 0 or more, in minor units */
     const char *currency; /* three letters A to Z; NULL: not said */
     /* Likewise, each alone or not at all (NULL). */
-    const char *batch;       /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
-    const char *traceparent; /* W3C trace context of version 00, in small letters */
+    const char *batch; /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
+    /* W3C trace context of version 00, in small letters; what is none is left out, with a warning
+     * in the log. */
+    const char *traceparent;
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u
@@ -722,10 +740,7 @@ inline tl_ending tl_ending_initial()
 }
 #define TL_ENDING_INIT tl_ending_initial()
 #else
-#define TL_ENDING_INIT                                                                             \
-    {                                                                                              \
-        .version = TL_ENDING_VERSION, .proof = TL_PROOF_NONE                                       \
-    }
+#define TL_ENDING_INIT {.version = TL_ENDING_VERSION, .proof = TL_PROOF_NONE}
 #endif
 
 /*
@@ -840,6 +855,13 @@ TL_EXPORT tl_status tl_lock_settle(tl_lock *lock);
 
 /* ---------------------------------------------------------------- evidence -- */
 
+/* What a payment moved, as somebody else tells it. */
+typedef struct tl_payment_amount {
+    int is_told;          /* 0: amount_minor is not told */
+    int64_t amount_minor; /* below 0: the money came back */
+    const char *currency; /* three letters A to Z; NULL: not told */
+} tl_payment_amount;
+
 /* What a web-hook, a statement or a fenced-out holder knows of a payment. */
 typedef struct tl_evidence {
     unsigned version; /* TL_EVIDENCE_VERSION */
@@ -851,6 +873,7 @@ typedef struct tl_evidence {
     const char *channel_ref;
     const char *source; /* who says so */
     const char *remark;
+    tl_payment_amount amount; /* compared with what the trade told */
 } tl_evidence;
 
 #define TL_EVIDENCE_VERSION 1u
@@ -858,8 +881,12 @@ typedef struct tl_evidence {
 
 /*
  * Files what somebody knows of a payment, and what follows from it in the same transaction.  The
- * lane of a P row becomes due at once, or when it is next opened.  Success that contradicts an F
- * row, or that is of an older epoch, sets the conflict.  The texts are copied to the server.
+ * lane of a P row becomes due at once, or when it is next opened.  The texts are copied to the
+ * server.  These contradict the row, are never taken for its success or failure, and set its
+ * conflict: success of an F row, or of an older epoch; success with another amount or currency than
+ * the trade told, or with an amount below 0; another payment, by its reference or key, of a trade
+ * that is paid; and a failure of a Y row.  While a P row is in conflict it cannot fail, but by two
+ * operators.
  *
  *     TL_OK            It is filed.
  *     TL_IN_CONFLICT   It is filed, and it contradicts the row: operators decide.
@@ -874,6 +901,10 @@ typedef struct tl_evidence_row {
     const char *channel_key, *outcome, *channel_ref, *source, *remark, *account;
     int final;
     int64_t filed_us;
+    tl_payment_amount amount;
+    /* What the row said when it was filed: 1 by its outcome, epoch or key; 2 it is of another
+     * payment, amount or currency, and never the trade's success. */
+    int contradicts;
 } tl_evidence_row;
 
 typedef int (*tl_evidence_fn)(void *context, const tl_evidence_row *row);

@@ -35,18 +35,22 @@ class View(Structure):
                 ("attempts", c_uint32), ("claims", c_uint32)]
 
 
+class Amount(Structure):
+    _fields_ = [("is_told", c_int), ("amount_minor", c_int64), ("currency", c_char_p)]
+
+
 class Evidence(Structure):
     version_wanted = 1
     _fields_ = [("version", c_uint), ("key", Key), ("epoch", c_uint32), ("channel_key", c_char_p),
                 ("outcome", c_char_p), ("final", c_int), ("channel_ref", c_char_p),
-                ("source", c_char_p), ("remark", c_char_p)]
+                ("source", c_char_p), ("remark", c_char_p), ("amount", Amount)]
 
 
 class EvidenceRow(Structure):
     _fields_ = [("evidence_id", c_uint64), ("epoch", c_uint32), ("channel_key", c_char_p),
                 ("outcome", c_char_p), ("channel_ref", c_char_p), ("source", c_char_p),
                 ("remark", c_char_p), ("account", c_char_p), ("final", c_int),
-                ("filed_us", c_int64)]
+                ("filed_us", c_int64), ("amount", Amount), ("contradicts", c_int)]
 
 
 _VIEW_FN = CFUNCTYPE(c_int, c_void_p, POINTER(View))
@@ -142,12 +146,15 @@ class Client:
         _check(_library.tl_evidence_list(self._client, byref(_key(key)), _EVIDENCE_FN(take), None))
         return rows
 
-    def file(self, key, outcome, *, channel_key, channel_ref, final, source, remark):
+    def file(self, key, outcome, *, channel_key, channel_ref, final, source, remark,
+             amount_minor=None, currency=None):
         """Files evidence.  True; False when there is no such trade, and nothing was filed."""
         evidence = Evidence(version=Evidence.version_wanted, key=_key(key),
                             channel_key=_text(channel_key), outcome=_text(outcome),
                             final=1 if final else 0, channel_ref=_text(channel_ref),
-                            source=_text(source), remark=_text(remark))
+                            source=_text(source), remark=_text(remark),
+                            amount=Amount(amount_minor is not None, amount_minor or 0,
+                                          _text(currency)))
         # A contradiction is filed as well; operators see it.
         return _check(_library.tl_evidence_add(self._client, byref(evidence)), NOT_FOUND,
                       IN_CONFLICT) != NOT_FOUND

@@ -10,7 +10,10 @@ in base64, in which the secret is what follows "whsec_" in the file, in base64. 
 and of mode 0600.  The body is JSON:
 
     {"serial_no": ..., "cust_no": ..., "op_code": ..., "channel_key": ...,
-     "status": "succeeded" | "failed" | "pending", "final": true | false, "channel_ref": ...}
+     "status": "succeeded" | "failed" | "pending", "final": true | false, "channel_ref": ...,
+     "amount_minor": ..., "currency": ...}
+
+Amount and currency may be left out; what differs from the trade's is filed as a conflict.
 
 It answers 200 when the evidence is filed, now or by an earlier delivery of this id; 404 for a trade
 that nobody knows; 401, 400 and 413 for what is not to be believed or read; and 503 when the bank is
@@ -43,8 +46,8 @@ TOLERANCE_S = 300  # how old or young a delivery may be
 SECRET_MIN = 24  # bytes
 NAME = re.compile(r"[!-~]+\Z")
 ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
-REF = re.compile(r"[^\x00-\x1f\x7f]+\Z")
-BYTES = {"serial_no": 64, "cust_no": 32, "op_code": 32, "channel_key": 64, "channel_ref": 128}
+CURRENCY = re.compile(r"[A-Z]{3}\Z")
+BYTES = {"serial_no": 64, "cust_no": 32, "op_code": 32, "channel_key": 64, "channel_ref": 128, "currency": 3}
 READ_S = 10  # for a whole request
 OUTCOMES = {"succeeded": "SUCCEEDED", "failed": "FAILED", "pending": "PENDING"}
 
@@ -119,6 +122,14 @@ def take(body, name, pattern, missing=None):
     return value
 
 
+def take_ref(body):
+    """The reference, as far as it can be stored: a payment is not lost for its name."""
+    value = body.get("channel_ref")
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    text = "".join(letter if letter >= " " and letter != "\x7f" else "?" for letter in text)
+    return text.encode(errors="replace")[:BYTES["channel_ref"]].decode(errors="ignore") or None
+
+
 def unique(pairs):
     if len({name for name, _ in pairs}) != len(pairs):
         raise ValueError("a name stands twice")
@@ -140,11 +151,16 @@ def read_event(text):
     final = body.get("final", False)
     if not isinstance(final, bool):
         raise Refused(400, "final must be true or false")
+    amount = body.get("amount_minor")
+    if amount is not None and (not isinstance(amount, int) or isinstance(amount, bool) or
+                               not -2**63 <= amount < 2**63):
+        raise Refused(400, "amount_minor must be a whole number of minor units")
     # Evidence counts for its own channel key alone, so one that names none is not believed.
     return key, {"outcome": OUTCOMES[status],
                  "channel_key": take(body, "channel_key", NAME),
-                 "channel_ref": take(body, "channel_ref", REF,
-                                     None if status == "succeeded" else ""),
+                 "channel_ref": take_ref(body),
+                 "amount_minor": amount,
+                 "currency": take(body, "currency", CURRENCY, ""),
                  "final": final and status == "failed"}
 
 

@@ -41,8 +41,8 @@
  * Objects can be moved, not copied.  One that was moved from holds nothing: its calls answer
  * TL_INVALID or TL_WRONG_STATE, or throw caller_error, and it may be destroyed or assigned to.
  * Objects keep what they stand on, so the order in which they are destroyed does not matter: the
- * session ends with the last of them.  Texts in requests, keys and options are borrowed until the
- * call returns, and the lambdas of a workflow are kept by the registry.
+ * session ends with the last of them.  Requests, keys, options and the like copy the texts that
+ * they are given, so these may be temporaries.  The lambdas of a workflow are kept by the registry.
  */
 #ifndef TRADELOCK_TRADELOCK_HPP
 #define TRADELOCK_TRADELOCK_HPP
@@ -52,10 +52,12 @@
 #include <tradelock/rw_lock.h>
 #include <tradelock/workflow.h>
 
+#include <array>
 #include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -151,6 +153,86 @@ inline tl_status cannot(const char *why)
 
 } // namespace detail
 
+/* ------------------------------------------------------------------------- values -- */
+
+/* A text, or none (nullptr): a copy of what it is made from.  One with a NUL inside throws
+ * caller_error, since C would cut it there, and it would name another payment. */
+class text
+{
+  public:
+    text() noexcept = default;
+    text(const char *of) : of_(of != nullptr ? std::optional<std::string>(of) : std::nullopt)
+    {
+    }
+    text(std::string of) : of_(std::move(of))
+    {
+        if (of_->find('\0') != std::string::npos)
+            throw caller_error(TL_INVALID, "a text has a NUL inside");
+    }
+    text(std::string_view of) : text(std::string(of))
+    {
+    }
+    const char *get() const noexcept
+    {
+        return of_ ? of_->c_str() : nullptr;
+    }
+
+  private:
+    std::optional<std::string> of_;
+};
+
+/* Bytes, or none; likewise a copy. */
+using bytes = std::optional<std::string>;
+using fingerprint = std::optional<std::array<unsigned char, TL_FINGERPRINT>>;
+
+/*
+ * The values below are those of C with texts of their own.  c() is the one of C, which borrows from
+ * the value and lives no longer.
+ */
+struct key {
+    text serial_no, cust_no, op_code;
+
+    key() = default;
+    key(text serial, text cust, text op)
+        : serial_no(std::move(serial)), cust_no(std::move(cust)), op_code(std::move(op))
+    {
+    }
+    key(const tl_key &of) : key(of.serial_no, of.cust_no, of.op_code)
+    {
+    }
+    tl_key c() const & noexcept
+    {
+        return {serial_no.get(), cust_no.get(), op_code.get()};
+    }
+    tl_key c() const && = delete;
+};
+
+namespace detail
+{
+
+/* What one of C says of its payload and of itself, if it has that. */
+template <typename To> void lend_payload(To &to, const bytes &from) noexcept
+{
+    to.payload = from ? from->data() : nullptr;
+    to.payload_size = from ? from->size() : 0;
+}
+template <typename To, typename From> void lend_actor(To &to, const From &from) noexcept
+{
+    to.remark = from.remark.get();
+    to.actor = from.actor.get();
+}
+template <typename To, typename From> void lend_said(To &to, const From &from) noexcept
+{
+    lend_payload(to, from.payload);
+    lend_actor(to, from);
+    to.fingerprint = from.fingerprint ? from.fingerprint->data() : nullptr;
+    to.currency = from.currency.get();
+    to.batch = from.batch.get();
+    to.traceparent = from.traceparent.get();
+}
+
+} // namespace detail
+
 /* ------------------------------------------------------------- what callbacks see -- */
 
 /* A tl_attempt, until the callback returns. */
@@ -192,13 +274,13 @@ class reply
     {
         check(tl_reply_ref(given_, channel_ref.c_str()));
     }
-    void result(std::string_view bytes)
+    void result(std::string_view is)
     {
-        check(tl_reply_result(given_, bytes.data() != nullptr ? bytes.data() : "", bytes.size()));
+        check(tl_reply_result(given_, is.data() != nullptr ? is.data() : "", is.size()));
     }
-    void remark(const std::string &text) noexcept
+    void remark(const std::string &why) noexcept
     {
-        tl_reply_remark(given_, "%s", text.c_str());
+        tl_reply_remark(given_, "%s", why.c_str());
     }
     void retryable(bool yes) noexcept
     {
@@ -253,17 +335,32 @@ class book
 
 /* ------------------------------------------------------------------------- client -- */
 
-struct client_options : tl_client_options {
-    client_options() : tl_client_options(TL_CLIENT_OPTIONS_INIT)
-    {
-    }
-    explicit client_options(const char *file) : client_options()
-    {
-        config_file = file;
-    }
-    /* Instead of those of C: */
+struct client_options {
+    unsigned flags = 0;
+    text config_file, program, operations, group_suffix, database, user, password, shard;
     std::function<void(const tl_log_line &)> log;
     std::function<void()> loss;
+
+    client_options() = default;
+    explicit client_options(text file) : config_file(std::move(file))
+    {
+    }
+    tl_client_options c() const & noexcept
+    {
+        tl_client_options to = TL_CLIENT_OPTIONS_INIT;
+
+        to.flags = flags;
+        to.config_file = config_file.get();
+        to.program = program.get();
+        to.operations = operations.get();
+        to.group_suffix = group_suffix.get();
+        to.database = database.get();
+        to.user = user.get();
+        to.password = password.get();
+        to.shard = shard.get();
+        return to;
+    }
+    tl_client_options c() const && = delete;
 };
 
 namespace detail
@@ -301,7 +398,7 @@ class client
     explicit client(const client_options &options)
         : state_(std::make_shared<detail::client_state>())
     {
-        tl_client_options given = options;
+        tl_client_options given = options.c();
 
         state_->log = options.log;
         state_->loss = options.loss;
@@ -335,24 +432,51 @@ class client
 /* ---------------------------------------------------------------------- workflows -- */
 
 /* A tl_statement that is named and nothing else is said of; the fields can be set. */
-struct statement : tl_statement {
-    statement(const char *named, const char *text) : tl_statement()
+struct statement : private tl_statement {
+    using tl_statement::rows, tl_statement::shared, tl_statement::summed;
+    text name, sql, values, refused;
+
+    statement(text named, text as) : tl_statement(), name(std::move(named)), sql(std::move(as))
     {
-        name = named;
-        sql = text;
     }
+    tl_statement c() const & noexcept
+    {
+        return {name.get(), sql.get(), values.get(), rows, refused.get(), shared, summed};
+    }
+    tl_statement c() const && = delete;
+};
+
+/* A tl_channel. */
+struct channel : private tl_channel {
+    using tl_channel::idempotent, tl_channel::window_ms, tl_channel::replays_first_answer,
+        tl_channel::can_query, tl_channel::not_found_final, tl_channel::cancel_final,
+        tl_channel::key_chars, tl_channel::latency_ms;
+    text name;
+
+    channel() : tl_channel()
+    {
+    }
+    tl_channel c() const & noexcept
+    {
+        tl_channel to = *this;
+
+        to.name = name.get();
+        return to;
+    }
+    tl_channel c() const && = delete;
 };
 
 /* A tl_workflow; its callbacks are these, and its context is the wrapper's. */
-struct workflow : tl_workflow {
-    workflow() : tl_workflow(TL_WORKFLOW_INIT)
-    {
-    }
+struct workflow {
+    text op_code;
+    tradelock::channel channel;
+    tl_policy policy = {};
+    int exclusive = 0;
     std::function<tl_execute(const attempt &, reply &)> execute;
     std::function<tl_query(const attempt &, reply &)> query;
     std::function<tl_cancel(const attempt &, reply &)> cancel;
     /* Lines of declared statements.  They refuse and fail by what they throw. */
-    std::vector<tl_statement> statements;
+    std::vector<statement> statements;
     std::function<void(const attempt &, reply &, book &)> book_prepare;
     std::function<void(const attempt &, const tl_reply &, book &)> book_success;
     std::function<void(const attempt &, const tl_reply &, tl_proof, book &)> book_failure;
@@ -362,16 +486,32 @@ struct workflow : tl_workflow {
     std::function<tl_status(const attempt &, const tl_reply &, tl_proof, st_mysql *)> apply_failure;
 };
 
-struct request : tl_request {
+/* A tl_request. */
+struct request : private tl_request {
+    using tl_request::wait_ms, tl_request::reclaim_epoch, tl_request::amount_minor;
+    tradelock::key key;
+    bytes payload;
+    tradelock::fingerprint fingerprint;
+    text remark, actor, currency, batch, traceparent;
+
     request() : tl_request(TL_REQUEST_INIT)
     {
     }
-    explicit request(const tl_key &of, std::string_view contents = {}) : request()
+    explicit request(tradelock::key of, std::string_view contents = {}) : request()
     {
-        key = of;
-        payload = contents.data();
-        payload_size = contents.size();
+        key = std::move(of);
+        if (contents.data() != nullptr)
+            payload = contents;
     }
+    tl_request c() const & noexcept
+    {
+        tl_request to = *this;
+
+        to.key = key.c();
+        detail::lend_said(to, *this);
+        return to;
+    }
+    tl_request c() const && = delete;
 };
 
 namespace detail
@@ -534,33 +674,31 @@ class answer
     /* It is paid, now or before. */
     bool paid() const noexcept
     {
-        return status() == TL_SUCCEEDED || status() == TL_ALREADY_DONE;
+        return tl_paid(status()) != 0;
     }
-    /* It was not paid by this trade, so other means may be used. */
+    /* No money moved, so other means may be used.  Of most statuses neither is true. */
     bool not_paid() const noexcept
     {
-        const tl_class kind = tl_status_class(status());
-
-        return state_ && (status_ == TL_FAILED || status_ == TL_REFUSED || kind == TL_CLASS_RETRY ||
-                          kind == TL_CLASS_CALLER);
+        return tl_not_paid(status()) != 0;
     }
     const char *name() const noexcept
     {
         return tl_status_name(status());
     }
-    const char *message() const noexcept
+    std::string message() const
     {
         return state_ ? state_->message : "";
     }
-    std::string_view result() const noexcept
+    std::string result() const
     {
         return {static_cast<const char *>(get()->result), get()->result_size};
     }
-    /* All else; never NULL. */
-    const tl_answer *operator->() const noexcept
+    /* All else, as long as the answer lives; never NULL. */
+    const tl_answer *operator->() const & noexcept
     {
         return get();
     }
+    const tl_answer *operator->() const && = delete;
 
   private:
     friend class workflows;
@@ -600,15 +738,22 @@ class workflows
         if (!state_)
             throw caller_error(TL_WRONG_STATE, "the registry was moved from");
         auto kept = std::make_unique<workflow>(std::move(given));
-        tl_workflow flow = *kept;
+        std::vector<tl_statement> statements;
+        tl_workflow flow = TL_WORKFLOW_INIT;
 
         state_->kept.reserve(state_->kept.size() + 1);
+        for (const statement &each : kept->statements)
+            statements.push_back(each.c());
+        flow.op_code = kept->op_code.get();
+        flow.channel = kept->channel.c();
+        flow.policy = kept->policy;
+        flow.exclusive = kept->exclusive;
         flow.context = kept.get();
         flow.execute = kept->execute ? calls::execute : nullptr;
         flow.query = kept->query ? calls::query : nullptr;
         flow.cancel = kept->cancel ? calls::cancel : nullptr;
-        flow.statements = kept->statements.empty() ? nullptr : kept->statements.data();
-        flow.statement_count = kept->statements.size();
+        flow.statements = statements.empty() ? nullptr : statements.data();
+        flow.statement_count = statements.size();
         flow.book_prepare = kept->book_prepare ? calls::book_prepare : nullptr;
         flow.book_success = kept->book_success ? calls::book_success : nullptr;
         flow.book_failure = kept->book_failure ? calls::book_failure : nullptr;
@@ -620,13 +765,14 @@ class workflows
     }
 
     /* tl_workflow_run(). */
-    answer run(const tl_request &wanted) const
+    answer run(const request &wanted) const
     {
+        const tl_request given = wanted.c();
         answer result(std::make_unique<detail::answer_state>());
 
         result.state_->workflows = state_;
         result.status_ =
-            result.state_->take(tl_workflow_run(get(), &wanted, &result.state_->answer));
+            result.state_->take(tl_workflow_run(get(), &given, &result.state_->answer));
         return result;
     }
     /* tl_workflow_settle(): goes on where TL_UNKNOWN stopped. */
@@ -700,19 +846,54 @@ class worker
 
 /* --------------------------------------------------------------------- trade locks -- */
 
-struct lock_options : tl_lock_options {
+/* A tl_lock_options. */
+struct lock_options : private tl_lock_options {
+    using tl_lock_options::flags, tl_lock_options::lane, tl_lock_options::max_hold_ms,
+        tl_lock_options::deadline_ms, tl_lock_options::reclaim_epoch,
+        tl_lock_options::override_fence, tl_lock_options::channel_key_chars,
+        tl_lock_options::not_sent, tl_lock_options::reclaim_fence, tl_lock_options::amount_minor;
+    bytes payload;
+    tradelock::fingerprint fingerprint;
+    text channel, remark, actor, currency, batch, traceparent;
+
     explicit lock_options(int64_t hold_ms) : tl_lock_options(TL_LOCK_OPTIONS_INIT)
     {
         max_hold_ms = hold_ms;
     }
+    tl_lock_options c() const & noexcept
+    {
+        tl_lock_options to = *this;
+
+        to.channel = channel.get();
+        detail::lend_said(to, *this);
+        return to;
+    }
+    tl_lock_options c() const && = delete;
 };
 
-struct ending : tl_ending {
+/* A tl_ending. */
+struct ending : private tl_ending {
+    using tl_ending::outcome, tl_ending::proof, tl_ending::retryable, tl_ending::next_run_ms;
+    text park_reason, channel_ref, remark, actor;
+    bytes result;
+
     explicit ending(tl_outcome is, tl_proof by = TL_PROOF_NONE) : tl_ending(TL_ENDING_INIT)
     {
         outcome = is;
         proof = by;
     }
+    tl_ending c() const & noexcept
+    {
+        tl_ending to = *this;
+
+        to.park_reason = park_reason.get();
+        to.channel_ref = channel_ref.get();
+        to.result = result ? result->data() : nullptr;
+        to.result_size = result ? result->size() : 0;
+        detail::lend_actor(to, *this);
+        return to;
+    }
+    tl_ending c() const && = delete;
 };
 
 namespace detail
@@ -739,11 +920,13 @@ struct lock_release {
 class lock
 {
   public:
-    lock(const client &on, const tl_key &key, const tl_lock_options &options) : client_(on.state())
+    lock(const client &on, const key &of, const lock_options &options) : client_(on.state())
     {
+        const tl_key named = of.c();
+        const tl_lock_options given = options.c();
         tl_lock *handle = nullptr;
 
-        check(tl_lock_new(&handle, on.get(), &key, &options));
+        check(tl_lock_new(&handle, on.get(), &named, &given));
         handle_.reset(handle);
     }
     lock(lock &&) noexcept = default;
@@ -770,15 +953,18 @@ class lock
         is_asked();
         return tl_lock_ask_with(get(), call<function>, address(rows), wait_ms);
     }
-    tl_status finish(const tl_ending &how)
+    tl_status finish(const ending &how)
     {
-        return tl_lock_finish(get(), &how);
+        const tl_ending given = how.c();
+
+        return tl_lock_finish(get(), &given);
     }
-    template <typename Fn>
-    tl_status finish_with(const tl_ending &how, Fn &&rows, int64_t commit_ms)
+    template <typename Fn> tl_status finish_with(const ending &how, Fn &&rows, int64_t commit_ms)
     {
         using function = std::remove_reference_t<Fn>;
-        return tl_lock_finish_with(get(), &how, call<function>, address(rows), commit_ms);
+        const tl_ending given = how.c();
+
+        return tl_lock_finish_with(get(), &given, call<function>, address(rows), commit_ms);
     }
     tl_status settle()
     {
@@ -827,19 +1013,45 @@ class lock
 /* --------------------------------------------------------------------- other locks -- */
 
 /* A tl_mutex_options; its loss is this, and its loss_context is the wrapper's. */
-struct mutex_options : tl_mutex_options {
+struct mutex_options : private tl_mutex_options {
+    using tl_mutex_options::flags, tl_mutex_options::lease_ms, tl_mutex_options::max_hold_ms,
+        tl_mutex_options::min_hold_ms;
+    bytes payload;
+    text remark, actor;
+    std::function<void(const char *resource, tl_status why)> loss;
+
     explicit mutex_options(int64_t hold_ms) : tl_mutex_options(TL_MUTEX_OPTIONS_INIT)
     {
         max_hold_ms = hold_ms;
     }
-    std::function<void(const char *resource, tl_status why)> loss;
+    tl_mutex_options c() const & noexcept
+    {
+        tl_mutex_options to = *this;
+
+        detail::lend_payload(to, payload);
+        detail::lend_actor(to, *this);
+        return to;
+    }
+    tl_mutex_options c() const && = delete;
 };
 
-struct rw_options : tl_rw_options {
+/* A tl_rw_options. */
+struct rw_options : private tl_rw_options {
+    using tl_rw_options::lease_ms, tl_rw_options::max_hold_ms;
+    text remark, actor;
+
     explicit rw_options(int64_t hold_ms) : tl_rw_options(TL_RW_OPTIONS_INIT)
     {
         max_hold_ms = hold_ms;
     }
+    tl_rw_options c() const & noexcept
+    {
+        tl_rw_options to = *this;
+
+        detail::lend_actor(to, *this);
+        return to;
+    }
+    tl_rw_options c() const && = delete;
 };
 
 namespace detail
@@ -946,7 +1158,7 @@ class mutex
   private:
     tl_mutex_options take(const client &on, const mutex_options &options)
     {
-        tl_mutex_options given = options;
+        tl_mutex_options given = options.c();
 
         state_->client = on.state();
         state_->loss = options.loss;
@@ -962,12 +1174,12 @@ class mutex
 class rw_lock
 {
   public:
-    rw_lock(const client &on, const char *resource, const tl_rw_options &options)
-        : client_(on.state())
+    rw_lock(const client &on, const char *resource, const rw_options &options) : client_(on.state())
     {
+        const tl_rw_options given = options.c();
         tl_rw *handle = nullptr;
 
-        check(tl_rw_new(&handle, on.get(), resource, &options));
+        check(tl_rw_new(&handle, on.get(), resource, &given));
         handle_.reset(handle);
     }
     rw_lock(rw_lock &&) noexcept = default;

@@ -254,6 +254,22 @@ typedef struct tl_channel {
     int64_t latency_ms;       /* how long the channel may take to know a request it received */
 } tl_channel;
 
+/*
+ * A channel to which the operation's trades went in an earlier release.  A trade stays with the
+ * channel that its row names: that one is asked, and its contract decides.  Where it is neither the
+ * workflow's channel nor one of these, nobody is called, and the trade waits, with an alarm.
+ */
+typedef struct tl_former_channel {
+    tl_channel channel;
+    void *context;         /* for the callbacks below */
+    tl_execute_fn execute; /* NULL: nothing is sent there any more.  What was never sent then fails
+                              as TL_PROOF_NEVER_LEFT, and may be paid under a new serial number */
+    tl_query_fn query;     /* must, or the channel is idempotent and has execute */
+    tl_cancel_fn cancel;   /* or NULL */
+} tl_former_channel;
+
+#define TL_FORMER_MAX 8
+
 typedef struct tl_workflow {
     unsigned version;    /* TL_WORKFLOW_VERSION */
     const char *op_code; /* the business operation, such as "WITHDRAW" */
@@ -274,6 +290,8 @@ typedef struct tl_workflow {
     tl_book_prepare_fn book_prepare;
     tl_book_success_fn book_success;
     tl_book_failure_fn book_failure;
+    const tl_former_channel *former; /* copied; at most TL_FORMER_MAX */
+    size_t former_count;
 } tl_workflow;
 
 #define TL_WORKFLOW_VERSION 1u
@@ -301,10 +319,12 @@ TL_EXPORT void tl_workflows_free(tl_workflows *workflows);
  *                      off (clock_margin and a thousandth of the deadline) together beyond its
  *                      window,
  *                    - a grace shorter than the channel's latency and clock_margin,
- *                    - fewer than 80 bits of channel key.
+ *                    - fewer than 80 bits of channel key,
+ *                    - another contract of a channel than that of a process that lives, or than
+ *                      that under which a trade was sent that is in process (tl_channel_add()).
+ *     other        The database could not be asked.
  *
- * The message names the field, and what would do.  The channel and its operation are made known to
- * operators (tl_channel_add()); if that fails, a warning in the log says so.
+ * The message names the field, and what would do.  Operators can pause the channel from now on.
  */
 TL_EXPORT tl_status tl_workflow_register(tl_workflows *workflows, const tl_workflow *workflow);
 
@@ -330,9 +350,8 @@ typedef struct tl_request {
     const char *currency; /* three letters A to Z; NULL: not said */
     /* Likewise, each alone or not at all (NULL). */
     const char *batch; /* UTF-8 without control characters, at most TL_BATCH_MAX bytes */
-    /* W3C trace context of version 00, in small letters.  Anything else refuses the request
-     * (TL_INVALID), and nothing is paid: a service that passes on what others send it says NULL in
-     * place of what is none, or of another version. */
+    /* W3C trace context of version 00, in small letters.  Anything else, such as what others sent,
+     * refuses nothing: it is left out, and a warning in the log says so. */
     const char *traceparent;
 } tl_request;
 
@@ -368,10 +387,7 @@ inline tl_answer tl_answer_initial()
 }
 #define TL_ANSWER_INIT tl_answer_initial()
 #else
-#define TL_ANSWER_INIT                                                                             \
-    {                                                                                              \
-        .version = TL_ANSWER_VERSION, .proof = TL_PROOF_NONE                                       \
-    }
+#define TL_ANSWER_INIT {.version = TL_ANSWER_VERSION, .proof = TL_PROOF_NONE}
 #endif
 
 /*
@@ -403,9 +419,12 @@ inline tl_answer tl_answer_initial()
  *     TL_OVERLOADED     Operators have paused the channel or limit it (<tradelock/layer.h>), or
  *                       there is no room now.  Nothing was written and nothing sent: try again later.  A trade that
  *                       is there answers as above, also while its channel is paused.
- *     class RETRY       Nothing happened.  The same call may be made again.
+ *     class RETRY       This call did nothing.  It may be made again.
  *
- * Pay by other means only when the status is TL_FAILED, TL_REFUSED, or of class RETRY or CALLER.
+ * Pay by other means only when tl_not_paid(status), which is TL_FAILED and TL_REFUSED.  Any other
+ * status that is not tl_paid() may belong to a trade that an earlier call has paid, or that is paid
+ * later: also class RETRY (the database is away), CALLER (this request is wrong) and BROKEN.  Then
+ * make the same call again, or look (tl_workflow_await()).
  */
 TL_EXPORT tl_status tl_workflow_run(tl_workflows *workflows, const tl_request *request,
                                     tl_answer *answer);
@@ -549,10 +568,7 @@ inline tl_trade tl_trade_initial()
 }
 #define TL_TRADE_INIT tl_trade_initial()
 #else
-#define TL_TRADE_INIT                                                                              \
-    {                                                                                              \
-        .version = TL_TRADE_VERSION, .proof = TL_PROOF_NONE                                        \
-    }
+#define TL_TRADE_INIT {.version = TL_TRADE_VERSION, .proof = TL_PROOF_NONE}
 #endif
 
 /*
@@ -576,12 +592,14 @@ TL_EXPORT tl_status tl_workflow_look(tl_workflows *workflows, const tl_key *key,
  * the trade failed when wait_ms is over, the answer is why (TL_UNREACHABLE and the like), and
  * nothing is known; errors that no waiting mends (TL_ACCESS_DENIED) end it at once.
  *
- * All who wait on a registry share reads.  One of their threads reads for all: every 100 ms, 64
- * trades in one statement by key, each trade once, however many wait for it.  Of more than 640
- * trades it reads less often, so that a process makes at most 100 statements a second; while nobody
- * waits it makes none.  An outcome is heard of so much later.  A server that does not answer may
- * keep the thread that reads for longer than its wait_ms, until that connection's own time-out; no
- * other one.
+ * All who wait on a registry share reads, on a thread that the first of them has made: every
+ * 100 ms, 64 trades in one statement by key, each trade once, however many wait for it.  Of more
+ * than 640 trades it reads less often, so that a process makes at most 100 statements a second;
+ * while nobody waits it makes none.  An outcome is heard of so much later.
+ *
+ * A server that falls silent prolongs no wait: the answer is what was read last, or TL_UNREACHABLE
+ * if nothing was.  A wait below a second goes on for a second until its trade was read once.
+ * tl_workflows_free() may wait for the read under way, until that connection's own time-out.
  */
 TL_EXPORT tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
                                       tl_trade *trade);

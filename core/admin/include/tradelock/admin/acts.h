@@ -57,18 +57,18 @@ TL_EXPORT tl_status tl_evidence_file(tl_client *client, const tl_evidence *evide
                                      const char *actor);
 
 /* What the database has of a payment that a statement tells. */
-typedef struct tl_paid {
-    size_t number;   /* of the payment: 0 is the first */
-    uint64_t fence;  /* of its trade; 0: there is no trade */
-    char status;     /* of the trade; ' ' without one */
-    uint32_t epoch;  /* of the trade: which payment of it is meant */
-    int known;       /* it succeeded, or the very same success was filed before */
-    int contradicts; /* to file it sets the conflict */
-    int64_t amount_minor;
-    const char *currency; /* "": the trade told no amount; valid during the call */
-} tl_paid;
+typedef struct tl_payment_view {
+    size_t number;        /* of the payment: 0 is the first */
+    uint64_t fence;       /* of its trade; 0: there is no trade */
+    char status;          /* of the trade; ' ' without one */
+    uint32_t epoch;       /* of the trade: which payment of it is meant */
+    int known;            /* it is the success of the trade, or the very same was filed before */
+    int contradicts;      /* to file it sets the conflict, or has set it */
+    int64_t amount_minor; /* of the trade */
+    const char *currency; /* "": it told no amount; valid during the call */
+} tl_payment_view;
 
-typedef int (*tl_paid_fn)(void *context, const tl_paid *paid);
+typedef int (*tl_paid_fn)(void *context, const tl_payment_view *paid);
 
 /* Tells of each payment what the database has; reads only, a few dozen payments at a time.  Each
  * payment names its op_code. */
@@ -80,7 +80,7 @@ TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, 
  * filed.  One more attempt at the same payment is not in its way; nor is a decision about a trade in
  * process, which is overruled as by any evidence. */
 TL_EXPORT tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
-                                    const tl_evidence *evidence, const tl_paid *seen);
+                                    const tl_evidence *evidence, const tl_payment_view *seen);
 
 /* -------------------------------------------------------------------- reading -- */
 

@@ -18,6 +18,8 @@ typedef struct tl_payment {
     const char *op_code;     /* NULL: the statement does not say */
     const char *channel_key; /* NULL: the same */
     const char *channel_ref;
+    tl_payment_amount amount;
+    unsigned line; /* of the file that has it, for messages; 0: of none */
 } tl_payment;
 
 /* What contradicts the promises; the words of `rule` are stable (tools/README.md). */
@@ -61,7 +63,7 @@ typedef struct tl_audit_counts {
     int64_t at_us;
 } tl_audit_counts;
 
-#define TL_AUDIT_COUNTS_VERSION 2u
+#define TL_AUDIT_COUNTS_VERSION 1u
 #define TL_AUDIT_COUNTS_INIT TL_INITIAL(tl_audit_counts, TL_AUDIT_COUNTS_VERSION)
 
 /* What a purge wrote to an archive, or an audit read there. */
@@ -95,19 +97,11 @@ TL_EXPORT tl_status tl_audit_with(tl_client *client, const tl_payment *payments,
                                   size_t payment_count, tl_violation_fn each,
                                   tl_progress_fn progress, void *context, tl_audit_counts *counts);
 
-/* What a payment moved. */
-typedef struct tl_payment_amount {
-    int is_told; /* 0: the statement does not say */
-    int64_t amount_minor;
-    const char *currency; /* NULL or "": it does not say */
-} tl_payment_amount;
-
 /* What an audit compares with the rows. */
 typedef struct tl_audit_scope {
     unsigned version;    /* TL_AUDIT_SCOPE_VERSION */
     const char *archive; /* a directory that purges have written (admin/server.h); NULL: none */
     const tl_payment *payments;
-    const tl_payment_amount *amounts; /* of the payment of the same number; NULL: of none */
     size_t payment_count;
     /* A bank's statement is of one bank and some days.  Only trades of these that succeeded from
      * since_us on and before until_us, by the server's clock, have to be among the payments.  NULL

@@ -33,7 +33,7 @@ typedef struct tl_resolution {
     int although_pending;
 } tl_resolution;
 
-#define TL_RESOLUTION_VERSION 2u
+#define TL_RESOLUTION_VERSION 1u
 #define TL_RESOLUTION_INIT TL_INITIAL(tl_resolution, TL_RESOLUTION_VERSION)
 
 /*

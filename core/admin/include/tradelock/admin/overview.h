@@ -26,7 +26,8 @@ typedef struct tl_waiting {
     const char *state; /* "in_doubt", "queued", "parked", "working"; "conflict" counts besides */
     unsigned age;      /* since it was asked for, 0 to TL_AGES - 1 (tl_age_name()) */
     uint64_t count;
-    int64_t amount_minor, oldest_s; /* oldest_s 0: not known, of conflicts */
+    const char *sum_minor; /* their money, as digits */
+    int64_t oldest_s;      /* 0: not known, of conflicts */
 } tl_waiting;
 
 typedef int (*tl_waiting_fn)(void *context, const tl_waiting *waiting);
@@ -104,6 +105,9 @@ typedef struct tl_session_row {
     uint64_t permits;  /* so many sends of limited channels it may have under way */
     int obeys_drain;   /* of the drain that is on record: it grants nothing, and no ask that began
                         * before is under way */
+    /* Which decisions about channels its program knows, of "pause limit breaker"; all others it does
+     * not obey. */
+    const char *obeys;
 } tl_session_row;
 
 typedef int (*tl_session_fn)(void *context, const tl_session_row *session);

@@ -81,7 +81,7 @@ typedef struct tl_purge_options {
     tl_archived *archived;   /* NULL, or what was written */
 } tl_purge_options;
 
-#define TL_PURGE_OPTIONS_VERSION 2u
+#define TL_PURGE_OPTIONS_VERSION 1u
 #define TL_PURGE_OPTIONS_INIT TL_INITIAL(tl_purge_options, TL_PURGE_OPTIONS_VERSION)
 
 /*

@@ -57,11 +57,16 @@ typedef struct tl_filter {
 #define TL_FILTER_VERSION 1u
 #define TL_FILTER_INIT TL_INITIAL(tl_filter, TL_FILTER_VERSION)
 
+/* A sum of money as digits, since it may be beyond INT64_MAX. */
+#define TL_SUM_TEXT 40
+/* Adds digits to digits. */
+TL_EXPORT void tl_sum_add(char sum[TL_SUM_TEXT], const char *digits);
+
 /* The money that sync rows of one currency told. */
 typedef struct tl_money {
     char currency[TL_CURRENCY + 1];
     uint64_t trades;
-    char sum_minor[40]; /* digits, since it may be beyond INT64_MAX */
+    char sum_minor[TL_SUM_TEXT];
 } tl_money;
 
 #define TL_MONEY_MAX 200

@@ -1,2 +1,0 @@
--- Records the longest holds of rows that were there before schema 14.
-CALL tl_record_holds()

@@ -1,0 +1,634 @@
+/* `tradelock resource` and `tradelock run`, as operators and cron use them. */
+#include "cli/command.h"
+#include "cli/fields.h"
+#include "fixture.h"
+#include "support/crew.h"
+#include "support/theme.h"
+
+#include <tradelock/admin.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static fixture f;
+static const char *config;
+static char program[512];
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_open(&f, "beat_ms=100\nsession_ms=1m\n");
+    config = database_option_file(f.db);
+    snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
+/* -------------------------------------------------------------------- resource -- */
+
+static void test_ls_show_unlock(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex;
+    char fence[32];
+    output *o;
+
+    (void)state;
+    options.payload = "batch 7";
+    options.payload_size = 7;
+    mutex = locked(f.client, "nightly/interest", &options);
+    assert_status(try_once(f.client, "free-one"), TL_GRANTED);
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_mutex_fence(mutex, NULL));
+    o = RUN("resource", "ls", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "nightly/interest");
+    EXPECT_WORDS(o, fence);
+    assert_null(strstr(o->out, "free-one"));
+    output_free(o);
+    o = RUN("resource", "ls", "--all", "--prefix", "free", "--config", config);
+    EXPECT_WORDS(o, "free-one");
+    assert_null(strstr(o->out, "nightly"));
+    output_free(o);
+    o = RUN("resource", "show", "nightly/interest", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "batch 7");
+    EXPECT_WORDS(o, "its session renews the lock");
+    output_free(o);
+    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
+            "--actor", "ann", "--config", config);
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
+            "--config", config);
+    EXPECT_SENTENCE(o, 1, "moved on");
+    output_free(o);
+    assert_status(tl_mutex_unlock(mutex), TL_LOST);
+    o = RUN("acts", "--limit", "1", "--config", config);
+    EXPECT_WORDS(o, "resource unlock nightly/interest (hangs)");
+    output_free(o);
+    tl_mutex_free(mutex);
+}
+
+/* Readers and writers have rows of their own. */
+static void test_readers_and_writers(void **state)
+{
+    tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *one = NULL, *two = NULL;
+    output *o;
+
+    (void)state;
+    assert_status(tl_rw_new(&one, f.client, "loan/7", &options), TL_OK);
+    assert_status(tl_rw_new(&two, f.other, "loan/7", &options), TL_OK);
+    assert_status(tl_rw_read(one, 0), TL_GRANTED);
+    assert_status(tl_rw_read(two, 0), TL_GRANTED);
+    o = RUN("resource", "ls", "--prefix", "loan", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "read");
+    EXPECT_WORDS(o, "loan/7");
+    output_free(o);
+    assert_status(tl_rw_unlock(one), TL_OK);
+    assert_status(tl_rw_unlock(two), TL_OK);
+    assert_status(tl_rw_write(one, 0), TL_GRANTED);
+    o = RUN("resource", "show", "loan/7", "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "write");
+    EXPECT_WORDS(o, "held");
+    output_free(o);
+    o = RUN("resource", "show", "nobodys", "--config", config);
+    EXPECT_SENTENCE(o, 1, "nobodys");
+    output_free(o);
+    o = RUN("resource", "show", "nobodys", "--json", "--config", config);
+    EXPECT_SENTENCE(o, 1, "nobodys");
+    output_free(o);
+    tl_rw_free(one);
+    tl_rw_free(two);
+}
+
+static void test_unlock_one_reader(void **state)
+{
+    tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *one = NULL, *two = NULL;
+    char fence[32];
+    output *o;
+
+    (void)state;
+    assert_status(tl_rw_new(&one, f.client, "loan/8", &options), TL_OK);
+    assert_status(tl_rw_new(&two, f.other, "loan/8", &options), TL_OK);
+    assert_status(tl_rw_read(one, 0), TL_GRANTED);
+    assert_status(tl_rw_read(two, 0), TL_GRANTED);
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_rw_fence(two));
+    o = RUN("resource", "show", "loan/8", "--config", config);
+    EXPECT_WORDS(o, "SLOT");
+    EXPECT_WORDS(o, fence);
+    output_free(o);
+    o = RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason", "hangs",
+            "--config", config);
+    EXPECT_SENTENCE(o, 1, "moved on");
+    output_free(o);
+    o = RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason", "hangs",
+            "--config", config);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "number 2");
+    output_free(o);
+    assert_status(tl_rw_unlock(two), TL_LOST);
+    assert_status(tl_rw_unlock(one), TL_OK);
+    o = RUN("acts", "--limit", "1", "--config", config);
+    EXPECT_WORDS(o, "resource unlock loan/8 --slot 2 (hangs)");
+    output_free(o);
+    o = RUN("resource", "show", "loan/8", "--json", "--config", config);
+    EXPECT_WORDS(o, "force unlock");
+    output_free(o);
+    tl_rw_free(one);
+    tl_rw_free(two);
+}
+
+/* ----------------------------------------------------------------------- purge -- */
+
+static void expect_purged(unsigned resources)
+{
+    char words[64];
+    output *o = RUN("purge", "--older", "90d", "--config", config);
+
+    snprintf(words, sizeof words, "%u resources purged", resources);
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+/* As if nothing had happened to these for a year. */
+static void make_old(const char *prefix)
+{
+    database_run(f.sql,
+                 "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
+                 "max_hold_until = max_hold_until - INTERVAL 1 YEAR, "
+                 "free_at = free_at - INTERVAL 1 YEAR, fence = fence + 5, rev = rev + 1 "
+                 "WHERE resource LIKE '%s-dead%%' OR resource LIKE '%s-idle%%';"
+                 "UPDATE resource_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
+                 "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-dead%%' "
+                 "AND resource NOT LIKE '%s-idle%%' AND resource NOT LIKE '%s-young%%';"
+                 "UPDATE resource_holder SET updated_at = updated_at - INTERVAL 1 YEAR, "
+                 "rev = rev + 1 WHERE resource LIKE '%s%%' AND resource NOT LIKE '%s-young%%';"
+                 "UPDATE rw_lock SET created_at = created_at - INTERVAL 1 YEAR",
+                 prefix, prefix, prefix, prefix, prefix, prefix, prefix, prefix);
+}
+
+static long long rows_of(const char *resource)
+{
+    return database_number(f.sql,
+                           "SELECT (SELECT COUNT(*) FROM resource_lock WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM resource_log WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM rw_lock WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM resource_holder WHERE resource = '%s') + "
+                           "(SELECT COUNT(*) FROM resource_holder_log WHERE resource = '%s')",
+                           resource, resource, resource, resource, resource);
+}
+
+static tl_rw *rw_for(const char *resource)
+{
+    tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *rw = NULL;
+
+    assert_status(tl_rw_new(&rw, f.client, resource, &options), TL_OK);
+    assert_status(tl_rw_write(rw, 0), TL_GRANTED);
+    return rw;
+}
+
+static void test_purge_leaves_who_is_held(void **state)
+{
+    tl_mutex_options options = lease_options(0), kept = lease_options(0);
+    tl_mutex *held = locked(f.client, "p-held", &options),
+             *dead = locked(f.client, "p-dead", &options), *again;
+    tl_rw *writer = rw_for("p-writer"), *idle = rw_for("p-idle"), *young = rw_for("p-young");
+    uint64_t fence = tl_rw_fence(idle), mutex_fence;
+    MYSQL *other = database_connect(f.db);
+
+    (void)state;
+    assert_status(try_once(f.client, "p-idle"), TL_GRANTED);
+    assert_status(try_once(f.client, "p-busy"), TL_GRANTED);
+    assert_status(try_once(f.client, "p-young"), TL_GRANTED);
+    kept.min_hold_ms = 3600000;
+    tl_mutex_free(locked(f.client, "p-kept", &kept));
+    assert_status(tl_rw_unlock(idle), TL_OK);
+    assert_status(tl_rw_unlock(young), TL_OK);
+    make_old("p");
+    mutex_fence = (uint64_t)database_number(
+        f.sql, "SELECT MAX(fence) FROM resource_log WHERE resource = 'p-idle'");
+    database_run(other, "SET SESSION idle_transaction_timeout = 60; START TRANSACTION; "
+                        "SELECT 1 FROM resource_lock WHERE resource = 'p-busy' "
+                        "FOR UPDATE");
+    /* p-idle twice, a mutex and a read-write lock, and p-dead. */
+    expect_purged(3);
+    assert_int_equal(rows_of("p-idle") + rows_of("p-dead"), 0);
+    assert_true(rows_of("p-held") > 0 && rows_of("p-writer") > 0 && rows_of("p-kept") > 0 &&
+                rows_of("p-young") > 0 && rows_of("p-busy") > 0);
+    database_run(other, "ROLLBACK");
+    mysql_close(other);
+    expect_purged(1);
+    /* Who held it goes on; who was purged has lost it; a name that comes back begins above all that
+     * it had. */
+    assert_status(tl_mutex_unlock(held), TL_OK);
+    assert_status(tl_mutex_unlock(dead), TL_LOST);
+    assert_status(tl_rw_unlock(writer), TL_OK);
+    again = locked(f.client, "p-idle", &options);
+    assert_true(tl_mutex_fence(again, NULL) > mutex_fence);
+    assert_status(tl_rw_write(idle, 0), TL_GRANTED);
+    assert_true(tl_rw_fence(idle) > fence);
+    tl_mutex_free(again);
+    tl_mutex_free(held);
+    tl_mutex_free(dead);
+    tl_rw_free(idle);
+    tl_rw_free(writer);
+    tl_rw_free(young);
+}
+
+/* More than a page, and the procedures themselves refuse what no setting may allow. */
+static void test_purge_by_pages(void **state)
+{
+    (void)state;
+    database_run(f.sql,
+                 "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, "
+                 "rev, "
+                 "locked_at, created_at, updated_at) SELECT CONCAT('q/', seq), 'U', 'unlock', "
+                 "UUID(), UNHEX(MD5(seq)), 1, 1, NOW(6), NOW(6), NOW(6) - INTERVAL 1 YEAR FROM "
+                 "seq_1_to_500;"
+                 "INSERT INTO rw_lock (resource, created_at) SELECT CONCAT('q/', seq), "
+                 "NOW(6) - INTERVAL 1 YEAR FROM seq_1_to_500");
+    expect_purged(1000);
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_resources(1000, 10, '', @purged)"), 0);
+    assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_rw(1000, 10, '', @purged)"), 0);
+    assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
+}
+
+static void test_json(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex;
+    tl_rw_options rw_options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
+    tl_rw *rw = NULL;
+    json_t *set = json_object(), *document;
+    char fence[32];
+    output *o;
+
+    (void)state;
+    options.payload = "\0\1";
+    options.payload_size = 2;
+    mutex = locked(f.client, "json-hex", &options);
+    assert_status(tl_rw_new(&rw, f.client, "json-rw", &rw_options), TL_OK);
+    assert_status(tl_rw_read(rw, 0), TL_GRANTED);
+    snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_mutex_fence(mutex, NULL));
+    o = RUN("resource", "ls", "--json", "--config", config);
+    fields_add(set, document = output_json(o));
+    json_decref(document);
+    output_free(o);
+    o = RUN("resource", "show", "nightly/interest", "--json", "--config", config);
+    fields_add(set, document = output_json(o));
+    json_decref(document);
+    output_free(o);
+    o = RUN("resource", "unlock", "json-hex", "--fence", fence, "--reason", "test", "--json",
+            "--config", config);
+    fields_add(set, document = output_json(o));
+    json_decref(document);
+    output_free(o);
+    fields_expect(set, "resource");
+    json_decref(set);
+    tl_rw_free(rw);
+    tl_mutex_free(mutex);
+}
+
+static void test_bad_input(void **state)
+{
+    static const struct {
+        const char *arguments[6], *words;
+    } cases[] = {
+        {{"resource"}, "ls, show or unlock"},
+        {{"resource", "drop"}, "ls, show or unlock"},
+        {{"resource", "show"}, "one name"},
+        {{"resource", "unlock", "x"}, "--fence is missing"},
+        {{"resource", "unlock", "x", "--fence", "1"}, "--reason is missing"},
+        {{"resource", "ls", "--limit", "0"}, "--limit"},
+        {{"resource", "unlock", "x", "--slot", "0"}, "--slot"},
+        {{"run", "--", "true"}, "--lock is missing"},
+        {{"run", "--lock", "x"}, "the command is missing"},
+        {{"run", "--lock", "x", "true"}, "stands after --"},
+        {{"run", "--lock", "x", "--wait", "soon"}, "duration"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        output *o = command_run(NULL, cases[i].arguments);
+
+        EXPECT_SENTENCE(o, 2, cases[i].words);
+        output_free(o);
+    }
+    {
+        output *o = RUN("run", "--lock", "two words", "--config", config, "--", "true");
+
+        EXPECT_SENTENCE(o, 2, "resource");
+        output_free(o);
+    }
+    {
+        output *o = RUN("resource", "show", "never", "--config", config);
+
+        EXPECT_SENTENCE(o, 1, "never");
+        output_free(o);
+    }
+}
+
+/* ------------------------------------------------------------------------- run -- */
+
+static void run_and_expect(const char *shell, int code)
+{
+    output *o = RUN("run", "--lock", "job", "--config", config, "--", "sh", "-c", shell);
+
+    EXPECT_CODE(o, code);
+    output_free(o);
+}
+
+static void test_exit_code_of_the_command(void **state)
+{
+    output *o;
+
+    (void)state;
+    run_and_expect("exit 0", 0);
+    run_and_expect("exit 7", 7);
+    run_and_expect("kill -9 $$", 128 + SIGKILL);
+    o = RUN("run", "--lock", "job", "--config", config, "--", "echo", "--wait", "out");
+    EXPECT_CODE(o, 0);
+    assert_string_equal(o->out, "--wait out\n");
+    assert_string_equal(o->err, "");
+    output_free(o);
+    o = RUN("run", "--lock", "job", "--config", config, "--", "/no/such/command");
+    EXPECT_CODE(o, 127);
+    output_free(o);
+    o = RUN("run", "--lock", "job", "--config", config, "--", "/etc");
+    EXPECT_CODE(o, 126);
+    output_free(o);
+    assert_int_equal(database_number(f.sql,
+                                     "SELECT COUNT(*) FROM resource_lock WHERE resource='job' "
+                                     "AND status='U'"),
+                     1);
+}
+
+static void test_the_lock_was_not_got(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "taken", &options);
+    int64_t begun_ms = crew_now_ms();
+    output *o = RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran");
+
+    (void)state;
+    EXPECT_SENTENCE(o, 75, "taken is locked by test");
+    output_free(o);
+    o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran");
+    EXPECT_SENTENCE(o, 75, "taken");
+    output_free(o);
+    assert_true(crew_now_ms() - begun_ms >= 400);
+    tl_mutex_free(mutex);
+    o = RUN("run", "--lock", "taken", "--config", "/no/such.cnf", "--", "echo", "ran");
+    EXPECT_CODE(o, 2);
+    assert_string_equal(o->out, "");
+    output_free(o);
+}
+
+static void test_minimum_hold(void **state)
+{
+    output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true");
+
+    (void)state;
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran");
+    EXPECT_SENTENCE(o, 75, "minimum hold");
+    output_free(o);
+}
+
+/* Starts it in the background, with stdin from nowhere. */
+static pid_t start(const char *const arguments[])
+{
+    const char *all[24] = {program};
+    size_t count = 1;
+    pid_t pid;
+
+    for (; arguments[count - 1] != NULL; count++)
+        all[count] = arguments[count - 1];
+    pid = fork();
+    if (pid == 0) {
+        int nothing = open("/dev/null", O_RDWR);
+
+        dup2(nothing, STDIN_FILENO);
+        dup2(nothing, STDERR_FILENO);
+        execv(program, (char *const *)(uintptr_t)all);
+        _exit(99);
+    }
+    return pid;
+}
+
+static int end_of(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static uint64_t wait_until_locked(const char *resource)
+{
+    for (int i = 0; i < 3000; i++) {
+        long long fence = database_number(
+            f.sql, "SELECT fence FROM resource_lock WHERE resource='%s' AND status='L'", resource);
+
+        if (fence != 0)
+            return (uint64_t)fence;
+        crew_sleep_ms(20);
+    }
+    fail_msg("%s is not locked", resource);
+    return 0;
+}
+
+/* A file that a command makes when it is so far, or that lets it go on. */
+static const char *mark(void)
+{
+    static char path[640];
+
+    snprintf(path, sizeof path, "%s.mark", config);
+    return path;
+}
+
+static void wait_for_mark(void)
+{
+    for (int i = 0; i < 3000 && access(mark(), F_OK) != 0; i++)
+        crew_sleep_ms(20);
+    assert_int_equal(unlink(mark()), 0);
+}
+
+static void test_a_lost_lock_ends_the_command(void **state)
+{
+    static const char *const shells[] = {": >\"$0\"; sleep 30",
+                                         "trap '' TERM; : >\"$0\"; sleep 30 & wait; sleep 30"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *const arguments[] = {"run",      "--lock", "lost", "--kill-after", "500ms",
+                                         "--config", config,   "--",   "sh",           "-c",
+                                         shells[i],  mark(),   NULL};
+        int64_t begun_ms;
+        pid_t pid = start(arguments);
+        uint64_t fence = wait_until_locked("lost");
+
+        wait_for_mark();
+        begun_ms = crew_now_ms();
+        assert_status(tl_resource_unlock(f.client, "lost", fence, "ann", "test"), TL_OK);
+        assert_int_equal(end_of(pid), 76);
+        assert_in_range(crew_now_ms() - begun_ms, 0, 20000);
+    }
+}
+
+static void test_signals_are_passed_on(void **state)
+{
+    const char *const arguments[] = {
+        "run",      "--lock", "signals",
+        "--config", config,   "--",
+        "sh",       "-c",     "trap 'exit 43' TERM; : >\"$0\"; while :; do sleep 0.05; done",
+        mark(),     NULL};
+    pid_t pid = start(arguments);
+
+    (void)state;
+    wait_for_mark();
+    kill(pid, SIGTERM);
+    assert_int_equal(end_of(pid), 43);
+    assert_status(try_once(f.client, "signals"), TL_GRANTED);
+}
+
+static void test_a_signal_while_waiting(void **state)
+{
+    tl_mutex_options options = lease_options(0);
+    tl_mutex *mutex = locked(f.client, "waiting", &options);
+    const char *const arguments[] = {"run",      "--lock", "waiting", "--wait", "1m",
+                                     "--config", config,   "--",      "true",   NULL};
+    pid_t pid = start(arguments);
+    int64_t begun_ms;
+
+    (void)state;
+    /* Who has a session asks next. */
+    while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld", (long)pid) ==
+           0)
+        crew_sleep_ms(20);
+    crew_sleep_ms(300);
+    begun_ms = crew_now_ms();
+    kill(pid, SIGINT);
+    assert_int_equal(end_of(pid), 128 + SIGINT);
+    assert_in_range(crew_now_ms() - begun_ms, 0, 30000);
+    tl_mutex_free(mutex);
+}
+
+static pid_t run_under_lease(const char *lease)
+{
+    const char *const arguments[] = {"run",
+                                     "--lock",
+                                     "lease",
+                                     "--lease",
+                                     lease,
+                                     "--config",
+                                     config,
+                                     "--",
+                                     "sh",
+                                     "-c",
+                                     "while [ -e \"$0\" ]; do sleep 0.05; done",
+                                     mark(),
+                                     NULL};
+    FILE *file = fopen(mark(), "we");
+
+    assert_non_null(file);
+    fclose(file);
+    return start(arguments);
+}
+
+static long long renewals(void)
+{
+    return database_number(f.sql, "SELECT COUNT(*) FROM resource_log WHERE "
+                                  "resource='lease' AND step='renew'");
+}
+
+/* A lease of its own is renewed for as long as the command runs. */
+static void test_lease(void **state)
+{
+    pid_t pid = run_under_lease("6s");
+    tl_status status;
+
+    (void)state;
+    wait_until_locked("lease");
+    /* A third of the lease lies between them. */
+    while (renewals() < 3 && waitpid(pid, NULL, WNOHANG) == 0)
+        crew_sleep_ms(20);
+    assert_status(try_once(f.client, "lease"), TL_BUSY);
+    assert_int_equal(unlink(mark()), 0);
+    assert_int_equal(end_of(pid), 0);
+    /* Killed itself, it leaves no command behind, and the lease frees the lock. */
+    pid = run_under_lease("2s");
+    wait_until_locked("lease");
+    kill(pid, SIGKILL);
+    assert_int_equal(end_of(pid), 1000 + SIGKILL);
+    while ((status = try_once(f.client, "lease")) == TL_BUSY)
+        crew_sleep_ms(20);
+    assert_status(status, TL_GRANTED);
+    assert_int_equal(unlink(mark()), 0);
+}
+
+/* A job waits for the operator as well. */
+static void test_run_after_a_restore(void **state)
+{
+    output *o;
+
+    (void)state;
+    assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
+    o = RUN("run", "--lock", "restored", "--config", config, "--", "echo", "ran");
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "restore accept"));
+    assert_string_equal(o->out, "");
+    output_free(o);
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(f.other, "ann", "compared", NULL), TL_OK);
+    run_and_expect("exit 0", 0);
+}
+
+TEST_MAIN(resource)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ls_show_unlock),
+        cmocka_unit_test(test_readers_and_writers),
+        cmocka_unit_test(test_unlock_one_reader),
+        cmocka_unit_test(test_purge_leaves_who_is_held),
+        cmocka_unit_test(test_purge_by_pages),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_exit_code_of_the_command),
+        cmocka_unit_test(test_the_lock_was_not_got),
+        cmocka_unit_test(test_minimum_hold),
+        cmocka_unit_test(test_a_lost_lock_ends_the_command),
+        cmocka_unit_test(test_signals_are_passed_on),
+        cmocka_unit_test(test_a_signal_while_waiting),
+        cmocka_unit_test(test_lease),
+        cmocka_unit_test(test_run_after_a_restore),
+    };
+
+    return server_run_tests(tests, setup, teardown);
+}

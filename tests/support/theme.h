@@ -1,0 +1,24 @@
+/*
+ * One executable holds all tests of a folder.  Each file test_THEME.c has a main of its own under
+ * this name; the executable runs the one that its first argument names.
+ *
+ *     TEST_MAIN(ask)
+ *     {
+ *         return server_run_tests(tests, setup, teardown);
+ *     }
+ *
+ * argv[0] is the theme, argv[1] the first argument after it.
+ */
+#ifndef TESTS_SUPPORT_THEME_H
+#define TESTS_SUPPORT_THEME_H
+
+#define TEST_MAIN(theme)                                                                           \
+    int test_main_##theme(int argc, char **argv);                                                  \
+    int test_main_##theme(__attribute__((unused)) int argc, __attribute__((unused)) char **argv)
+
+/* A count for each tier of tools/test.  TL_TEST_TIER says which tier this is: first, deep or long;
+ * a test that is run by hand is deep. */
+unsigned tier_pick(unsigned first, unsigned deep, unsigned full);
+int tier_is_long(void);
+
+#endif
