@@ -714,14 +714,15 @@ const plan_case plan_cases[] = {
     {&sql_channel_known, "known", 0, FEW, PLAN_NONE,
      VALUES(channel_known, .channel = S("bank-0001"), .op_code = OP)},
     /* as each process begins */
-    {&sql_channel_declare, "", 2, 20, PLAN_NONE,
+    {&sql_channel_declare, "", 1, 20, PLAN_NONE,
      VALUES(channel_declare, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .contract = S("idempotent=1"), .more = N(0))},
     {&sql_channel_declare_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_site_is, "", 1, FEW, PLAN_NONE, VALUES(site_is, .site = S("test"))},
     {&sql_site, "", 1, FEW, PLAN_KEYS, .values = NULL},
-    {&sql_channel_registered, "", 0, 1020, PLAN_WALK, .values = NULL},
-    {&sql_channel_waiting, "", 0, 400, PLAN_KEYS,
+    {&sql_channel_registered, "", 1, 1020, PLAN_WALK, .values = NULL},
+    /* the doctor, of a channel that no process has registered: the trades that nobody holds */
+    {&sql_channel_waiting, "", 0, 2200, PLAN_KEYS,
      VALUES(channel_waiting, .channel = S("bank-0001"), .op_code = OP)},
     /* with each beat: what is paused, and the operations of what is paused as a whole */
     {&sql_channel_paused, "", 12, 40, PLAN_KEYS, .values = NULL},

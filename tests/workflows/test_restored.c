@@ -181,6 +181,7 @@ static void lost_reclaim(house *self, int late)
     /* The backup is from before it was tried anew. */
     database_run(self->sql,
                  "UPDATE trade_lock SET status = 'F', proof = 'N', epoch = 1, sends = 1, "
+                 "channel_key = first_channel_key, "
                  "retryable = 1, rev = rev + 1, step = 'test', updated_at = "
                  "UTC_TIMESTAMP(6) WHERE serial_no = 'W1' AND lane = 'S'");
     declare(self);

@@ -289,6 +289,7 @@ static void leave_in_doubt(house *self, int count)
     tl_ending ending = TL_ENDING_INIT;
 
     options.max_hold_ms = 60000;
+    options.channel = "c";
     options.payload = "x";
     options.payload_size = 1;
     for (int i = 0; i < count; i++) {
