@@ -1,9 +1,11 @@
 -- Which servers read this one's log, and what is left out of it: only these statements tell, and they
 -- are for accounts with the rights REPLICATION MASTER ADMIN and BINLOG MONITOR.  So the account that
 -- migrates needs those where a promoted server is to be accepted by itself.
-CREATE OR REPLACE PROCEDURE tl_replicas() READS SQL DATA SQL SECURITY DEFINER SHOW SLAVE HOSTS;
+CREATE OR REPLACE PROCEDURE tl_replicas() READS SQL DATA SQL SECURITY DEFINER
+SHOW SLAVE HOSTS;
 
-CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER SHOW BINLOG STATUS;
+CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER
+SHOW BINLOG STATUS;
 
 -- The last beat of each session stands in a key, too.  A replica changes a row that it finds by its
 -- key: where one beat was passed over (by a position that was set by hand, a counter, a relay log or
@@ -11,19 +13,25 @@ CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER
 -- Then replication stops with error 1032; or, where it is told to go on in spite of that, the row
 -- stays behind for as long as there is a row of the session.
 CREATE OR REPLACE TRIGGER tl_session_inserted AFTER INSERT ON tl_session
-FOR EACH ROW INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
+FOR EACH ROW
+INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
 
 CREATE OR REPLACE TRIGGER tl_session_updated AFTER UPDATE ON tl_session
 FOR EACH ROW
 BEGIN
+    DECLARE restored TINYINT;
+
     IF NEW.beat <> OLD.beat THEN
-        UPDATE tl_beat SET beat = NEW.beat
-        WHERE session_id = OLD.session_id AND beat = OLD.beat;
+        SET restored = tl_restored();
+        UPDATE tl_beat
+        SET beat = IF(restored, beat, NEW.beat), waited = IF(restored, waited + 1, 0)
+        WHERE session_id = OLD.session_id AND beat + waited = OLD.beat;
     END IF;
 END;
 
 CREATE OR REPLACE TRIGGER tl_session_deleted AFTER DELETE ON tl_session
-FOR EACH ROW DELETE FROM tl_beat WHERE session_id = OLD.session_id;
+FOR EACH ROW
+DELETE FROM tl_beat WHERE session_id = OLD.session_id;
 
 -- By what this server, as a replica, leaves out some of what its primary committed, or did so: then it
 -- has no prefix of that.  NULL: it is not known to.  A setting that was taken back tells nothing.
@@ -44,7 +52,7 @@ RETURN NULLIF(LEFT(CONCAT_WS(', ', (SELECT GROUP_CONCAT(LOWER(variable_name), ' 
             'REPLICATE_REWRITE_DB') THEN ''
         ELSE variable_value END),
     (SELECT CONCAT('beats of session ', MIN(x.session_id), ' that were passed over') FROM tl_session x
-    LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat = x.beat
+    LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat + b.waited = x.beat
     WHERE b.session_id IS NULL HAVING COUNT(*) > 0)), 255), '');
 
 -- Puts on record which server has each commit of the accepted one before it is answered, by its id;

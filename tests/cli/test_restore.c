@@ -167,7 +167,7 @@ static void test_the_whole_way(void **state)
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "a restore is declared or found and not accepted");
     output_free(o);
-    file_statement(path, "2", 0, "2 make a trade that was lost.  Left alone:\n1 known already");
+    file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
     file_statement(path, "0", 0, "3 known already");
     restore_says(ANN, "accept", 0, "Proposed.");
     restore_says(ANN, "accept", 0, "Proposed.");
