@@ -50,6 +50,11 @@ static int is_strict(const char *value)
            strstr(value, "STRICT_ALL_TABLES") != NULL;
 }
 
+static int is_by_row(const char *value)
+{
+    return strcasecmp(value, "STATEMENT") != 0;
+}
+
 static int is_long_wait(const char *value)
 {
     return atoll(value) >= SHORTEST_WAIT_S;
@@ -79,6 +84,9 @@ static const struct setting {
     {"sync_binlog", "log_bin", is_one, TL_FINDING_UNSAFE,
      "the binary log is on disk before a commit is answered",
      "a crash could lose commits from the binary log that the tables have: set it to 1"},
+    {"binlog_format", "log_bin", is_by_row, TL_FINDING_UNSAFE,
+     "the binary log takes the library's transactions",
+     "the server refuses the library's transactions: set it to ROW or MIXED"},
     {"innodb_doublewrite", NULL, is_on, TL_FINDING_WARNING, "torn pages are repaired",
      "a crash while a page is written can destroy rows, unless the file system "
      "guarantees whole pages: set it to ON"},

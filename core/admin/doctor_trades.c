@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DEFINER_GONE 1449
 #define PROBE_CUST "tl-doctor"
 #define PROBE_CUST_MAX 32
 #define PROBE_OP "TL_DOCTOR"
@@ -143,6 +144,10 @@ tl_status doctor_schema_objects(doctor *d)
         doctor_tell(d, TL_FINDING_UNSAFE, "parts", "unknown",
                     "missing: function tl_parts, and others perhaps; run `tradelock "
                     "migrate` as an administrator, which makes them anew");
+    } else if (answer == DB_ERROR && db_errno(d->connection) == DEFINER_GONE) {
+        d->incomplete = 1;
+        (void)read_status(d->connection, answer, "looking for the schema's objects");
+        doctor_tell(d, TL_FINDING_UNSAFE, "definer", "gone", "%s", tl_error_message());
     } else if (kind == DB_KIND_ACCESS) {
         doctor_tell(d, TL_FINDING_WARNING, "parts", "unknown",
                     "%s may not look whether triggers, functions and views are there: "

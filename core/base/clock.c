@@ -1,11 +1,14 @@
 /* Reads this machine's clock, and waits until a moment of it.  Touches no state. */
 #include "base/clock.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SLICE_MS 1000
 
@@ -31,16 +34,44 @@ int64_t clock_boottime_ms(void)
     return clock_boottime_us() / 1000;
 }
 
-void clock_boot_id(char *id, size_t space)
+/* Writes the first bytes of a file; "" where there is none. */
+static void read_file(const char *path, char *text, size_t space)
 {
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    FILE *file = fopen(path, "re");
+    size_t size = 0;
 
-    id[0] = '\0';
     if (file != NULL) {
-        if (fgets(id, (int)space, file) == NULL || strlen(id) != space - 1)
-            id[0] = '\0';
+        size = fread(text, 1, space - 1, file);
         (void)fclose(file);
     }
+    text[size] = '\0';
+}
+
+/* The offsets are of the namespace, whose own name is given again when it is gone.  A process that
+ * left its namespace for its children has other offsets than they: the name tells them apart. */
+static uint32_t time_namespace(void)
+{
+    char text[512];
+    ssize_t size = readlink("/proc/self/ns/time", text, 64);
+
+    size = size > 0 ? size : 0;
+    read_file("/proc/self/timens_offsets", text + size, sizeof text - (size_t)size);
+    return text_hash(text);
+}
+
+void clock_boot_id(char *id, size_t space)
+{
+    char end[9];
+
+    read_file("/proc/sys/kernel/random/boot_id", id, space);
+    if (strlen(id) != space - 1) {
+        id[0] = '\0';
+        return;
+    }
+    /* The last eight digits are random, as all others are. */
+    snprintf(end, sizeof end, "%08x",
+             time_namespace() ^ (uint32_t)strtoul(id + strlen(id) - 8, NULL, 16));
+    memcpy(id + strlen(id) - 8, end, 8);
 }
 
 int64_t clock_deadline(int64_t wait_ms)

@@ -37,6 +37,10 @@ static tl_status judge_settings(const db_result *r)
                          "sync_binlog is %s while the binary log is on: a crash of the "
                          "server could forget commits; set it to 1",
                          db_get_text(r, 0, 3));
+    if (db_get_int(r, 0, 2) != 0 && strcmp(db_get_text(r, 0, 5), "STATEMENT") == 0)
+        return error_set(TL_SERVER_UNSAFE,
+                         "binlog_format is STATEMENT: the server refuses the library's "
+                         "transactions; set it to ROW or MIXED");
     if (db_get_int(r, 0, 4) != 0)
         return error_set(TL_READ_ONLY, "the server is read-only, perhaps a replica");
     return TL_OK;

@@ -223,9 +223,10 @@ static tl_status session_failed(const db *connection, db_answer answer)
     return status;
 }
 
+/* Every variable of the session that can change an answer gets a value: DEFAULT is the server's. */
 static tl_status fix_session(db *connection, const db_options *options)
 {
-    char sql[1024];
+    char sql[1536];
     int size;
     db_answer answer;
 
@@ -238,7 +239,14 @@ static tl_status fix_session(db *connection, const db_options *options)
                     "tx_isolation='READ-COMMITTED',time_zone='+00:00',"
                     "sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,"
                     "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION',"
-                    "sql_auto_is_null=0,sql_safe_updates=0,sql_select_limit=DEFAULT,"
+                    "sql_auto_is_null=0,sql_safe_updates=0,sql_select_limit=18446744073709551615,"
+                    "sql_big_selects=1,max_join_size=18446744073709551615,"
+                    "group_concat_max_len=1048576,max_sort_length=1024,"
+                    "max_session_mem_used=9223372036854775807,old_mode='',sql_if_exists=0,"
+                    "div_precision_increment=4,auto_increment_increment=1,"
+                    "auto_increment_offset=1,lc_time_names='en_US',default_week_format=0,"
+                    "sql_quote_show_create=1,default_storage_engine='InnoDB',"
+                    "innodb_strict_mode=1,system_versioning_asof=DEFAULT,"
                     "foreign_key_checks=1,unique_checks=1,check_constraint_checks=1,"
                     "lc_messages='en_US',max_statement_time=0,innodb_lock_wait_timeout=%u,"
                     "lock_wait_timeout=%u,idle_transaction_timeout=%u",

@@ -52,6 +52,12 @@ static const struct error_line {
     {1054, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is of another version"},
     {1146, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
     {1305, DB_KIND_SCHEMA, TL_NO_SCHEMA, "the schema is missing"},
+    {1419, DB_KIND_OTHER, TL_ACCESS_DENIED,
+     "with a binary log on, the server takes triggers and functions from an account with SUPER, or "
+     "of all administrators where log_bin_trust_function_creators is 1"},
+    {1449, DB_KIND_OTHER, TL_NO_SCHEMA,
+     "the account that ran `tradelock migrate` is gone, and its triggers and procedures run no "
+     "more: run `tradelock migrate` as another administrator, which makes them anew"},
     {1053, DB_KIND_GONE, TL_UNREACHABLE, "the server is shutting down"},
     {1152, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1153, DB_KIND_OTHER, TL_SERVER_ERROR, "the request is larger than the server takes"},

@@ -360,9 +360,8 @@ void lock_leave(tl_lock *lock)
 
 const char *lock_channel(const tl_lock *lock)
 {
-    return lock->options.lane == TL_LANE_RETRY && lock->view.channel[0] != '\0'
-               ? lock->view.channel
-               : lock->channel;
+    return lock->options.lane == TL_LANE_RETRY && lock->view.channel[0] != '\0' ? lock->view.channel
+                                                                                : lock->channel;
 }
 
 /* How long a send waits for its channel's limits. */

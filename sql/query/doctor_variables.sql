@@ -2,7 +2,7 @@
 -- otherwise; names that this server does not know are simply missing.
 SELECT LOWER(variable_name), variable_value
 FROM information_schema.global_variables
-WHERE variable_name IN ('INNODB_FLUSH_LOG_AT_TRX_COMMIT', 'LOG_BIN', 'SYNC_BINLOG',
+WHERE variable_name IN ('INNODB_FLUSH_LOG_AT_TRX_COMMIT', 'LOG_BIN', 'SYNC_BINLOG', 'BINLOG_FORMAT',
     'READ_ONLY', 'DEFAULT_STORAGE_ENGINE', 'INNODB_DOUBLEWRITE', 'INNODB_FORCE_RECOVERY',
     'INNODB_SNAPSHOT_ISOLATION', 'SQL_MODE', 'WAIT_TIMEOUT', 'MAX_ALLOWED_PACKET',
     'CHECK_CONSTRAINT_CHECKS', 'WSREP_ON', 'RPL_SEMI_SYNC_MASTER_ENABLED',

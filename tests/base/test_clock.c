@@ -6,10 +6,12 @@
 #include "support/theme.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +28,49 @@ static void test_boottime(void **state)
     assert_true(us >= before_us);
     assert_true(us < before_us + 10000000);
     assert_true(ms >= us / 1000);
+}
+
+/* The boot id as a child in a time namespace sees it, whose CLOCK_BOOTTIME is a day ahead; "" where
+ * none may be made. */
+static void boot_id_a_day_ahead(char id[RANDOM_UUID])
+{
+    static const char offsets[] = "boottime 86400 0";
+    int ends[2];
+    ssize_t size;
+
+    assert_int_equal(pipe(ends), 0);
+    if (fork() == 0) {
+        int file = syscall(SYS_unshare, 0x80 /* CLONE_NEWTIME */) == 0
+                       ? open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC)
+                       : -1;
+
+        if (file >= 0 && write(file, offsets, sizeof offsets - 1) > 0 && fork() == 0) {
+            clock_boot_id(id, RANDOM_UUID);
+            (void)!write(ends[1], id, RANDOM_UUID);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    size = read(ends[0], id, RANDOM_UUID);
+    if (size != RANDOM_UUID)
+        id[0] = '\0';
+    close(ends[0]);
+    (void)wait(NULL);
+}
+
+static void test_boot_id(void **state)
+{
+    char here[RANDOM_UUID], again[RANDOM_UUID], there[RANDOM_UUID];
+
+    (void)state;
+    clock_boot_id(here, sizeof here);
+    clock_boot_id(again, sizeof again);
+    assert_int_equal(strlen(here), RANDOM_UUID - 1);
+    assert_string_equal(again, here);
+    boot_id_a_day_ahead(there);
+    if (there[0] == '\0')
+        skip();
+    assert_string_not_equal(there, here);
 }
 
 static void test_deadline(void **state)
@@ -258,6 +303,7 @@ TEST_MAIN(clock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_boottime),
+        cmocka_unit_test(test_boot_id),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_sleep_in_spite_of_signals),
         cmocka_unit_test(test_wait),

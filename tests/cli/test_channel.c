@@ -268,8 +268,7 @@ static void test_who_does_not_obey(void **state)
                                   " VALUES (UUID(), 'old', 'h', 17, UUID(), 86400000,"
                                   " UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY)");
     expect_words_of(AS(ANN, "pause", CHANNEL, "--reason", "away"), 0, "old 17@h does not obey");
-    expect_words_of(AS(ANN, "resume", CHANNEL, "--reason", "back", "--json"), 0,
-                    "\"old 17@h\"");
+    expect_words_of(AS(ANN, "resume", CHANNEL, "--reason", "back", "--json"), 0, "\"old 17@h\"");
     expect_words_of(LIMIT("--sends", "3", "--reason", "few"), 0, words);
     expect_words_of(LIMIT("--none", "--reason", "over"), 0, words);
     expect_words_of(AS(ANN, "breaker", CHANNEL, "--unknowns", "5", "--reason", "fails"), 0, words);

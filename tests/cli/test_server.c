@@ -143,9 +143,163 @@ static void test_settings(void **state)
     expect_refused((const char *const[]){"--log-bin=binary", "--sync-binlog=0", NULL},
                    TL_SERVER_UNSAFE, "sync_binlog is 0 while the binary log is on",
                    "unsafe, sync_binlog: a crash could lose commits");
+    expect_refused((const char *const[]){"--log-bin=binary", "--sync-binlog=1",
+                                         "--binlog-format=STATEMENT", NULL},
+                   TL_SERVER_UNSAFE, "binlog_format is STATEMENT",
+                   "unsafe, binlog_format: the server refuses the library's transactions");
     expect_refused((const char *const[]){"--read-only=1", NULL}, TL_READ_ONLY,
                    "the server is read-only, perhaps a replica",
                    "unsafe, read_only: the server takes no writes");
+}
+
+/* ---------------------------------------------------------- settings of servers -- */
+
+static void expect(tl_status status, tl_status expected)
+{
+    if (status != expected)
+        fail_msg("%s: %s", tl_status_name(status), tl_error_message());
+}
+
+static void pay(const char *serial)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_lock_options of = TL_LOCK_OPTIONS_INIT;
+    const tl_key key = {.serial_no = serial, .cust_no = "C1", .op_code = "PAY"};
+    tl_ending paid = TL_ENDING_INIT;
+    tl_client *client = NULL;
+    tl_lock *lock = NULL;
+
+    options.config_file = database_option_file(where);
+    of.max_hold_ms = 60000;
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    expect(tl_client_open(&client, &options), TL_OK);
+    expect(tl_lock_new(&lock, client, &key, &of), TL_OK);
+    expect(tl_lock_ask(lock, 0), TL_GRANTED);
+    expect(tl_lock_finish(lock, &paid), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    tl_client_close(client);
+}
+
+/* Payments are made, the audit reads all rows, and the doctor comes to its end. */
+static void expect_served(const char *setting, unsigned *paid)
+{
+    char serial[32], counted[64];
+    output *o;
+
+    print_message("%s\n", setting);
+    snprintf(serial, sizeof serial, "S%u", ++*paid);
+    pay(serial);
+    snprintf(counted, sizeof counted, "%u rows", *paid);
+    o = RUN("audit", "--config", database_option_file(where));
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, counted);
+    output_free(o);
+    o = RUN("doctor", "--config", database_option_file(where));
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("migrate", "--config", database_option_file(where));
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "already");
+    output_free(o);
+}
+
+/* Each setting that a session takes over from its server, with a value that would do harm. */
+static void test_settings_of_others(void **state)
+{
+    static const struct {
+        const char *name, *value;
+    } globals[] = {
+        {"sql_select_limit", "1"},
+        {"group_concat_max_len", "4"},
+        {"max_join_size", "1"},
+        {"sql_big_selects", "0"},
+        {"sql_mode", "'ORACLE'"},
+        {"sql_mode", "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH'"},
+        {"tx_isolation", "'SERIALIZABLE'"},
+        {"tx_read_only", "1"},
+        {"autocommit", "0"},
+        {"completion_type", "'RELEASE'"},
+        {"max_sort_length", "64"},
+        {"div_precision_increment", "0"},
+        {"auto_increment_increment", "7"},
+        {"max_session_mem_used", "8192"},
+        {"max_statement_time", "0.000001"},
+        {"time_zone", "'+05:00'"},
+        {"character_set_server", "'latin1'"},
+        {"collation_server", "'utf8mb4_general_ci'"},
+        {"lc_messages", "'de_DE'"},
+        {"lc_time_names", "'de_DE'"},
+        {"default_storage_engine", "'MyISAM'"},
+        {"old_mode", "'NO_PROGRESS_INFO,ZERO_DATE_TIME_CAST'"},
+        {"sql_safe_updates", "1"},
+        {"foreign_key_checks", "0"},
+        {"unique_checks", "0"},
+        {"sql_auto_is_null", "1"},
+        {"sql_if_exists", "1"},
+        {"sql_quote_show_create", "0"},
+        {"innodb_snapshot_isolation", "1"},
+        {"innodb_snapshot_isolation", "0"},
+        {"innodb_strict_mode", "0"},
+        {"innodb_lock_wait_timeout", "1"},
+        {"lock_wait_timeout", "1"},
+        {"optimizer_use_condition_selectivity", "1"},
+        {"query_cache_size", "1048576"},
+        {"binlog_format", "'STATEMENT'"},
+    };
+    MYSQL *connection;
+    unsigned paid = 0;
+
+    (void)state;
+    server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
+    connection = database_connect(where);
+    for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++) {
+        database_run(connection, "SET @was = @@GLOBAL.%s", globals[i].name);
+        database_run(connection, "SET GLOBAL %s = %s", globals[i].name, globals[i].value);
+        expect_served(globals[i].name, &paid);
+        database_run(connection, "SET GLOBAL %s = @was", globals[i].name);
+    }
+    mysql_close(connection);
+    server_restart_with(own, (const char *const[]){"--lower-case-table-names=1", NULL});
+    expect_served("lower_case_table_names", &paid);
+    server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
+}
+
+/* ------------------------------------------------------------------- its maker left -- */
+
+/* The account that ran `migrate` is dropped: each program and the doctor say so in words, and
+ * `migrate` by another account makes everything run again. */
+static void test_definer_gone(void **state)
+{
+    MYSQL *connection;
+    output *o;
+
+    (void)state;
+    server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
+    connection = database_connect(where);
+    /* What a dump brings that is loaded where the account never was. */
+    database_run(connection,
+                 "CREATE OR REPLACE DEFINER = dba@nowhere TRIGGER "
+                 "trade_lock_deleted AFTER DELETE ON trade_lock FOR EACH ROW SET @a = 1");
+    database_run(connection, "CREATE OR REPLACE DEFINER = dba@nowhere FUNCTION tl_parts() "
+                             "RETURNS TEXT SQL SECURITY DEFINER RETURN ''");
+    o = RUN("doctor", "--config", database_option_file(where));
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "unsafe, definer: ");
+    EXPECT_WORDS(o, "the account that ran `tradelock migrate` is gone");
+    output_free(o);
+    o = RUN("migrate", "--config", database_option_file(where));
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    assert_int_equal(database_number(connection,
+                                     "SELECT COUNT(*) FROM (SELECT definer FROM "
+                                     "information_schema.triggers UNION ALL SELECT definer FROM "
+                                     "information_schema.routines) d WHERE definer LIKE 'dba@%%'"),
+                     0);
+    o = RUN("doctor", "--config", database_option_file(where));
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    mysql_close(connection);
+    pay("AFTERWARDS");
 }
 
 /* The versions and settings beside those that are refused. */
@@ -174,6 +328,8 @@ TEST_MAIN(server)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version),
         cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_settings_of_others),
+        cmocka_unit_test(test_definer_gone),
         cmocka_unit_test(test_safe),
     };
 

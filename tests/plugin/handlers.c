@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SECTION "service-handlers"
 #define TEXT 200
@@ -80,7 +81,11 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
 static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     struct handlers *self = context;
-    tl_query answer = channel_query(self->channel, attempt, reply);
+    tl_query answer;
+
+    while (makes(self, "hangs"))
+        pause();
+    answer = channel_query(self->channel, attempt, reply);
 
     if (makes(self, "absent") && answer == TL_QUERY_UNREACHABLE)
         answer = TL_QUERY_NOT_FOUND;

@@ -4,7 +4,8 @@
  *
  * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new; a second one ends it
  * as the signal ends any process, and other workers compensate what it held.  SIGHUP has it open
- * its log file anew, and read its settings anew: what it holds is finished by the old ones.  A
+ * its log file anew, and read its settings anew: it works with the new ones at once, and finishes what
+ * it holds by the old ones beside that.  A
  * process that was taken for dead (it was stopped for too long) goes on by itself.
  *
  * It never forks, since plug-ins and the library have threads.
@@ -281,6 +282,7 @@ struct running {
     host here;
     metrics_server *metrics;
     either worker;
+    int leaves;           /* it takes nothing new */
     atomic_int has_begun; /* for the thread of the metrics, which then looks at the worker */
 };
 
@@ -317,22 +319,29 @@ static int open_metrics(struct running *r, char *problem, size_t space)
     return -1;
 }
 
+static int serve_metrics(struct running *r)
+{
+    char problem[512];
+
+    if (open_metrics(r, problem, sizeof problem) == 0)
+        return 1;
+    (void)told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
+    r->metrics = NULL;
+    return 0;
+}
+
 /* The worker on a host that is open.  Metrics that cannot be served keep a first one from
  * beginning; with settings that were read anew it works without, since nobody would do its work. */
 static tl_status begin(struct running *r, const settings *s, int is_first)
 {
-    char problem[512];
     tl_status status;
 
     r->metrics = NULL;
+    r->leaves = 0;
     r->worker = (either){NULL, NULL};
     atomic_store(&r->has_begun, 0);
-    if (open_metrics(r, problem, sizeof problem) != 0) {
-        (void)told_of(tl_error_report(TL_BAD_CONFIG, "%s", problem));
-        if (is_first)
-            return TL_BAD_CONFIG;
-        r->metrics = NULL;
-    }
+    if (!serve_metrics(r) && is_first)
+        return TL_BAD_CONFIG;
     status = either_start(&r->worker, &r->here, &s->worker);
     if (status == TL_OK)
         puts("ready");
@@ -357,31 +366,6 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
-/* Finishes what it holds, and takes nothing new.  *last: it was told to end; a signal more ends it
- * at once.  Else the first signal says so. */
-static tl_status drain(struct running *r, const sigset_t *signals, int *last)
-{
-    const int64_t began_ms = watch_now_ms();
-    tl_status status;
-    int signal;
-
-    either_stop(&r->worker);
-    while ((status = either_wait(&r->worker, 0)) == TL_TIMEOUT) {
-        signal = told(signals, LOOK_MS);
-        if (signal != 0 && signal != SIGHUP) {
-            if (*last)
-                die_of(signal);
-            *last = 1;
-            watch_stopping();
-        }
-        if (!*last)
-            watch_reload(either_client(&r->here), began_ms);
-    }
-    (void)told_of(status);
-    print_counts(&r->worker);
-    return status;
-}
-
 static void end(struct running *r)
 {
     metrics_server_stop(r->metrics);
@@ -390,65 +374,110 @@ static void end(struct running *r)
     r->metrics = NULL;
 }
 
-/* Reads the settings anew.  The old ones stay in force unless a host opened with the new ones.
- * TL_OK: *now is the other one, but for *last: it was told to end meanwhile, and has. */
-static tl_status reload(struct running both[2], int *now, const settings *s,
-                        const sigset_t *signals, int *last)
+/* It takes nothing new, and finishes what it holds: beside another one, if settings were read. */
+static void tell_to_leave(struct running *r)
 {
-    struct running *next = &both[1 - *now];
-    tl_status status;
+    either_stop(&r->worker);
+    r->leaves = 1;
+}
 
-    if (s->log_file != NULL)
-        (void)open_log(s->log_file);
-    status = host_open(&next->here, &s->host);
+/* Closes what was told to leave, once it holds nothing.  TL_TIMEOUT: it still does. */
+static tl_status leave(struct running *r)
+{
+    const tl_status status = r->leaves ? either_wait(&r->worker, 0) : TL_OK;
 
-    if (status != TL_OK) {
-        fprintf(stderr, PROGRAM ": the settings were not read anew, the old ones stay: %s\n",
-                tl_error_message());
-        return TL_OK;
-    }
-    status = drain(&both[*now], signals, last);
-    end(&both[*now]);
-    *now = 1 - *now;
-    if (status != TL_OK || *last) {
-        host_close(&next->here);
+    if (!r->leaves || status == TL_TIMEOUT)
         return status;
-    }
-    fputs(PROGRAM ": the settings were read anew\n", stderr);
-    status = begin(next, s, 0);
-    if (status != TL_OK)
-        end(next);
+    (void)told_of(status);
+    print_counts(&r->worker);
+    end(r);
+    r->leaves = 0;
     return status;
+}
+
+/* All that there are leave.  A signal more ends them at once. */
+static tl_status leave_all(struct running both[2], int now, const sigset_t *signals)
+{
+    tl_status status = TL_TIMEOUT, before = TL_TIMEOUT;
+
+    tell_to_leave(&both[now]);
+    while (status == TL_TIMEOUT || before == TL_TIMEOUT) {
+        const int signal = told(signals, LOOK_MS);
+
+        if (signal != 0 && signal != SIGHUP)
+            die_of(signal);
+        if (status == TL_TIMEOUT)
+            status = leave(&both[now]);
+        if (before == TL_TIMEOUT)
+            before = leave(&both[1 - now]);
+    }
+    return status != TL_OK ? status : before;
+}
+
+/* The other one, with the settings as they are now, begins before this one is told to leave: a
+ * handler that hangs keeps nobody else waiting.  The metrics have one address. */
+static tl_status begin_other(struct running *r, struct running *other, const settings *s)
+{
+    tl_status status = told_of(host_open(&other->here, &s->host));
+
+    if (status != TL_OK)
+        return status;
+    metrics_server_stop(r->metrics);
+    r->metrics = NULL;
+    status = begin(other, s, 0);
+    if (status == TL_OK)
+        return TL_OK;
+    end(other);
+    (void)serve_metrics(r);
+    return status;
+}
+
+/* Reads the settings anew.  The old ones stay in force unless another one began with the new ones.
+ * Returns whether they are still to be read: there are two at most. */
+static int reload(struct running both[2], int *now, const settings *s, int is_first)
+{
+    if (is_first && s->log_file != NULL)
+        (void)open_log(s->log_file);
+    if (both[1 - *now].leaves) {
+        if (is_first)
+            fputs(PROGRAM ": work that began with the settings of before is not over: the "
+                          "settings are read anew after it\n",
+                  stderr);
+        return 1;
+    }
+    if (begin_other(&both[*now], &both[1 - *now], s) != TL_OK) {
+        fputs(PROGRAM ": the settings were not read anew, the old ones stay\n", stderr);
+        return 0;
+    }
+    tell_to_leave(&both[*now]);
+    *now = 1 - *now;
+    fputs(PROGRAM ": the settings were read anew\n", stderr);
+    return 0;
 }
 
 /* Until told to stop. */
 static tl_status work(const settings *s, const sigset_t *signals)
 {
     struct running both[2] = {{.metrics = NULL}};
-    int now = 0, signal = 0, last = 0;
+    int now = 0, signal = 0, again = 0;
     tl_status status = told_of(host_open(&both[now].here, &s->host));
 
     if (status != TL_OK)
         return status;
     status = begin(&both[now], s, 1);
-    while (status == TL_OK && either_wait(&both[now].worker, 0) == TL_TIMEOUT) {
+    if (status != TL_OK) {
+        end(&both[now]);
+        return status;
+    }
+    while ((signal == 0 || signal == SIGHUP) && either_wait(&both[now].worker, 0) == TL_TIMEOUT) {
         watch_worker(&both[now].worker);
         signal = told(signals, LOOK_MS);
-        if (signal == SIGHUP) {
-            status = reload(both, &now, s, signals, &last);
-            if (status != TL_OK || last)
-                return status;
-        } else if (signal != 0) {
-            break;
-        }
+        (void)leave(&both[1 - now]);
+        if (again || signal == SIGHUP)
+            again = reload(both, &now, s, signal == SIGHUP);
     }
-    if (status == TL_OK) {
-        watch_stopping();
-        last = 1;
-        status = drain(&both[now], signals, &last);
-    }
-    end(&both[now]);
-    return status;
+    watch_stopping();
+    return leave_all(both, now, signals);
 }
 
 static tl_status due_of(const host *here)

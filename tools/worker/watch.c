@@ -23,7 +23,8 @@ static struct {
     const char *served;
 } watch;
 
-int64_t watch_now_ms(void)
+/* ms of a clock that also runs while the machine sleeps. */
+static int64_t now_ms(void)
 {
     struct timespec now;
 
@@ -47,9 +48,9 @@ static void feed(void)
     uint64_t allowed_us = 0;
 
     if (sd_watchdog_enabled(0, &allowed_us) <= 0 ||
-        watch_now_ms() - watch.fed_ms < (int64_t)(allowed_us / 4000))
+        now_ms() - watch.fed_ms < (int64_t)(allowed_us / 4000))
         return;
-    watch.fed_ms = watch_now_ms();
+    watch.fed_ms = now_ms();
     tell("WATCHDOG=1");
 #endif
 }
@@ -88,13 +89,6 @@ void watch_worker(const either *worker)
         status[strcspn(status, "0123456789")] = '\0';
     }
     tell_status(status);
-}
-
-void watch_reload(tl_client *client, int64_t began_ms)
-{
-    if (client != NULL && tl_client_alive_ms(client) > 0 &&
-        watch_now_ms() - began_ms < tl_client_policy(client)->max_hold_ms)
-        feed();
 }
 
 void watch_stopping(void)

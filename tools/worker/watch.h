@@ -10,12 +10,7 @@ void watch_ready(const char *served);
 /* To be called often.  Feeds the watchdog while the worker makes progress, and tells its state when
  * it has changed. */
 void watch_worker(const either *worker);
-/* Feeds it while a worker drains for new settings, which began at this moment.  client NULL: none is
- * surely alive. */
-void watch_reload(tl_client *client, int64_t began_ms);
 /* STOPPING=1: systemd's own limit for stopping counts from now on. */
 void watch_stopping(void);
-/* ms of a clock that also runs while the machine sleeps. */
-int64_t watch_now_ms(void);
 
 #endif
