@@ -529,12 +529,10 @@ CREATE TABLE IF NOT EXISTS tl_session (
     KEY boot (boot_id, clock_us)
 ) ENGINE = InnoDB;
 
--- The last beat of each session, once more (object/position.sql says why), and how many came since
--- while a restore was open: those prove nothing of the server before.
+-- The last beat of each session, once more (object/position.sql says why).
 CREATE TABLE IF NOT EXISTS tl_beat (
     session_id UUID NOT NULL,
     beat BIGINT UNSIGNED NOT NULL,
-    waited BIGINT UNSIGNED NOT NULL DEFAULT 0,
     PRIMARY KEY (session_id, beat)
 ) ENGINE = InnoDB;
 

@@ -19,13 +19,9 @@ INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
 CREATE OR REPLACE TRIGGER tl_session_updated AFTER UPDATE ON tl_session
 FOR EACH ROW
 BEGIN
-    DECLARE restored TINYINT;
-
     IF NEW.beat <> OLD.beat THEN
-        SET restored = tl_restored();
-        UPDATE tl_beat
-        SET beat = IF(restored, beat, NEW.beat), waited = IF(restored, waited + 1, 0)
-        WHERE session_id = OLD.session_id AND beat + waited = OLD.beat;
+        UPDATE tl_beat SET beat = NEW.beat
+        WHERE session_id = OLD.session_id AND beat = OLD.beat;
     END IF;
 END;
 
@@ -52,7 +48,7 @@ RETURN NULLIF(LEFT(CONCAT_WS(', ', (SELECT GROUP_CONCAT(LOWER(variable_name), ' 
             'REPLICATE_REWRITE_DB') THEN ''
         ELSE variable_value END),
     (SELECT CONCAT('beats of session ', MIN(x.session_id), ' that were passed over') FROM tl_session x
-    LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat + b.waited = x.beat
+    LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat = x.beat
     WHERE b.session_id IS NULL HAVING COUNT(*) > 0)), 255), '');
 
 -- Puts on record which server has each commit of the accepted one before it is answered, by its id;
