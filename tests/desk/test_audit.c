@@ -233,7 +233,7 @@ static void test_a_statement_of_too_many_lines(void **state)
     visitor_close(&v);
 }
 
-/* It stands before a locked table when somebody stops it. */
+/* It waits for a table that an administrator has locked when somebody stops it. */
 static void test_an_audit_that_is_stopped(void **state)
 {
     struct visitor v;
@@ -242,7 +242,7 @@ static void test_an_audit_that_is_stopped(void **state)
     (void)state;
     come_in(&v, operators.user[ANN]);
     snprintf(token, sizeof token, "%s", token_of(&v));
-    database_run(operators.h.sql, "LOCK TABLES trade_lock_past WRITE");
+    database_run(operators.h.sql, "LOCK TABLES tl_clock_step WRITE");
     visitor_post(&v, "/audit", NULL, "token", token);
     EXPECT_PAGE(&v, 303, "");
     visitor_get(&v, "/audit");

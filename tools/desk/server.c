@@ -36,7 +36,8 @@
 /* A connection that is open. */
 struct peer {
     int fd;
-    int64_t since_ms; /* it waits for a whole request; 0: it is answered, or the peer is displaced */
+    int64_t
+        since_ms; /* it waits for a whole request; 0: it is answered, or the peer is displaced */
 };
 
 struct server {
@@ -331,8 +332,7 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
     enum MHD_Result result;
 
     address_text(address, connection);
-    request.address =
-        server->desk->options->is_behind_proxy ? forwarded_for(connection) : address;
+    request.address = server->desk->options->is_behind_proxy ? forwarded_for(connection) : address;
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_query, &request.query);
     read_body(&request, arrival, header(connection, MHD_HEADER_KIND, "Content-Type"));
     request.cookie = header(connection, MHD_COOKIE_KIND, "tl_desk");
@@ -446,10 +446,9 @@ static int start_daemon(struct server *server, int fd)
             (speaks_tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY,
-        speaks_tls ? tls : none, MHD_OPTION_END);
+        server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY, speaks_tls ? tls : none, MHD_OPTION_END);
     return server->daemon != NULL;
 }
 
