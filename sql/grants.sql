@@ -70,6 +70,10 @@ GRANT SELECT ON tl_restore TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_application;
+-- Which server keeps the commits of this one: a service puts that on record, the doctor shows it.
+GRANT EXECUTE ON PROCEDURE tl_replicas TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_log_filters TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_kept TO tradelock_application;
 -- A service attests to a promoted server.  Operators do not: one of them could accept it alone.
 GRANT EXECUTE ON PROCEDURE tl_attest TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_attest_missing TO tradelock_application;
@@ -133,6 +137,9 @@ GRANT SELECT ON tl_schema TO tradelock_operator;
 -- Operators declare, propose and confirm in their own name; a procedure writes what accepting
 -- changes.
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_replicas TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_log_filters TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_passes_over TO tradelock_operator;
 GRANT SELECT ON tl_attestation TO tradelock_operator;
 GRANT SELECT ON tl_attestation_missing TO tradelock_operator;
 GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot

@@ -529,6 +529,13 @@ CREATE TABLE IF NOT EXISTS tl_session (
     KEY boot (boot_id, clock_us)
 ) ENGINE = InnoDB;
 
+-- The last beat of each session, once more (object/position.sql says why).
+CREATE TABLE IF NOT EXISTS tl_beat (
+    session_id UUID NOT NULL,
+    beat BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (session_id, beat)
+) ENGINE = InnoDB;
+
 -- What operators did, where no other table says it, or none by time: retries, evidence that they
 -- filed, what they did to many trades at once, purges, audits, resources that were taken away.
 -- Append only; procedures write it (sql/object/act.sql), and the server says who and when.
@@ -627,7 +634,9 @@ INSERT IGNORE INTO tl_clock (one) VALUES (1);
 -- for who it was (see trade_resolution).
 --   step      declared by an operator, or found by a program; promoted: offered as the next writer;
 --             fenced: the one before is off for certain; proposed; confirmed; proved: accepted by
---             itself, since every process found there all that it had been told was committed
+--             itself, since every process found there all that it had been told was committed;
+--             kept: which server has the accepted one's commits before they are answered
+--             (object/position.sql)
 --   was       the server that had been accepted;  identity  the one that it was written on
 --   doubtful  of a confirmation: how many trades it made ones in doubt
 CREATE TABLE IF NOT EXISTS tl_restore (
@@ -644,7 +653,7 @@ CREATE TABLE IF NOT EXISTS tl_restore (
     PRIMARY KEY (restore_no, step),
     KEY decided (decided_at),
     CONSTRAINT step_of_a_restore CHECK (step IN ('declared', 'found', 'promoted', 'fenced',
-        'proposed', 'confirmed', 'proved'))
+        'proposed', 'confirmed', 'proved', 'kept'))
 ) ENGINE = InnoDB;
 
 -- The sessions that have to say whether the promoted server has all that they know, and what they

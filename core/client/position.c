@@ -91,17 +91,21 @@ static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
     return answer;
 }
 
-/* Whether this is a node of the cluster that kept a commit, and was so since then: where a node that
- * may lack it was started to make the cluster anew, the number of the membership begins anew, and all
- * nodes were started since.  A node that was told to be a cluster while it ran (pc.bootstrap) is not
- * noticed: that is to be declared (tools/RESTORE.md). */
-static db_answer is_of_cluster(db *connection, const store_kept *before, int64_t age_ms, int *is)
+/* Whether this is the server that kept a commit.  Of a cluster: a node of it, and it was so since then.
+ * Where a node that may lack it was started to make the cluster anew, the number of the membership
+ * begins anew, and all nodes were started since.  A node that was told to be a cluster while it ran
+ * (pc.bootstrap) is not noticed: that is to be declared (tools/RESTORE.md). */
+static db_answer is_keeper(db *connection, const store_kept *before, int64_t age_ms, int *is)
 {
     store_kept here;
     const db_answer answer = store_attest_kept(connection, &here);
 
-    *is = answer == DB_DONE && strcmp(here.cluster, before->cluster) == 0 &&
-          here.membership >= before->membership && (int64_t)here.up_s * 1000 >= age_ms;
+    if (before->cluster[0] == '\0')
+        *is = answer == DB_DONE && here.server_id == before->keeper &&
+              here.on_record == before->keeper;
+    else
+        *is = answer == DB_DONE && strcmp(here.cluster, before->cluster) == 0 &&
+              here.membership >= before->membership && (int64_t)here.up_s * 1000 >= age_ms;
     return answer;
 }
 
@@ -119,9 +123,8 @@ static db_answer was_kept(tl_client *client, db *connection, const commit_mark *
     if (newest == NULL)
         return DB_DONE;
     *kept = restored_was_kept(client, newest->server, newest->answered_ms, &by);
-    return *kept && by.cluster[0] != '\0'
-               ? is_of_cluster(connection, &by, clock_boottime_ms() - newest->answered_ms, kept)
-               : DB_DONE;
+    return *kept ? is_keeper(connection, &by, clock_boottime_ms() - newest->answered_ms, kept)
+                 : DB_DONE;
 }
 
 /* A node of Galera may not have applied yet what others answered. */

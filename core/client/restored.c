@@ -1050,8 +1050,13 @@ void restored_look_whether_kept(void *context, db *connection)
     pthread_mutex_unlock(&all->mutex);
     if (may_keep < 0 || db_state_of(server) != DB_SERVER_WHOLE ||
         (may_keep == 0 && !is_shared(client, connection)) ||
-        store_attest_kept(connection, &kept) != DB_DONE)
+        store_attest_kept(connection, &kept) != DB_DONE ||
+        store_attest_keeper(connection, &kept) != DB_DONE)
         return;
+    if (kept.keeper != STORE_NOBODY && kept.on_record == STORE_NOBODY &&
+        store_attest_record(connection, &kept) != DB_DONE)
+        return;
+    kept.kept = kept.keeper != STORE_NOBODY && kept.keeper == kept.on_record;
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
     if (here != NULL) {
