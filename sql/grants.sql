@@ -60,6 +60,7 @@ GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
+GRANT SELECT, UPDATE ON tl_beat TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
 -- Which slots this shard of a fleet has; the token is for whoever moves one.
 GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot
@@ -131,6 +132,7 @@ GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
+GRANT SELECT, UPDATE ON tl_beat TO tradelock_operator;
 -- A purge that writes an archive puts each set on record.
 GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO tradelock_operator;
 GRANT SELECT ON tl_schema TO tradelock_operator;

@@ -498,6 +498,9 @@ CREATE TABLE IF NOT EXISTS tl_session (
     operations VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     connection_name UUID NOT NULL,
     beat BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    -- Beats on a server that may yet be promoted, while it waits there.  They raise no beat: that
+    -- number tells which of its commits came over.
+    waits BIGINT UNSIGNED NOT NULL DEFAULT 0,
     timeout_ms INT UNSIGNED NOT NULL,
     started_at DATETIME(6) NOT NULL,
     alive_until DATETIME(6) NOT NULL,

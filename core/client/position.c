@@ -145,23 +145,7 @@ static db_answer clock_fits(tl_client *client, db *connection, int *fits)
     return store_attest_clock(connection, least_us - margin_us, most_us + margin_us, fits);
 }
 
-/* A beat that was seen to be missing before this session waited there. */
-static db_answer tell_lacked(tl_client *client, db *connection, uint64_t number, const char *lacked,
-                             unsigned *missing)
-{
-    commit_mark beat = {.kind = MARK_BEAT, .name = "heartbeat"};
-    db_answer answer;
-
-    if (lacked[0] == '\0')
-        return DB_DONE;
-    text_copy(beat.serial_no, sizeof beat.serial_no, lacked);
-    answer = tell_missing(connection, number, session_id(client->session), *missing, &beat);
-    ++*missing;
-    return answer;
-}
-
-tl_status position_attest(tl_client *client, db *connection, uint64_t number, const char *lacked,
-                          unsigned *missing)
+tl_status position_attest(tl_client *client, db *connection, uint64_t number, unsigned *missing)
 {
     commit_mark *all = NULL;
     size_t count = 0;
@@ -177,8 +161,6 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, co
         answer = get_in_step(connection);
     if (answer == DB_DONE)
         answer = look_up_all(client, connection, number, all, count, missing);
-    if (answer == DB_DONE)
-        answer = tell_lacked(client, connection, number, lacked, missing);
     if (!whole)
         ++*missing; /* it does not know any more what it was told */
     if (answer == DB_DONE)

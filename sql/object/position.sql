@@ -16,15 +16,6 @@ CREATE OR REPLACE TRIGGER tl_session_inserted AFTER INSERT ON tl_session
 FOR EACH ROW
 INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
 
-CREATE OR REPLACE TRIGGER tl_session_updated AFTER UPDATE ON tl_session
-FOR EACH ROW
-BEGIN
-    IF NEW.beat <> OLD.beat THEN
-        UPDATE tl_beat SET beat = NEW.beat
-        WHERE session_id = OLD.session_id AND beat = OLD.beat;
-    END IF;
-END;
-
 CREATE OR REPLACE TRIGGER tl_session_deleted AFTER DELETE ON tl_session
 FOR EACH ROW
 DELETE FROM tl_beat WHERE session_id = OLD.session_id;

@@ -268,7 +268,7 @@ const plan_case plan_cases[] = {
      VALUES(session_insert, .session_id = NEW_SESSION, .program = S("p"), .host = S("h"),
       .pid = N(1), .connection_name = LOG, .timeout_ms = N(10000))},
     {&sql_session_beat, "", 1, FEW, PLAN_KEYS,
-     VALUES(session_beat, .session_id = ALIVE, .boot_id = BOOT, .clock_us = N(9),
+     VALUES(session_beat, .session_id = ALIVE, .waits = N(0), .boot_id = BOOT, .clock_us = N(9),
       .clock_least_us = N(1), .clock_most_us = N(2), .clock_steps = N(0))},
     {&sql_session_acknowledge, "", 1, FEW, PLAN_KEYS,
      VALUES(session_acknowledge, .session_id = ALIVE)},
