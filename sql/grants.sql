@@ -61,6 +61,7 @@ GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
 GRANT SELECT, UPDATE ON tl_beat TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_receipts_close TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
 -- Which slots this shard of a fleet has; the token is for whoever moves one.
 GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot

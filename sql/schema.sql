@@ -539,6 +539,14 @@ CREATE TABLE IF NOT EXISTS tl_beat (
     PRIMARY KEY (session_id, beat)
 ) ENGINE = InnoDB;
 
+-- One row for each statement by which a session was granted a send, until one of its next rounds
+-- removes it (object/position.sql says why).
+CREATE TABLE IF NOT EXISTS tl_receipt (
+    session_id UUID NOT NULL,
+    token BINARY(16) NOT NULL,
+    PRIMARY KEY (session_id, token)
+) ENGINE = InnoDB;
+
 -- What operators did, where no other table says it, or none by time: retries, evidence that they
 -- filed, what they did to many trades at once, purges, audits, resources that were taken away.
 -- Append only; procedures write it (sql/object/act.sql), and the server says who and when.

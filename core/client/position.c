@@ -10,6 +10,7 @@
 #include "client/clock_watch.h"
 #include "client/restored.h"
 #include "store/position.h"
+#include "store/store.h"
 
 #include <string.h>
 
@@ -170,6 +171,19 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, un
     memory_free(all);
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "attesting to the new server");
+}
+
+void position_close(tl_client *client, db *connection)
+{
+    commit_marks *noted = &client->servers.noted;
+    const db_server *server = db_server_of(connection);
+    uint64_t began;
+
+    if (db_state_of(server) != DB_SERVER_WHOLE || !marks_drop_closed(noted, server))
+        return;
+    began = marks_begin(noted);
+    if (store_session_close(connection, session_id(client->session)) == DB_DONE)
+        marks_closed(noted, server, began);
 }
 
 tl_status position_count_missing(tl_client *client, db *connection, unsigned *missing)

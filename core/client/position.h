@@ -27,6 +27,8 @@ struct tl_client;
  * not before the server's clock is believed. */
 tl_status position_attest(struct tl_client *client, db *connection, uint64_t number,
                           unsigned *missing);
+/* After a confirmed beat, on its connection: a round that closes what this process was granted. */
+void position_close(struct tl_client *client, db *connection);
 /* The same without writing anything down: for a process that comes when it is accepted already. */
 tl_status position_count_missing(struct tl_client *client, db *connection, unsigned *missing);
 /* Accepts the promoted server, if everybody has attested and nothing is missing. */

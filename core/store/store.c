@@ -149,6 +149,11 @@ db_answer store_session_beat(db *connection, const char *session_id, int waits,
                    .waits = db_int(waits), SESSION_CLOCK(clock));
 }
 
+db_answer store_session_close(db *connection, const char *session_id)
+{
+    return SQL_RUN(connection, NULL, session_close, .session_id = db_text(session_id));
+}
+
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result)
 {
     return SQL_RUN(connection, result, session_acknowledge, .session_id = db_text(session_id));

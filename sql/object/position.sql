@@ -18,7 +18,32 @@ INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
 
 CREATE OR REPLACE TRIGGER tl_session_deleted AFTER DELETE ON tl_session
 FOR EACH ROW
-DELETE FROM tl_beat WHERE session_id = OLD.session_id;
+BEGIN
+    DELETE FROM tl_beat WHERE session_id = OLD.session_id;
+    DELETE FROM tl_receipt WHERE session_id = OLD.session_id;
+END;
+
+-- Each statement that grants a send leaves a receipt (sql/object/trade_lock.sql), and so does this,
+-- which a session calls after a beat if it was granted any: it removes those before.  A replica that
+-- passed over one of them, or over one such round, does not find its row and stops with error 1032,
+-- as with a beat; so it does again after each round that is passed over, too.  Steps that are under
+-- way are left to the next round, and nobody waits for them.
+CREATE OR REPLACE PROCEDURE tl_receipts_close(IN of_session UUID)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    FOR r IN (SELECT token FROM tl_receipt WHERE session_id = of_session FOR UPDATE SKIP LOCKED) DO
+        DELETE FROM tl_receipt WHERE session_id = of_session AND token = r.token;
+    END FOR;
+    INSERT INTO tl_receipt VALUES (of_session, RANDOM_BYTES(16));
+    COMMIT;
+END;
 
 -- By what this server, as a replica, leaves out some of what its primary committed, or did so: then it
 -- has no prefix of that.  NULL: it is not known to.  A setting that was taken back tells nothing.

@@ -1222,6 +1222,19 @@ static void test_some_of_the_log_is_missing(void **state)
     close_pair();
 }
 
+static void expect_stopped_by(const char *number)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char *found;
+
+    while (strcmp(found = database_replication(sql_copy, "Last_SQL_Errno"), number) != 0) {
+        free(found);
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    free(found);
+}
+
 /* What was committed while the replica stood still is passed over, by a position that is set by hand.
  * goes_on: replication is told to go on in spite of what it does not find. */
 static void skip_some(int goes_on)
@@ -1246,13 +1259,7 @@ static void skip_some(int goes_on)
         await_copy();
         database_run(sql_copy, "STOP SLAVE; SET GLOBAL slave_exec_mode = STRICT");
     } else {
-        await_number(sql_copy,
-                     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
-                     "WHERE VARIABLE_NAME = 'SLAVES_RUNNING'",
-                     0);
-        position = database_replication(sql_copy, "Last_SQL_Errno");
-        assert_string_equal(position, "1032");
-        free(position);
+        expect_stopped_by("1032");
     }
     server_kill9(primary);
     take_writes();
@@ -1267,6 +1274,117 @@ static void skip_some(int goes_on)
     assert_int_not_equal(ask_now(second, "lost"), TL_GRANTED);
     tl_lock_free(lock);
     close_pair();
+}
+
+/* Where each commit begins in the primary's log, since a position, that changed a trade. */
+static size_t commits_of_trades(const char *since, uint64_t *places, size_t space)
+{
+    const uint64_t after = strtoull(strrchr(since, '-') + 1, NULL, 10);
+    MYSQL_RES *events;
+    MYSQL_ROW row;
+    uint64_t number = 0, place = 0;
+    size_t count = 0;
+
+    assert_int_equal(mysql_query(f.sql, "SHOW BINLOG EVENTS"), 0);
+    events = mysql_store_result(f.sql);
+    while ((row = mysql_fetch_row(events)) != NULL) {
+        if (strcmp(row[2], "Gtid") == 0) {
+            number = strtoull(strrchr(row[5], '-') + 1, NULL, 10);
+            place = strtoull(row[1], NULL, 10);
+        } else if (number > after && strcmp(row[2], "Table_map") == 0 &&
+                   strstr(row[5], ".trade_lock)") != NULL &&
+                   (count == 0 || places[count - 1] != place)) {
+            assert_true(count < space);
+            places[count++] = place;
+        }
+    }
+    mysql_free_result(events);
+    return count;
+}
+
+static void await_applied_until(uint64_t place)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char *runs;
+
+    database_run(sql_copy,
+                 "START SLAVE SQL_THREAD UNTIL MASTER_LOG_FILE = 'binlog.000001', "
+                 "MASTER_LOG_POS = %llu",
+                 (unsigned long long)place);
+    while (strcmp(runs = database_replication(sql_copy, "Slave_SQL_Running"), "No") != 0) {
+        free(runs);
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+    free(runs);
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD"); /* it says so before it has ended */
+}
+
+static void await_beats_of(tl_client *client)
+{
+    const uint64_t wanted = beats(client) + 2;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (beats(client) < wanted) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* The replica passes over the two commits of one trade, and over no beat.  at_once: the primary dies
+ * before its process came to a round. */
+static void pass_over_one(const char *settings, int at_once)
+{
+    tl_lock_options options = sync_options("x");
+    uint64_t places[2];
+    char *since;
+    tl_lock *lock;
+
+    open_pair(1);
+    tl_client_close(f.client);
+    f.client = open_with(file_with(both(), settings), 0);
+    await_beats_of(f.client);
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    since = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_beats_of(second);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    await_beats_of(at_once ? second : f.client);
+    assert_int_equal(commits_of_trades(since, places, 2), 2);
+    free(since);
+    if (at_once)
+        server_kill9(primary);
+    await_applied_until(places[0]);
+    database_run(sql_copy, "SET GLOBAL sql_slave_skip_counter = 1");
+    await_applied_until(places[1]);
+    database_run(sql_copy, "SET GLOBAL sql_slave_skip_counter = 1; START SLAVE SQL_THREAD");
+    if (at_once) {
+        apply_all();
+    } else {
+        expect_stopped_by("1032");
+        server_kill9(primary);
+    }
+    assert_false(has_row(sql_copy, "lost"));
+    take_writes();
+    promote();
+    expect_veto(2);
+    if (at_once)
+        assert_int_equal(what_is_missing().steps, 2);
+    assert_int_not_equal(ask_now(second, "lost"), TL_GRANTED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+static void test_one_trade_is_passed_over(void **state)
+{
+    (void)state;
+    pass_over_one(BEATING, 0);
+}
+
+static void test_one_trade_is_passed_over_at_last(void **state)
+{
+    (void)state;
+    pass_over_one("beat_ms=5s\nsession_ms=40s\nread_timeout_s=2\nconnect_timeout_s=4\n", 1);
 }
 
 static void test_a_position_set_by_hand(void **state)
@@ -1756,7 +1874,7 @@ static void test_a_server_that_is_not_promoted(void **state)
 
 static commit_mark mark_of(const char *serial)
 {
-    commit_mark m = {.kind = MARK_TRADE};
+    commit_mark m = {.kind = MARK_EVIDENCE};
 
     snprintf(m.serial_no, sizeof m.serial_no, "%s", serial);
     return m;
@@ -1812,6 +1930,47 @@ static void test_which_commits_are_kept(void **state)
     assert_true(marks_of_others(&noted, &old, &all, &count));
     assert_int_equal(count, 1);
     free(all);
+    marks_end(&noted);
+}
+
+static size_t kept_of(commit_marks *noted, const db_server *other)
+{
+    commit_mark *all;
+    size_t count;
+
+    assert_true(marks_of_others(noted, other, &all, &count));
+    free(all);
+    return count;
+}
+
+/* Each step of a trade is kept until a round closed it, and a beat came after that. */
+static void test_which_steps_are_kept(void **state)
+{
+    static commit_marks noted;
+    db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
+    commit_mark step = mark_of("a"), beat = mark_of("b");
+    uint64_t round;
+
+    (void)state;
+    step.kind = MARK_TRADE;
+    beat.kind = MARK_BEAT;
+    marks_init(&noted);
+    for (size_t i = 0; i < 3 * COMMIT_MARKS_MAX; i++)
+        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+    assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
+    assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
+    assert_true(marks_drop_closed(&noted, &old));
+    round = marks_begin(&noted);
+    assert_true(marks_note(&noted, &step, &old, round)); /* beside the round */
+    marks_closed(&noted, &old, round);
+    assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
+    assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
+    assert_false(marks_drop_closed(&noted, &promoted));
+    assert_true(marks_drop_closed(&noted, &old));
+    assert_int_equal(kept_of(&noted, &promoted), 2);
+    marks_closed(&noted, &old, marks_begin(&noted));
+    assert_false(marks_drop_closed(&noted, &old));
+    assert_int_equal(kept_of(&noted, &promoted), 1);
     marks_end(&noted);
 }
 
@@ -2144,6 +2303,7 @@ TEST_MAIN(position)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),
+        cmocka_unit_test(test_which_steps_are_kept),
         cmocka_unit_test(test_which_of_a_batch_is_kept),
         cmocka_unit_test(test_each_step_is_looked_up),
         cmocka_unit_test(test_evidence_whose_number_another_has),
@@ -2173,6 +2333,8 @@ TEST_MAIN(position)
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_a_position_set_by_hand),
         cmocka_unit_test(test_beats_that_were_passed_over),
+        cmocka_unit_test(test_one_trade_is_passed_over),
+        cmocka_unit_test(test_one_trade_is_passed_over_at_last),
         cmocka_unit_test(test_who_waits_counts_no_beats),
         cmocka_unit_test(test_who_waits_has_not_caught_up),
         cmocka_unit_test(test_an_ending_at_the_old_server),
