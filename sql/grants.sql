@@ -134,6 +134,7 @@ GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
 GRANT SELECT, UPDATE ON tl_beat TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_receipts_close TO tradelock_operator;
 -- A purge that writes an archive puts each set on record.
 GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO tradelock_operator;
 GRANT SELECT ON tl_schema TO tradelock_operator;

@@ -41,7 +41,7 @@ struct met_server {
     restored_term rival_term;
     int is_given_up; /* under given_up_term, for a promoted one */
     restored_term given_up_term;
-    int is_proved; /* its last accepting was by itself */
+    int is_proved;  /* its last accepting was by itself */
     int has_log;    /* so that its commits may wait for a replica */
     int is_cluster; /* it is a node of Galera; -1: it is not, 0: not known yet */
     /* When it was last seen to answer commits only when another one has them, and what was seen; 0:

@@ -215,8 +215,7 @@ static enum beat send_beat(session *s, life *mine, int waits, session_beat *sent
     sent->sent = sending(s);
     sent->before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */
-    while ((answer = store_session_beat(s->connection, mine->session_id, waits, &clock,
-                                        &result)) ==
+    while ((answer = store_session_beat(s->connection, mine->session_id, waits, &clock, &result)) ==
                DB_ERROR &&
            db_row_is_taken(s->connection) &&
            clock_left_ms(sent->before_ms + s->options.beat_ms) > 0)
