@@ -9,7 +9,8 @@ BEGIN
     -- A receipt of the statement (position.sql).  NOW is its moment, for each of its rows.
     IF NEW.sends > 0 AND NEW.session_id IS NOT NULL AND NOT (@tl_receipt <=> NOW(6)) THEN
         SET @tl_receipt = NOW(6);
-        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token);
+        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token)
+        ON DUPLICATE KEY UPDATE token = NEW.token;
     END IF;
 END;
 
@@ -132,7 +133,8 @@ BEGIN
     IF (NEW.sends > OLD.sends OR NEW.epoch > OLD.epoch) AND NEW.session_id IS NOT NULL
         AND NOT (@tl_receipt <=> NOW(6)) THEN
         SET @tl_receipt = NOW(6);
-        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token);
+        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token)
+        ON DUPLICATE KEY UPDATE token = NEW.token;
     END IF;
 END;
 
