@@ -721,10 +721,10 @@ static void test_the_writer_dies_between_slow_beats(void **state)
     take_writes();
     await_unreachable(f.client, 1);
     last = (uint64_t)database_number(sql_copy,
-                                     "SELECT beat FROM tl_session WHERE session_id = '%s'", mine);
+                                     "SELECT waits FROM tl_session WHERE session_id = '%s'", mine);
     end_ms = crew_now_ms() + PATIENCE_MS;
     while (strcmp(tl_client_session(f.client), mine) == 0 &&
-           database_number(sql_copy, "SELECT beat FROM tl_session WHERE session_id = '%s'", mine) ==
+           database_number(sql_copy, "SELECT waits FROM tl_session WHERE session_id = '%s'", mine) ==
                (int64_t)last) {
         assert_true(crew_now_ms() < end_ms);
         usleep(10 * 1000);
