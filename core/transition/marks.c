@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define STEPS_AT_FIRST 64
+#define STEPS_MAX 16384 /* where no round comes, as without the right to it */
 
 void marks_init(commit_marks *self)
 {
@@ -61,7 +62,7 @@ static void add_step(commit_marks *self, const commit_mark *one, const db_server
     commit_mark *larger = self->steps;
 
     if (self->step_count == self->step_space) {
-        larger = memory_resize(self->steps, space * sizeof *larger);
+        larger = space <= STEPS_MAX ? memory_resize(self->steps, space * sizeof *larger) : NULL;
         if (larger == NULL) {
             self->steps_lost = atomic_load(&self->count);
             return;

@@ -71,7 +71,7 @@ typedef struct commit_marks {
     size_t used;
     commit_mark *steps; /* of trades, by the order of their answers */
     size_t step_count, step_space;
-    uint64_t steps_lost; /* there was no memory for one, when so many had been answered; or 0 */
+    uint64_t steps_lost; /* there was no room for one, when so many had been answered; or 0 */
     /* The last round: of which server, and how many had been answered when it was sent. */
     const db_server *closed_of;
     uint64_t closed;

@@ -724,8 +724,8 @@ static void test_the_writer_dies_between_slow_beats(void **state)
                                      "SELECT waits FROM tl_session WHERE session_id = '%s'", mine);
     end_ms = crew_now_ms() + PATIENCE_MS;
     while (strcmp(tl_client_session(f.client), mine) == 0 &&
-           database_number(sql_copy, "SELECT waits FROM tl_session WHERE session_id = '%s'", mine) ==
-               (int64_t)last) {
+           database_number(sql_copy, "SELECT waits FROM tl_session WHERE session_id = '%s'",
+                           mine) == (int64_t)last) {
         assert_true(crew_now_ms() < end_ms);
         usleep(10 * 1000);
     }
@@ -1978,13 +1978,20 @@ static void test_which_steps_are_kept(void **state)
 {
     static commit_marks noted;
     db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
-    commit_mark step = mark_of("a"), beat = mark_of("b");
+    commit_mark step = mark_of("a"), beat = mark_of("b"), *all;
     uint64_t round;
+    size_t count;
 
     (void)state;
     step.kind = MARK_TRADE;
     beat.kind = MARK_BEAT;
     marks_init(&noted);
+    for (size_t i = 0; i < 1 << 15; i++) /* more than there is room for */
+        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+    assert_false(marks_of_others(&noted, &promoted, &all, &count));
+    free(all);
+    marks_closed(&noted, &old, marks_begin(&noted));
+    assert_false(marks_drop_closed(&noted, &old));
     for (size_t i = 0; i < 3 * COMMIT_MARKS_MAX; i++)
         assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
     assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
