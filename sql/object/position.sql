@@ -75,9 +75,11 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;
 
-    INSERT INTO tl_restore (step, reason, account) VALUES ('kept', keeper, USER());
+    IF NOT tl_restored() THEN
+        INSERT INTO tl_restore (step, reason, account) VALUES ('kept', keeper, USER());
+    END IF;
     SELECT r.reason FROM tl_schema s
-    JOIN tl_restore r ON r.restore_no = s.accepted_no AND r.step = 'kept' WHERE s.one = 1;
+    LEFT JOIN tl_restore r ON r.restore_no = s.accepted_no AND r.step = 'kept' WHERE s.one = 1;
 END;
 
 -- A session says what it found on the promoted server, under which number that was promoted.  Of a

@@ -308,7 +308,7 @@ static void test_it_is_promoted(void **state)
     promoted_whole();
     promoted_while_held("LOCK TABLES tl_attestation WRITE", "read_timeout_s=1");
     database_run(operators.h.sql, "DELETE FROM tl_restore; DELETE FROM tl_attestation; UPDATE "
-                                  "tl_schema SET restore_no = 0, restored_at = NULL");
+                                  "tl_schema SET restore_no = 0");
     promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
     o = promote("--reason", "the primary is gone");
     EXPECT_CODE(o, 0);

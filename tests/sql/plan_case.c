@@ -267,12 +267,12 @@ const plan_case plan_cases[] = {
     {&sql_session_insert, "", 1, FEW, PLAN_NONE,
      VALUES(session_insert, .session_id = NEW_SESSION, .program = S("p"), .host = S("h"),
       .pid = N(1), .connection_name = LOG, .timeout_ms = N(10000))},
-    {&sql_session_beat, "", 1, FEW, PLAN_KEYS,
+    {&sql_session_beat, "", 2, FEW, PLAN_KEYS,
      VALUES(session_beat, .session_id = ALIVE, .waits = N(0), .boot_id = BOOT, .clock_us = N(9),
       .clock_least_us = N(1), .clock_most_us = N(2), .clock_steps = N(0))},
     {&sql_session_acknowledge, "", 1, FEW, PLAN_KEYS,
      VALUES(session_acknowledge, .session_id = ALIVE)},
-    {&sql_session_close, "", 1, FEW, PLAN_NONE, VALUES(session_close, .session_id = ALIVE)},
+    {&sql_session_close, "", 2, FEW, PLAN_NONE, VALUES(session_close, .session_id = ALIVE)},
     {&sql_session_ended, "", 1, FEW, PLAN_KEYS, VALUES(session_ended, .session_id = DEAD)},
     {&sql_session_end, "", 1, FEW, PLAN_KEYS,
      VALUES(session_end, .told = N(1), .settled = N(1), .session_id = ALIVE)},
@@ -568,7 +568,7 @@ const plan_case plan_cases[] = {
     /* Once for each server of a list, and restores are few. */
     {&sql_server_kin, "", 2, 40, PLAN_NONE, .values = NULL},
     /* A procedure that commits, and one that wants two operators: run where nothing is done. */
-    {&sql_attest_record, "", 2, FEW, PLAN_NONE, VALUES(attest_record, .keeper = N(2))},
+    {&sql_attest_record, "", 1, FEW, PLAN_NONE, VALUES(attest_record, .keeper = N(2))},
     {&sql_restore_found, "refused", 1, FEW, PLAN_NONE,
      VALUES(restore_found, .accepted = N(99), .why = S("why"))},
     {&sql_restore_declare, "", 1, FEW, PLAN_NONE,
