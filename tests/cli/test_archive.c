@@ -105,7 +105,8 @@ static void make_many(unsigned trades)
     database_run(
         w.f.sql,
         "DROP TRIGGER IF EXISTS trade_evidence_inserted; DROP TRIGGER IF EXISTS "
-        "trade_evidence_filed; DROP TRIGGER IF EXISTS trade_resolution_inserted; DROP TRIGGER IF EXISTS trade_resolution_confirmed;"
+        "trade_evidence_filed; DROP TRIGGER IF EXISTS trade_resolution_inserted; DROP TRIGGER IF "
+        "EXISTS trade_resolution_confirmed;"
         "SET @then = UTC_TIMESTAMP(6) - INTERVAL 1 YEAR;"
         "SET @made = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', @then);"
         "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
