@@ -60,6 +60,8 @@ GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_application;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_application;
+GRANT SELECT, UPDATE ON tl_beat TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_receipts_close TO tradelock_application;
 GRANT SELECT ON tl_schema TO tradelock_application;
 -- Which slots this shard of a fleet has; the token is for whoever moves one.
 GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot
@@ -70,6 +72,10 @@ GRANT SELECT ON tl_restore TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_restored TO tradelock_application;
 GRANT EXECUTE ON FUNCTION tl_identity TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_restore_found TO tradelock_application;
+-- Which server keeps the commits of this one: a service puts that on record, the doctor shows it.
+GRANT EXECUTE ON PROCEDURE tl_replicas TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_log_filters TO tradelock_application;
+GRANT EXECUTE ON PROCEDURE tl_kept TO tradelock_application;
 -- A service attests to a promoted server.  Operators do not: one of them could accept it alone.
 GRANT EXECUTE ON PROCEDURE tl_attest TO tradelock_application;
 GRANT EXECUTE ON PROCEDURE tl_attest_missing TO tradelock_application;
@@ -127,12 +133,17 @@ GRANT EXECUTE ON FUNCTION tl_paid_ref TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts TO tradelock_operator;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO tradelock_operator;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO tradelock_operator;
+GRANT SELECT, UPDATE ON tl_beat TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_receipts_close TO tradelock_operator;
 -- A purge that writes an archive puts each set on record.
 GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO tradelock_operator;
 GRANT SELECT ON tl_schema TO tradelock_operator;
 -- Operators declare, propose and confirm in their own name; a procedure writes what accepting
 -- changes.
 GRANT SELECT, INSERT (restore_no, step, reason, actor) ON tl_restore TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_replicas TO tradelock_operator;
+GRANT EXECUTE ON PROCEDURE tl_log_filters TO tradelock_operator;
+GRANT EXECUTE ON FUNCTION tl_passes_over TO tradelock_operator;
 GRANT SELECT ON tl_attestation TO tradelock_operator;
 GRANT SELECT ON tl_attestation_missing TO tradelock_operator;
 GRANT SELECT (slot, state, version, other, sealed, changed_at, account, reason) ON tl_slot

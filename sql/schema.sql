@@ -498,6 +498,9 @@ CREATE TABLE IF NOT EXISTS tl_session (
     operations VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     connection_name UUID NOT NULL,
     beat BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    -- Beats on a server that may yet be promoted, while it waits there.  They raise no beat: that
+    -- number tells which of its commits came over.
+    waits BIGINT UNSIGNED NOT NULL DEFAULT 0,
     timeout_ms INT UNSIGNED NOT NULL,
     started_at DATETIME(6) NOT NULL,
     alive_until DATETIME(6) NOT NULL,
@@ -527,6 +530,21 @@ CREATE TABLE IF NOT EXISTS tl_session (
     obeys VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
     KEY to_sweep (swept_at, ended_at),
     KEY boot (boot_id, clock_us)
+) ENGINE = InnoDB;
+
+-- The last beat of each session, once more (object/position.sql says why).
+CREATE TABLE IF NOT EXISTS tl_beat (
+    session_id UUID NOT NULL,
+    beat BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (session_id, beat)
+) ENGINE = InnoDB;
+
+-- One row for each statement by which a session was granted a send, until one of its next rounds
+-- removes it (object/position.sql says why).
+CREATE TABLE IF NOT EXISTS tl_receipt (
+    session_id UUID NOT NULL,
+    token BINARY(16) NOT NULL,
+    PRIMARY KEY (session_id, token)
 ) ENGINE = InnoDB;
 
 -- What operators did, where no other table says it, or none by time: retries, evidence that they
@@ -627,7 +645,9 @@ INSERT IGNORE INTO tl_clock (one) VALUES (1);
 -- for who it was (see trade_resolution).
 --   step      declared by an operator, or found by a program; promoted: offered as the next writer;
 --             fenced: the one before is off for certain; proposed; confirmed; proved: accepted by
---             itself, since every process found there all that it had been told was committed
+--             itself, since every process found there all that it had been told was committed;
+--             kept: which server has the accepted one's commits before they are answered
+--             (object/position.sql)
 --   was       the server that had been accepted;  identity  the one that it was written on
 --   doubtful  of a confirmation: how many trades it made ones in doubt
 CREATE TABLE IF NOT EXISTS tl_restore (
@@ -644,7 +664,7 @@ CREATE TABLE IF NOT EXISTS tl_restore (
     PRIMARY KEY (restore_no, step),
     KEY decided (decided_at),
     CONSTRAINT step_of_a_restore CHECK (step IN ('declared', 'found', 'promoted', 'fenced',
-        'proposed', 'confirmed', 'proved'))
+        'proposed', 'confirmed', 'proved', 'kept'))
 ) ENGINE = InnoDB;
 
 -- The sessions that have to say whether the promoted server has all that they know, and what they

@@ -267,6 +267,11 @@ db_answer store_doctor_mode(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_mode, NULL, 0, result);
 }
 
+db_answer store_doctor_passes_over(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_passes_over, NULL, 0, result);
+}
+
 db_answer store_doctor_variables(db *connection, db_result *result)
 {
     return db_run(connection, &sql_doctor_variables, NULL, 0, result);

@@ -272,6 +272,7 @@ db_answer store_migrate_done(db *connection, unsigned version);
 db_answer store_doctor_server(db *connection, db_result *result);
 /* (name, value) */
 db_answer store_doctor_variables(db *connection, db_result *result);
+db_answer store_doctor_passes_over(db *connection, db_result *result);
 db_answer store_doctor_mode(db *connection, db_result *result);
 /* (the text of each grant) */
 db_answer store_doctor_grants(db *connection, db_result *result);

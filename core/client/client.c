@@ -12,6 +12,7 @@
 #include "client/clock_watch.h"
 #include "client/open_clients.h"
 #include "client/pauses.h"
+#include "client/position.h"
 #include "client/restored.h"
 #include "client/schema.h"
 #include "client/server.h"
@@ -241,6 +242,13 @@ static tl_status look_before_session(void *context, db *connection)
     return status == TL_ACCESS_DENIED ? TL_OK : status;
 }
 
+static void look_after_beat(void *context, db *connection)
+{
+    position_close(context, connection);
+    if (db_usable(connection))
+        restored_look_whether_kept(context, connection);
+}
+
 /* A drain that is decided now waits for this session, or is read here. */
 static tl_status look_as_session(void *context, db *connection, const char *session_id)
 {
@@ -371,7 +379,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .begun = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_as_session,
         .obeys = obeyed_drain,
         .hurries = hurries,
-        .look = restored_look_whether_kept,
+        .look = look_after_beat,
         .before_context = client,
     };
 

@@ -202,8 +202,8 @@ static tl_status check_wait(session *s)
     return TL_UNREACHABLE;
 }
 
-/* One beat on the session's row. */
-static enum beat send_beat(session *s, life *mine, session_beat *sent)
+/* One beat on the session's row; waits: it waits there, and the beat's number stays. */
+static enum beat send_beat(session *s, life *mine, int waits, session_beat *sent)
 {
     const store_session_clock clock = known_clock(s);
     db_result result = DB_RESULT_INIT;
@@ -215,7 +215,7 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
     sent->sent = sending(s);
     sent->before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */
-    while ((answer = store_session_beat(s->connection, mine->session_id, &clock, &result)) ==
+    while ((answer = store_session_beat(s->connection, mine->session_id, waits, &clock, &result)) ==
                DB_ERROR &&
            db_row_is_taken(s->connection) &&
            clock_left_ms(sent->before_ms + s->options.beat_ms) > 0)
@@ -224,7 +224,7 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
     if (answer != DB_DONE) {
         /* A beat that arrived nevertheless does no harm. */
         note_failure(s, answer, "the heartbeat");
-    } else if (result.affected == 1) {
+    } else if (result.affected != 0) {
         found = BEAT_CONFIRMED;
     } else {
         found = find_out(s, mine);
@@ -256,7 +256,7 @@ static enum beat beat_elsewhere(session *s, life *mine, session_stay stay)
 
     if (stay == SESSION_LEAVES)
         return BEAT_MOVED;
-    answer = send_beat(s, mine, &sent);
+    answer = send_beat(s, mine, stay == SESSION_WAITS, &sent);
     if (answer != BEAT_CONFIRMED)
         return answer;
     if (stay == SESSION_WAITS)
@@ -282,7 +282,7 @@ static enum beat beat(session *s, life *mine)
         return BEAT_UNREACHABLE;
     if (is_left || !life_is_at(mine, db_server_of(s->connection)))
         return beat_elsewhere(s, mine, stay_of(s, mine, db_server_of(s->connection)));
-    answer = send_beat(s, mine, &sent);
+    answer = send_beat(s, mine, 0, &sent);
     if (answer == BEAT_CONFIRMED && !confirm(s, mine, &sent))
         answer = BEAT_UNREACHABLE;
     return answer;

@@ -142,11 +142,16 @@ db_answer store_session_insert(db *connection, const store_session *session)
                    .timeout_ms = db_int(session->timeout_ms), SESSION_CLOCK(&session->clock));
 }
 
-db_answer store_session_beat(db *connection, const char *session_id,
+db_answer store_session_beat(db *connection, const char *session_id, int waits,
                              const store_session_clock *clock, db_result *result)
 {
     return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id),
-                   SESSION_CLOCK(clock));
+                   .waits = db_int(waits), SESSION_CLOCK(clock));
+}
+
+db_answer store_session_close(db *connection, const char *session_id)
+{
+    return SQL_RUN(connection, NULL, session_close, .session_id = db_text(session_id));
 }
 
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result)

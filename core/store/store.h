@@ -95,8 +95,11 @@ typedef struct store_session {
     store_session_clock clock;
 } store_session;
 db_answer store_session_insert(db *connection, const store_session *session);
-db_answer store_session_beat(db *connection, const char *session_id,
+/* waits: the session waits on a server that may yet be promoted. */
+db_answer store_session_beat(db *connection, const char *session_id, int waits,
                              const store_session_clock *clock, db_result *result);
+/* Removes the receipts of what the session was granted. */
+db_answer store_session_close(db *connection, const char *session_id);
 /* Answered once all that was committed before is where this server's replicas must have it. */
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result);
 /* (ended); no row when it is gone */

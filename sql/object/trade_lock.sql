@@ -6,6 +6,12 @@ BEGIN
     IF NEW.step = _ascii 'end' AND @tl_mover IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to end';
     END IF;
+    -- A receipt of the statement (position.sql).  NOW is its moment, for each of its rows.
+    IF NEW.sends > 0 AND NEW.session_id IS NOT NULL AND NOT (@tl_receipt <=> NOW(6)) THEN
+        SET @tl_receipt = NOW(6);
+        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token)
+        ON DUPLICATE KEY UPDATE token = NEW.token;
+    END IF;
 END;
 
 -- Keeps what must be true of every change, also of SQL typed by hand.
@@ -123,6 +129,12 @@ BEGIN
             OLD.channel_key, OLD.channel_ref, OLD.remark, OLD.actor, OLD.account,
             OLD.longest_hold_ms)
         ON DUPLICATE KEY UPDATE rev = IF(token = VALUES(token), rev, NULL);
+    END IF;
+    IF (NEW.sends > OLD.sends OR NEW.epoch > OLD.epoch) AND NEW.session_id IS NOT NULL
+        AND NOT (@tl_receipt <=> NOW(6)) THEN
+        SET @tl_receipt = NOW(6);
+        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token)
+        ON DUPLICATE KEY UPDATE token = NEW.token;
     END IF;
 END;
 

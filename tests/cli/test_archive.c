@@ -104,8 +104,9 @@ static void make_many(unsigned trades)
 {
     database_run(
         w.f.sql,
-        "DROP TRIGGER IF EXISTS trade_evidence_filed; DROP TRIGGER IF EXISTS "
-        "trade_resolution_inserted; DROP TRIGGER IF EXISTS trade_resolution_confirmed;"
+        "DROP TRIGGER IF EXISTS trade_evidence_inserted; DROP TRIGGER IF EXISTS "
+        "trade_evidence_filed; DROP TRIGGER IF EXISTS trade_resolution_inserted; DROP TRIGGER IF "
+        "EXISTS trade_resolution_confirmed;"
         "SET @then = UTC_TIMESTAMP(6) - INTERVAL 1 YEAR;"
         "SET @made = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', @then);"
         "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
@@ -941,6 +942,9 @@ static void test_newest_sets_are_missed(void **state)
     /* Another archive may be begun, and audited from its first set on. */
     do_shell(
         "rm -rf \"$DIR\"/whole && mv \"$ARCHIVE\" \"$DIR\"/whole && mkdir -m 700 \"$ARCHIVE\"");
+    /* An empty one proves nothing, also where a restore lost the record of the first set. */
+    database_run(w.f.sql, "DELETE FROM tl_archive_set WHERE set_no = 1");
+    expect_audit_refused(2, "ends with set 0, and set 2 is on record");
     make_many(20);
     output_free(TO_ARCHIVE("--json"));
     expect_audited(1);
