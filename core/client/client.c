@@ -169,8 +169,8 @@ static void run_round(void *context)
                  tl_error_message());
         return;
     }
-    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms, &client->cursor,
-                      &opened, &freed) != TL_OK)
+    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms,
+                      clock_watch_latest_us(client), &client->cursor, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -720,7 +720,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
         status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->engine, &client->logger, client->actor, TL_HOLD_MAX_MS,
-                               &cursor, &done.opened, &done.freed);
+                               clock_watch_latest_us(client), &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;
