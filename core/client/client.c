@@ -145,6 +145,7 @@ static void run_round(void *context)
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
     int64_t budget_ms = client->config.beat_ms / 2;
+    client_part *leases = atomic_load(&client->leases);
     /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
     const int comes_early = pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0;
 
@@ -157,6 +158,8 @@ static void run_round(void *context)
     if (comes_early)
         return;
     client->next_round_ms = clock_deadline(client->config.beat_ms);
+    if (leases != NULL)
+        leases->round(leases);
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
@@ -462,8 +465,6 @@ static void close_parts(tl_client *client)
     if (client->async != NULL)
         client->async_free(client->async);
     client->async = NULL;
-    if (leases != NULL)
-        leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
     if (client->generation == process_generation()) {
@@ -472,6 +473,8 @@ static void close_parts(tl_client *client)
     }
     session_stop(client->session, &client->untracked);
     client->session = NULL;
+    if (leases != NULL) /* which rounds look at */
+        leases->free(leases);
     assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
