@@ -28,7 +28,7 @@ static fixture f;
 static int setup(void **state)
 {
     (void)state;
-    fixture_open(&f, "beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\n");
+    fixture_open(&f, "beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\npool_wait_ms=1m\n");
     return 0;
 }
 

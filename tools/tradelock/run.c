@@ -341,8 +341,8 @@ const struct command command_run = {
             "or with 128 and the signal that ended it; 126 and 127 as in a shell.  75: the\n"
             "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND and\n"
             "what it started got SIGTERM, and later SIGKILL.  What it leaves behind when it\n"
-            "ends is waited for.  Signals are passed on to COMMAND and, when stdin\n"
-            "is no terminal, to all that it started.\n",
+            "ends is waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
+            "terminal, to all that it started.\n",
     .options = "  --lock NAME     the resource; several times: all of them or none\n"
                "  --wait TIME     wait so long for the lock (0s: ask once)\n"
                "  --lease TIME    renew the lock as often as needed, and let others have it\n"
