@@ -88,8 +88,7 @@ struct kind {
     void (*free)(void *lock);
 };
 
-static void *make_mutex(tl_client *client, const char *name, int64_t lease_ms,
-                        int64_t max_hold_ms)
+static void *make_mutex(tl_client *client, const char *name, int64_t lease_ms, int64_t max_hold_ms)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
     tl_mutex *mutex = NULL;
@@ -125,8 +124,7 @@ static void free_mutex(void *lock)
     tl_mutex_free(lock);
 }
 
-static void *make_rw(tl_client *client, const char *name, int64_t lease_ms,
-                        int64_t max_hold_ms)
+static void *make_rw(tl_client *client, const char *name, int64_t lease_ms, int64_t max_hold_ms)
 {
     tl_rw_options options = TL_RW_OPTIONS_INIT;
     tl_rw *rw = NULL;

@@ -569,9 +569,9 @@ static void test_a_killed_run_ends_all(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *const arguments[] = {"run",  "--lock", "killed", "--lease", "4s",
-                                         "--config", config, "--", "bash", "-c",
-                                         kinds[i], mark(), NULL};
+        const char *const arguments[] = {"run",      "--lock", "killed", "--lease", "4s",
+                                         "--config", config,   "--",     "bash",    "-c",
+                                         kinds[i],   mark(),   NULL};
         pid_t pid = start(arguments), pids[3];
         tl_status status;
 
@@ -590,9 +590,9 @@ static void test_a_killed_run_ends_all(void **state)
 /* The process between the two is killed: the one with the lock ends the job. */
 static void test_a_killed_keeper_leaves_nobody(void **state)
 {
-    const char *const arguments[] = {"run",  "--lock", "kept",    "--kill-after", "500ms",
-                                     "--config", config, "--",    "bash",         "-c",
-                                     JOB "wait", mark(), NULL};
+    const char *const arguments[] = {"run",      "--lock", "kept", "--kill-after", "500ms",
+                                     "--config", config,   "--",   "bash",         "-c",
+                                     JOB "wait", mark(),   NULL};
     pid_t pid = start(arguments), pids[3], keeper = 0;
     char path[64];
     FILE *file;
@@ -615,9 +615,17 @@ static void test_a_killed_keeper_leaves_nobody(void **state)
 static void test_the_lock_is_held_for_all(void **state)
 {
     const char *const arguments[] = {
-        "run", "--lock", "left", "--config", config, "--", "sh", "-c",
+        "run",
+        "--lock",
+        "left",
+        "--config",
+        config,
+        "--",
+        "sh",
+        "-c",
         "echo $$ >>\"$0\"; (while [ ! -e \"$0.go\" ]; do sleep 0.05; done) & exit 7",
-        mark(), NULL};
+        mark(),
+        NULL};
     pid_t pid = start(arguments), command;
     char go[700];
     FILE *file;

@@ -108,8 +108,9 @@ static void test_a_job_ends_in_time(void **state)
         dup2(nothing, STDIN_FILENO);
         dup2(nothing, STDERR_FILENO);
         execl(program, program, "run", "--lock", "job", "--lease", "4s", "--config", config, "--",
-              "sh", "-c", "trap ': >\"$0.ended\"; exit' TERM; : >\"$0\"; while :; do sleep 0.05; done",
-              mark, (char *)NULL);
+              "sh", "-c",
+              "trap ': >\"$0.ended\"; exit' TERM; : >\"$0\"; while :; do sleep 0.05; done", mark,
+              (char *)NULL);
         _exit(99);
     }
     while (access(mark, F_OK) != 0)

@@ -304,8 +304,8 @@ static int check(const struct command *self, const struct job *job, int argc, ch
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct job job = {
-        .options = TL_MUTEX_OPTIONS_INIT, .keeper = {.kill_after_ms = KILL_AFTER_DEFAULT_MS}};
+    struct job job = {.options = TL_MUTEX_OPTIONS_INIT,
+                      .keeper = {.kill_after_ms = KILL_AFTER_DEFAULT_MS}};
     tl_client *client = NULL;
     int code = EXIT_DONE;
 
