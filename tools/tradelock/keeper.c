@@ -30,7 +30,6 @@ enum { NUMBER_GO = 200, NUMBER_END };
 /* Without its holder a lock is another's soon. */
 #define DEAD_KILL_AFTER_MS 1000
 #define LOOK_MS 20
-#define TREE_MAX 4096
 
 /* In the keeper. */
 struct kept {
@@ -70,43 +69,31 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
+static int is_below(pid_t pid)
+{
+    do
+        pid = parent_of(pid);
+    while (pid > 1 && pid != getpid());
+    return pid == getpid();
+}
+
 /* Sends it to every process below this one.  What begins meanwhile is met by the next look. */
 static void signal_tree(int number)
 {
-    static struct {
-        pid_t pid, parent;
-        int below;
-    } all[TREE_MAX];
     DIR *processes = opendir("/proc");
     const struct dirent *entry;
-    size_t count = 0;
-    int found = 1;
 
-    while (processes != NULL && count < TREE_MAX && (entry = readdir(processes)) != NULL) {
-        all[count].pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        all[count].below = 0;
-        if (all[count].pid > 0 && (all[count].parent = parent_of(all[count].pid)) > 0)
-            count++;
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (pid <= 1 || !is_below(pid))
+            continue;
+        (void)kill(pid, number);
+        if (number == SIGTERM)
+            (void)kill(pid, SIGCONT);
     }
     if (processes != NULL)
         closedir(processes);
-    while (found) {
-        found = 0;
-        for (size_t i = 0; i < count; i++) {
-            int below = all[i].parent == getpid();
-
-            for (size_t j = 0; j < count && !below; j++)
-                below = all[j].below && all[j].pid == all[i].parent;
-            found |= below && !all[i].below;
-            all[i].below |= below;
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        if (all[i].below) {
-            (void)kill(all[i].pid, number);
-            if (number == SIGTERM)
-                (void)kill(all[i].pid, SIGCONT);
-        }
 }
 
 static int code_of(int wait_status)
