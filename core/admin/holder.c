@@ -118,7 +118,7 @@ static db_answer run_force(task *t, db *connection)
     if (answer == DB_DONE)
         answer = store_rw_gate(connection, f->step.resource, &f->there);
     if (answer == DB_DONE && f->there) {
-        answer = store_rw_look(connection, f->step.resource, f->step.token, &look);
+        answer = store_rw_look(connection, f->step.resource, f->step.token, 0, &look);
         f->step.fence = look.fence;
         if (answer == DB_DONE)
             answer = store_rw_force(connection, &f->step, f->fence, &f->changed);

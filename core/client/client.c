@@ -146,6 +146,7 @@ static void run_round(void *context)
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
     int64_t budget_ms = client->config.beat_ms / 2;
+    client_part *leases = atomic_load(&client->leases);
     /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
     const int comes_early = pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0;
 
@@ -158,6 +159,8 @@ static void run_round(void *context)
     if (comes_early)
         return;
     client->next_round_ms = clock_deadline(client->config.beat_ms);
+    if (leases != NULL)
+        leases->round(leases);
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
@@ -170,8 +173,8 @@ static void run_round(void *context)
                  tl_error_message());
         return;
     }
-    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms, &client->cursor,
-                      &opened, &freed) != TL_OK)
+    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms,
+                      clock_watch_latest_us(client), &client->cursor, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -470,8 +473,6 @@ static void close_parts(tl_client *client)
     if (client->async != NULL)
         client->async_free(client->async);
     client->async = NULL;
-    if (leases != NULL)
-        leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
     if (client->generation == process_generation()) {
@@ -480,6 +481,8 @@ static void close_parts(tl_client *client)
     }
     session_stop(client->session, &client->untracked);
     client->session = NULL;
+    if (leases != NULL) /* which rounds look at */
+        leases->free(leases);
     assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
@@ -728,7 +731,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
         status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->engine, &client->logger, client->actor, TL_HOLD_MAX_MS,
-                               &cursor, &done.opened, &done.freed);
+                               clock_watch_latest_us(client), &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

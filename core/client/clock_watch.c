@@ -432,6 +432,20 @@ void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
     pthread_mutex_unlock(&watch->mutex);
 }
 
+int64_t clock_watch_latest_us(tl_client *client)
+{
+    clock_watch *watch = &client->clock;
+    int64_t least_us, most_us;
+
+    pthread_mutex_lock(&watch->mutex);
+    if (atomic_load(&watch->unclear))
+        most_us = 0;
+    else if (!steady_now(&watch->steady, clock_boottime_us(), 0, &least_us, &most_us))
+        most_us = STRETCH_END_US;
+    pthread_mutex_unlock(&watch->mutex);
+    return most_us;
+}
+
 uint32_t clock_watch_jumps(tl_client *client)
 {
     uint32_t jumps;

@@ -43,7 +43,7 @@ db_answer store_channel_limits(db *connection, db_result *result);
 typedef struct store_share {
     const char *channel, *op_code, *session_id;
     uint64_t used, wanted, claims;
-    int64_t hold_ms;
+    int64_t hold_ms, latest_us;
 } store_share;
 db_answer store_channel_share(db *connection, const store_share *share, db_result *result);
 
@@ -67,7 +67,7 @@ typedef struct store_breaker {
     const char *channel, *op_code;
     int tells;      /* else it asks for the probe */
     uint64_t probe; /* its number; 0: none */
-    int64_t hold_ms;
+    int64_t hold_ms, latest_us;
     uint64_t era;
     int answered;
     uint64_t tail, unknowns, sends;

@@ -38,11 +38,12 @@ db_answer store_rw_gate(db *connection, const char *resource, int *there)
     return answer;
 }
 
-db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look)
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent,
+                        int64_t latest_us, rw_look *look)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = SQL_RUN(connection, &result, rw_look, .intent = db_bytes(intent, RW_TOKEN),
-                               .resource = db_text(resource));
+                               .latest_us = db_int(latest_us), .resource = db_text(resource));
 
     memset(look, 0, sizeof *look);
     if (answer == DB_DONE && result.rows == 1) {
@@ -80,11 +81,13 @@ db_answer store_rw_claim(db *connection, const rw_step *s)
 }
 
 db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
-                        const char *thread_no, const char *actor, uint64_t *freed)
+                        const char *thread_no, const char *actor, int64_t latest_us,
+                        uint64_t *freed)
 {
     return RUN_COUNTING(connection, freed, rw_free, .thread_no = db_text(thread_no),
                         .token = db_bytes(token, RW_TOKEN), .actor = db_text(actor),
-                        .resource = db_text(resource), .readers_too = db_int(readers_too));
+                        .resource = db_text(resource), .readers_too = db_int(readers_too),
+                        .latest_us = db_int(latest_us));
 }
 
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected)

@@ -219,10 +219,11 @@ static void a_purge_by_hand_before_anybody_lived(void **state)
 static tl_client *client_without_janitor(const char *settings)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    char *file =
-        database_option_file_at(self.db, server_socket(stepping_server(server_here)), settings);
     tl_client *client = NULL;
+    char of_site[300], *file;
 
+    snprintf(of_site, sizeof of_site, "site=clock\n%s", settings);
+    file = database_option_file_at(self.db, server_socket(stepping_server(server_here)), of_site);
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);

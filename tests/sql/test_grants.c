@@ -192,7 +192,7 @@ static const struct right {
      "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; "
      "START TRANSACTION; CALL tl_channel_limit('bank', 'WITHDRAW', 3, NULL, NULL, 'a', 'r'); "
      "ROLLBACK; END"},
-    {"YNN", "CALL tl_channel_share('bank', 'WITHDRAW', UUID(), 0, 1, 1000, 0, @share)"},
+    {"YNN", "CALL tl_channel_share('bank', 'WITHDRAW', UUID(), 0, 1, 1000, 0, 0, @share)"},
     {"NNN",
      "INSERT INTO trade_channel_limit (channel, op_code, decided_at, reason, actor, account) "
      "VALUES ('other', 'WITHDRAW', UTC_TIMESTAMP(6), 'r', 'a', 'a')"},
@@ -206,7 +206,7 @@ static const struct right {
      "START TRANSACTION; CALL tl_channel_breaker('bank', 'WITHDRAW', 3, NULL, NULL, 10, NULL, 'a', "
      "'r'); ROLLBACK; END"},
     {"YNN", "CALL tl_channel_told('bank', 'WITHDRAW', 1, 0, 0, 1, 1, 1, @state)"},
-    {"YNN", "CALL tl_channel_probe('bank', 'WITHDRAW', 0, 1000, @state)"},
+    {"YNN", "CALL tl_channel_probe('bank', 'WITHDRAW', 0, 1000, 0, @state)"},
     {"NNN",
      "INSERT INTO trade_channel_breaker (channel, op_code, decided_at, reason, actor, account) "
      "VALUES ('other', 'WITHDRAW', UTC_TIMESTAMP(6), 'r', 'a', 'a')"},
@@ -268,6 +268,7 @@ static const struct right {
     {"YYN", "SELECT tl_holder_token_seen('r', 1, 'x')"},
     {"NYY", "SELECT COUNT(*) FROM resource_holder_log"},
     {"YNN", "CALL tl_clock_stepped(7, 1000000, 1000000, 'ann')"},
+    {"NNN", "CALL tl_clock_settle_holds(UTC_TIMESTAMP(6), UUID())"},
     {"YNN", "CALL tl_clock_settle(10, UUID(), 'ann', @settled)"},
     {"YNN", "SELECT tl_carried_us('c', 's', 'WITHDRAW')"},
     {"YYY", "SELECT COUNT(*) FROM tl_clock JOIN tl_clock_step"},
