@@ -26,6 +26,8 @@
 #define PROBE_CUST "tl-doctor"
 #define PROBE_CUST_MAX 32
 #define PROBE_OP "TL_DOCTOR"
+/* A step is over long before; a callback with business rows may not be. */
+#define BLOCKS_US INT64_C(5000000)
 /* If due work waits longer than this, no worker serves it. */
 #define OVERDUE_MS INT64_C(60000)
 
@@ -288,19 +290,70 @@ static int global_rights(const char *line, char *to, size_t space)
     return strcmp(to, "USAGE") != 0;
 }
 
-static tl_status judge_global_rights(doctor *d)
+/* What a line of SHOW GRANTS is about: *.* gives "", `bank`.`t` gives "bank", with the backslashes
+ * of a pattern left out.  NULL: it grants no rights. */
+static const char *scope_of(const char *line, char *to, size_t space)
+{
+    const char *at = strncmp(line, "GRANT ", 6) == 0 ? strstr(line, " ON ") : NULL;
+    size_t used = 0;
+
+    if (at == NULL)
+        return NULL;
+    at = strpbrk(at + 4, "*`");
+    if (at != NULL && *at == '`')
+        for (at++; *at != '\0' && *at != '`' && used + 1 < space; at++)
+            if (*at != '\\')
+                to[used++] = *at;
+    to[used] = '\0';
+    return to;
+}
+
+/* A temporary table stands in for one of ours in all that the session calls. */
+static void judge_temporary_tables(doctor *d, const char *line)
+{
+    char scope[130];
+    const char *of = scope_of(line, scope, sizeof scope);
+    const char *right = strstr(line, "CREATE TEMPORARY TABLES");
+
+    if (of != NULL && right != NULL && right < strstr(line, " ON ") &&
+        (of[0] == '\0' || strchr(of, '%') != NULL || strcmp(of, d->database) == 0))
+        doctor_tell(d, TL_FINDING_UNSAFE, "temporary tables", of[0] != '\0' ? of : "*.*",
+                    "%s may make temporary tables in this database, which stand in for ours in the "
+                    "procedures that it calls: take CREATE TEMPORARY TABLES back",
+                    d->account);
+}
+
+/* A role is of the whole server. */
+static void judge_rights_elsewhere(doctor *d, const char *line)
+{
+    char scope[130], to[140];
+    const char *of = scope_of(line, scope, sizeof scope);
+
+    snprintf(to, sizeof to, " TO `%s`", d->role);
+    if (of != NULL && of[0] != '\0' && d->role[0] != '\0' && strcmp(of, d->database) != 0 &&
+        strstr(line, to) != NULL && strchr(strstr(line, to), '@') == NULL)
+        doctor_tell(d, TL_FINDING_UNSAFE, "role", of,
+                    "the role %s also has rights in the database %s, and so has each of its "
+                    "accounts: a role is for one database; revoke them",
+                    d->role, of);
+}
+
+static tl_status judge_rights(doctor *d)
 {
     char rights[128];
     db_result r = DB_RESULT_INIT;
     tl_status status = read_status(d->connection, store_doctor_grants(d->connection, &r),
                                    "asking for the rights of this account");
 
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+        judge_temporary_tables(d, db_get_text(&r, row, 0));
+        judge_rights_elsewhere(d, db_get_text(&r, row, 0));
         if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
             doctor_tell(d, TL_FINDING_WARNING, "global rights", rights,
                         "%s has rights on the whole server: keep it for migrations, and "
-                        "give services the role tradelock_application",
-                        d->account);
+                        "give services the role %s_application",
+                        d->account, d->database);
+    }
     db_result_free(&r);
     return status;
 }
@@ -364,7 +417,7 @@ static tl_status judge_missing_rights(doctor *d)
 
 tl_status doctor_account(doctor *d)
 {
-    tl_status status = judge_global_rights(d);
+    tl_status status = judge_rights(d);
 
     if (status == TL_OK)
         status = judge_table_rights(d);
@@ -567,11 +620,34 @@ static tl_status judge_conflicts(doctor *d)
     return status;
 }
 
+/* Whoever may read may lock what is read, and then asks and heartbeats wait.  Where the server does
+ * not show it (the account that migrated lacks the right PROCESS) nothing is said. */
+static void judge_blocker(doctor *d)
+{
+    enum { CONNECTION, USER, HOST, AGE_US };
+    char found[200];
+    db_result r = DB_RESULT_INIT;
+    const db_answer answer = store_open_transactions(d->connection, &r);
+
+    if (answer == DB_DONE && r.rows == 1 && db_get_int(&r, 0, AGE_US) >= BLOCKS_US) {
+        snprintf(found, sizeof found, "%s@%s, %lld s", db_get_text(&r, 0, USER),
+                 db_get_text(&r, 0, HOST), (long long)(db_get_int(&r, 0, AGE_US) / 1000000));
+        doctor_tell(d, TL_FINDING_WARNING, "transaction", found,
+                    "an open transaction holds rows, for which asks and heartbeats may wait: if it "
+                    "is a person's or a report's, end it with KILL %s",
+                    db_get_text(&r, 0, CONNECTION));
+    } else if (answer == DB_DONE) {
+        doctor_tell(d, TL_FINDING_OK, "transaction", "none is old", "nobody holds rows for long");
+    }
+    db_result_free(&r);
+}
+
 tl_status doctor_trades(doctor *d)
 {
     tl_status status = judge_sessions(d);
 
     judge_drain(d);
+    judge_blocker(d);
     if (status == TL_OK)
         status = judge_site(d);
     if (status == TL_OK)

@@ -75,7 +75,7 @@ static void say_evidence(explaining *e, const char *text)
 
 /* ---------------------------------------------------------------- transactions -- */
 
-/* The server shows transactions only to an account with the right PROCESS. */
+/* The account that migrated may lack the right PROCESS. */
 static void say_transaction(explaining *e)
 {
     db_result r = DB_RESULT_INIT;
@@ -88,8 +88,8 @@ static void say_transaction(explaining *e)
     read_end(e->client, connection);
     if (answer != DB_DONE)
         explain_say(e, TL_TOPIC_ACT, "",
-                    "An administrator finds and ends the open transaction; this account may not "
-                    "see it, since it lacks the right PROCESS.");
+                    "An administrator finds and ends the open transaction; the account that "
+                    "migrated may not see it, since it lacks the right PROCESS.");
     else if (r.rows > 0 && db_get_int(&r, 0, 4))
         explain_say(
             e, TL_TOPIC_ACT, "",

@@ -252,9 +252,10 @@ db_answer store_migrate_same(db *connection, const char *kind, const char *name,
                    .other = db_text(other));
 }
 
-db_answer store_migrate_done(db *connection, unsigned version)
+db_answer store_migrate_done(db *connection, unsigned version, int64_t retention_ms)
 {
-    return SQL_RUN(connection, NULL, migrate_done, .version = db_uint(version));
+    return SQL_RUN(connection, NULL, migrate_done, .version = db_uint(version),
+                   .retention_ms = db_int(retention_ms));
 }
 
 db_answer store_doctor_server(db *connection, db_result *result)

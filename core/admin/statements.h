@@ -267,7 +267,7 @@ db_answer store_migrate_objects(db *connection, db_result *result);
  * kinds, the name of an object that was made from the definition. */
 db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
                              db_result *result);
-db_answer store_migrate_done(db *connection, unsigned version);
+db_answer store_migrate_done(db *connection, unsigned version, int64_t retention_ms);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);
 /* (name, value) */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CUST_KEY_LEAST 16
 #define LINE_MAX_BYTES 4096 /* as libmariadb's */
 #define OWN_GROUP "tradelock-client"
 
@@ -254,6 +255,18 @@ static void check_together(struct reader *reader)
                   config_duration(second, config->ask_wait_min_ms));
         place_at(reader, offsetof(struct config, ask_wait_max_ms),
                  offsetof(struct config, ask_wait_min_ms));
+    } else if (config->log_cust == CONFIG_CUST_HASHED &&
+               strlen(config->log_cust_key) < CUST_KEY_LEAST) {
+        error_set(TL_BAD_CONFIG, "log_cust: hashed wants a log_cust_key of %d characters or more",
+                  CUST_KEY_LEAST);
+        place_at(reader, offsetof(struct config, log_cust), offsetof(struct config, log_cust_key));
+    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && (reader->mode & 066) != 0) {
+        error_set(TL_BAD_CONFIG,
+                  "log_cust_key: others than the file's owner can read or write it (mode %04o); "
+                  "chmod 600 it",
+                  (unsigned)(reader->mode & 07777));
+        place_at(reader, offsetof(struct config, log_cust_key),
+                 offsetof(struct config, log_cust_key));
     }
 }
 
@@ -298,6 +311,12 @@ static tl_status open_file(struct reader *reader, const char *file)
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(fd);
         return error_set(TL_BAD_CONFIG, "%s: the settings file is not a regular file", file);
+    }
+    /* Whoever writes it says which server is believed. */
+    if (about.st_uid != 0 && about.st_uid != geteuid() && geteuid() != 0) {
+        close(fd);
+        return error_set(TL_BAD_CONFIG,
+                         "%s: the settings file belongs to neither root nor this account", file);
     }
     if ((about.st_mode & S_IWOTH) != 0) {
         close(fd);

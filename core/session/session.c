@@ -63,7 +63,7 @@ struct session {
     int64_t may_seek_ms, may_observe_ms;
     int is_unanswered;      /* the last beat was not confirmed, or no new session could be begun */
     int had_left;           /* its server was left when that was tried */
-    int64_t obeys_us;       /* of which drain the connection says so; 0: of none */
+    int64_t obeys_us;       /* of which drain the row says so; 0: of none that is known */
     unsigned given_up;      /* sessions that only began, since the last one under which it lived */
     int was_refused;        /* a new session could not be begun, and the log says so */
     int64_t waits_since_ms; /* first answered elsewhere; 0: confirmed since */
@@ -316,22 +316,20 @@ static void wake_following(session *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* Tells `tradelock drain`, as long as the connection lasts.  What an earlier one said is as true. */
+/* Tells `tradelock drain`. */
 static void say_that_it_obeys(session *s, const life *mine)
 {
     const int64_t since_us =
         s->options.obeys != NULL ? s->options.obeys(s->options.before_context) : 0;
-    db_result result = DB_RESULT_INIT;
     db_answer answer;
 
     if (since_us == 0 || since_us == s->obeys_us || s->connection == NULL)
         return;
-    answer = store_drain_obeyed(s->connection, mine->session_id, since_us, &result);
+    answer = store_drain_obeyed(s->connection, mine->session_id, since_us);
     if (answer != DB_DONE)
         note_failure(s, answer, "saying that a drain is obeyed");
-    else if (db_get_int(&result, 0, 0) == 1)
+    else
         s->obeys_us = since_us;
-    db_result_free(&result);
 }
 
 static void look_around(session *s)
@@ -538,7 +536,7 @@ static tl_status begin(session *s, life **out)
     if (of == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the session");
     random_uuid(of->session_id);
-    s->obeys_us = 0; /* what was said was said under another name */
+    s->obeys_us = 0; /* the new row does not say so yet */
     status = have_connection(s);
     if (status == TL_OK && s->options.before != NULL)
         status = s->options.before(s->options.before_context, s->connection);

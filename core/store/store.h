@@ -113,8 +113,6 @@ db_answer store_session_expire(db *connection, const char *observer, const char 
 db_answer store_slot_asked(db *connection, const char *cust_no);
 /* (status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
-/* Success of a trade without a row, while a restore is open; else it does nothing. */
-db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no);
 /* What a holder knows whose row is gone.  The row is made anew: P, without a holder, its lane
  * due. */
 typedef struct store_gone {

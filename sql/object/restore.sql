@@ -22,9 +22,10 @@ BEGIN
     DECLARE known, proposed_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    CALL tl_guard(1);
     SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
     FROM tl_schema WHERE one = 1 FOR UPDATE;
-    SET NEW.was = known, NEW.identity = tl_identity();
+    SET NEW.was = known, NEW.identity = tl_identity(), NEW.decided_at = tl_moment();
     IF NEW.step = 'promoted' THEN
         IF known IS NULL OR known = tl_identity() THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
@@ -166,6 +167,7 @@ BEGIN
     DECLARE decider VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    CALL tl_guard(1);
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a restore is accepted in one transaction';

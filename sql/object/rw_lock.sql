@@ -45,6 +45,35 @@ RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN EXISTS (SELECT 1 FROM resource_holder_log
     WHERE resource = name AND slot = number AND token = wanted);
 
+-- An operator frees one holder, or a waiting writer, behind the gate, in the caller's transaction, and
+-- the act is noted.  It is bound to the fence that was seen.  The old holder then fails on the new
+-- token; the new fence is above every grant's, so the next grant's fence is above this step.
+CREATE OR REPLACE PROCEDURE tl_rw_force(
+    IN name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin, IN number SMALLINT UNSIGNED,
+    IN seen BIGINT UNSIGNED, IN by_thread UUID, IN by_log UUID, IN step_token BINARY(16),
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
+    DECLARE gate VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin;
+    DECLARE above BIGINT UNSIGNED;
+
+    CALL tl_guard(1);
+    SET gate = (SELECT resource FROM rw_lock WHERE resource = name FOR UPDATE);
+    SET above = (SELECT MAX(fence) + 1 FROM resource_holder WHERE resource = gate FOR UPDATE);
+    UPDATE resource_holder
+    SET status = 'F', step = 'force unlock', thread_no = by_thread, log_no = by_log,
+        session_id = NULL, token = step_token, fence = above, rev = rev + 1, over_at = NULL,
+        max_hold_until = NULL, remark = why, actor = who, released_at = now_at,
+        updated_at = now_at
+    WHERE resource = gate AND slot = number AND fence = seen AND status <> 'F';
+    IF ROW_COUNT() > 0 THEN
+        CALL tl_act_note('resource unlock', CONCAT(name, ' --slot ', number), why, who, by_log,
+            NULL, NULL, NULL, 0, 'done');
+    END IF;
+END;
+
 -- The state of a holder's row now.  A dead one is freed by the janitor, or by the first ask in
 -- whose way it is.
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW resource_holder_state AS

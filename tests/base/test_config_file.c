@@ -76,6 +76,9 @@ static void test_bad_connection_options(void **state)
     assert_refused("[tradelock-client]\ninit_command = SET x=1\n",
                    ":2: init-command is not allowed here: tradelock fixes the state of "
                    "its connections itself");
+    assert_refused("[tradelock-client]\nplugin_dir = /tmp\n",
+                   ":2: plugin-dir is not allowed here: it names a folder whose files are "
+                   "loaded and run");
     assert_refused("[tradelock-client]\nconnect-timeout = 3\n",
                    ":2: connect-timeout is not allowed here: use connect_timeout_s in "
                    "[tradelock]");

@@ -104,7 +104,8 @@ static void make_many(unsigned trades)
 {
     database_run(
         w.f.sql,
-        "DROP TRIGGER IF EXISTS trade_evidence_filed; DROP TRIGGER IF EXISTS "
+        "DROP TRIGGER IF EXISTS trade_evidence_inserted; DROP TRIGGER IF EXISTS "
+        "trade_evidence_filed; DROP TRIGGER IF EXISTS "
         "trade_resolution_inserted; DROP TRIGGER IF EXISTS trade_resolution_confirmed;"
         "SET @then = UTC_TIMESTAMP(6) - INTERVAL 1 YEAR;"
         "SET @made = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', @then);"
@@ -581,7 +582,8 @@ static void fill_archive(void)
 /* Puts the sets on record as they are now. */
 static void record_sets(void)
 {
-    char *rows = shell("cd \"$ARCHIVE\" && echo \"DELETE FROM tl_archive_set;\" && for set in "
+    char *rows = shell("cd \"$ARCHIVE\" && echo \"DELETE FROM tl_archive_set; CALL "
+                       "tl_act_begin('purge', '', '', '', NULL, 0, @tl_act);\" && for set in "
                        "????????; do sed -n \"s/^before \\(.*\\)/INSERT INTO tl_archive_set (sha, "
                        "before_sha, set_no, trades) VALUES ('$(tail -1 $set/manifest | cut -d' ' "
                        "-f2)', '\\1', '$set', 3);/p\" $set/manifest; done");

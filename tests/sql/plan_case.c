@@ -285,8 +285,6 @@ const plan_case plan_cases[] = {
     {&sql_evidence_insert, "", 1, FEW, PLAN_NONE,
      VALUES(evidence_insert, KEY("O7"), .epoch = N(1), .outcome = S("SUCCEEDED"), .final = N(0),
       .source = S("bank"), .thread_no = THREAD)},
-    {&sql_file_paid, "", 1, FEW, PLAN_NONE,
-     VALUES(file_paid, KEY("new"), .epoch = N(1), .channel_ref = S("ref"), .thread_no = THREAD)},
     {&sql_file_gone, "", 1, FEW, PLAN_NONE,
      VALUES(file_gone, KEY("new"), .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .epoch = N(1), .sends = N(1), .hold_ms = N(60000), .seen = N(1), .success_epoch = N(1),
@@ -407,7 +405,8 @@ const plan_case plan_cases[] = {
     {&sql_resource_renew, "", 1, FEW, PLAN_KEYS,
      WITH_ROW(resource_renew, NAMED(.thread_no = THREAD, .log_no = LOG, .lease_ms = N(1000),
       .held_token = TOKEN_7), NAMED(.resource = S("held/7")))},
-    {&sql_resource_force, "", 1, FEW, PLAN_KEYS,
+    /* the lock, and the act with its row */
+    {&sql_resource_force, "", 3, FEW, PLAN_NONE,
      VALUES(resource_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH, .remark = S("why"),
       .actor = S("ann"), .resource = S("held/7"), .seen_fence = N(1000))},
     {&sql_resource_now, "", 1, FEW, PLAN_KEYS,
@@ -453,8 +452,8 @@ const plan_case plan_cases[] = {
     {&sql_rw_renew, "", 1, FEW, PLAN_KEYS,
      VALUES(rw_renew, .thread_no = THREAD, .log_no = LOG, .over_ms = N(1000),
       .resource = S("read/7"), .slot = N(2), .held_token = TOKEN_7)},
-    {&sql_rw_force, "", 1, FEW, PLAN_KEYS,
-     VALUES(rw_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH, .fence = N(1001),
+    {&sql_rw_force, "", 3, FEW, PLAN_NONE,
+     VALUES(rw_force, .thread_no = THREAD, .log_no = LOG, .token = FRESH,
       .remark = S("why"), .actor = S("ann"), .resource = S("read/7"), .slot = N(2),
       .seen_fence = N(1000))},
     {&sql_rw_done, "", 1, FEW, PLAN_KEYS,
@@ -507,14 +506,14 @@ const plan_case plan_cases[] = {
     {&sql_purge_rw, "", 10, 100, PLAN_NONE,
      VALUES(purge_rw, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .after = S("read/5"))},
     {&sql_purge_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    /* and as many permits of those that are gone */
-    {&sql_purge_sessions, "", 20, 100, PLAN_NONE,
+    /* and as many permits of those that are gone, and the act */
+    {&sql_purge_sessions, "", 21, 100, PLAN_NONE,
      VALUES(purge_sessions, .older_ms = N(86400000), .most = N(10))},
     {&sql_purge_sessions_count, "", 1, 200, PLAN_NONE,
      VALUES(purge_sessions_count, .older_ms = N(86400000))},
     {&sql_purge_sessions_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    /* ten rows, and six that its SELECT INTO counts */
-    {&sql_purge_acts, "", 16, 100, PLAN_NONE,
+    /* ten rows, six that its SELECT INTO counts, and the act */
+    {&sql_purge_acts, "", 17, 100, PLAN_NONE,
      VALUES(purge_acts, .older_ms = N(86400000), .most = N(10))},
     {&sql_purge_acts_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* what operators did */
@@ -604,7 +603,7 @@ const plan_case plan_cases[] = {
     {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */
     {&sql_declared_table, "", 1, 100, PLAN_NONE, VALUES(declared_table, .table_name = S("tl_schema"))},
-    {&sql_declared_types, "", 11, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
+    {&sql_declared_types, "", 12, 100, PLAN_NONE, VALUES(declared_types, .table_name = S("tl_schema"))},
     {&sql_migrate_turn, "", 1, FEW, PLAN_NONE, VALUES(migrate_turn, .wait_s = N(1))},
     {&sql_migrate_wait, "", 0, FEW, PLAN_NONE, VALUES(migrate_wait, .wait_s = N(5))},
     /* a fleet: by an administrator, once; a shard has 1024 slots at most */
@@ -695,7 +694,8 @@ const plan_case plan_cases[] = {
     {&sql_migrate_same_view, "", 1, 600, PLAN_NONE,
      VALUES(migrate_same_view, .name = S("trade_lock_log"), .other = S("trade_lock_log"))},
     /* walks the table, once in its life */
-    {&sql_migrate_done, "", 0, FEW, PLAN_KEYS, VALUES(migrate_done, .version = N(1))},
+    {&sql_migrate_done, "", 0, FEW, PLAN_KEYS,
+     VALUES(migrate_done, .version = N(1), .retention_ms = N(1))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},
     {&sql_doctor_variables, "", 20, 100, PLAN_NONE, .values = NULL},
@@ -737,8 +737,8 @@ const plan_case plan_cases[] = {
     {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
     /* each limit with the permits of a hundred sessions, and their sessions */
     {&sql_channel_use, "", 20, 2 * 2030, PLAN_WALK, .values = NULL},
-    {&sql_drain_obeyed, "", 1, FEW, PLAN_NONE,
-     VALUES(drain_obeyed, .session_id = S("nobody"), .since_us = N(1))},
+    {&sql_drain_obeyed, "", 1, FEW, PLAN_KEYS,
+     VALUES(drain_obeyed, .session_id = ALIVE, .since_us = N(1))},
     {&sql_channel_permits, "", 100, 2 * 2030 + 2 * 100, PLAN_WALK, .values = NULL},
     /* a hundred sessions have permits of the first; one that ended long ago loses its row */
     {&sql_channel_share, "", 5, 450, PLAN_NONE,
