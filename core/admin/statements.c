@@ -273,6 +273,16 @@ db_answer store_doctor_variables(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_variables, NULL, 0, result);
 }
 
+db_answer store_doctor_reach(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_reach, NULL, 0, result);
+}
+
+db_answer store_doctor_reach_own(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_reach_own, NULL, 0, result);
+}
+
 db_answer store_doctor_grants(db *connection, db_result *result)
 {
     return db_run(connection, &sql_doctor_grants, NULL, 0, result);

@@ -302,27 +302,20 @@ static void check_shards(struct reader *reader)
 static tl_status open_file(struct reader *reader, const char *file)
 {
     struct stat about;
-    /* O_NONBLOCK: opening a pipe would otherwise wait for its writer. */
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char resolved[TL_PATH], problem[TL_PATH + 128];
+    int fd;
 
-    if (fd < 0)
-        return error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s", file,
-                         strerrordesc_np(errno));
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-        close(fd);
-        return error_set(TL_BAD_CONFIG, "%s: the settings file is not a regular file", file);
+    if (tl_writers_check(file, resolved) != TL_OK) {
+        text_copy(problem, sizeof problem, tl_error_message());
+        return error_set(TL_BAD_CONFIG, "the settings file: %s", problem);
     }
-    /* Whoever writes it says which server is believed. */
-    if (about.st_uid != 0 && about.st_uid != geteuid() && geteuid() != 0) {
-        close(fd);
-        return error_set(TL_BAD_CONFIG,
-                         "%s: the settings file belongs to neither root nor this account", file);
-    }
-    if ((about.st_mode & S_IWOTH) != 0) {
-        close(fd);
-        return error_set(TL_BAD_CONFIG,
-                         "%s: the settings file can be written by everybody (mode %04o)", file,
-                         (unsigned)(about.st_mode & 07777));
+    fd = open(resolved, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s", file,
+                  strerrordesc_np(errno));
+        if (fd >= 0)
+            close(fd);
+        return TL_BAD_CONFIG;
     }
     reader->stream = fdopen(fd, "r");
     if (reader->stream == NULL) {

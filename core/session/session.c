@@ -155,20 +155,25 @@ static void note_failure(session *s, db_answer answer, const char *what)
         close_connection(s);
 }
 
-/* A beat met no living row: finds out why.  If the row is there and not ended, the next beat tries
+/* What became of a beat.  If the row is there and not ended, but took none, the next beat tries
  * again. */
-static enum beat find_out(session *s, const life *mine)
+static enum beat find_out(session *s, const life *mine, int is_taken, session_beat *sent)
 {
+    enum { ENDED, BEAT };
     db_result result = DB_RESULT_INIT;
-    db_answer answer = store_session_ended(s->connection, mine->session_id, &result);
-    enum beat found = BEAT_UNREACHABLE;
+    db_answer answer = store_session_seen(s->connection, mine->session_id, &result);
+    enum beat found = is_taken ? BEAT_CONFIRMED : BEAT_UNREACHABLE;
 
-    if (answer != DB_DONE)
+    if (answer != DB_DONE) {
         note_failure(s, answer, "looking for the session");
-    else if (result.rows == 0)
+        found = BEAT_UNREACHABLE;
+    } else if (result.rows == 0) {
         found = BEAT_GONE;
-    else if (db_get_int(&result, 0, 0))
+    } else if (db_get_int(&result, 0, ENDED)) {
         found = BEAT_ENDED;
+    } else {
+        sent->number = db_get_uint(&result, 0, BEAT);
+    }
     db_result_free(&result);
     return found;
 }
@@ -220,15 +225,11 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
            db_row_is_taken(s->connection) &&
            clock_left_ms(sent->before_ms + s->options.beat_ms) > 0)
         clock_sleep_until_ms(clock_deadline(ROW_TAKEN_MS));
-    sent->number = result.insert_id;
-    if (answer != DB_DONE) {
-        /* A beat that arrived nevertheless does no harm. */
+    /* A beat that arrived nevertheless does no harm. */
+    if (answer != DB_DONE)
         note_failure(s, answer, "the heartbeat");
-    } else if (result.affected == 1) {
-        found = BEAT_CONFIRMED;
-    } else {
-        found = find_out(s, mine);
-    }
+    else
+        found = find_out(s, mine, result.affected == 1, sent);
     db_result_free(&result);
     return found;
 }

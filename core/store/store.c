@@ -154,9 +154,9 @@ db_answer store_session_acknowledge(db *connection, const char *session_id, db_r
     return SQL_RUN(connection, result, session_acknowledge, .session_id = db_text(session_id));
 }
 
-db_answer store_session_ended(db *connection, const char *session_id, db_result *result)
+db_answer store_session_seen(db *connection, const char *session_id, db_result *result)
 {
-    return SQL_RUN(connection, result, session_ended, .session_id = db_text(session_id));
+    return SQL_RUN(connection, result, session_seen, .session_id = db_text(session_id));
 }
 
 db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,

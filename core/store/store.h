@@ -99,8 +99,8 @@ db_answer store_session_beat(db *connection, const char *session_id,
                              const store_session_clock *clock, db_result *result);
 /* Answered once all that was committed before is where this server's replicas must have it. */
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result);
-/* (ended); no row when it is gone */
-db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
+/* (ended, beat); no row when it is gone */
+db_answer store_session_seen(db *connection, const char *session_id, db_result *result);
 db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
                             db_result *result);
 /* (session_id, beat, timeout_ms) */
