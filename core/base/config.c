@@ -5,6 +5,8 @@
 #include "base/config_client.h"
 #include "base/error.h"
 
+#include <tradelock/layer.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,8 @@ DETERMINISTIC NO SQL SQL SECURITY INVOKER
 RETURN NULLIF(LEFT(account, CHAR_LENGTH(account) - LOCATE('@', REVERSE(account))), '');
 
 -- Checks each half, also one that is typed by hand.  A confirmation needs a proposal of somebody
--- else about the row as it is now; a refusal needs a confirmation.  A copy of a row that moves keeps
+-- else about the row as it is now, and one that was committed, whatever the session's isolation; a
+-- refusal needs a confirmation.  A copy of a row that moves keeps
 -- what it says, and decides nothing anew.
 CREATE OR REPLACE TRIGGER trade_resolution_inserted BEFORE INSERT ON trade_resolution
 FOR EACH ROW
@@ -36,7 +37,7 @@ BEGIN
     IF NEW.part > 1 THEN
         SET proposer = (SELECT account FROM trade_resolution WHERE cust_no = NEW.cust_no
             AND serial_no = NEW.serial_no AND op_code = NEW.op_code AND rev = NEW.rev
-            AND verdict = NEW.verdict AND part = NEW.part - 1);
+            AND verdict = NEW.verdict AND part = NEW.part - 1 LOCK IN SHARE MODE);
         IF proposer IS NULL THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'nothing was proposed that could be confirmed';
@@ -300,7 +301,7 @@ BEGIN
     END IF;
     IF NEW.part = 2 THEN
         SET proposer = (SELECT account FROM audit_closing
-            WHERE finding = NEW.finding AND part = 1);
+            WHERE finding = NEW.finding AND part = 1 LOCK IN SHARE MODE);
         IF proposer IS NULL THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'nobody has proposed to close this finding';

@@ -24,6 +24,11 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'nothing younger than the retention (tl_schema.retention_ms) is purged';
     END IF;
+    -- An old snapshot knows nothing of the jumps since.
+    IF @@in_transaction THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a purge is in no transaction of the caller';
+    END IF;
     IF COALESCE((SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1), 1) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the server''s clock was set: nothing is purged until that is settled';

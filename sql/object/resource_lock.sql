@@ -7,6 +7,10 @@ BEGIN
     IF NEW.step = _ascii 'release' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to unlock';
     END IF;
+    IF (NEW.fence | NEW.rev) >> 62 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
+    END IF;
     INSERT INTO resource_log
     VALUES (NEW.resource, NEW.rev,
         SYSDATE(6)
@@ -24,6 +28,11 @@ BEGIN
     IF NOT (NEW.resource <=> OLD.resource) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
+    IF (NEW.fence >> 62 AND NEW.fence > OLD.fence + 1)
+        OR (NEW.rev >> 62 AND NEW.rev > OLD.rev + 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
     END IF;
     -- Two questions one in the other, since the long one is prepared anew for every row.
     IF (NEW.rev > OLD.rev) IS NOT TRUE THEN

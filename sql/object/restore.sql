@@ -186,7 +186,8 @@ BEGIN
 
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
-        fence = fence + 1, rev = rev + 1, sends = GREATEST(sends, 1) + 1,
+        fence = fence + 1, rev = rev + 1,
+        sends = LEAST(GREATEST(sends, 1) + 1, 4294967295),
         longest_hold_ms = LEAST(604800000,
             GREATEST(COALESCE(hold_ms, 0), COALESCE(longest_hold_ms, 604800000))),
         send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),

@@ -1,10 +1,16 @@
 CREATE OR REPLACE TRIGGER resource_holder_inserted AFTER INSERT ON resource_holder
 FOR EACH ROW
-INSERT INTO resource_holder_log
-VALUES (NEW.resource, NEW.slot, NEW.rev,
-    SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
-    NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
-    NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
+BEGIN
+    IF (NEW.fence | NEW.rev) >> 62 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
+    END IF;
+    INSERT INTO resource_holder_log
+    VALUES (NEW.resource, NEW.slot, NEW.rev,
+        SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
+        NEW.kind, NEW.status, NEW.step, NEW.thread_no, NEW.log_no, NEW.session_id, NEW.token,
+        NEW.fence, NEW.over_at, NEW.remark, NEW.actor, USER());
+END;
 
 -- Every step of the library raises rev; a change that does not was typed by hand.
 CREATE OR REPLACE TRIGGER resource_holder_updated BEFORE UPDATE ON resource_holder
@@ -13,6 +19,11 @@ BEGIN
     IF NOT (NEW.resource <=> OLD.resource AND NEW.slot <=> OLD.slot) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
+    IF (NEW.fence >> 62 AND NEW.fence > OLD.fence + 1)
+        OR (NEW.rev >> 62 AND NEW.rev > OLD.rev + 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
     END IF;
     IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
         SET NEW.rev = OLD.rev + 1, NEW.step = 'by hand';

@@ -156,7 +156,6 @@ static void test_passwords(void **state)
         {"[tradelock-client]\npassword = x\n", 2, 0644},
         {"[tradelock-client]\npassword = x\n", 2, 0640},
         {"[tradelock-client]\npassword = x\n", 2, 0604},
-        {"[tradelock-client]\npassword = x\n", 2, 0620},
         {"[tradelock-client-two]\nuser=a\npassword=x\n", 3, 0644},
         {"[client]\npassword = x\n", 2, 0644},
         {"[mysql]\npassword = x\n", 2, 0644},

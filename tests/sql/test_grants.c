@@ -417,7 +417,30 @@ static const struct forgery {
      "UPDATE trade_lock SET amount_minor = 1, currency = CONCAT(CHAR(27), '[2') WHERE serial_no = "
      "'rights'",
      "currency_is_letters"},
-    {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 86400000, 1000, '', '', '', @p)", "retention"},
+    {APPLICATION, "DO 1",
+     "UPDATE trade_lock SET fence = 18446744073709551615, rev = rev + 1 WHERE serial_no = 'rights'",
+     "beyond all clocks"},
+    {APPLICATION, "DO 1",
+     "UPDATE trade_lock SET rev = 18446744073709551615 WHERE serial_no = 'rights'",
+     "beyond all clocks"},
+    {APPLICATION, "DO 1",
+     "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, locked_at, "
+     "created_at, updated_at) VALUES ('poison', 'U', 'x', UUID(), RANDOM_BYTES(16), "
+     "18446744073709551615, 1, NOW(6), NOW(6), NOW(6))",
+     "beyond all clocks"},
+    {APPLICATION,
+     "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, locked_at, "
+     "created_at, updated_at) VALUES ('sound', 'U', 'x', UUID(), RANDOM_BYTES(16), 1, 1, NOW(6), "
+     "NOW(6), NOW(6))",
+     "UPDATE resource_lock SET fence = 18446744073709551615", "beyond all clocks"},
+    {APPLICATION, "DO 1",
+     "INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, by_session, "
+     "token, fence, rev, acquired_at, updated_at) VALUES ('poison', 1, 'R', 'F', 'x', UUID(), 0, "
+     "RANDOM_BYTES(16), 18446744073709551615, 1, NOW(6), NOW(6))",
+     "beyond all clocks"},
+    {OPERATOR, "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+     "CALL tl_purge_trades(0, 7776000000, 10, '', '', '', @p)", "no transaction"},
+    {OPERATOR, "COMMIT", "CALL tl_purge_trades(0, 86400000, 1000, '', '', '', @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_named(86400000, 1000, '', '', '', @p, @n)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_acts(86400000, 10, @p)", "retention"},
@@ -646,6 +669,10 @@ static void test_one_operator_decides_nothing(void **state)
 }
 
 /* Two can, and the step is by the account that confirmed. */
+#define CLOSING(part)                                                                              \
+    "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason, "   \
+    "actor, thread_no) VALUES ('dirty', " part ", 'r', 'c', 's', 'W', 0, 'why', 'a', UUID())"
+
 static void test_two_operators_decide(void **state)
 {
     struct fixture *f = *state;
@@ -669,6 +696,13 @@ static void test_two_operators_decide(void **state)
                      1);
     /* And one alone does not undo it. */
     expect_words(other, HALF("odd", "C", "3"), "only a worker refuses");
+    /* What was proposed and not committed yet was not proposed. */
+    assert_int_equal(try(f->as[OPERATOR], "START TRANSACTION"), 0);
+    assert_int_equal(try(f->as[OPERATOR], CLOSING("1")), 0);
+    assert_int_equal(try(other, "SET SESSION innodb_lock_wait_timeout = 1"), 0);
+    assert_int_equal(try(other, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"), 0);
+    assert_int_equal(try(other, CLOSING("2")), 1205);
+    assert_int_equal(try(f->as[OPERATOR], "ROLLBACK"), 0);
     mysql_close(other);
     database_run(f->admin, "DROP USER %s@localhost", second);
 }
