@@ -4,8 +4,7 @@
 
 #include "base/config_client.h"
 #include "base/error.h"
-
-#include <tradelock/layer.h>
+#include "base/writers.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -307,7 +306,7 @@ static tl_status open_file(struct reader *reader, const char *file)
     char resolved[TL_PATH], problem[TL_PATH + 128];
     int fd;
 
-    if (tl_writers_check(file, resolved) != TL_OK) {
+    if (writers_check(file, 1, resolved) != TL_OK) {
         text_copy(problem, sizeof problem, tl_error_message());
         return error_set(TL_BAD_CONFIG, "the settings file: %s", problem);
     }

@@ -211,7 +211,8 @@ static void assert_refused_for(const char *whose, const char *words)
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
-/* Whoever can change it, or a folder above it, says which server is believed: for root, too. */
+/* Whoever can change it, or a folder above it, says which server is believed.  Root takes the file of
+ * a service's account only where root put it. */
 static void test_of_somebody_else(void **state)
 {
     static const char somebodys[] = "belongs to neither root nor this account, so others could "
@@ -228,6 +229,8 @@ static void test_of_somebody_else(void **state)
     assert_int_equal(config_load(&config, settings_path), TL_OK);
     assert_int_equal(chown(settings_path, 65534, 65534), 0);
     assert_refused_for(settings_path, somebodys);
+    assert_int_equal(chmod(settings_folder, 0755), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
     assert_int_equal(chown(settings_path, 0, 0), 0);
     assert_int_equal(chown(settings_folder, 65534, 65534), 0);
     assert_refused_for(settings_folder, somebodys);
