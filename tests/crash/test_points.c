@@ -216,7 +216,7 @@ static void stop_worker(town *self, child *running, long long open_before)
 
 static void count_points(town *self, const role *of, const outcome *what, points *to)
 {
-    char log[128], path[128];
+    char path[128], log[sizeof path + 16];
     const char *const environment[] = {log, NULL};
     long long asked, before, open_before;
     child running;

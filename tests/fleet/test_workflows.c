@@ -364,7 +364,7 @@ static long long reads_at(size_t i)
 
 #define OLD_SETTINGS                                                                               \
     "site=fleet\nbeat_ms=60s\nsession_ms=10m\nmax_hold_ms=3s\nexecute_ms=1s\ncommit_ms=1s\n"       \
-    "deadline_ms=1m\n"
+    "deadline_ms=1m\ngrace_ms=200ms\nclock_margin_ms=50ms\n"
 
 /* It does not beat, so its map stays as it was until it is read anew for a reason. */
 static void test_a_look_by_an_old_map(void **state)
