@@ -109,7 +109,6 @@ GRANT EXECUTE ON PROCEDURE tl_operator_retry TO `{database}_operator`;
 -- A pause is a decision of one operator, which the procedure puts on record.
 GRANT SELECT ON trade_channel TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_channel_decide TO `{database}_operator`;
-GRANT EXECUTE ON PROCEDURE tl_site_is TO `{database}_operator`;
 GRANT SELECT ON tl_session_channel TO `{database}_operator`;
 GRANT SELECT ON trade_channel_limit TO `{database}_operator`;
 GRANT SELECT ON trade_channel_permit TO `{database}_operator`;

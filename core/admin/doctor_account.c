@@ -37,39 +37,6 @@ static int global_rights(const char *line, char *to, size_t space)
     return strcmp(to, "USAGE") != 0;
 }
 
-/* What a line of SHOW GRANTS is about: *.* gives "", `bank`.`t` gives "bank", with the backslashes
- * of a pattern left out.  NULL: it grants no rights. */
-static const char *scope_of(const char *line, char *to, size_t space)
-{
-    const char *at = strncmp(line, "GRANT ", 6) == 0 ? strstr(line, " ON ") : NULL;
-    size_t used = 0;
-
-    if (at == NULL)
-        return NULL;
-    at = strpbrk(at + 4, "*`");
-    if (at != NULL && *at == '`')
-        for (at++; *at != '\0' && *at != '`' && used + 1 < space; at++)
-            if (*at != '\\')
-                to[used++] = *at;
-    to[used] = '\0';
-    return to;
-}
-
-/* A temporary table stands in for one of ours in all that the session calls. */
-static void judge_temporary_tables(doctor *d, const char *line)
-{
-    char scope[130];
-    const char *of = scope_of(line, scope, sizeof scope);
-    const char *right = strstr(line, "CREATE TEMPORARY TABLES");
-
-    if (of != NULL && right != NULL && right < strstr(line, " ON ") &&
-        (of[0] == '\0' || strchr(of, '%') != NULL || strcmp(of, d->database) == 0))
-        doctor_tell(d, TL_FINDING_UNSAFE, "temporary tables", of[0] != '\0' ? of : "*.*",
-                    "%s may make temporary tables in this database, which stand in for ours in the "
-                    "procedures that it calls: take CREATE TEMPORARY TABLES back",
-                    d->account);
-}
-
 static tl_status judge_rights(doctor *d)
 {
     char rights[128];
@@ -77,14 +44,28 @@ static tl_status judge_rights(doctor *d)
     tl_status status = read_status(d->connection, store_doctor_grants(d->connection, &r),
                                    "asking for the rights of this account");
 
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
-        judge_temporary_tables(d, db_get_text(&r, row, 0));
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
             doctor_tell(d, TL_FINDING_WARNING, "global rights", rights,
                         "%s has rights on the whole server: keep it for migrations, and "
                         "give services the role %s_application",
                         d->account, d->database);
-    }
+    db_result_free(&r);
+    return status;
+}
+
+/* A temporary table stands in for one of ours in all that the session calls. */
+static tl_status judge_temporary_tables(doctor *d)
+{
+    db_result r = DB_RESULT_INIT;
+    tl_status status = read_status(d->connection, store_doctor_temporary(d->connection, &r),
+                                   "asking who may make temporary tables");
+
+    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+        doctor_tell(d, TL_FINDING_UNSAFE, "temporary tables", db_get_text(&r, row, 0),
+                    "%s may make temporary tables in this database, which stand in for ours in the "
+                    "procedures that it calls: take CREATE TEMPORARY TABLES back",
+                    db_get_text(&r, row, 0));
     db_result_free(&r);
     return status;
 }
@@ -107,7 +88,8 @@ static tl_status judge_rights_elsewhere(doctor *d)
                     "whole server, so each is for one database; revoke them",
                     db_get_text(&r, row, GRANTEE), db_get_text(&r, row, ELSEWHERE));
     if (answer == DB_DONE && r.rows == 0)
-        doctor_tell(d, TL_FINDING_OK, "rights elsewhere", sees_all ? "none" : "of others not visible",
+        doctor_tell(d, TL_FINDING_OK, "rights elsewhere",
+                    sees_all ? "none" : "of others not visible",
                     "%s reaches no other database of tradelock on this server",
                     sees_all ? "nobody with rights here" : d->account);
     db_result_free(&r);
@@ -175,6 +157,8 @@ tl_status doctor_account(doctor *d)
 {
     tl_status status = judge_rights(d);
 
+    if (status == TL_OK)
+        status = judge_temporary_tables(d);
     if (status == TL_OK)
         status = judge_rights_elsewhere(d);
     if (status == TL_OK)

@@ -126,8 +126,8 @@ tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_
     if (status == TL_OK) {
         const db_answer answer = blocker_read(connection, &found);
 
-        status = answer == DB_ERROR ? TL_OK
-                                    : read_status(connection, answer, "looking who holds rows");
+        status =
+            answer == DB_ERROR ? TL_OK : read_status(connection, answer, "looking who holds rows");
     }
     read_end(client, connection);
     if (status == TL_OK) {

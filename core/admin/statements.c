@@ -278,6 +278,11 @@ db_answer store_doctor_reach(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_reach, NULL, 0, result);
 }
 
+db_answer store_doctor_temporary(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_temporary, NULL, 0, result);
+}
+
 db_answer store_doctor_reach_own(db *connection, db_result *result)
 {
     return db_run(connection, &sql_doctor_reach_own, NULL, 0, result);

@@ -278,6 +278,8 @@ db_answer store_doctor_grants(db *connection, db_result *result);
 /* (account or role, whether it is a role, the other database), of all or of this account. */
 db_answer store_doctor_reach(db *connection, db_result *result);
 db_answer store_doctor_reach_own(db *connection, db_result *result);
+/* (account or role) that may make temporary tables, as far as this account sees it. */
+db_answer store_doctor_temporary(db *connection, db_result *result);
 
 /* (table, about how many rows, bytes) of those that grow with every trade */
 db_answer store_tables(db *connection, db_result *result);

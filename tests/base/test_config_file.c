@@ -197,8 +197,8 @@ static void test_writable_by_all(void **state)
 
     (void)state;
     settings_write("", 0, 0666);
-    snprintf(wanted, sizeof(wanted),
-             "the settings file: %s can be written by others (mode 0666)", settings_path);
+    snprintf(wanted, sizeof(wanted), "the settings file: %s can be written by others (mode 0666)",
+             settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
@@ -256,8 +256,7 @@ static void test_no_file(void **state)
                    "the settings file: /dev/null can be written by others (mode 0666)");
     unlink(settings_path);
     assert_int_equal(mkfifo(settings_path, 0600), 0);
-    snprintf(wanted, sizeof(wanted), "the settings file: %s is not a regular file",
-             settings_path);
+    snprintf(wanted, sizeof(wanted), "the settings file: %s is not a regular file", settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 

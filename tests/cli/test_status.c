@@ -502,7 +502,7 @@ static void expect_elsewhere(const char *config, int code, const char *words)
     output_free(o);
 }
 
-/* Roles are of the whole server: one with rights in two databases of tradelock is named, also where it
+/* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases of tradelock is named, also where it
  * has them by another role; by the account itself, and to whoever may read mysql.*. */
 static void test_rights_elsewhere(void **state)
 {
@@ -512,6 +512,13 @@ static void test_rights_elsewhere(void **state)
 
     (void)state;
     expect_elsewhere(operators.admin, 0, "nobody with rights here reaches");
+    database_run(operators.h.sql, "GRANT CREATE TEMPORARY TABLES ON {database}.* TO %s@localhost",
+                 operators.user[BOB]);
+    expect_elsewhere(operators.admin, 5, "may make temporary tables in this database");
+    expect_elsewhere(operators.config[BOB], 5, "may make temporary tables in this database");
+    database_run(operators.h.sql,
+                 "REVOKE CREATE TEMPORARY TABLES ON {database}.* FROM %s@localhost",
+                 operators.user[BOB]);
     database_run(operators.h.sql, "GRANT SELECT ON %s.trade_lock TO {database}_operator", name);
     snprintf(words, sizeof words, "%s_operator also has rights in the database %s,",
              database_name(operators.h.db), name);

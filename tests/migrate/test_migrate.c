@@ -365,8 +365,8 @@ static void test_what_is_right_is_left_alone(void **state)
     };
     /* Of a view, and of a routine's parameters, the doctor cannot tell. */
     static const char *const changed[] = {"by another version: trigger trade_lock_kept;",
-                                          "by another version: procedure tl_purge_trades;", NULL, NULL,
-                                          NULL};
+                                          "by another version: procedure tl_purge_trades;", NULL,
+                                          NULL, NULL};
     database *where = database_was(1);
     MYSQL *connection = database_connect(where);
     char *before = created_at(connection), *after, *expected, *found;

@@ -436,8 +436,8 @@ static int print_screen_json(const struct screen *s, int code)
                   (json_int_t)s->proposals, "cut", o->cut, "blocker",
                   o->blocker != 0 ? json_integer((json_int_t)o->blocker) : json_null(),
                   "blocker_account", json_text(o->blocker_account), "blocker_s",
-                  (double)o->blocker_us / 1e6, "waiting", s->waiting, "channels",
-                  s->channels, "paused", s->paused, "limited", s->limited, "broken", s->broken),
+                  (double)o->blocker_us / 1e6, "waiting", s->waiting, "channels", s->channels,
+                  "paused", s->paused, "limited", s->limited, "broken", s->broken),
         code);
 }
 
@@ -530,8 +530,8 @@ const struct command command_status = {
             "For monitors the exit code is 5 when the server is unsafe, restored or its clock was\n"
             "set; else 6 when something needs a person: parked, in conflict, proposed, claimed by\n"
             "nobody for a minute, held too long, in doubt for a quarter of an hour, a silent\n"
-            "process, a transaction that holds rows, a channel that does not answer, whose breaker is open or that is paused for\n"
-            "an hour; else 0.\n",
+            "process, a transaction that holds rows, a channel that does not answer, whose\n"
+            "breaker is open or that is paused for an hour; else 0.\n",
     .options = "  --watch         the same again and again, in place\n"
                "  --every TIME    how often (2s)\n",
     .run = run,
