@@ -24,20 +24,18 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'nothing younger than the retention (tl_schema.retention_ms) is purged';
     END IF;
-    -- An old snapshot knows nothing of the jumps since.
-    IF @@in_transaction THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'a purge is in no transaction of the caller';
-    END IF;
-    IF COALESCE((SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1), 1) THEN
+    -- A caller's old snapshot knows nothing of the jumps since, so these are read with locks.
+    IF COALESCE((SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1
+        LOCK IN SHARE MODE), 1) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the server''s clock was set: nothing is purged until that is settled';
     END IF;
     SET all_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
-        WHERE s.size_us > 0);
+        WHERE s.size_us > 0 LOCK IN SHARE MODE);
     SET since_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
         WHERE s.size_us > 0 AND s.noticed_at >= now_at
-            - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL all_us MICROSECOND);
+            - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL all_us MICROSECOND
+        LOCK IN SHARE MODE);
     SET steady_at = IF(SUBSTR(steady, 15, 1) = '1', CAST('1582-10-15' AS DATETIME(6))
         + INTERVAL CONV(CONCAT(SUBSTR(steady, 16, 3), SUBSTR(steady, 10, 4),
             SUBSTR(steady, 1, 8)), 16, 10) DIV 10 MICROSECOND, now_at);
