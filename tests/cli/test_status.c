@@ -465,14 +465,18 @@ static void expect_fields(const char *command)
  * whom, and how to end it. */
 static void test_who_holds_rows(void **state)
 {
-    MYSQL *reader = database_connect(operators.h.db);
+    MYSQL *reader = mysql_init(NULL);
     char words[160], kill[40];
     output *o;
 
     (void)state;
+    mysql_options(reader, MYSQL_READ_DEFAULT_FILE, operators.config[BOB]);
+    mysql_options(reader, MYSQL_READ_DEFAULT_GROUP, "tradelock-client");
+    if (mysql_real_connect(reader, NULL, NULL, NULL, NULL, 0, NULL, 0) == NULL)
+        server_panic("%s", mysql_error(reader));
     snprintf(kill, sizeof kill, "KILL %lu", mysql_thread_id(reader));
-    snprintf(words, sizeof words, "connection %lu of root@localhost holds rows for",
-             mysql_thread_id(reader));
+    snprintf(words, sizeof words, "connection %lu of %s@localhost holds rows for",
+             mysql_thread_id(reader), operators.user[BOB]);
     database_run(reader, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
     database_run(reader, "START TRANSACTION");
     database_run(reader, "SELECT COUNT(*) FROM (SELECT * FROM tl_session) x");
@@ -511,7 +515,7 @@ static void test_rights_elsewhere(void **state)
     char words[200];
 
     (void)state;
-    expect_elsewhere(operators.admin, 0, "nobody with rights here reaches");
+    expect_elsewhere(operators.admin, 0, "rights elsewhere               none");
     database_run(operators.h.sql, "GRANT CREATE TEMPORARY TABLES ON {database}.* TO %s@localhost",
                  operators.user[BOB]);
     expect_elsewhere(operators.admin, 5, "may make temporary tables in this database");
@@ -577,9 +581,9 @@ TEST_MAIN(status)
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_a_channel_without_a_connection),
         cmocka_unit_test(test_an_old_attempt_says_nothing),
-        cmocka_unit_test(test_a_restore),
         cmocka_unit_test(test_who_holds_rows),
         cmocka_unit_test(test_rights_elsewhere),
+        cmocka_unit_test(test_a_restore),
         cmocka_unit_test(test_fields),
     };
 
