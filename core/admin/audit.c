@@ -353,6 +353,8 @@ static int audit_all(void *context)
         check_statement(c);
     if (status == TL_OK)
         status = c->slots;
+    if (status == TL_OK && c->audit->stopped)
+        status = error_set(TL_REFUSED, "it was stopped");
     return (int)(status == TL_OK ? c->audit->closings : status);
 }
 

@@ -87,7 +87,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     db_result_free(&rows);
 }
 
-void audit_tell(const audit *self, const char *what, const char *table, uint64_t done)
+void audit_tell(audit *self, const char *what, const char *table, uint64_t done)
 {
     const tl_progress progress = {.what = what,
                                   .done = done,
@@ -95,7 +95,7 @@ void audit_tell(const audit *self, const char *what, const char *table, uint64_t
                                   .found = self->counts->violations};
 
     if (self->progress != NULL && !self->stopped)
-        self->progress(self->context, &progress);
+        self->stopped = self->progress(self->context, &progress) != 0;
 }
 
 /* Pages of rows and of history both begin with the key. */

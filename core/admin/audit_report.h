@@ -19,7 +19,7 @@ typedef struct audit {
 } audit;
 
 /* Tells how far it is. */
-void audit_tell(const audit *self, const char *what, const char *table, uint64_t done);
+void audit_tell(audit *self, const char *what, const char *table, uint64_t done);
 
 /* Reports one violation of the row named by the place. */
 void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,

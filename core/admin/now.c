@@ -86,10 +86,15 @@ tl_status tl_account_look(tl_client *client, tl_account *account)
 {
     db *connection = NULL;
     tl_account found = TL_ACCOUNT_INIT;
-    tl_status status = read_begin(client, &connection);
+    tl_status status;
 
+    error_clear();
+    status = client_check(client);
     if (status == TL_OK && (account == NULL || account->version != TL_ACCOUNT_VERSION))
         status = error_set(TL_INVALID, "account is NULL or its version is not set");
+    /* A connection keeps the rights that it was made with. */
+    if (status == TL_OK)
+        status = pool_open_extra(client->connections, POOL_QUICK, &connection);
     if (status == TL_OK)
         status = look_at_account(connection, &found);
     if (status == TL_OK)
@@ -98,6 +103,6 @@ tl_status tl_account_look(tl_client *client, tl_account *account)
         status = try_right(connection, &sql_right_decide, &found.may_decide);
     if (status == TL_OK)
         *account = found;
-    read_end(client, connection);
+    pool_close_extra(client->connections, connection);
     return status;
 }

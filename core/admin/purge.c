@@ -94,14 +94,15 @@ static int take_rw(struct purge *p, const char *text, struct place *after, unsig
     return said;
 }
 
-void purge_tell(const struct purge *p, const char *what, const char *table, uint64_t done,
-                uint64_t found)
+tl_status purge_tell(const struct purge *p, const char *what, const char *table, uint64_t done,
+                     uint64_t found)
 {
     const tl_progress progress = {
         .what = what, .done = done, .of = table_rows(&p->tables, table), .found = found};
 
-    if (p->options->progress != NULL)
-        p->options->progress(p->options->context, &progress);
+    if (p->options->progress == NULL || p->options->progress(p->options->context, &progress) == 0)
+        return TL_OK;
+    return error_set(TL_REFUSED, "it was stopped");
 }
 
 static tl_status read_result(struct purge *p, const struct kind *kind, struct place *after,
@@ -151,8 +152,8 @@ static tl_status purge_kind(struct purge *p, const struct kind *kind)
         status = purge_page(p, kind, &after, &seen);
         looked_at += seen;
         if (status == TL_OK)
-            purge_tell(p, kind->what, kind->table, looked_at,
-                       p->done.trades + p->done.resources - before);
+            status = purge_tell(p, kind->what, kind->table, looked_at,
+                                p->done.trades + p->done.resources - before);
     }
     return status;
 }
@@ -187,7 +188,7 @@ static tl_status purge_sessions(struct purge *p)
         goes_on = removed == PAGE && !p->page.only_counts;
         if (status == TL_OK) {
             p->done.sessions += removed;
-            purge_tell(p, "sessions", "", p->done.sessions, p->done.sessions);
+            status = purge_tell(p, "sessions", "", p->done.sessions, p->done.sessions);
         }
     }
     return status;

@@ -38,8 +38,9 @@ int purge_take_trades(struct purge *p, const char *text, struct place *after, un
 /* A page that met a row lock or a deadlock is run again. */
 int purge_may_repeat(tl_status status, unsigned *repeats);
 
-void purge_tell(const struct purge *p, const char *what, const char *table, uint64_t done,
-                uint64_t found);
+/* TL_REFUSED: it is to be stopped. */
+tl_status purge_tell(const struct purge *p, const char *what, const char *table, uint64_t done,
+                     uint64_t found);
 
 /* Purges the trades, set by set, each once it is in the archive. */
 tl_status purge_to_archive(struct purge *p);

@@ -137,8 +137,7 @@ static tl_status remove_page(struct removal *r)
     p->done.steps += counts.done.steps;
     p->done.evidence += counts.done.evidence;
     p->done.decisions += counts.done.decisions;
-    purge_tell(p, "lock rows", "trade_lock", p->done.looked_at, p->done.trades);
-    return TL_OK;
+    return purge_tell(p, "lock rows", "trade_lock", p->done.looked_at, p->done.trades);
 }
 
 /* Takes a piece of trades.gz; each line is a page. */
@@ -265,7 +264,7 @@ static tl_status purge_set(struct purge *p, struct place *after, unsigned *seen)
             break;
         *seen = page.seen;
         trades += page.has.trades;
-        purge_tell(p, "lock rows", "trade_lock", p->done.looked_at, p->done.trades);
+        status = purge_tell(p, "lock rows", "trade_lock", p->done.looked_at, p->done.trades);
     }
     if (status == TL_OK && writer != NULL)
         status = finish_set(p, writer);

@@ -209,6 +209,54 @@ static void test_bad_statements(void **state)
     visitor_close(&v);
 }
 
+/* Few bytes make many payments, each of which takes memory and time. */
+static void test_a_statement_of_too_many_lines(void **state)
+{
+    static const char head[] = "serial_no,cust_no\n";
+    const size_t lines = 100001, size = sizeof head - 1 + 4 * lines;
+    char *text = malloc(size);
+    struct visitor v;
+
+    (void)state;
+    assert_non_null(text);
+    memcpy(text, head, sizeof head - 1);
+    for (size_t i = 0; i < lines; i++)
+        memcpy(text + sizeof head - 1 + 4 * i, "A,B\n", 4);
+    come_in(&v, operators.user[ANN]);
+    visitor_post_file(&v, "/statement", token_of(&v), "bank.csv", text, size);
+    EXPECT_PAGE(&v, 400, "bank.csv:100002: there are more than 100000 payments");
+    visitor_post_file(&v, "/statement", token_of(&v), "bank.csv", text, size - 4);
+    EXPECT_PAGE(&v, 303, "");
+    wait_for_end(&v);
+    EXPECT_PAGE(&v, 200, "100000 payments");
+    free(text);
+    visitor_close(&v);
+}
+
+/* It waits for a table that an administrator has locked when somebody stops it. */
+static void test_an_audit_that_is_stopped(void **state)
+{
+    struct visitor v;
+    char token[64];
+
+    (void)state;
+    come_in(&v, operators.user[ANN]);
+    snprintf(token, sizeof token, "%s", token_of(&v));
+    database_run(operators.h.sql, "LOCK TABLES tl_clock_step WRITE");
+    visitor_post(&v, "/audit", NULL, "token", token);
+    EXPECT_PAGE(&v, 303, "");
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 200, "Stop it");
+    visitor_post(&v, "/audit", NULL, "token", token, "stop", "1");
+    EXPECT_PAGE(&v, 303, "");
+    database_run(operators.h.sql, "UNLOCK TABLES");
+    wait_for_end(&v);
+    EXPECT_PAGE(&v, 200, "it was stopped");
+    audit(&v);
+    EXPECT_NONE(&v, "it was stopped");
+    visitor_close(&v);
+}
+
 /* Begins to send a file of somebody who is logged in, and never ends; a socket to be closed. */
 static int begin_file(const struct visitor *visitor, const char *session)
 {
@@ -421,6 +469,8 @@ TEST_MAIN(audit)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_statement_and_the_trades),
         cmocka_unit_test(test_bad_statements),
+        cmocka_unit_test(test_a_statement_of_too_many_lines),
+        cmocka_unit_test(test_an_audit_that_is_stopped),
         cmocka_unit_test(test_two_files_at_once),
         cmocka_unit_test(test_two_close_a_finding),
         cmocka_unit_test(test_a_stale_finding),

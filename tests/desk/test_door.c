@@ -3,17 +3,21 @@
 #include "visitor.h"
 #include "support/theme.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-/* Another name each time, since after five a name waits. */
+/* Another name each time, since after five a name waits for whoever is there. */
 static void guess(struct visitor *visitor, unsigned times)
 {
     static unsigned number;
@@ -98,34 +102,156 @@ static void test_a_crowd_at_the_door(void **state)
     desk_stop(&desk);
 }
 
-/* All come from the proxy's address, so that only names and the sum are counted. */
-static void test_a_hundred_behind_a_proxy(void **state)
+/* The login form, filled in by somebody whom the proxy saw at this address. */
+static void login_from(struct visitor *visitor, const char *address, const char *user,
+                       const char *password)
+{
+    char header[128], token[64];
+
+    visitor_get(visitor, "/login");
+    snprintf(token, sizeof token, "%s", visitor_field(visitor, "login_token"));
+    snprintf(header, sizeof header, "X-Forwarded-For: %s", address);
+    visitor_post(visitor, "/login", header, "login_token", token, "user", user, "password",
+                 password);
+}
+
+/* The proxy appends the address that it saw to what the browser claims. */
+static void test_who_guesses_elsewhere_keeps_nobody_out(void **state)
 {
     static const char *const options[] = {"--behind-proxy", NULL};
+    const char *ann = operators.user[ANN];
     struct desk_process desk;
-    struct visitor v, ann;
+    struct visitor v;
     char token[64];
 
     (void)state;
     desk_start(&desk, operators.config[ANN], options);
     visitor_open(&v, &desk);
-    visitor_open(&ann, &desk);
-    guess(&v, 40);
-    visitor_login(&ann, operators.user[ANN], "secret");
-    EXPECT_PAGE(&ann, 303, "");
-    assert_non_null(strstr(ann.headers, "SameSite=Strict; Secure"));
-    assert_non_null(strstr(ann.headers, "Strict-Transport-Security"));
+    for (int i = 0; i < 5; i++) {
+        login_from(&v, i % 2 == 0 ? "203.0.113.5" : "203.0.113.6, 203.0.113.5", ann, "wrong");
+        EXPECT_PAGE(&v, 403, "Name and password do not fit");
+    }
+    login_from(&v, "203.0.113.5", ann, "secret");
+    EXPECT_PAGE(&v, 429, "Too many wrong passwords");
+    login_from(&v, "203.0.113.6, 203.0.113.5", ann, "secret");
+    EXPECT_PAGE(&v, 429, "Too many wrong passwords");
     /* Browsers there speak TLS to the proxy, and say so. */
     visitor_get(&v, "/login");
     snprintf(token, sizeof token, "%s", visitor_field(&v, "login_token"));
     visitor_post(&v, "/login", "Origin: http://127.0.0.1", "login_token", token, "user", "x",
                  "password", "x");
     EXPECT_PAGE(&v, 403, "This form was not sent by a page of this desk");
-    guess(&v, 60);
-    visitor_login(&v, operators.user[ANN], "secret");
-    EXPECT_PAGE(&v, 429, "Too many wrong passwords");
+    login_from(&v, "203.0.113.6", ann, "secret");
+    EXPECT_PAGE(&v, 303, "");
+    assert_non_null(strstr(v.headers, "SameSite=Strict; Secure"));
+    assert_non_null(strstr(v.headers, "Strict-Transport-Security"));
     visitor_close(&v);
+    desk_stop(&desk);
+}
+
+/* Sends these bytes, and leaves the connection open. */
+static int send_bytes(const struct desk_process *desk, const char *bytes)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_port = htons((uint16_t)strtoul(strrchr(desk->url, ':') + 1, NULL, 10));
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    (void)send(fd, bytes, strlen(bytes), MSG_NOSIGNAL);
+    return fd;
+}
+
+#define SLOW 400
+
+/* More than the desk takes, and none of them ends what it sends. */
+static void test_slow_connections_keep_nobody_out(void **state)
+{
+    static const char *const begun[] = {
+        "", "GET / HTTP/1.1\r\nHost: x\r\n",
+        "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nuser="};
+    struct desk_process desk;
+    struct visitor ann;
+    int fds[SLOW];
+
+    (void)state;
+    desk_start(&desk, operators.config[ANN], NULL);
+    for (unsigned i = 0; i < SLOW; i++)
+        fds[i] = send_bytes(&desk, begun[i % 3]);
+    visitor_open(&ann, &desk);
+    visitor_login(&ann, operators.user[ANN], "secret");
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/audit");
+    EXPECT_PAGE(&ann, 200, "Run it now");
     visitor_close(&ann);
+    for (unsigned i = 0; i < SLOW; i++)
+        close(fds[i]);
+    desk_stop(&desk);
+}
+
+/* A proxy in front might read another request behind the end that it sees. */
+static void test_requests_with_two_ends(void **state)
+{
+#define HEAD "POST /login HTTP/1.1\r\nHost: x\r\n"
+    static const char *const requests[] = {
+        HEAD "Content-Length: 4\r\nContent-Length: 0\r\n\r\nuser",
+        HEAD "Content-Length: 4\r\nContent-Length: 4\r\n\r\nuser",
+        HEAD "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        HEAD "Host: y\r\nContent-Length: 4\r\n\r\nuser"};
+#undef HEAD
+    struct desk_process desk;
+
+    (void)state;
+    desk_start(&desk, operators.config[ANN], NULL);
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        const int fd = send_bytes(&desk, requests[i]);
+        char answer[13] = "";
+
+        assert_int_equal(recv(fd, answer, 12, MSG_WAITALL), 12);
+        assert_string_equal(answer, "HTTP/1.1 400");
+        close(fd);
+    }
+    desk_stop(&desk);
+}
+
+/* Logs Bob in, and tries an act after `taken` was done to his account, as an administrator may. */
+static void lose(const struct desk_process *desk, const char *taken)
+{
+    struct visitor v;
+    char token[64];
+
+    visitor_come_in(&v, desk, operators.user[BOB]);
+    visitor_get(&v, "/audit");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    database_run(operators.h.sql, "%s", taken);
+    visitor_post(&v, "/audit", NULL, "token", token);
+    EXPECT_PAGE(&v, 403, "This account may not come in any more");
+    /* The session has ended with it. */
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 403, "You are not logged in any more");
+    visitor_close(&v);
+}
+
+static void test_rights_that_are_taken_away(void **state)
+{
+    const char *bob = operators.user[BOB];
+    char *role = database_text(operators.h.sql,
+                               "SELECT default_role FROM mysql.user WHERE user = '%s'", bob);
+    struct desk_process desk;
+    char taken[128];
+
+    (void)state;
+    desk_start(&desk, operators.config[ANN], NULL);
+    snprintf(taken, sizeof taken, "ALTER USER %s@localhost ACCOUNT LOCK", bob);
+    lose(&desk, taken);
+    database_run(operators.h.sql, "ALTER USER %s@localhost ACCOUNT UNLOCK", bob);
+    snprintf(taken, sizeof taken, "ALTER USER %s@localhost IDENTIFIED BY 'another'", bob);
+    lose(&desk, taken);
+    database_run(operators.h.sql, "ALTER USER %s@localhost IDENTIFIED BY 'secret'", bob);
+    snprintf(taken, sizeof taken, "REVOKE %s FROM %s@localhost", role, bob);
+    lose(&desk, taken);
+    database_run(operators.h.sql, "GRANT %s TO %s@localhost; SET DEFAULT ROLE %s FOR %s@localhost",
+                 role, bob, role, bob);
+    free(role);
     desk_stop(&desk);
 }
 
@@ -134,7 +260,10 @@ TEST_MAIN(door)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twenty_from_one_address),
         cmocka_unit_test(test_a_crowd_at_the_door),
-        cmocka_unit_test(test_a_hundred_behind_a_proxy),
+        cmocka_unit_test(test_who_guesses_elsewhere_keeps_nobody_out),
+        cmocka_unit_test(test_slow_connections_keep_nobody_out),
+        cmocka_unit_test(test_requests_with_two_ends),
+        cmocka_unit_test(test_rights_that_are_taken_away),
     };
 
     return server_run_tests(tests, operators_set_up, operators_tear_down);

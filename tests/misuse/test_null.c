@@ -106,10 +106,11 @@ static tl_execute pay(void *context, const tl_attempt *attempt, tl_reply *reply)
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static void told(void *context, const tl_progress *progress)
+static int told(void *context, const tl_progress *progress)
 {
     (void)context;
     (void)progress;
+    return 0;
 }
 
 #define LOOK(name, type)                                                                           \

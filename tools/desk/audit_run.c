@@ -2,6 +2,7 @@
 #include "audit_run.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct audit_keeper {
     int has_thread;
     struct audit_report report;
     /* Of the run that is under way. */
+    atomic_int is_stopped; /* by whoever asks for it, under no mutex */
     struct session *session;
     size_t shard; /* SHARD_NOBODY: all */
     struct statement statement;
@@ -60,9 +62,24 @@ static void copy(struct violation *to, const tl_violation *found)
     snprintf(to->proposed_reason, sizeof to->proposed_reason, "%s", found->proposed_reason);
 }
 
+/* What the library's callbacks work with. */
+struct auditing {
+    struct audit_keeper *keeper;
+    struct audit_report *report;
+};
+
+static int is_stopped(void *context, const tl_progress *progress)
+{
+    const struct auditing *auditing = context;
+
+    (void)progress;
+    return atomic_load(&auditing->keeper->is_stopped);
+}
+
 static int take(void *context, const tl_violation *found)
 {
-    struct audit_report *report = context;
+    const struct auditing *auditing = context;
+    struct audit_report *report = auditing->report;
     struct audit_run *run = is_of_statement(found->rule) ? &report->statement : &report->books;
 
     if (found->closed)
@@ -123,6 +140,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
     tl_client *client = NULL;
     tl_audit_scope scope = {.version = TL_AUDIT_SCOPE_VERSION};
     tl_account account = TL_ACCOUNT_INIT;
+    struct auditing auditing = {keeper, report};
     tl_status status = shards_client(shards, shard, &client, &account);
 
     if (statement->payments != NULL) {
@@ -130,7 +148,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }
     if (status == TL_OK)
-        status = tl_audit_archive(client, &scope, take, NULL, report, &counts, NULL);
+        status = tl_audit_archive(client, &scope, take, is_stopped, &auditing, &counts, NULL);
     end_one(&report->books, shards_name(shards, shard), books, status, &counts);
     end_one(&report->statement, shards_name(shards, shard), payments, status, &counts);
 }
@@ -239,10 +257,16 @@ static void *run(void *context)
     return NULL;
 }
 
+void audit_stop(struct audit_keeper *keeper)
+{
+    atomic_store(&keeper->is_stopped, 1);
+}
+
 void audit_keeper_free(struct audit_keeper *keeper)
 {
     if (keeper == NULL)
         return;
+    audit_stop(keeper);
     if (keeper->has_thread)
         pthread_join(keeper->thread, NULL);
     pthread_mutex_destroy(&keeper->mutex);
@@ -260,6 +284,7 @@ int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t s
             pthread_join(keeper->thread, NULL);
         keeper->session = session_keep(keeper->sessions, visit->session);
         keeper->shard = shard;
+        atomic_store(&keeper->is_stopped, 0);
         keeper->statement = statement != NULL ? *statement : (struct statement){.count = 0};
         snprintf(keeper->name, sizeof keeper->name, "%s", name);
         started = pthread_create(&keeper->thread, NULL, run, keeper) == 0;

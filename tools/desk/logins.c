@@ -4,11 +4,11 @@
 #include "sessions.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define WINDOW_MS INT64_C(60000)
 #define MOST_OF_USER 5u
 #define MOST_OF_ADDRESS 20u
-#define MOST_OF_ALL 100u
 
 /* FNV-1a; two names that meet only wait for each other. */
 static uint64_t hash(const char *text)
@@ -47,22 +47,19 @@ void logins_give_turn(struct logins *logins)
 unsigned logins_wait_s(struct logins *logins, const char *user, const char *address)
 {
     const int64_t now = steady_ms(), since = now - WINDOW_MS;
-    unsigned of_user = 0, of_address = 0, of_all = 0;
+    unsigned of_user = 0, of_address = 0;
 
     pthread_mutex_lock(&logins->mutex);
     for (unsigned i = 0; i < LOGINS_KEPT; i++) {
         const struct login_failure *failure = &logins->failures[i];
 
-        if (failure->at_ms == 0 || failure->at_ms <= since)
+        if (failure->at_ms == 0 || failure->at_ms <= since || failure->address != hash(address))
             continue;
-        of_all++;
         of_user += failure->user == hash(user);
-        of_address += address[0] != '\0' && failure->address == hash(address);
+        of_address += address[0] != '\0';
     }
     pthread_mutex_unlock(&logins->mutex);
-    return of_user >= MOST_OF_USER || of_address >= MOST_OF_ADDRESS || of_all >= MOST_OF_ALL
-               ? WINDOW_MS / 1000
-               : 0;
+    return of_user >= MOST_OF_USER || of_address >= MOST_OF_ADDRESS ? WINDOW_MS / 1000 : 0;
 }
 
 void logins_failed(struct logins *logins, const char *user, const char *address)
@@ -71,4 +68,5 @@ void logins_failed(struct logins *logins, const char *user, const char *address)
     logins->failures[logins->next] = (struct login_failure){steady_ms(), hash(user), hash(address)};
     logins->next = (logins->next + 1) % LOGINS_KEPT;
     pthread_mutex_unlock(&logins->mutex);
+    usleep(LOGINS_PAUSE_MS * 1000);
 }

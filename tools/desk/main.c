@@ -61,7 +61,7 @@ static void wait_for_end(struct desk *desk, const sigset_t *signals)
 
     while (sigtimedwait(signals, NULL, &a_while) < 0)
         sessions_sweep(desk->sessions);
-    /* An audit may run still; who does not want to wait for it interrupts again. */
+    /* A page of an audit may run still; who does not want to wait for it interrupts again. */
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
 }
 

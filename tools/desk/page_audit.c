@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a statement that comes here: each takes some 300 bytes while it is compared. */
+#define PAYMENTS_MOST 100000u
+
 /* -------------------------------------------------------------- violations -- */
 
 /* A payment of nobody has no trade, and one without an operation may be of several. */
@@ -185,6 +188,17 @@ static void shard_choice(struct visit *visit)
     page_put(page, "</select>\n");
 }
 
+static void form_stop(struct visit *visit)
+{
+    struct page *page = &visit->answer->page;
+
+    page_put(page, "<p class=\"notice\" role=\"status\">An audit is running.</p>\n"
+                   "<div class=\"offer\"><form method=\"post\" action=\"/audit\">");
+    layout_token(visit);
+    page_put(page, "<input type=\"hidden\" name=\"stop\" value=\"1\">"
+                   "<button class=\"button\">Stop it</button></form></div>\n");
+}
+
 static void form_run(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
@@ -210,7 +224,8 @@ static void form_statement(struct visit *visit)
              "<section class=\"card offer\"><h2>Compare a bank’s statement</h2>\n<p>Runs the "
              "audit, and lists what the statement has and the house has not, and the other "
              "way round. Nothing is filed, no trade changes, and the file is not kept. It is "
-             "CSV, at most 8 MiB; its first line names the columns <code>serial_no</code> and "
+             "CSV, at most 8 MiB and 100,000 payments; its first line names the columns "
+             "<code>serial_no</code> and "
              "<code>cust_no</code>, and where there are <code>op_code</code>, "
              "<code>channel_key</code>, <code>channel_ref</code>, <code>amount_minor</code>, "
              "<code>currency</code>. Any other column is refused, unless it is named as one that "
@@ -248,7 +263,7 @@ static void write_audit(struct visit *visit, unsigned status, const char *proble
                    "<p class=\"lead\">Reads every row with its history and proves that no trade "
                    "succeeded twice, failed without proof, or was changed by hand.</p>\n");
     if (report->is_running)
-        page_put(page, "<p class=\"notice\" role=\"status\">An audit is running.</p>\n");
+        form_stop(visit);
     else
         form_run(visit);
     page_put(page, "</section>\n");
@@ -274,6 +289,11 @@ void page_audit_start(struct visit *visit)
     const char *name = form_get(&visit->request->body, "shard");
     const size_t shard = name[0] != '\0' ? shards_find(visit->session->shards, name) : SHARD_NOBODY;
 
+    if (form_get(&visit->request->body, "stop")[0] != '\0') {
+        audit_stop(visit->desk->audit);
+        layout_redirect(visit->answer, "/audit", NULL);
+        return;
+    }
     if (name[0] != '\0' && shard == SHARD_NOBODY)
         layout_sentence(visit, 400, "Not a form of this desk",
                         "What was sent names no shard of this fleet. Nothing was done.");
@@ -289,7 +309,8 @@ void page_statement(struct visit *visit)
     size_t size = 0;
     const char *text = upload != NULL ? upload_file(upload, &size) : NULL;
     const char *name = text != NULL ? upload_name(upload) : "";
-    const struct statement_rules rules = {.ignored = form_get(&visit->request->body, "ignored")};
+    const struct statement_rules rules = {.ignored = form_get(&visit->request->body, "ignored"),
+                                          .most = PAYMENTS_MOST};
     struct statement statement;
     char problem[512];
     FILE *file;

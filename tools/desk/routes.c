@@ -220,8 +220,18 @@ static void answer_known(struct visit *visit)
     const int posts = strcmp(request->method, "POST") == 0;
 
     visit->account = visit->session->account;
-    if (!visit_is_of_fleet(visit))
-        (void)visit_go_to(visit, 0);
+    if (posts)
+        shards_look_anew(visit->session->shards);
+    if (!visit_is_of_fleet(visit)) {
+        const tl_status status = visit_go_to(visit, 0);
+
+        if (status == TL_ACCESS_DENIED || status == TL_REFUSED) {
+            session_end(visit->desk->sessions, visit->session);
+            layout_login(visit->desk, visit->answer, 403, "",
+                         "This account may not come in any more. Nothing was done.");
+            return;
+        }
+    }
     if (posts && strcmp(request->path, "/login") == 0) {
         log_in(visit->desk, request, visit->answer);
         return;

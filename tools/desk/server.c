@@ -1,6 +1,7 @@
 /*
  * HTTP over libmicrohttpd: a thread for each connection, so that a page the server lets wait holds
- * nobody else's; a bounded number of connections, bounded bodies.
+ * nobody else's; a bounded number of connections, of which a new one displaces the one that has
+ * sent nothing whole for longest; bounded bodies.
  * Nothing that a request says is logged.
  */
 #include "server.h"
@@ -12,12 +13,17 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
 
 #define CONNECTIONS_MOST 256u
+/* More than these may not wait for the rest of a request. */
+#define CONNECTIONS_WAITING 192u
 #define IDLE_S 30u
 #define MEMORY_OF_CONNECTION ((size_t)32 * 1024)
 #define BODY_MOST ((size_t)16 * 1024)
@@ -27,11 +33,20 @@
 /* Files that arrive at once: each is kept in memory. */
 #define UPLOADS_MOST 2
 
+/* A connection that is open. */
+struct peer {
+    int fd;
+    int64_t
+        since_ms; /* it waits for a whole request; 0: it is answered, or the peer is displaced */
+};
+
 struct server {
     struct MHD_Daemon *daemon;
     struct desk *desk;
     char *certificate, *key;
     atomic_int uploads;
+    pthread_mutex_t mutex;
+    struct peer *peers[CONNECTIONS_MOST]; /* under the mutex */
 };
 
 /* A request while its body arrives. */
@@ -41,6 +56,78 @@ struct arrival {
     struct upload *upload; /* instead of body, where a file may be sent */
     int is_too_many;
 };
+
+/* ------------------------------------------------------------- connections -- */
+
+/* Needs: the mutex held.  Who sends a request slowly, or nothing, makes room for who comes. */
+static void displace(struct server *server)
+{
+    struct peer *oldest = NULL;
+    unsigned waiting = 0;
+
+    for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
+        struct peer *peer = server->peers[i];
+
+        if (peer == NULL || peer->since_ms == 0)
+            continue;
+        waiting++;
+        if (oldest == NULL || peer->since_ms < oldest->since_ms)
+            oldest = peer;
+    }
+    if (waiting <= CONNECTIONS_WAITING)
+        return;
+    oldest->since_ms = 0;
+    shutdown(oldest->fd, SHUT_RDWR);
+}
+
+/* Needs: the mutex held. */
+static struct peer **place_of(struct server *server, const struct peer *peer)
+{
+    for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
+        if (server->peers[i] == peer)
+            return &server->peers[i];
+    return NULL;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **peer_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = context;
+    struct peer *peer = code == MHD_CONNECTION_NOTIFY_STARTED ? calloc(1, sizeof *peer) : NULL;
+    struct peer **place;
+
+    pthread_mutex_lock(&server->mutex);
+    place = place_of(server, code == MHD_CONNECTION_NOTIFY_STARTED ? NULL : *peer_context);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*peer_context != NULL && place != NULL)
+            *place = NULL;
+        free(*peer_context);
+        *peer_context = NULL;
+    } else if (peer != NULL && place != NULL) {
+        peer->fd =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        peer->since_ms = steady_ms();
+        *peer_context = *place = peer;
+        displace(server);
+    } else {
+        free(peer);
+    }
+    pthread_mutex_unlock(&server->mutex);
+}
+
+/* Between requests, and until one has arrived whole. */
+static void set_waiting(struct server *server, struct MHD_Connection *connection, int waits)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct peer *peer = info != NULL ? info->socket_context : NULL;
+
+    if (peer == NULL)
+        return;
+    pthread_mutex_lock(&server->mutex);
+    peer->since_ms = waits ? steady_ms() : 0;
+    pthread_mutex_unlock(&server->mutex);
+}
 
 /* ----------------------------------------------------------------- sending -- */
 
@@ -144,6 +231,69 @@ static const char *header(struct MHD_Connection *connection, enum MHD_ValueKind 
     return value != NULL ? value : "";
 }
 
+struct framing {
+    unsigned lengths, hosts;
+};
+
+static enum MHD_Result count_framing(void *context, enum MHD_ValueKind kind, const char *name,
+                                     const char *value)
+{
+    struct framing *framing = context;
+
+    (void)kind, (void)value;
+    framing->lengths +=
+        strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0;
+    framing->hosts += strcasecmp(name, "Host") == 0;
+    return MHD_YES;
+}
+
+/* A proxy might see another end of this request, and another request behind it. */
+static int is_ambiguous(struct MHD_Connection *connection)
+{
+    struct framing framing = {0, 0};
+
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_framing, &framing);
+    return framing.lengths > 1 || framing.hosts > 1;
+}
+
+static enum MHD_Result refuse_ambiguous(struct MHD_Connection *connection)
+{
+    static char said[] = "This request tells its length or its host twice.\n";
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(said), said, MHD_RESPMEM_PERSISTENT);
+    enum MHD_Result result = MHD_NO;
+
+    if (response == NULL)
+        return MHD_NO;
+    if (MHD_add_response_header(response, "Connection", "close") == MHD_YES)
+        result = MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result keep_last(void *context, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    const char **last = context;
+
+    (void)kind;
+    if (strcasecmp(name, "X-Forwarded-For") == 0 && value != NULL)
+        *last = value;
+    return MHD_YES;
+}
+
+/* The address that our own proxy saw, which it appends to whatever a browser sent. */
+static const char *forwarded_for(struct MHD_Connection *connection)
+{
+    const char *last = "", *comma;
+
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, keep_last, &last);
+    comma = strrchr(last, ',');
+    if (comma != NULL)
+        last = comma + 1;
+    return last + strspn(last, " ");
+}
+
 static void address_text(char to[INET_ADDRSTRLEN], struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -177,14 +327,12 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
                                     const char *path, const char *method, struct arrival *arrival)
 {
     char address[INET_ADDRSTRLEN];
-    struct request request = {.method = method, .path = path, .address = address};
+    struct request request = {.method = method, .path = path};
     struct answer answer = {.status = 0};
     enum MHD_Result result;
 
-    /* Everybody behind a proxy comes from its address. */
     address_text(address, connection);
-    if (server->desk->options->is_behind_proxy)
-        address[0] = '\0';
+    request.address = server->desk->options->is_behind_proxy ? forwarded_for(connection) : address;
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_query, &request.query);
     read_body(&request, arrival, header(connection, MHD_HEADER_KIND, "Content-Type"));
     request.cookie = header(connection, MHD_COOKIE_KIND, "tl_desk");
@@ -193,6 +341,7 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
     request.origin = header(connection, MHD_HEADER_KIND, "Origin");
     request.fetch_site = header(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
     request.is_refresh = header(connection, MHD_HEADER_KIND, "X-Desk-Refresh")[0] != '\0';
+    set_waiting(server, connection, 0);
     desk_answer(server->desk, &request, &answer);
     result = send_answer(connection, server->desk, &answer);
     page_free(&answer.page);
@@ -225,6 +374,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct arrival *arrival = *connection_context;
 
     (void)version;
+    if (arrival == NULL && is_ambiguous(connection))
+        return refuse_ambiguous(connection);
     if (arrival == NULL) {
         *connection_context = arrive(context, connection, path, method);
         return *connection_context != NULL ? MHD_YES : MHD_NO;
@@ -245,7 +396,8 @@ static void on_end(void *context, struct MHD_Connection *connection, void **conn
     struct arrival *arrival = *connection_context;
     struct server *server = context;
 
-    (void)connection, (void)code;
+    (void)code;
+    set_waiting(server, connection, 1);
     if (arrival != NULL && arrival->upload != NULL) {
         upload_free(arrival->upload);
         atomic_fetch_sub(&server->uploads, 1);
@@ -293,10 +445,10 @@ static int start_daemon(struct server *server, int fd)
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
             (speaks_tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY,
-        speaks_tls ? tls : none, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY, speaks_tls ? tls : none, MHD_OPTION_END);
     return server->daemon != NULL;
 }
 
@@ -313,6 +465,7 @@ struct server *server_start(struct desk *desk, uint16_t *port, char *problem, si
         return NULL;
     }
     server->desk = desk;
+    pthread_mutex_init(&server->mutex, NULL);
     if (options->certificate_file != NULL) {
         server->certificate = read_file(options->certificate_file);
         server->key = read_file(options->key_file);
@@ -351,5 +504,6 @@ void server_stop(struct server *server)
         explicit_bzero(server->key, FILE_MOST);
     free(server->key);
     free(server->certificate);
+    pthread_mutex_destroy(&server->mutex);
     free(server);
 }

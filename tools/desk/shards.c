@@ -2,6 +2,8 @@
  * library alone. */
 #include "shards.h"
 
+#include "sessions.h"
+
 #include <tradelock/fleet.h>
 
 #include <pthread.h>
@@ -9,9 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was asked once; the rest asks the library. */
+/* Rights may be taken from an account at any time: before an act they are looked at anew, and
+ * between acts so often. */
+#define LOOK_MS 30000
+
+/* What was asked; the rest asks the library. */
 struct shard {
-    int is_looked;
+    int64_t looked_ms; /* 0: it has to be looked at */
     tl_account account;
 };
 
@@ -44,7 +50,7 @@ static tl_status look(struct shards *shards, size_t i, tl_client *client, tl_acc
     int is_looked;
 
     pthread_mutex_lock(&shards->mutex);
-    is_looked = shard->is_looked;
+    is_looked = shard->looked_ms > 0 && steady_ms() - shard->looked_ms < LOOK_MS;
     *account = shard->account;
     pthread_mutex_unlock(&shards->mutex);
     if (is_looked)
@@ -55,7 +61,7 @@ static tl_status look(struct shards *shards, size_t i, tl_client *client, tl_acc
         return status;
     pthread_mutex_lock(&shards->mutex);
     shard->account = *account;
-    shard->is_looked = 1;
+    shard->looked_ms = steady_ms();
     pthread_mutex_unlock(&shards->mutex);
     return TL_OK;
 }
@@ -200,7 +206,14 @@ size_t shards_find(const struct shards *shards, const char *name)
     return SHARD_NOBODY;
 }
 
-/* The account is looked at once, when the shard can first be asked. */
+void shards_look_anew(struct shards *shards)
+{
+    pthread_mutex_lock(&shards->mutex);
+    for (size_t i = 0; i < shards->count; i++)
+        shards->shard[i].looked_ms = 0;
+    pthread_mutex_unlock(&shards->mutex);
+}
+
 tl_status shards_client(struct shards *shards, size_t i, tl_client **client, tl_account *account)
 {
     char sentence[1024];

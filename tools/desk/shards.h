@@ -38,7 +38,10 @@ const char *shards_name(const struct shards *shards, size_t i);
 /* SHARD_NOBODY: the settings name no such shard. */
 size_t shards_find(const struct shards *shards, const char *name);
 
-/* The client of a shard, and what the account may do there; or why it cannot be asked. */
+/* Before an act: what the account may do is asked for at the server, and not remembered. */
+void shards_look_anew(struct shards *shards);
+/* The client of a shard, and what the account may do there; or why it cannot be asked, TL_REFUSED or
+ * TL_ACCESS_DENIED where the account may not come in any more. */
 tl_status shards_client(struct shards *shards, size_t i, tl_client **client, tl_account *account);
 
 /* Which shard has this customer now, by what the databases say; that one is asked last.

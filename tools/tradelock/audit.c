@@ -141,11 +141,12 @@ static void print_rules(const struct output *output)
     }
 }
 
-static void tell(void *context, const tl_progress *now)
+static int tell(void *context, const tl_progress *now)
 {
     struct output *output = context;
 
     progress_tell(&output->progress, now);
+    return 0;
 }
 
 static int add_violation(void *context, const tl_violation *v)

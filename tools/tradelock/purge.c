@@ -22,9 +22,10 @@ struct request {
     unsigned archive_trades;
 };
 
-static void tell(void *context, const tl_progress *now)
+static int tell(void *context, const tl_progress *now)
 {
     progress_tell(context, now);
+    return 0;
 }
 
 static json_t *json_archived(const tl_archived *a)

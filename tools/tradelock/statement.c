@@ -211,6 +211,8 @@ static void take_payment(struct reading *r)
     read_amount(r, &payment.amount, row[COL_AMOUNT]);
     if (r->rules->is_filed)
         check_filed(r, &payment);
+    if (r->rules->most > 0 && r->to->count == r->rules->most)
+        refuse(r, "there are more than %zu payments, and no more are taken here", r->rules->most);
     if (r->problem[0] == '\0' && grow(r->to) != 0)
         refuse(r, "out of memory");
     if (r->problem[0] == '\0')

@@ -18,6 +18,7 @@ struct statement_rules {
     const char *ignored; /* columns to be passed over, with commas between; NULL: none */
     const char *op_code; /* of payments that name none */
     int is_filed;        /* evidence is to be filed of each payment: it must be possible */
+    size_t most;         /* payments; 0: as many as there is memory for */
 };
 
 /*

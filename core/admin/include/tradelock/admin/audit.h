@@ -44,7 +44,8 @@ typedef struct tl_violation {
 /* A callback returns 0 to go on. */
 typedef int (*tl_violation_fn)(void *context, const tl_violation *violation);
 
-/* How far a long call is; told after each page.  progress may be NULL. */
+/* How far a long call is; told after each page.  progress may be NULL.  It returns 0 to go on; else
+ * the call ends with TL_REFUSED, and what it did stays done. */
 typedef struct tl_progress {
     const char *
         what; /* "rows", "steps of history", "lock rows", "mutexes", "read-write locks", "sessions" */
@@ -52,7 +53,7 @@ typedef struct tl_progress {
     uint64_t of;    /* about so many there are, by the server's statistics; 0: not known */
     uint64_t found; /* violations; or what was removed */
 } tl_progress;
-typedef void (*tl_progress_fn)(void *context, const tl_progress *progress);
+typedef int (*tl_progress_fn)(void *context, const tl_progress *progress);
 
 typedef struct tl_audit_counts {
     unsigned version; /* TL_AUDIT_COUNTS_VERSION */

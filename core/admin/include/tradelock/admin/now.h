@@ -27,7 +27,9 @@ typedef struct tl_account {
 #define TL_ACCOUNT_VERSION 1u
 #define TL_ACCOUNT_INIT TL_INITIAL(tl_account, TL_ACCOUNT_VERSION)
 
-/* TL_OK: *account says who is connected, and tries its rights; no row is touched. */
+/* Logs in anew, so that what it says is so now, and connections that were made before may still have
+ * other rights.  TL_OK: *account says who is connected, and tries its rights; no row is touched.
+ * TL_ACCESS_DENIED: the account is dropped or locked, or its password was changed. */
 TL_EXPORT tl_status tl_account_look(tl_client *client, tl_account *account);
 
 #ifdef __cplusplus
