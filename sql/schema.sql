@@ -109,6 +109,11 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     KEY channel_ref (channel_ref, serial_no),
     CONSTRAINT status_is_p_f_or_y CHECK (status IN ('P', 'F', 'Y')),
     CONSTRAINT lane_is_s_or_r CHECK (lane IN ('S', 'R')),
+    -- terminals show it as it is
+    CONSTRAINT currency_is_letters CHECK (
+        SUBSTR(currency, 1, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 2, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 3, 1) BETWEEN _ascii 'A' AND _ascii 'Z'),
     CONSTRAINT failure_has_proof CHECK (lane = 'R' OR status <> 'F' OR proof <> '-')
 ) ENGINE = InnoDB;
 
@@ -183,6 +188,11 @@ CREATE TABLE IF NOT EXISTS trade_evidence (
     account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     filed_at DATETIME(6) NOT NULL,
     KEY trade (cust_no, serial_no, op_code, epoch),
+    -- terminals show it as it is
+    CONSTRAINT currency_is_letters CHECK (
+        SUBSTR(currency, 1, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 2, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 3, 1) BETWEEN _ascii 'A' AND _ascii 'Z'),
     CONSTRAINT outcome_is_known CHECK (outcome IN
         ('SUCCEEDED', 'FAILED', 'DECLINED', 'ACCEPTED', 'PENDING', 'UNKNOWN', 'NOT_SENT'))
 ) ENGINE = InnoDB;
@@ -528,6 +538,10 @@ CREATE TABLE IF NOT EXISTS tl_session (
     clock_steps INT UNSIGNED NULL,
     -- which decisions about channels its program obeys
     obeys VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+    -- who began it; the server's word
+    begun_by VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+    -- the moment of the drain that it obeys, in microseconds
+    obeys_us BIGINT NULL,
     KEY to_sweep (swept_at, ended_at),
     KEY boot (boot_id, clock_us)
 ) ENGINE = InnoDB;
@@ -609,7 +623,9 @@ CREATE TABLE IF NOT EXISTS tl_schema (
     shard VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
     installation UUID NULL,
     -- the site of all channel keys; NULL: no session has begun yet
-    site VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL
+    site VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    -- nothing younger is purged, whoever asks; `tradelock migrate` raises it to the setting
+    retention_ms BIGINT UNSIGNED NOT NULL DEFAULT 7776000000 CHECK (retention_ms >= 86400000)
 ) ENGINE = InnoDB;
 -- A variable's value is what replicas get, whatever the format of the binary log.
 SET @tl_installation = UUID();

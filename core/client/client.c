@@ -425,7 +425,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     config_policy(&client->policy, &client->config);
     client->logger.fn = options->log;
     client->logger.context = options->log_context;
-    client->logger.hash_cust = client->config.log_cust == CONFIG_CUST_HASHED;
+    client->logger.cust_key =
+        client->config.log_cust == CONFIG_CUST_HASHED ? client->config.log_cust_key : NULL;
     client->logger.least = client->config.log_level;
     name_actor(client, options->program);
     client->waiting = waiters_new();
@@ -700,7 +701,7 @@ static tl_status check_may_open(tl_client *client)
     if (status == TL_ACCESS_DENIED)
         status = error_set(TL_ACCESS_DENIED,
                            "opening what the dead held is for an account with the role "
-                           "tradelock_application, as services have it; an operator opens "
+                           "DATABASE_application, as services have it; an operator opens "
                            "one trade with `tradelock retry`");
     return status;
 }

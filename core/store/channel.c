@@ -36,10 +36,9 @@ db_answer store_channel_paused(db *connection, db_result *result)
     return db_run(connection, &sql_channel_paused, NULL, 0, result);
 }
 
-db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us,
-                             db_result *result)
+db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us)
 {
-    return SQL_RUN(connection, result, drain_obeyed, .session_id = db_text(session_id),
+    return SQL_RUN(connection, NULL, drain_obeyed, .session_id = db_text(session_id),
                    .since_us = db_int(since_us));
 }
 

@@ -30,9 +30,7 @@ enum store_channel_paused_column {
 };
 db_answer store_channel_paused(db *connection, db_result *result);
 
-/* One column: 1, or 0 where an earlier connection says so still. */
-db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us,
-                             db_result *result);
+db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us);
 
 /* What limits there are; a number that is NULL is none. */
 enum store_channel_limits_column { LIMITS_CHANNEL, LIMITS_OP, LIMITS_SENDS, LIMITS_PER_SECOND };

@@ -117,9 +117,9 @@ db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, 
 {
     return RUN_COUNTING(connection, affected, rw_force, .thread_no = db_text(s->thread_no),
                         .log_no = db_text(s->log_no), .token = db_bytes(s->token, RW_TOKEN),
-                        .fence = db_uint(s->fence), .remark = db_text(s->remark),
-                        .actor = db_text(s->actor), .resource = db_text(s->resource),
-                        .slot = db_uint(s->slot), .seen_fence = db_uint(seen_fence));
+                        .remark = db_text(s->remark), .actor = db_text(s->actor),
+                        .resource = db_text(s->resource), .slot = db_uint(s->slot),
+                        .seen_fence = db_uint(seen_fence));
 }
 
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected)

@@ -9,6 +9,7 @@ CREATE OR REPLACE PROCEDURE tl_channel_may_decide(
     IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
+    CALL tl_guard(1);
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a channel is decided about in one transaction';
@@ -47,7 +48,7 @@ BEGIN
             MESSAGE_TEXT = 'the channel is as it is to be already';
     END IF;
     UPDATE trade_channel
-    SET paused = pauses, decided_at = UTC_TIMESTAMP(6), reason = why, actor = who,
+    SET paused = pauses, decided_at = tl_moment(), reason = why, actor = who,
         account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(pauses, 'pause', 'resume'), TRIM(CONCAT('channel ', name, ' ', op)), why, who,
@@ -70,7 +71,7 @@ BEGIN
     CALL tl_channel_may_decide(name, op, who, why);
     INSERT IGNORE INTO trade_channel_limit
         (channel, op_code, decided_at, reason, actor, account)
-        VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
+        VALUES (name, op, tl_moment(), why, who, USER());
     SET is_so = (SELECT sends <=> most AND per_second <=> rate FROM trade_channel_limit
         WHERE channel = name AND op_code = op FOR UPDATE);
     IF COALESCE(is_so, 1) THEN
@@ -78,7 +79,7 @@ BEGIN
             MESSAGE_TEXT = 'the channel is as it is to be already';
     END IF;
     UPDATE trade_channel_limit
-    SET sends = most, per_second = rate, decided_at = UTC_TIMESTAMP(6), reason = why, actor = who,
+    SET sends = most, per_second = rate, decided_at = tl_moment(), reason = why, actor = who,
         account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(most IS NULL AND rate IS NULL, 'unlimit', 'limit'),
@@ -214,7 +215,7 @@ BEGIN
     CALL tl_channel_may_decide(name, op, who, why);
     INSERT IGNORE INTO trade_channel_breaker
         (channel, op_code, decided_at, reason, actor, account)
-        VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
+        VALUES (name, op, tl_moment(), why, who, USER());
     SET is_so = (SELECT unknowns <=> fails
             AND (fails IS NULL OR (share <=> percent AND window_s <=> seconds AND probe_s = every))
         FROM trade_channel_breaker WHERE channel = name AND op_code = op FOR UPDATE);
@@ -229,7 +230,7 @@ BEGIN
         next_at = IF(fails IS NULL, NULL, next_at),
         in_a_row = 0, window_at = IF(opened_at IS NULL, NULL, window_at),
         window_sends = IF(opened_at IS NULL, 0, window_sends), window_unknowns = 0,
-        decided_at = UTC_TIMESTAMP(6), reason = why, actor = who, account = USER()
+        decided_at = tl_moment(), reason = why, actor = who, account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(fails IS NULL, 'unbreak', 'breaker'),
         TRIM(CONCAT('channel ', name, ' ', op)), why, who, by_log, NULL, NULL, NULL, 0, 'done');

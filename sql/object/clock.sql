@@ -1,9 +1,3 @@
--- The moment itself, in UTC.  UTC_TIMESTAMP(6) is the one at which the statement began, perhaps long
--- before it got a row that others had.
-CREATE OR REPLACE FUNCTION tl_moment()
-RETURNS DATETIME(6) NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
-RETURN SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
-
 -- Records a clock jump.  Many processes see one jump; the first that knew of all earlier jumps
 -- records it.  It happened before_us before the call at the earliest, however long that waits.  The
 -- low-water marks begin anew, since a row may have been written before them meanwhile.  They begin
@@ -15,7 +9,7 @@ CREATE OR REPLACE PROCEDURE tl_clock_stepped(IN known INT UNSIGNED, IN size BIGI
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE recorded INT UNSIGNED;
-    DECLARE called_at DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE called_at DATETIME(6) DEFAULT tl_moment();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         ROLLBACK;
@@ -27,7 +21,7 @@ BEGIN
     IF recorded = known THEN
         INSERT INTO tl_clock_step (step_no, size_us, earliest_at, noticed_at, actor, account)
         VALUES (known + 1, size, called_at - INTERVAL before_us MICROSECOND,
-            UTC_TIMESTAMP(6), who, USER());
+            tl_moment(), who, USER());
         UPDATE tl_clock SET steps = known + 1 WHERE one = 1;
         UPDATE trade_lock_low_water SET low_water =
             CAST('1970-01-01' AS DATETIME(6)) + INTERVAL known + 2 MICROSECOND;

@@ -22,9 +22,10 @@ BEGIN
     DECLARE known, proposed_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE proposer, passes_over VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    CALL tl_guard(1);
     SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
     FROM tl_schema WHERE one = 1 FOR UPDATE;
-    SET NEW.was = known, NEW.identity = tl_identity();
+    SET NEW.was = known, NEW.identity = tl_identity(), NEW.decided_at = tl_moment();
     IF NEW.step = 'promoted' THEN
         IF known IS NULL OR known = tl_identity() THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
@@ -178,6 +179,7 @@ BEGIN
     DECLARE decider VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    CALL tl_guard(1);
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a restore is accepted in one transaction';
@@ -196,7 +198,8 @@ BEGIN
 
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
-        fence = fence + 1, rev = rev + 1, sends = GREATEST(sends, 1) + 1,
+        fence = fence + 1, rev = rev + 1,
+        sends = LEAST(GREATEST(sends, 1) + 1, 4294967295),
         longest_hold_ms = LEAST(604800000,
             GREATEST(COALESCE(hold_ms, 0), COALESCE(longest_hold_ms, 604800000))),
         send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),

@@ -55,8 +55,8 @@ static void make_account(void)
         server_panic("the roles: %s", tl_error_message());
     database_run(f.sql,
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
-                 "GRANT tradelock_application TO %s@localhost;"
-                 "SET DEFAULT ROLE tradelock_application FOR %s@localhost;"
+                 "GRANT {database}_application TO %s@localhost;"
+                 "SET DEFAULT ROLE {database}_application FOR %s@localhost;"
                  "GRANT SELECT, UPDATE ON account TO %s@localhost;"
                  "GRANT INSERT (id, payee), SELECT (id) ON orders TO %s@localhost;"
                  "GRANT INSERT, DELETE ON log TO %s@localhost",
