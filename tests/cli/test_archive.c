@@ -486,8 +486,8 @@ static void test_changed_in_between(void **state)
     /* A step, evidence alone, a decision alone, a step by hand of the retry row. */
     database_run(w.f.sql,
                  "UPDATE trade_lock SET rev = rev + 1 WHERE serial_no = 'M1';"
-                 "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source) "
-                 "VALUES ('C2', 'M2', 'WITHDRAW', 1, 'UNKNOWN', 'late');"
+                 "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
+                 "account) VALUES ('C2', 'M2', 'WITHDRAW', 1, 'UNKNOWN', 'late', '');"
                  "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'M20' AND lane = 'R'");
     kill(pid, SIGCONT);
     if (waitpid(pid, &status, 0) != pid)
