@@ -220,3 +220,129 @@ static void promoted_while_held(const char *held, const char *setting)
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "Offered.");
     output_free(o);
+    assert_int_equal(database_number(holder, "SELECT COUNT(*) FROM tl_restore WHERE step = "
+                                             "'promoted' AND restore_no = (SELECT restore_no FROM "
+                                             "tl_schema)"),
+                     1);
+    mysql_close(holder);
+    unlink(path);
+}
+
+/* Once it was said to be off, nobody gets an answer for longer than the command's settings let it
+ * wait for one. */
+static void *keep_silent(void *argument)
+{
+    MYSQL *holder = argument;
+
+    while (database_number(holder, "SELECT COUNT(*) FROM tl_restore WHERE step = 'fenced'") == 0)
+        usleep(10 * 1000);
+    database_run(holder, "LOCK TABLES tl_schema WRITE, tl_restore WRITE, tl_attestation WRITE");
+    usleep(2500 * 1000);
+    database_run(holder, "UNLOCK TABLES");
+    return NULL;
+}
+
+static void promoted_while_silent(void)
+{
+    MYSQL *holder = database_connect(operators.h.db);
+    char path[sizeof operators.config[ANN] + 8];
+    pthread_t thread;
+    output *o;
+
+    snprintf(path, sizeof path, "%s.silent", operators.config[ANN]);
+    crew_shell("{ cat %s; echo read_timeout_s=1; } >%s && chmod 600 %s", operators.config[ANN],
+               path, path);
+    assert_int_equal(pthread_create(&thread, NULL, keep_silent, holder), 0);
+    o = RUN("promote", "--fenced", "--reason", "it is off", "--wait", "10s", "--config", path);
+    pthread_join(thread, NULL);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "Offered.");
+    output_free(o);
+    mysql_close(holder);
+    unlink(path);
+}
+
+/* Nobody sees it promoted before it is known whether the one before is off. */
+static void promoted_whole(void)
+{
+    output *o;
+
+    database_run(operators.h.sql,
+                 "CREATE TRIGGER not_off BEFORE INSERT ON tl_restore FOR EACH ROW FOLLOWS "
+                 "tl_restore_inserted IF NEW.step = 'fenced' THEN SIGNAL SQLSTATE '45000' SET "
+                 "MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'not yet'; END IF");
+    o = RUN("promote", "--fenced", "--reason", "it is off", "--config", operators.config[ANN]);
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "not yet"));
+    output_free(o);
+    database_run(operators.h.sql, "DROP TRIGGER not_off");
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore WHERE step "
+                                                      "= 'promoted'"),
+                     0);
+}
+
+/* The commands of whoever promotes; that it is accepted has a test with two servers. */
+static void test_it_is_promoted(void **state)
+{
+    json_t *document, *set = json_object();
+    output *o;
+
+    (void)state;
+    o = promote("--wait", "1s");
+    EXPECT_SENTENCE(o, 2, "--reason is missing");
+    output_free(o);
+    o = RUN("promote", "--reason", "r", "--wait", "soon", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 2, "--wait is a time");
+    output_free(o);
+    o = RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]);
+    EXPECT_SENTENCE(o, 2, "options only");
+    output_free(o);
+    o = promote("--reason", "by mistake");
+    EXPECT_SENTENCE(o, 1, "this server is the accepted one, so it is not promoted");
+    output_free(o);
+    database_run(operators.h.sql,
+                 "UPDATE tl_schema SET identity = 'elsewhere 1 /x'; "
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'gone', 'h', 7, UUID(), "
+                 "1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    promoted_whole();
+    promoted_while_held("LOCK TABLES tl_attestation WRITE", "read_timeout_s=1");
+    database_run(operators.h.sql, "DELETE FROM tl_restore; DELETE FROM tl_attestation; UPDATE "
+                                  "tl_schema SET restore_no = 0");
+    promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
+    o = promote("--reason", "the primary is gone");
+    EXPECT_CODE(o, 0);
+    EXPECT_WORDS(o, "Offered.");
+    output_free(o);
+    o = RUN("promote", "--reason", "again", "--wait", "100ms", "--json", "--config",
+            operators.config[ANN]);
+    EXPECT_CODE(o, 5);
+    document = output_json(o);
+    fields_add(set, document);
+    fields_expect(set, "promote");
+    assert_string_equal(json_string_value(json_object_get(document, "promote")), "offered");
+    json_decref(document);
+    json_decref(set);
+    output_free(o);
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore "
+                                                      "WHERE step = 'promoted'"),
+                     1);
+    promoted_while_silent();
+    status_says("This server was promoted at ");
+    status_says("It is not accepted by itself, since:");
+    status_says("gone 7@h");
+    status_says("has not attested");
+    o = RUN("acts", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "promote (the primary is gone)");
+    output_free(o);
+}
+
+TEST_MAIN(restore)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_money_in_doubt), cmocka_unit_test(test_the_whole_way),
+        cmocka_unit_test(test_it_is_promoted), /* last: it is not accepted */
+    };
+
+    return server_run_tests(tests, operators_set_up, operators_tear_down);
+}
