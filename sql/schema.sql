@@ -546,11 +546,12 @@ CREATE TABLE IF NOT EXISTS tl_session (
     KEY boot (boot_id, clock_us)
 ) ENGINE = InnoDB;
 
--- The last beat of each session, once more (object/position.sql says why).
+-- The last beat of each session, once more, and its rounds (object/position.sql says why).
 CREATE TABLE IF NOT EXISTS tl_beat (
     session_id UUID NOT NULL,
     beat BIGINT UNSIGNED NOT NULL,
-    PRIMARY KEY (session_id, beat)
+    rounds BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    PRIMARY KEY (session_id, beat, rounds)
 ) ENGINE = InnoDB;
 
 -- One row for each statement by which a session was granted a send, until one of its next rounds

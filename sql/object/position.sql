@@ -12,7 +12,7 @@ SHOW BINLOG STATUS;
 -- an event that was lost, a copy that was older than its position), the next one finds no row there.
 -- Then replication stops with error 1032; or, where it is told to go on in spite of that, the row
 -- stays behind for as long as there is a row of the session.
-CREATE OR REPLACE TRIGGER tl_session_inserted AFTER INSERT ON tl_session
+CREATE OR REPLACE TRIGGER tl_session_begun AFTER INSERT ON tl_session
 FOR EACH ROW
 INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
 
@@ -23,11 +23,11 @@ BEGIN
     DELETE FROM tl_receipt WHERE session_id = OLD.session_id;
 END;
 
--- Each statement that grants a send leaves a receipt (sql/object/trade_lock.sql), and so does this,
--- which a session calls after a beat if it was granted any: it removes those before.  A replica that
--- passed over one of them, or over one such round, does not find its row and stops with error 1032,
--- as with a beat; so it does again after each round that is passed over, too.  Steps that are under
--- way are left to the next round, and nobody waits for them.
+-- Each statement that grants a send leaves a receipt (sql/object/trade_lock.sql).  A session calls this
+-- after a beat if it was granted any: it removes them.  A replica that passed over one of them does
+-- not find it, and stops with error 1032, as with a beat.  If the round is passed over as well, the
+-- next beat finds no row, and each one after it.  Steps that are under way are left to the next round,
+-- and nobody waits for them.
 CREATE OR REPLACE PROCEDURE tl_receipts_close(IN of_session UUID)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -41,7 +41,7 @@ BEGIN
     FOR r IN (SELECT token FROM tl_receipt WHERE session_id = of_session FOR UPDATE SKIP LOCKED) DO
         DELETE FROM tl_receipt WHERE session_id = of_session AND token = r.token;
     END FOR;
-    INSERT INTO tl_receipt VALUES (of_session, RANDOM_BYTES(16));
+    UPDATE tl_beat SET rounds = rounds + 1 WHERE session_id = of_session;
     COMMIT;
 END;
 
