@@ -218,8 +218,8 @@ static void test_the_janitor_frees_the_dead_alone(void **state)
  * seconds when it has come to the second holder. */
 static void start_slow_freeing(MYSQL *connection, const char *resource)
 {
-    static const char *const values[] = {
-        "UUID()", "RANDOM_BYTES(16)", "'test'", NULL, "1", "9000000000000000"};
+    static const char *const values[] = {"UUID()", "RANDOM_BYTES(16)", "'test'", NULL,
+                                         "1",      "9000000000000000"};
     const char *text = sql_rw_free.text, *mark, *place;
     char sql[2000] = "", name[80];
     int at = 0;
