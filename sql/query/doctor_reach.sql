@@ -1,7 +1,8 @@
 -- Who has rights in this database and in another one of tradelock, each role's own and those of roles
--- that it was given.  A role has no host.  Only an account that may read mysql.* is answered.
+-- that it was given; whoever made roles has them with the admin option.  A role has no host.  Only an
+-- account that may read mysql.* is answered.
 WITH RECURSIVE given (host, user, role) AS (
-    SELECT Host, User, Role FROM mysql.roles_mapping
+    SELECT Host, User, Role FROM mysql.roles_mapping WHERE Admin_option = 'N' OR Host = ''
     UNION
     SELECT g.host, g.user, m.Role FROM given g
     JOIN mysql.roles_mapping m ON m.Host = '' AND m.User = g.role),
