@@ -2,6 +2,7 @@
 #ifndef TL_BASE_SHA256_H
 #define TL_BASE_SHA256_H
 
+#include <nettle/sha2.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,7 +10,7 @@
 
 /* Of data that comes in pieces. */
 typedef struct sha256 {
-    uint64_t state[16];
+    struct sha256_ctx context;
 } sha256;
 void sha256_begin(sha256 *self);
 void sha256_add(sha256 *self, const void *data, size_t size);

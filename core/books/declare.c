@@ -140,7 +140,10 @@ static tl_status read_values(book_statement *to, const char *values)
         return no_memory();
     while (status == TL_OK && *at != '\0') {
         status = read_value(to, &at);
-        if (status == TL_OK && *at == ',' && *skip_blanks(++at) == '\0')
+        if (status != TL_OK || *at != ',')
+            continue;
+        at++;
+        if (*skip_blanks(at) == '\0')
             status = error_set(TL_INVALID, "a value is missing behind the last comma");
     }
     return status;
