@@ -487,7 +487,8 @@ static void test_changed_in_between(void **state)
     database_run(w.f.sql,
                  "UPDATE trade_lock SET rev = rev + 1 WHERE serial_no = 'M1';"
                  "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
-                 "account) VALUES ('C2', 'M2', 'WITHDRAW', 1, 'UNKNOWN', 'late', '');"
+                 "account, filed_at) VALUES ('C2', 'M2', 'WITHDRAW', 1, 'UNKNOWN', 'late', '', "
+                 "UTC_TIMESTAMP(6));"
                  "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'M20' AND lane = 'R'");
     kill(pid, SIGCONT);
     if (waitpid(pid, &status, 0) != pid)
