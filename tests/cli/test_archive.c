@@ -488,7 +488,7 @@ static void test_changed_in_between(void **state)
                  "UPDATE trade_lock SET rev = rev + 1 WHERE serial_no = 'M1';"
                  "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
                  "account, filed_at) VALUES ('C2', 'M2', 'WITHDRAW', 1, 'UNKNOWN', 'late', '', "
-                 "NOW());"
+                 "UTC_TIMESTAMP(6));"
                  "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'M20' AND lane = 'R'");
     kill(pid, SIGCONT);
     if (waitpid(pid, &status, 0) != pid)
