@@ -273,7 +273,7 @@ static void test_own_tables(void **state)
         count++;
     }
     mysql_free_result(tables);
-    assert_int_equal(count, 28);
+    assert_int_equal(count, 30);
     expect_refused(f.service, "UPDATE trade_lock SET status = 'Y' WHERE serial_no = :serial_no",
                    NULL, "\"trade_lock\" is a table of tradelock's own");
     expect_refused(f.admin, "UPDATE trade_lock_state SET status = 'Y' WHERE serial_no = :serial_no",
