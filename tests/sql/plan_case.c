@@ -272,7 +272,7 @@ const plan_case plan_cases[] = {
       .clock_least_us = N(1), .clock_most_us = N(2), .clock_steps = N(0))},
     {&sql_session_acknowledge, "", 1, FEW, PLAN_KEYS,
      VALUES(session_acknowledge, .session_id = ALIVE)},
-    {&sql_session_close, "", 2, FEW, PLAN_NONE, VALUES(session_close, .session_id = ALIVE)},
+    {&sql_session_close, "", 1, FEW, PLAN_NONE, VALUES(session_close, .session_id = ALIVE)},
     {&sql_session_seen, "", 1, FEW, PLAN_KEYS, VALUES(session_seen, .session_id = DEAD)},
     {&sql_session_end, "", 1, FEW, PLAN_KEYS,
      VALUES(session_end, .told = N(1), .settled = N(1), .session_id = ALIVE)},
