@@ -142,12 +142,6 @@ BEGIN
             OLD.longest_hold_ms)
         ON DUPLICATE KEY UPDATE rev = IF(token = VALUES(token), rev, NULL);
     END IF;
-    IF (NEW.sends > OLD.sends OR NEW.epoch > OLD.epoch) AND NEW.session_id IS NOT NULL
-        AND NOT (@tl_receipt <=> NOW(6)) THEN
-        SET @tl_receipt = NOW(6);
-        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token)
-        ON DUPLICATE KEY UPDATE token = NEW.token;
-    END IF;
 END;
 
 -- Removing a row is a step too, the last one of its life.  Purging removes the history afterwards.
