@@ -109,6 +109,11 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     KEY channel_ref (channel_ref, serial_no),
     CONSTRAINT status_is_p_f_or_y CHECK (status IN ('P', 'F', 'Y')),
     CONSTRAINT lane_is_s_or_r CHECK (lane IN ('S', 'R')),
+    -- terminals show it as it is
+    CONSTRAINT currency_is_letters CHECK (
+        SUBSTR(currency, 1, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 2, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 3, 1) BETWEEN _ascii 'A' AND _ascii 'Z'),
     CONSTRAINT failure_has_proof CHECK (lane = 'R' OR status <> 'F' OR proof <> '-')
 ) ENGINE = InnoDB;
 
@@ -183,6 +188,11 @@ CREATE TABLE IF NOT EXISTS trade_evidence (
     account VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     filed_at DATETIME(6) NOT NULL,
     KEY trade (cust_no, serial_no, op_code, epoch),
+    -- terminals show it as it is
+    CONSTRAINT currency_is_letters CHECK (
+        SUBSTR(currency, 1, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 2, 1) BETWEEN _ascii 'A' AND _ascii 'Z'
+        AND SUBSTR(currency, 3, 1) BETWEEN _ascii 'A' AND _ascii 'Z'),
     CONSTRAINT outcome_is_known CHECK (outcome IN
         ('SUCCEEDED', 'FAILED', 'DECLINED', 'ACCEPTED', 'PENDING', 'UNKNOWN', 'NOT_SENT'))
 ) ENGINE = InnoDB;
@@ -498,6 +508,9 @@ CREATE TABLE IF NOT EXISTS tl_session (
     operations VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     connection_name UUID NOT NULL,
     beat BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    -- Beats on a server that may yet be promoted, while it waits there.  They raise no beat: that
+    -- number tells which of its commits came over.
+    waits BIGINT UNSIGNED NOT NULL DEFAULT 0,
     timeout_ms INT UNSIGNED NOT NULL,
     started_at DATETIME(6) NOT NULL,
     alive_until DATETIME(6) NOT NULL,
@@ -525,8 +538,28 @@ CREATE TABLE IF NOT EXISTS tl_session (
     clock_steps INT UNSIGNED NULL,
     -- which decisions about channels its program obeys
     obeys VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+    -- who began it; the server's word
+    begun_by VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
+    -- the moment of the drain that it obeys, in microseconds
+    obeys_us BIGINT NULL,
     KEY to_sweep (swept_at, ended_at),
     KEY boot (boot_id, clock_us)
+) ENGINE = InnoDB;
+
+-- The last beat of each session, once more, and its rounds (object/position.sql says why).
+CREATE TABLE IF NOT EXISTS tl_beat (
+    session_id UUID NOT NULL,
+    beat BIGINT UNSIGNED NOT NULL,
+    rounds BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    PRIMARY KEY (session_id, beat, rounds)
+) ENGINE = InnoDB;
+
+-- One row for each statement by which a session was granted a send, until one of its next rounds
+-- removes it (object/position.sql says why).
+CREATE TABLE IF NOT EXISTS tl_receipt (
+    session_id UUID NOT NULL,
+    token BINARY(16) NOT NULL,
+    PRIMARY KEY (session_id, token)
 ) ENGINE = InnoDB;
 
 -- What operators did, where no other table says it, or none by time: retries, evidence that they
@@ -591,7 +624,9 @@ CREATE TABLE IF NOT EXISTS tl_schema (
     shard VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
     installation UUID NULL,
     -- the site of all channel keys; NULL: no session has begun yet
-    site VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL
+    site VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    -- nothing younger is purged, whoever asks; `tradelock migrate` raises it to the setting
+    retention_ms BIGINT UNSIGNED NOT NULL DEFAULT 7776000000 CHECK (retention_ms >= 86400000)
 ) ENGINE = InnoDB;
 -- A variable's value is what replicas get, whatever the format of the binary log.
 SET @tl_installation = UUID();
@@ -627,7 +662,9 @@ INSERT IGNORE INTO tl_clock (one) VALUES (1);
 -- for who it was (see trade_resolution).
 --   step      declared by an operator, or found by a program; promoted: offered as the next writer;
 --             fenced: the one before is off for certain; proposed; confirmed; proved: accepted by
---             itself, since every process found there all that it had been told was committed
+--             itself, since every process found there all that it had been told was committed;
+--             kept: which server has the accepted one's commits before they are answered
+--             (object/position.sql)
 --   was       the server that had been accepted;  identity  the one that it was written on
 --   doubtful  of a confirmation: how many trades it made ones in doubt
 CREATE TABLE IF NOT EXISTS tl_restore (
@@ -644,7 +681,7 @@ CREATE TABLE IF NOT EXISTS tl_restore (
     PRIMARY KEY (restore_no, step),
     KEY decided (decided_at),
     CONSTRAINT step_of_a_restore CHECK (step IN ('declared', 'found', 'promoted', 'fenced',
-        'proposed', 'confirmed', 'proved'))
+        'proposed', 'confirmed', 'proved', 'kept'))
 ) ENGINE = InnoDB;
 
 -- The sessions that have to say whether the promoted server has all that they know, and what they

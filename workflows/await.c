@@ -8,8 +8,8 @@
  * During a round its statements are under way without the mutex.  Meanwhile
  *   - others come: they are read in the next round, since a round that began before them may show
  *     what was before their question;
- *   - others leave, since their time is over: a round knows keys, not waiters, and gives what it
- *     read to those of it who are still in the list.
+ *   - others leave, since their time is over: a round knows keys and numbers, not waiters, and
+ *     gives what it read to those of it who are still in the list.
  */
 #include "await.h"
 
@@ -39,7 +39,9 @@ struct texts {
 struct awaiting {
     /* Under the mutex of the list. */
     struct awaiting *next, *previous;
-    int in_round; /* of the round under way */
+    uint64_t number;
+    const await_question *first; /* NULL: nothing is to be asked before its trade is read */
+    int in_round;                /* of the round under way */
     int over;
     tl_status status; /* of the last round; TL_TIMEOUT: no round has read it yet */
     char sentence[256];
@@ -154,6 +156,14 @@ static void tell(struct awaiting *one, tl_status status, const tl_trade *trade)
         pthread_cond_signal(&one->wake);
 }
 
+/* Needs: the mutex held. */
+static void tell_refused(struct awaiting *one, tl_status status)
+{
+    tell(one, status, NULL);
+    one->over = 1;
+    pthread_cond_signal(&one->wake);
+}
+
 /* Tells those of this statement's keys.  Needs: the mutex held. */
 static void tell_read(awaits *all, const struct reading *r, tl_status status)
 {
@@ -184,6 +194,35 @@ static void read_some(tl_workflows *workflows, struct reading *r)
     pthread_mutex_unlock(&all->mutex);
 }
 
+/* Asks for each who has come what is to be asked first; a refusal is its answer.  Needs: the mutex
+ * held; it is let go meanwhile. */
+static void ask_first(awaits *all)
+{
+    struct awaiting *one = all->first;
+
+    while (one != NULL) {
+        const uint64_t number = one->number;
+        await_question question;
+        tl_status status;
+
+        if (one->first == NULL || one->over) {
+            one = one->next;
+            continue;
+        }
+        question = *one->first;
+        pthread_mutex_unlock(&all->mutex);
+        status = question.ask(&question);
+        pthread_mutex_lock(&all->mutex);
+        for (one = all->first; one != NULL && one->number != number;)
+            one = one->next;
+        if (one != NULL && status == TL_OK)
+            one->first = NULL;
+        else if (one != NULL)
+            tell_refused(one, status);
+        one = all->first;
+    }
+}
+
 /* The keys of all who wait, sorted, each once; NULL: no memory.  Needs: the mutex held. */
 static struct texts *begin_round(awaits *all, size_t *count)
 {
@@ -191,14 +230,15 @@ static struct texts *begin_round(awaits *all, size_t *count)
     size_t waiting = 0, kept = 0;
 
     for (const struct awaiting *one = all->first; one != NULL; one = one->next)
-        waiting++;
-    keys = workflow_memory(waiting * sizeof *keys);
+        waiting += one->first == NULL;
+    keys = workflow_memory((waiting + 1) * sizeof *keys);
     if (keys == NULL)
         return NULL;
     waiting = 0;
     for (struct awaiting *one = all->first; one != NULL; one = one->next) {
-        one->in_round = 1;
-        keys[waiting++] = one->key;
+        one->in_round = one->first == NULL;
+        if (one->in_round)
+            keys[waiting++] = one->key;
     }
     qsort(keys, waiting, sizeof *keys, compare);
     for (size_t i = 0; i < waiting; i++)
@@ -223,8 +263,11 @@ static void run_round(tl_workflows *workflows)
     const int64_t start_ms = schedule_now_ms();
     struct reading *r = workflow_memory(sizeof *r);
     size_t count = 0, statements;
-    struct texts *keys = r != NULL ? begin_round(all, &count) : NULL;
+    struct texts *keys;
     int64_t rest_ms;
+
+    ask_first(all);
+    keys = r != NULL ? begin_round(all, &count) : NULL;
 
     if (keys == NULL) {
         give_up_round(all);
@@ -291,6 +334,7 @@ static void begin_due(later_item *round)
 /* Needs: the mutex held. */
 static void join(awaits *all, struct awaiting *me)
 {
+    me->number = ++all->came;
     me->next = all->first;
     if (me->next != NULL)
         me->next->previous = me;
@@ -357,10 +401,10 @@ static tl_status check(tl_workflows *workflows, const tl_key *key, int64_t wait_
     return status;
 }
 
-tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
-                            tl_trade *trade)
+tl_status workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
+                         const await_question *first, tl_trade *trade)
 {
-    struct awaiting me = {.status = TL_TIMEOUT};
+    struct awaiting me = {.status = TL_TIMEOUT, .first = first};
     tl_status status;
 
     workflow_call_begins();
@@ -391,4 +435,10 @@ tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t 
         return tl_error_report(me.status, "%s", me.sentence);
     *trade = me.trade;
     return me.status;
+}
+
+tl_status tl_workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
+                            tl_trade *trade)
+{
+    return workflow_await(workflows, key, wait_ms, NULL, trade);
 }

@@ -311,6 +311,12 @@ tl_status tl_fleet_workflow_settle(tl_fleet_workflows *all, tl_answer *answer)
     return tl_workflow_settle(answer->run->workflows, answer);
 }
 
+static tl_status confirm(const await_question *self)
+{
+    return tl_fleet_confirm(self->of, self->cust_no, self->at);
+}
+
+/* A wait is for its shard's database no longer than it is for anything else. */
 static tl_status look_once(tl_fleet_workflows *all, const tl_key *key, int64_t wait_ms,
                            tl_trade *trade, size_t *shard)
 {
@@ -318,12 +324,15 @@ static tl_status look_once(tl_fleet_workflows *all, const tl_key *key, int64_t w
     tl_status status = enter(&v, key->cust_no);
 
     *shard = v.shard;
+    if (status == TL_OK && wait_ms > 0) {
+        await_question first = {.ask = confirm, .of = all->fleet, .at = v.shard};
+
+        snprintf(first.cust_no, sizeof first.cust_no, "%s", key->cust_no);
+        return workflow_await(v.registry, key, wait_ms, &first, trade);
+    }
     if (status == TL_OK)
         status = tl_fleet_confirm(all->fleet, key->cust_no, v.shard);
-    if (status != TL_OK)
-        return status;
-    return wait_ms > 0 ? tl_workflow_await(v.registry, key, wait_ms, trade)
-                       : tl_workflow_look(v.registry, key, trade);
+    return status == TL_OK ? tl_workflow_look(v.registry, key, trade) : status;
 }
 
 /* What a shard said that no longer has the customer is not told: the row there is of the past.  But
@@ -364,7 +373,8 @@ tl_status tl_fleet_workflow_await(tl_fleet_workflows *all, const tl_key *key, in
         const int64_t left_ms = end_ms - schedule_now_ms();
         char sentence[SENTENCE];
         size_t shard = SIZE_MAX;
-        tl_status said = look_once(all, key, left_ms > 0 ? left_ms : 0, trade, &shard);
+        const int64_t now_ms = wait_ms > 0 && left_ms < 1 ? 1 : left_ms;
+        tl_status said = look_once(all, key, wait_ms > 0 ? now_ms : 0, trade, &shard);
 
         (void)keep_sentence(said, sentence);
         if (!is_elsewhere(all, key->cust_no, said, shard) || (i >= REDIRECTS_MAX && left_ms <= 0))

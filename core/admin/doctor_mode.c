@@ -7,6 +7,7 @@
  */
 #include "admin/doctor.h"
 #include "admin/statements.h"
+#include "store/position.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,6 +108,38 @@ static void judge_semi_sync(const struct mode *m)
     judge_wait(m);
 }
 
+/* A database without this schema, or an account without the right, cannot be asked. */
+static void judge_keeper(const struct mode *m)
+{
+    store_kept k;
+    char found[64];
+
+    if (m->d->schema != TL_OK || !m->d->is_newest ||
+        store_attest_kept(m->d->connection, &k) != DB_DONE)
+        return;
+    if (store_attest_keeper(m->d->connection, &k) != DB_DONE || k.keeper == STORE_NOBODY) {
+        doctor_tell(m->d, TL_FINDING_WARNING, "promotion", "by operators",
+                    "nobody can tell that one server has each commit before it is answered, so "
+                    "none is accepted by itself after this one: there has to be one replica, and a "
+                    "semi-synchronous one, with the settings above; a log without filters; and the "
+                    "rights REPLICATION MASTER ADMIN and BINLOG MONITOR for the account that ran "
+                    "`tradelock migrate`");
+        return;
+    }
+    snprintf(found, sizeof found, "server %" PRId64, k.keeper);
+    if (k.on_record != STORE_NOBODY && k.on_record != k.keeper)
+        doctor_tell(m->d, TL_FINDING_WARNING, "promotion", found,
+                    "since this server was accepted the one that has each commit before it is "
+                    "answered was server %" PRId64
+                    ": operators accept the next one; a replica that "
+                    "takes the place of another takes its server_id too",
+                    k.on_record);
+    else
+        doctor_tell(m->d, TL_FINDING_OK, "promotion", found,
+                    "it has each commit before it is answered: if it is promoted it can be "
+                    "accepted by itself, and no other one can");
+}
+
 static void judge_replicated(const struct mode *m, int semi)
 {
     const char *gtid = variable(m, "gtid_strict_mode");
@@ -124,6 +157,8 @@ static void judge_replicated(const struct mode *m, int semi)
                     "channel before it is accepted, for what nobody knows of is paid again when it "
                     "is asked for again; semi-synchronous replication makes that not happen");
     }
+    if (semi)
+        judge_keeper(m);
     judge(m, is_on(gtid), "gtid_strict_mode", gtid,
           "what was written on a wrong server stops its replication",
           "what was written on a wrong server, such as an old primary, mixes with the rest and is "
@@ -228,6 +263,27 @@ static void judge_replica(const struct mode *m)
                     "set read_only until it is promoted");
 }
 
+/* Where the function is gone, or not this account's to call, another check says so. */
+static tl_status judge_passes_over(const struct mode *m)
+{
+    const int replicates = count_of(m, "slaves_running") > 0 || is_on(variable(m, "read_only"));
+    db_result row = DB_RESULT_INIT;
+    db_answer answer;
+
+    if (m->d->schema != TL_OK || !m->d->is_newest)
+        return TL_OK;
+    answer = store_doctor_passes_over(m->d->connection, &row);
+    if (answer == DB_DONE && !db_is_null(&row, 0, 0))
+        doctor_tell(m->d, replicates ? TL_FINDING_UNSAFE : TL_FINDING_WARNING, "replication",
+                    db_get_text(&row, 0, 0),
+                    "a replica with this leaves out some of what its primary commits, and cannot "
+                    "be promoted: take it back, and make the replica anew");
+    db_result_free(&row);
+    return answer == DB_DONE || answer == DB_ERROR
+               ? TL_OK
+               : read_status(m->d->connection, answer, "asking for what replication leaves out");
+}
+
 /* With a list of hosts: whether one of them alone is the writer. */
 static void judge_hosts(doctor *d)
 {
@@ -264,6 +320,8 @@ tl_status doctor_mode(doctor *d)
         judge_mode(&m);
     if (status == TL_OK)
         judge_replica(&m);
+    if (status == TL_OK)
+        status = judge_passes_over(&m);
     if (status == TL_OK && d->schema == TL_OK)
         judge_hosts(d);
     db_result_free(&m.variables);

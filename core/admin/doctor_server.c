@@ -65,6 +65,11 @@ static int is_large_packet(const char *value)
     return atoll(value) >= SMALLEST_PACKET;
 }
 
+static int is_guarded(const char *value)
+{
+    return strcasecmp(value, "NO") != 0;
+}
+
 static int is_anything(const char *value)
 {
     (void)value;
@@ -94,6 +99,10 @@ static const struct setting {
      "the server runs in an emergency mode: repair it first"},
     {"read_only", NULL, is_off, TL_FINDING_UNSAFE, "the server takes writes",
      "the server takes no writes, perhaps because it is a replica: name the primary"},
+    {"secure_timestamp", NULL, is_guarded, TL_FINDING_UNSAFE, "no account sets a clock of its own",
+     "an account may set a clock of its own (SET timestamp), by which what it does is dated and "
+     "what "
+     "others hold is over: set it to SUPER"},
     {"check_constraint_checks", NULL, is_on, TL_FINDING_WARNING,
      "the tables refuse a fourth status",
      "the tables would take a status other than P, F or Y: set it to ON"},
@@ -162,7 +171,8 @@ enum {
     SERVER_PEER,
     SERVER_CIPHER,
     SERVER_ACCOUNT,
-    SERVER_ROLE
+    SERVER_ROLE,
+    SERVER_DATABASE
 };
 
 static void judge_version(doctor *d, const char *version)
@@ -228,6 +238,7 @@ tl_status doctor_server(doctor *d)
         judge_transport(d, db_get_text(&r, 0, SERVER_PEER), db_get_text(&r, 0, SERVER_CIPHER));
         text_copy(d->account, sizeof d->account, db_get_text(&r, 0, SERVER_ACCOUNT));
         text_copy(d->role, sizeof d->role, db_get_text(&r, 0, SERVER_ROLE));
+        text_copy(d->database, sizeof d->database, db_get_text(&r, 0, SERVER_DATABASE));
     }
     db_result_free(&r);
     return status;

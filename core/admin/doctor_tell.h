@@ -17,7 +17,7 @@ typedef struct doctor {
     int is_newest;    /* the schema is of this library's version, and not of a later one */
     int of_fleet;     /* a shard of one */
     int incomplete;   /* a schema object is missing: what needs it is not tried */
-    char account[130], role[130];
+    char account[130], role[130], database[65];
 } doctor;
 
 /* Tells one finding.  found: what the server says.  The sentence says what that means, and what to

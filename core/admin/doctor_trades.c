@@ -2,6 +2,7 @@
  * conflicts.  Writes a probe, which it rolls back. */
 #include "admin/doctor.h"
 
+#include "admin/blocker.h"
 #include "admin/schema_objects.h"
 
 #include "base/error.h"
@@ -257,120 +258,6 @@ tl_status doctor_history(doctor *d)
     return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the log");
 }
 
-/* ------------------------------------------------------------------ rights -- */
-
-static const struct right {
-    store_right_of right;
-    const char *what;
-} dangerous[] = {
-    {STORE_RIGHT_WRITE_LOG, "change history"},
-    {STORE_RIGHT_WRITE_FIRST, "change what the first step of a row was"},
-    {STORE_RIGHT_FORGE, "write locks in another account's name"},
-    {STORE_RIGHT_DELETE_LOG, "remove history"},
-    {STORE_RIGHT_DELETE_LOCK, "remove locks"},
-    {STORE_RIGHT_CHANGE_EVIDENCE, "change evidence"},
-};
-
-/* "GRANT SUPER, PROCESS ON *.* TO ..." gives "SUPER, PROCESS" and 1.  0: the line grants nothing,
- * or not on the whole server. */
-static int global_rights(const char *line, char *to, size_t space)
-{
-    const char *end = strstr(line, " ON *.* TO ");
-    size_t size;
-
-    if (strncmp(line, "GRANT ", 6) != 0 || end == NULL)
-        return 0;
-    size = (size_t)(end - line) - 6;
-    if (size >= space)
-        size = space - 1;
-    memcpy(to, line + 6, size);
-    to[size] = '\0';
-    return strcmp(to, "USAGE") != 0;
-}
-
-static tl_status judge_global_rights(doctor *d)
-{
-    char rights[128];
-    db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_grants(d->connection, &r),
-                                   "asking for the rights of this account");
-
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
-        if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
-            doctor_tell(d, TL_FINDING_WARNING, "global rights", rights,
-                        "%s has rights on the whole server: keep it for migrations, and "
-                        "give services the role tradelock_application",
-                        d->account);
-    db_result_free(&r);
-    return status;
-}
-
-static tl_status judge_table_rights(doctor *d)
-{
-    unsigned found = 0;
-
-    for (size_t i = 0; i < sizeof dangerous / sizeof dangerous[0]; i++) {
-        const db_answer answer = store_right(d->connection, dangerous[i].right);
-
-        if (answer == DB_DONE) {
-            found++;
-            doctor_tell(d, TL_FINDING_WARNING, "rights", dangerous[i].what,
-                        "%s may %s: no service, worker or operator needs that; give it "
-                        "one of the roles of sql/grants.sql instead",
-                        d->account, dangerous[i].what);
-        } else if (answer != DB_ERROR) {
-            return read_status(d->connection, answer, "trying the rights");
-        }
-    }
-    if (found == 0)
-        doctor_tell(d, TL_FINDING_OK, "rights", d->role[0] != '\0' ? d->role : d->account,
-                    "%s can neither change history nor remove locks", d->account);
-    return TL_OK;
-}
-
-/* Tells of a missing right that came with a newer schema: the roles have to be granted anew. */
-static db_answer judge_missing_right(doctor *d, store_right_of right, const char *what)
-{
-    db_answer answer = store_right(d->connection, right);
-
-    if (answer == DB_ERROR)
-        doctor_tell(d, TL_FINDING_UNSAFE, "rights", "a right is missing",
-                    "%s may not %s: run `tradelock migrate --grants` as an administrator",
-                    d->account, what);
-    return answer;
-}
-
-static tl_status judge_missing_rights(doctor *d)
-{
-    db_answer answer = store_right(d->connection, STORE_RIGHT_ASK);
-
-    /* An account that may not write locks ends no attempts, so it needs no such right. */
-    if (answer == DB_ERROR)
-        return TL_OK;
-    if (answer == DB_DONE)
-        answer = judge_missing_right(d, STORE_RIGHT_READ_RESOLUTION,
-                                     "read trade_resolution or call tl_account_name, so no "
-                                     "compensating attempt of it can end a trade");
-    if (answer == DB_DONE || answer == DB_ERROR)
-        answer = judge_missing_right(d, STORE_RIGHT_WRITE_AMOUNT,
-                                     "write what a request says of itself (amount, batch, "
-                                     "trace), so no workflow of it is granted a trade");
-    if (answer == DB_DONE || answer == DB_ERROR)
-        answer = judge_missing_right(d, STORE_RIGHT_READ_CHANNEL,
-                                     "see which channels are paused, so it goes on sending "
-                                     "through them");
-    return answer == DB_ERROR ? TL_OK : read_status(d->connection, answer, "trying the rights");
-}
-
-tl_status doctor_account(doctor *d)
-{
-    tl_status status = judge_global_rights(d);
-
-    if (status == TL_OK)
-        status = judge_table_rights(d);
-    return status == TL_OK ? judge_missing_rights(d) : status;
-}
-
 /* ------------------------------------------------------------------ trades -- */
 
 static tl_status judge_sessions(doctor *d)
@@ -567,11 +454,30 @@ static tl_status judge_conflicts(doctor *d)
     return status;
 }
 
+/* Where the server does not show it nothing is said. */
+static void judge_blocker(doctor *d)
+{
+    char text[240];
+    blocker found;
+
+    if (blocker_read(d->connection, &found) != DB_DONE)
+        return;
+    snprintf(text, sizeof text, "%s, %lld s", found.account, (long long)(found.age_us / 1000000));
+    if (!blocker_is_long(&found))
+        doctor_tell(d, TL_FINDING_OK, "transaction", "none is old", "nobody holds rows for long");
+    else
+        doctor_tell(d, TL_FINDING_WARNING, "transaction", text,
+                    "an open transaction holds rows, for which asks and heartbeats may wait: if it "
+                    "is a person's or a report's, end it with KILL %llu",
+                    (unsigned long long)found.connection);
+}
+
 tl_status doctor_trades(doctor *d)
 {
     tl_status status = judge_sessions(d);
 
     judge_drain(d);
+    judge_blocker(d);
     if (status == TL_OK)
         status = judge_site(d);
     if (status == TL_OK)

@@ -2,7 +2,7 @@
  * is the oldest, where one is in the way. */
 #include "admin/explain.h"
 
-#include "admin/statements.h"
+#include "admin/blocker.h"
 #include "admin/words.h"
 #include "client/read.h"
 
@@ -75,36 +75,35 @@ static void say_evidence(explaining *e, const char *text)
 
 /* ---------------------------------------------------------------- transactions -- */
 
-/* The server shows transactions only to an account with the right PROCESS. */
+/* The account that migrated may lack the right PROCESS. */
 static void say_transaction(explaining *e)
 {
-    db_result r = DB_RESULT_INIT;
+    blocker found = {.connection = 0};
     db *connection = NULL;
     db_answer answer = DB_ERROR;
     char age[WORDS];
 
     if (read_begin(e->client, &connection) == TL_OK)
-        answer = store_open_transactions(connection, &r);
+        answer = blocker_read(connection, &found);
     read_end(e->client, connection);
     if (answer != DB_DONE)
         explain_say(e, TL_TOPIC_ACT, "",
-                    "An administrator finds and ends the open transaction; this account may not "
-                    "see it, since it lacks the right PROCESS.");
-    else if (r.rows > 0 && db_get_int(&r, 0, 4))
+                    "An administrator finds and ends the open transaction; the account that "
+                    "migrated may not see it, since it lacks the right PROCESS.");
+    else if (found.connection != 0 && found.waits_for_replica)
         explain_say(
             e, TL_TOPIC_ACT, "",
             "A commit has been waiting for the replica for %s, and ends once that is back.  "
             "Do not kill it: the server would answer it as done, and others with it.",
-            words_span(age, db_get_int(&r, 0, 3)));
-    else if (r.rows > 0)
+            words_span(age, found.age_us));
+    else if (found.connection != 0)
         explain_say(
             e, TL_TOPIC_ACT, "",
-            "The oldest open transaction here that holds rows is connection %llu of %s@%s, "
+            "The oldest open transaction here that holds rows is connection %llu of %s, "
             "for %s.  `SELECT * FROM information_schema.innodb_trx ORDER BY trx_started` shows "
             "all of them, `KILL SOFT %llu` ends this one.",
-            (unsigned long long)db_get_uint(&r, 0, 0), db_get_text(&r, 0, 1), db_get_text(&r, 0, 2),
-            words_span(age, db_get_int(&r, 0, 3)), (unsigned long long)db_get_uint(&r, 0, 0));
-    db_result_free(&r);
+            (unsigned long long)found.connection, found.account, words_span(age, found.age_us),
+            (unsigned long long)found.connection);
 }
 
 /* ---------------------------------------------------------------------- deciding -- */

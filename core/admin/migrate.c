@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "client/client.h"
 #include "client/read.h"
 #include "client/schema.h"
@@ -228,7 +229,8 @@ static tl_status note_identity(db *connection)
 
 /* Runs the missing migrations.  The version is raised last: until then no program of this version
  * begins, and an interrupted migration starts over. */
-static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
+static tl_status apply_missing(db *connection, unsigned version, int64_t retention_ms,
+                               unsigned *made)
 {
     tl_status status = TL_OK;
     db_answer answer;
@@ -244,13 +246,13 @@ static tl_status apply_missing(db *connection, unsigned version, unsigned *made)
         status = note_identity(connection);
     if (status != TL_OK)
         return status;
-    answer = store_migrate_done(connection, schema_newest());
+    answer = store_migrate_done(connection, schema_newest(), retention_ms);
     return answer == DB_DONE ? TL_OK
                              : db_error_status(connection, answer, "raising the schema's version");
 }
 
 /* Brings the schema up, unless it is newer: what a newer one consists of is not known here. */
-static tl_status bring_up(db *connection, tl_migrated *migrated)
+static tl_status bring_up(db *connection, int64_t retention_ms, tl_migrated *migrated)
 {
     schema_found found;
     unsigned made = 0;
@@ -260,7 +262,7 @@ static tl_status bring_up(db *connection, tl_migrated *migrated)
         return status;
     migrated->from = found.version;
     if (found.version <= schema_newest())
-        status = apply_missing(connection, found.version, &made);
+        status = apply_missing(connection, found.version, retention_ms, &made);
     if (status == TL_OK)
         status = schema_read(connection, &found);
     if (status == TL_OK)
@@ -278,25 +280,49 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
 
     if (status != TL_OK)
         return status;
-    status = bring_up(connection, &done);
+    status = bring_up(connection, client->config.retention_ms, &done);
     pool_close_extra(client->connections, connection);
     if (status == TL_OK && migrated != NULL)
         *migrated = done;
     return status;
 }
 
+/* Roles are of the whole server, so their names carry the database's. */
+static db_answer run_for_database(db *connection, const char *name, const char *text)
+{
+    enum { SERVER_DATABASE = 7 };
+    static const char mark[] = "{database}";
+    struct text_buffer named;
+    db_result of = DB_RESULT_INIT;
+    db_answer answer = store_doctor_server(connection, &of);
+
+    text_buffer_init(&named);
+    for (const char *at; answer == DB_DONE && (at = strstr(text, mark)) != NULL;
+         text = at + sizeof mark - 1) {
+        text_buffer_append(&named, text, (size_t)(at - text));
+        text_buffer_append_text(&named, db_get_text(&of, 0, SERVER_DATABASE));
+    }
+    text_buffer_append_text(&named, text);
+    if (answer == DB_DONE)
+        answer =
+            named.failed ? DB_NO_MEMORY : db_run_script(connection, name, text_buffer_text(&named));
+    text_buffer_free(&named);
+    db_result_free(&of);
+    return answer;
+}
+
 /* The rule of slots is a fleet's alone, so grants.sql cannot name it. */
 static tl_status grant_rule(db *connection)
 {
     static const char grants[] =
-        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO tradelock_application;"
-        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO tradelock_operator;"
-        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO tradelock_reader;";
+        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_application`;"
+        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_operator`;"
+        "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_reader`;";
     db_result of = DB_RESULT_INIT;
     db_answer answer = store_fleet_of(connection, &of);
 
     if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
-        answer = db_run_script(connection, "grants of a fleet", grants);
+        answer = run_for_database(connection, "grants of a fleet", grants);
     db_result_free(&of);
     return answer == DB_DONE ? TL_OK
                              : db_error_status(connection, answer, "granting the fleet's rule");
@@ -310,7 +336,7 @@ tl_status tl_grant_roles(tl_client *client)
 
     if (status != TL_OK)
         return status;
-    answer = db_run_script(connection, "grants", sql_grants);
+    answer = run_for_database(connection, "grants", sql_grants);
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "granting the roles");
     else

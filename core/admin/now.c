@@ -103,6 +103,7 @@ tl_status tl_account_look(tl_client *client, tl_account *account)
         status = try_right(connection, &sql_right_decide, &found.may_decide);
     if (status == TL_OK)
         *account = found;
-    pool_close_extra(client->connections, connection);
+    if (connection != NULL)
+        pool_close_extra(client->connections, connection);
     return status;
 }

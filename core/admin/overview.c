@@ -2,7 +2,9 @@
  * connection while it tells. */
 #include "admin/metrics_rows.h"
 
+#include "admin/blocker.h"
 #include "admin/statements.h"
+#include "base/text.h"
 #include "client/read.h"
 
 #include <tradelock/admin/overview.h>
@@ -98,10 +100,20 @@ static void take_all(tl_overview *o, const metrics_rows *rows)
     take_sessions(o, &rows->sessions);
 }
 
+static void take_blocker(tl_overview *o, const blocker *found)
+{
+    const int is_long = blocker_is_long(found);
+
+    o->blocker = is_long ? found->connection : 0;
+    o->blocker_us = is_long ? found->age_us : 0;
+    text_copy(o->blocker_account, sizeof o->blocker_account, is_long ? found->account : "");
+}
+
 tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,
                            void *context)
 {
     metrics_rows rows = {0};
+    blocker found;
     db *connection = NULL;
     tl_status status = read_begin(client, &connection);
 
@@ -111,9 +123,16 @@ tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_
         status = read_check_each(each != NULL);
     if (status == TL_OK)
         status = metrics_read(&rows, connection);
+    if (status == TL_OK) {
+        const db_answer answer = blocker_read(connection, &found);
+
+        status =
+            answer == DB_ERROR ? TL_OK : read_status(connection, answer, "looking who holds rows");
+    }
     read_end(client, connection);
     if (status == TL_OK) {
         take_all(overview, &rows);
+        take_blocker(overview, &found);
         tell_waiting(&rows, each, context);
     }
     metrics_free(&rows);

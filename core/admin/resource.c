@@ -169,11 +169,6 @@ struct forcing {
 static db_answer run_force(task *t, db *connection)
 {
     struct forcing *f = t->context;
-    const store_act act = {.what = "resource unlock",
-                           .said = f->step.resources[0],
-                           .reason = f->step.remark,
-                           .actor = f->step.actor,
-                           .log_no = f->step.log_no};
     db_result result = DB_RESULT_INIT;
     db_answer answer = db_begin(connection);
 
@@ -182,8 +177,6 @@ static db_answer run_force(task *t, db *connection)
         answer = store_resource_force(connection, &f->step, f->fence, &result);
     if (answer == DB_DONE)
         f->changed = result.affected > 0;
-    if (answer == DB_DONE && f->changed)
-        answer = store_act_note(connection, &act, NULL);
     if (answer == DB_DONE)
         answer = f->changed ? db_commit(connection) : db_rollback(connection);
     db_result_free(&result);

@@ -66,10 +66,8 @@ struct promoting {
     const char *actor, *reason;
 };
 
-/* Promoting twice does no harm: who has attested under the first number attests again. */
-static db_answer run_promoting(task *t, db *connection)
+static db_answer write_promoting(const struct promoting *p, db *connection)
 {
-    const struct promoting *p = t->context;
     db_result row = DB_RESULT_INIT;
     db_answer answer = store_restore_status(connection, &row);
     const int is_promoted =
@@ -86,6 +84,21 @@ static db_answer run_promoting(task *t, db *connection)
         if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY)
             answer = DB_DONE; /* somebody has said so */
     }
+    return answer;
+}
+
+/* Promoting twice does no harm: who has attested under the first number attests again.  Nobody sees
+ * that it was promoted before it is said that the server before is off. */
+static db_answer run_promoting(task *t, db *connection)
+{
+    db_answer answer = db_begin(connection);
+
+    if (answer == DB_DONE)
+        answer = write_promoting(t->context, connection);
+    if (answer == DB_DONE)
+        answer = db_commit(connection);
+    else if (answer == DB_ERROR)
+        answer = db_undo(connection);
     return answer;
 }
 

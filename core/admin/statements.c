@@ -252,9 +252,10 @@ db_answer store_migrate_same(db *connection, const char *kind, const char *name,
                    .other = db_text(other));
 }
 
-db_answer store_migrate_done(db *connection, unsigned version)
+db_answer store_migrate_done(db *connection, unsigned version, int64_t retention_ms)
 {
-    return SQL_RUN(connection, NULL, migrate_done, .version = db_uint(version));
+    return SQL_RUN(connection, NULL, migrate_done, .version = db_uint(version),
+                   .retention_ms = db_int(retention_ms));
 }
 
 db_answer store_doctor_server(db *connection, db_result *result)
@@ -267,9 +268,29 @@ db_answer store_doctor_mode(db *connection, db_result *result)
     return db_run(connection, &sql_doctor_mode, NULL, 0, result);
 }
 
+db_answer store_doctor_passes_over(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_passes_over, NULL, 0, result);
+}
+
 db_answer store_doctor_variables(db *connection, db_result *result)
 {
     return db_run(connection, &sql_doctor_variables, NULL, 0, result);
+}
+
+db_answer store_doctor_reach(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_reach, NULL, 0, result);
+}
+
+db_answer store_doctor_temporary(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_temporary, NULL, 0, result);
+}
+
+db_answer store_doctor_reach_own(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_doctor_reach_own, NULL, 0, result);
 }
 
 db_answer store_doctor_grants(db *connection, db_result *result)

@@ -267,14 +267,20 @@ db_answer store_migrate_objects(db *connection, db_result *result);
  * kinds, the name of an object that was made from the definition. */
 db_answer store_migrate_same(db *connection, const char *kind, const char *name, const char *other,
                              db_result *result);
-db_answer store_migrate_done(db *connection, unsigned version);
+db_answer store_migrate_done(db *connection, unsigned version, int64_t retention_ms);
 /* Settings and status of the server; the columns are those of the file. */
 db_answer store_doctor_server(db *connection, db_result *result);
 /* (name, value) */
 db_answer store_doctor_variables(db *connection, db_result *result);
+db_answer store_doctor_passes_over(db *connection, db_result *result);
 db_answer store_doctor_mode(db *connection, db_result *result);
 /* (the text of each grant) */
 db_answer store_doctor_grants(db *connection, db_result *result);
+/* (account or role, whether it is a role, the other database), of all or of this account. */
+db_answer store_doctor_reach(db *connection, db_result *result);
+db_answer store_doctor_reach_own(db *connection, db_result *result);
+/* (account or role) that may make temporary tables, as far as this account sees it. */
+db_answer store_doctor_temporary(db *connection, db_result *result);
 
 /* (table, about how many rows, bytes) of those that grow with every trade */
 db_answer store_tables(db *connection, db_result *result);

@@ -4,6 +4,7 @@
 
 #include "base/config_client.h"
 #include "base/error.h"
+#include "base/writers.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CUST_KEY_LEAST 16
 #define LINE_MAX_BYTES 4096 /* as libmariadb's */
 #define OWN_GROUP "tradelock-client"
 
@@ -254,6 +256,18 @@ static void check_together(struct reader *reader)
                   config_duration(second, config->ask_wait_min_ms));
         place_at(reader, offsetof(struct config, ask_wait_max_ms),
                  offsetof(struct config, ask_wait_min_ms));
+    } else if (config->log_cust == CONFIG_CUST_HASHED &&
+               strlen(config->log_cust_key) < CUST_KEY_LEAST) {
+        error_set(TL_BAD_CONFIG, "log_cust: hashed wants a log_cust_key of %d characters or more",
+                  CUST_KEY_LEAST);
+        place_at(reader, offsetof(struct config, log_cust), offsetof(struct config, log_cust_key));
+    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && (reader->mode & 066) != 0) {
+        error_set(TL_BAD_CONFIG,
+                  "log_cust_key: others than the file's owner can read or write it (mode %04o); "
+                  "chmod 600 it",
+                  (unsigned)(reader->mode & 07777));
+        place_at(reader, offsetof(struct config, log_cust_key),
+                 offsetof(struct config, log_cust_key));
     }
 }
 
@@ -289,21 +303,20 @@ static void check_shards(struct reader *reader)
 static tl_status open_file(struct reader *reader, const char *file)
 {
     struct stat about;
-    /* O_NONBLOCK: opening a pipe would otherwise wait for its writer. */
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char resolved[TL_PATH], problem[TL_PATH + 128];
+    int fd;
 
-    if (fd < 0)
-        return error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s", file,
-                         strerrordesc_np(errno));
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-        close(fd);
-        return error_set(TL_BAD_CONFIG, "%s: the settings file is not a regular file", file);
+    if (writers_check(file, 1, resolved) != TL_OK) {
+        text_copy(problem, sizeof problem, tl_error_message());
+        return error_set(TL_BAD_CONFIG, "the settings file: %s", problem);
     }
-    if ((about.st_mode & S_IWOTH) != 0) {
-        close(fd);
-        return error_set(TL_BAD_CONFIG,
-                         "%s: the settings file can be written by everybody (mode %04o)", file,
-                         (unsigned)(about.st_mode & 07777));
+    fd = open(resolved, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        error_set(TL_BAD_CONFIG, "%s: the settings file cannot be opened: %s", file,
+                  strerrordesc_np(errno));
+        if (fd >= 0)
+            close(fd);
+        return TL_BAD_CONFIG;
     }
     reader->stream = fdopen(fd, "r");
     if (reader->stream == NULL) {

@@ -85,7 +85,11 @@
     X(SECONDS, read_timeout_s, "30s", 1, 3600,                                           \
       "How long the server may be silent before an answer counts as lost.")              \
     X(CUST, log_cust, "plain", 0, 0,                                                     \
-      "Customer numbers in log lines: plain, or hashed (16 digits of SHA-256).")         \
+      "Customer numbers in log lines: plain, or hashed (16 digits of HMAC-SHA-256, by "  \
+      "log_cust_key).")                                                                  \
+    X(NAME, log_cust_key, "none", 1, TEXT_SITE_MAX,                                      \
+      "The key of hashed customer numbers, at least 16 characters; whoever has it can "  \
+      "try all numbers. Nobody else may read its file.")                                 \
     X(LEVEL, log_level, "info", 0, 0,                                                    \
       "The lowest level of log lines that are written: debug, info, warning or "         \
       "alarm. Refusals that any double tap meets are debug.")                            \

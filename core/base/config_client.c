@@ -25,7 +25,6 @@ const char *const config_client_names[] = {
     "net-buffer-length",
     "password",
     "pipe",
-    "plugin-dir",
     "port",
     "protocol",
     "restricted-auth",
@@ -65,6 +64,7 @@ static const struct {
     {"default-character-set", NULL, "tradelock fixes the character set itself"},
     {"connect-timeout", NULL, "use connect_timeout_s in [tradelock]"},
     {"timeout", NULL, "use connect_timeout_s in [tradelock]"},
+    {"plugin-dir", NULL, "it names a folder whose files are loaded and run"},
     {"connection", NULL, "give host, user and password each on a line of its own"},
     {"shared-memory-base-name", NULL, "there is no such thing on this system"},
 };

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-void log_hash_cust(char to[LOG_CUST_HASH], const char *cust_no)
+void log_hash_cust(char to[LOG_CUST_HASH], const char *key, const char *cust_no)
 {
     uint8_t digest[SHA256_SIZE];
 
-    sha256_of(digest, cust_no, strlen(cust_no));
+    sha256_keyed(digest, key, cust_no);
     text_hex(to, digest, (LOG_CUST_HASH - 1) / 2);
 }
 
@@ -87,8 +87,8 @@ void log_said_list(const struct logger *logger, tl_level level, const tl_key *ke
         text_printable(batch, sizeof batch, said->batch);
         line.batch = batch;
     }
-    if (logger->hash_cust && line.cust_no[0] != '\0') {
-        log_hash_cust(hash, line.cust_no);
+    if (logger->cust_key != NULL && line.cust_no[0] != '\0') {
+        log_hash_cust(hash, logger->cust_key, line.cust_no);
         hide_cust(hidden, sizeof(hidden), message, line.cust_no, hash);
         line.message = hidden;
         line.cust_no = hash;

@@ -18,8 +18,8 @@
 struct logger {
     tl_log_fn fn; /* NULL: nothing is logged */
     void *context;
-    int hash_cust;
-    tl_level least; /* lines below this level are not made */
+    const char *cust_key; /* of hashed customer numbers; NULL: they are plain */
+    tl_level least;       /* lines below this level are not made */
 };
 
 /* Whether anybody reads lines of this level. */
@@ -37,7 +37,7 @@ void log_said_list(const struct logger *logger, tl_level level, const tl_key *ke
                    const tl_said *said, const char *format, va_list arguments)
     __attribute__((format(printf, 6, 0)));
 
-/* What a hashed log shows for a customer number: the first 16 hexadecimal digits of its SHA-256. */
-void log_hash_cust(char to[LOG_CUST_HASH], const char *cust_no);
+/* What a hashed log shows for a customer number: 16 hexadecimal digits of its HMAC-SHA-256. */
+void log_hash_cust(char to[LOG_CUST_HASH], const char *key, const char *cust_no);
 
 #endif

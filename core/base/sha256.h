@@ -17,5 +17,7 @@ void sha256_add(sha256 *self, const void *data, size_t size);
 void sha256_end(sha256 *self, uint8_t digest[SHA256_SIZE]);
 
 void sha256_of(uint8_t digest[SHA256_SIZE], const void *data, size_t size);
+/* The HMAC of a text. */
+void sha256_keyed(uint8_t digest[SHA256_SIZE], const char *key, const char *text);
 
 #endif

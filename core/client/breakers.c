@@ -445,7 +445,7 @@ static tl_status probe_one(struct tl_client *client, struct channel_breaker *one
 {
     channel_breakers *all = &client->breakers;
     const int has = i < BREAKERS_OF_ONE && probe->of[i] != NULL;
-    store_breaker what = {.hold_ms = hold_ms};
+    store_breaker what = {.hold_ms = hold_ms, .latest_us = clock_watch_latest_us(client)};
     uint64_t number = 0;
     int64_t in_ms = 0;
     int is_open = 0;

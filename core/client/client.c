@@ -12,6 +12,7 @@
 #include "client/clock_watch.h"
 #include "client/open_clients.h"
 #include "client/pauses.h"
+#include "client/position.h"
 #include "client/restored.h"
 #include "client/schema.h"
 #include "client/server.h"
@@ -145,6 +146,7 @@ static void run_round(void *context)
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
     int64_t budget_ms = client->config.beat_ms / 2;
+    client_part *leases = atomic_load(&client->leases);
     /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
     const int comes_early = pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0;
 
@@ -157,6 +159,8 @@ static void run_round(void *context)
     if (comes_early)
         return;
     client->next_round_ms = clock_deadline(client->config.beat_ms);
+    if (leases != NULL)
+        leases->round(leases);
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
@@ -169,8 +173,8 @@ static void run_round(void *context)
                  tl_error_message());
         return;
     }
-    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms, &client->cursor,
-                      &opened, &freed) != TL_OK)
+    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms,
+                      clock_watch_latest_us(client), &client->cursor, &opened, &freed) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
@@ -239,6 +243,13 @@ static tl_status look_before_session(void *context, db *connection)
     if (status == TL_OK)
         status = breakers_look(context, connection);
     return status == TL_ACCESS_DENIED ? TL_OK : status;
+}
+
+static void look_after_beat(void *context, db *connection)
+{
+    position_close(context, connection);
+    if (db_usable(connection))
+        restored_look_whether_kept(context, connection);
 }
 
 /* A drain that is decided now waits for this session, or is read here. */
@@ -371,7 +382,7 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
         .begun = client->flags & TL_CLIENT_NO_SCHEMA ? NULL : look_as_session,
         .obeys = obeyed_drain,
         .hurries = hurries,
-        .look = restored_look_whether_kept,
+        .look = look_after_beat,
         .before_context = client,
     };
 
@@ -414,7 +425,8 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     config_policy(&client->policy, &client->config);
     client->logger.fn = options->log;
     client->logger.context = options->log_context;
-    client->logger.hash_cust = client->config.log_cust == CONFIG_CUST_HASHED;
+    client->logger.cust_key =
+        client->config.log_cust == CONFIG_CUST_HASHED ? client->config.log_cust_key : NULL;
     client->logger.least = client->config.log_level;
     name_actor(client, options->program);
     client->waiting = waiters_new();
@@ -462,8 +474,6 @@ static void close_parts(tl_client *client)
     if (client->async != NULL)
         client->async_free(client->async);
     client->async = NULL;
-    if (leases != NULL)
-        leases->free(leases);
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
     if (client->generation == process_generation()) {
@@ -472,6 +482,8 @@ static void close_parts(tl_client *client)
     }
     session_stop(client->session, &client->untracked);
     client->session = NULL;
+    if (leases != NULL) /* which rounds look at */
+        leases->free(leases);
     assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))
@@ -689,7 +701,7 @@ static tl_status check_may_open(tl_client *client)
     if (status == TL_ACCESS_DENIED)
         status = error_set(TL_ACCESS_DENIED,
                            "opening what the dead held is for an account with the role "
-                           "tradelock_application, as services have it; an operator opens "
+                           "DATABASE_application, as services have it; an operator opens "
                            "one trade with `tradelock retry`");
     return status;
 }
@@ -720,7 +732,7 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
         status = clock_watch_adjust(client, TL_HOLD_MAX_MS);
     if (status == TL_OK)
         status = janitor_round(client->engine, &client->logger, client->actor, TL_HOLD_MAX_MS,
-                               &cursor, &done.opened, &done.freed);
+                               clock_watch_latest_us(client), &cursor, &done.opened, &done.freed);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

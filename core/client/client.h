@@ -39,6 +39,7 @@ struct async;
  * client, when every handle is freed. */
 typedef struct client_part {
     void (*free)(struct client_part *part);
+    void (*round)(struct client_part *part); /* after each beat; or NULL */
 } client_part;
 
 struct tl_client {

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define PAGE 1000
-/* How long ago a jump may have been if no process of this boot lived then: nobody knows. */
+/* How long ago a jump may have been if no process of this boot lived then: nobody knows.  Nor does
+ * anybody infer a larger one from rows, which whoever writes rows could bring about. */
 #define LONG_AGO_US (366 * INT64_C(86400000000))
 /* A silent session may have died, or the clock jumped.  After this many looks every living session
  * has beaten. */
@@ -76,10 +77,12 @@ static void believe(tl_client *client, const store_clock *found, const steady_lo
 }
 
 /* The clock counts as clear unless rows are not adjusted, a new process has to look again, or a
- * claim met a moment that does not fit since the look began.  Needs: watch->mutex held. */
+ * claim met a moment that does not fit since the look began.  Needs: watch->turn and watch->mutex
+ * held. */
 static void be_clear(clock_watch *watch, int adjusted)
 {
-    atomic_store(&watch->unclear, !adjusted || watch->trial > 0 || watch->doubt_us != 0);
+    atomic_store(&watch->unclear,
+                 !adjusted || watch->trial > 0 || watch->doubt_us != 0 || watch->opens_later);
 }
 
 /* How far the clock was set; 0: it was not, or another process has recorded it.  Needs:
@@ -159,6 +162,22 @@ static void take_over(clock_watch *watch, const store_clock *found, const steady
     watch->jumps = found->kept_jumps;
 }
 
+/* Whether a jump that rows alone tell of is larger than is believed: then it is not recorded, and
+ * the clock stays unclear until it is, or until no row tells of it. */
+static int is_too_large(tl_client *client, int64_t size_us, int is_new)
+{
+    if (size_us >= -LONG_AGO_US && size_us <= LONG_AGO_US)
+        return 0;
+    atomic_store(&client->clock.unclear, 1);
+    if (is_new)
+        log_line(&client->logger, TL_ALARM, NULL, 0,
+                 "rows tell that the server's clock was set by %lld days, which is not believed: "
+                 "nothing is sent again, failed or purged until somebody has looked at tl_session, "
+                 "trade_lock_low_water and trade_lock for moments of another time",
+                 (long long)(size_us / INT64_C(86400000000)));
+    return 1;
+}
+
 static tl_status look_once(tl_client *client, db *connection, int opening)
 {
     clock_watch *watch = &client->clock;
@@ -166,6 +185,7 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
     store_clock found;
     steady_look look;
     tl_status status;
+    const int is_new = !watch->opens_later;
 
     opening |= watch->opens_later;
     if (takes_no_writes(connection)) {
@@ -192,6 +212,10 @@ static tl_status look_once(tl_client *client, db *connection, int opening)
     else if (watch->trial > 0)
         watch->trial--;
     pthread_mutex_unlock(&watch->mutex);
+    if (opening && is_too_large(client, size_us, is_new)) {
+        watch->opens_later = 1;
+        return TL_OK;
+    }
     if (size_us != 0)
         status = record_and_believe(client, connection, size_us, since_us,
                                     opening ? client->config.pool_wait_ms : 0, &found, &look);
@@ -261,7 +285,7 @@ tl_status clock_watch_search(tl_client *client)
     future_us = 0;
     if (status == TL_OK && !takes_no_writes(connection))
         status = search(connection, &future_us);
-    if (status == TL_OK && future_us > margin_us(client)) {
+    if (status == TL_OK && future_us > margin_us(client) && !is_too_large(client, -future_us, 1)) {
         status = read_clock(connection, NULL, &found, &now);
         if (status == TL_OK && found.unsettled == 0)
             status = record_and_believe(client, connection, -future_us, now.after_us - LONG_AGO_US,
@@ -380,16 +404,17 @@ static void doubt_clock(clock_watch *watch, int64_t by_us)
 int clock_watch_fits(tl_client *client, const tl_view *view, int64_t before_us)
 {
     clock_watch *watch = &client->clock;
+    const int64_t late_us = too_late_us(view);
     int64_t by_us;
 
     pthread_mutex_lock(&watch->mutex);
     by_us = off_us(client, view->now_us, before_us);
-    if (by_us == 0 && too_late_us(view) > margin_us(client))
-        by_us = too_late_us(view);
+    if (by_us == 0 && late_us > margin_us(client) && !is_too_large(client, -late_us, 1))
+        by_us = late_us;
     if (by_us != 0)
         doubt_clock(watch, by_us);
     pthread_mutex_unlock(&watch->mutex);
-    return by_us == 0;
+    return by_us == 0 && late_us <= margin_us(client);
 }
 
 int clock_watch_was_back(tl_client *client, int64_t server_us, int64_t before_us)
@@ -430,6 +455,20 @@ void clock_watch_now(tl_client *client, int64_t *least_us, int64_t *most_us)
         *most_us = STRETCH_END_US;
     }
     pthread_mutex_unlock(&watch->mutex);
+}
+
+int64_t clock_watch_latest_us(tl_client *client)
+{
+    clock_watch *watch = &client->clock;
+    int64_t least_us, most_us;
+
+    pthread_mutex_lock(&watch->mutex);
+    if (atomic_load(&watch->unclear))
+        most_us = 0;
+    else if (!steady_now(&watch->steady, clock_boottime_us(), 0, &least_us, &most_us))
+        most_us = STRETCH_END_US;
+    pthread_mutex_unlock(&watch->mutex);
+    return most_us;
 }
 
 uint32_t clock_watch_jumps(tl_client *client)

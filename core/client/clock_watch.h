@@ -80,6 +80,10 @@ uint32_t clock_watch_jumps(struct tl_client *client);
 /* Fills what the session's row tells of the clock. */
 void clock_watch_keep(void *client, struct store_session_clock *kept);
 
+/* The latest moment that it can be by a server's clock that was not set: what may be over only by a
+ * later one is not over.  0: the clock is not trusted, and nothing is. */
+int64_t clock_watch_latest_us(struct tl_client *client);
+
 /* The moments between which the server's clock is now; before the first look they exclude
  * nothing. */
 void clock_watch_now(struct tl_client *client, int64_t *least_us, int64_t *most_us);

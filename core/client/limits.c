@@ -274,7 +274,8 @@ static tl_status take_share(struct tl_client *client, struct channel_limit *one,
                          .used = one->used,
                          .wanted = wanted,
                          .claims = claims,
-                         .hold_ms = one->hold_ms};
+                         .hold_ms = one->hold_ms,
+                         .latest_us = clock_watch_latest_us(client)};
     struct shared shared = {0};
     tl_status status;
 

@@ -10,6 +10,7 @@
 #include "client/clock_watch.h"
 #include "client/restored.h"
 #include "store/position.h"
+#include "store/store.h"
 
 #include <string.h>
 
@@ -91,17 +92,21 @@ static db_answer look_up_all(tl_client *client, db *connection, uint64_t number,
     return answer;
 }
 
-/* Whether this is a node of the cluster that kept a commit, and was so since then: where a node that
- * may lack it was started to make the cluster anew, the number of the membership begins anew, and all
- * nodes were started since.  A node that was told to be a cluster while it ran (pc.bootstrap) is not
- * noticed: that is to be declared (tools/RESTORE.md). */
-static db_answer is_of_cluster(db *connection, const store_kept *before, int64_t age_ms, int *is)
+/* Whether this is the server that kept a commit.  Of a cluster: a node of it, and it was so since then.
+ * Where a node that may lack it was started to make the cluster anew, the number of the membership
+ * begins anew, and all nodes were started since.  A node that was told to be a cluster while it ran
+ * (pc.bootstrap) is not noticed: that is to be declared (tools/RESTORE.md). */
+static db_answer is_keeper(db *connection, const store_kept *before, int64_t age_ms, int *is)
 {
     store_kept here;
     const db_answer answer = store_attest_kept(connection, &here);
 
-    *is = answer == DB_DONE && strcmp(here.cluster, before->cluster) == 0 &&
-          here.membership >= before->membership && (int64_t)here.up_s * 1000 >= age_ms;
+    if (before->cluster[0] == '\0')
+        *is = answer == DB_DONE && here.server_id == before->keeper &&
+              here.on_record == before->keeper;
+    else
+        *is = answer == DB_DONE && strcmp(here.cluster, before->cluster) == 0 &&
+              here.membership >= before->membership && (int64_t)here.up_s * 1000 >= age_ms;
     return answer;
 }
 
@@ -119,9 +124,8 @@ static db_answer was_kept(tl_client *client, db *connection, const commit_mark *
     if (newest == NULL)
         return DB_DONE;
     *kept = restored_was_kept(client, newest->server, newest->answered_ms, &by);
-    return *kept && by.cluster[0] != '\0'
-               ? is_of_cluster(connection, &by, clock_boottime_ms() - newest->answered_ms, kept)
-               : DB_DONE;
+    return *kept ? is_keeper(connection, &by, clock_boottime_ms() - newest->answered_ms, kept)
+                 : DB_DONE;
 }
 
 /* A node of Galera may not have applied yet what others answered. */
@@ -142,23 +146,7 @@ static db_answer clock_fits(tl_client *client, db *connection, int *fits)
     return store_attest_clock(connection, least_us - margin_us, most_us + margin_us, fits);
 }
 
-/* A beat that was seen to be missing before this session waited there. */
-static db_answer tell_lacked(tl_client *client, db *connection, uint64_t number, const char *lacked,
-                             unsigned *missing)
-{
-    commit_mark beat = {.kind = MARK_BEAT, .name = "heartbeat"};
-    db_answer answer;
-
-    if (lacked[0] == '\0')
-        return DB_DONE;
-    text_copy(beat.serial_no, sizeof beat.serial_no, lacked);
-    answer = tell_missing(connection, number, session_id(client->session), *missing, &beat);
-    ++*missing;
-    return answer;
-}
-
-tl_status position_attest(tl_client *client, db *connection, uint64_t number, const char *lacked,
-                          unsigned *missing)
+tl_status position_attest(tl_client *client, db *connection, uint64_t number, unsigned *missing)
 {
     commit_mark *all = NULL;
     size_t count = 0;
@@ -174,8 +162,6 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, co
         answer = get_in_step(connection);
     if (answer == DB_DONE)
         answer = look_up_all(client, connection, number, all, count, missing);
-    if (answer == DB_DONE)
-        answer = tell_lacked(client, connection, number, lacked, missing);
     if (!whole)
         ++*missing; /* it does not know any more what it was told */
     if (answer == DB_DONE)
@@ -185,6 +171,19 @@ tl_status position_attest(tl_client *client, db *connection, uint64_t number, co
     memory_free(all);
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "attesting to the new server");
+}
+
+void position_close(tl_client *client, db *connection)
+{
+    commit_marks *noted = &client->servers.noted;
+    const db_server *server = db_server_of(connection);
+    uint64_t began;
+
+    if (db_state_of(server) != DB_SERVER_WHOLE || !marks_drop_closed(noted, server))
+        return;
+    began = marks_begin(noted);
+    if (store_session_close(connection, session_id(client->session)) == DB_DONE)
+        marks_closed(noted, server, began);
 }
 
 tl_status position_count_missing(tl_client *client, db *connection, unsigned *missing)

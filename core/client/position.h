@@ -23,11 +23,12 @@
 struct tl_client;
 
 /* Looks up all that was committed on other servers, on a connection to the promoted one, and writes
- * down what this process found.  lacked: the session of which a beat was seen to be missing there,
- * or "".  TL_OK: that is done, and *missing says how many are; TL_TRY_AGAIN:
+ * down what this process found.  TL_OK: that is done, and *missing says how many are; TL_TRY_AGAIN:
  * not before the server's clock is believed. */
 tl_status position_attest(struct tl_client *client, db *connection, uint64_t number,
-                          const char *lacked, unsigned *missing);
+                          unsigned *missing);
+/* After a confirmed beat, on its connection: a round that closes what this process was granted. */
+void position_close(struct tl_client *client, db *connection);
 /* The same without writing anything down: for a process that comes when it is accepted already. */
 tl_status position_count_missing(struct tl_client *client, db *connection, unsigned *missing);
 /* Accepts the promoted server, if everybody has attested and nothing is missing. */

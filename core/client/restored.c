@@ -41,13 +41,7 @@ struct met_server {
     restored_term rival_term;
     int is_given_up; /* under given_up_term, for a promoted one */
     restored_term given_up_term;
-    int is_proved; /* its last accepting was by itself */
-    /* It lacks a beat that another server had confirmed to this session; until operators accept it,
-     * or it is made anew out of a server that was accepted since.  A session that waits beats there
-     * too, so its row alone tells no more. */
-    int lacks_beat;
-    char lacks_of[RANDOM_UUID];
-    int has_beats;  /* a session of this process may have written beats there itself */
+    int is_proved;  /* its last accepting was by itself */
     int has_log;    /* so that its commits may wait for a replica */
     int is_cluster; /* it is a node of Galera; -1: it is not, 0: not known yet */
     /* When it was last seen to answer commits only when another one has them, and what was seen; 0:
@@ -378,29 +372,6 @@ static int witness_speaks(const struct look *l, char *why, size_t space)
     return 1;
 }
 
-/* Whether this server, which may be promoted, lacks a beat that another one had confirmed. */
-static int lacks_witness(const struct look *l)
-{
-    const restored_witness *w = &l->witness;
-
-    return w->session[0] != '\0' && w->by != &l->here->server && w->only == NULL &&
-           !db_get_int(l->seen, 0, RESTORED_READ_ONLY) &&
-           (db_is_null(l->seen, 0, RESTORED_BEAT) ||
-            db_get_uint(l->seen, 0, RESTORED_BEAT) < w->beat);
-}
-
-/* A replica that is not read-only lags as any other, and lacks each beat for a moment.  Once it has
- * all of the same session, and that wrote no beat there itself, they came by replication, and all
- * that was committed before them. */
-static int has_caught_up(const struct look *l)
-{
-    const restored_witness *w = &l->witness;
-
-    return !l->here->has_beats && w->by != &l->here->server && w->only == NULL &&
-           strcmp(w->session, l->here->lacks_of) == 0 && !db_is_null(l->seen, 0, RESTORED_BEAT) &&
-           db_get_uint(l->seen, 0, RESTORED_BEAT) >= w->beat;
-}
-
 /* --------------------------------------------------------------------- what was found -- */
 
 static tl_status write_down(const struct look *l, const char *why)
@@ -483,15 +454,6 @@ static int is_decided(const restored_servers *all, const struct met_server *here
     return !here->is_proved || (here == all->promoted && all->has_attested && !all->lacks);
 }
 
-/* Whether what it lacked says nothing of what it has now: operators have accepted it, or it was made
- * anew out of a server that was accepted since, as a replica or a node is, and its own record names
- * that one.  A server that was accepted by itself names itself. */
-static int is_another_history(const struct look *l)
-{
-    return !is_same(l->here->term, seen_term(l)) &&
-           (!db_get_int(l->seen, 0, RESTORED_PROVED) || db_get_int(l->seen, 0, RESTORED_ELSEWHERE));
-}
-
 /* Of two looks that were under way together nobody knows which one read first.  Where they saw
  * different terms, what the second one saw would make a server an earlier one than itself; or it
  * would keep from the first that the server may lack something, though it was accepted since.
@@ -523,8 +485,6 @@ static int take(struct look *l, int may_lack, db_server_state *state)
     if (may_lack || l->number > here->found_at)
         here->may_lack = may_lack;
     if (l->number > here->looked) {
-        if (is_another_history(l))
-            here->lacks_beat = here->has_beats = 0;
         here->looked = l->number;
         here->taken_at = all->looks;
         atomic_store(&here->server.takes_no_writes,
@@ -536,12 +496,6 @@ static int take(struct look *l, int may_lack, db_server_state *state)
             here->is_cluster <= 0) {
             here->kept_ms = 0;
             here->kept_looked_ms = clock_boottime_ms();
-        }
-        if (lacks_witness(l)) {
-            here->lacks_beat = 1;
-            text_copy(here->lacks_of, sizeof here->lacks_of, l->witness.session);
-        } else if (has_caught_up(l)) {
-            here->lacks_beat = 0;
         }
         take_promotion(l);
         note_rivals(all);
@@ -591,16 +545,6 @@ static int is_to_look_late(const struct look *l)
     return is;
 }
 
-/* The session of which a beat is missing there; "": none is known to be. */
-static void read_lacked(const struct look *l, char session_no[RANDOM_UUID])
-{
-    restored_servers *all = &l->client->servers;
-
-    pthread_mutex_lock(&all->mutex);
-    text_copy(session_no, RANDOM_UUID, l->here->lacks_beat ? l->here->lacks_of : "");
-    pthread_mutex_unlock(&all->mutex);
-}
-
 static void keep_late_look(const struct look *l)
 {
     restored_servers *all = &l->client->servers;
@@ -628,7 +572,6 @@ static void keep_attestation(restored_servers *all, uint64_t number, unsigned mi
 static int attest(const struct look *l)
 {
     restored_servers *all = &l->client->servers;
-    char lacked[RANDOM_UUID];
     uint64_t number;
     unsigned missing = 0;
     int has_attested;
@@ -637,8 +580,7 @@ static int attest(const struct look *l)
     if (!is_to_attest(l, &number, &has_attested))
         return 0;
     if (!has_attested) {
-        read_lacked(l, lacked);
-        status = position_attest(l->client, l->connection, number, lacked, &missing);
+        status = position_attest(l->client, l->connection, number, &missing);
         if (status == TL_OK)
             keep_attestation(all, number, missing);
         if (status == TL_OK && missing > 0)
@@ -657,12 +599,10 @@ static int attest(const struct look *l)
 /* What is missing after all is a restore that is found: nothing was put in doubt. */
 static tl_status look_late(const struct look *l)
 {
-    char lacked[RANDOM_UUID];
     unsigned missing = 0;
     tl_status status = position_count_missing(l->client, l->connection, &missing);
 
-    read_lacked(l, lacked);
-    if (status == TL_OK && missing == 0 && lacked[0] == '\0')
+    if (status == TL_OK && missing == 0)
         keep_late_look(l);
     else if (status == TL_OK)
         status = write_down(l, "commits are missing that this process had been told of");
@@ -984,8 +924,6 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
                (drains || since_ms == 0 || clock_left_ms(since_ms + PROMOTED_WITHIN_MS) > 0)) {
         stay = SESSION_WAITS; /* it may yet be promoted */
     }
-    if (stay != SESSION_LEAVES && next != NULL)
-        next->has_beats = 1; /* the next one is sent there */
     pthread_mutex_unlock(&all->mutex);
     return stay;
 }
@@ -1050,8 +988,13 @@ void restored_look_whether_kept(void *context, db *connection)
     pthread_mutex_unlock(&all->mutex);
     if (may_keep < 0 || db_state_of(server) != DB_SERVER_WHOLE ||
         (may_keep == 0 && !is_shared(client, connection)) ||
-        store_attest_kept(connection, &kept) != DB_DONE)
+        store_attest_kept(connection, &kept) != DB_DONE ||
+        store_attest_keeper(connection, &kept) != DB_DONE)
         return;
+    if (kept.keeper != STORE_NOBODY && kept.on_record == STORE_NOBODY &&
+        store_attest_record(connection, &kept) != DB_DONE)
+        return;
+    kept.kept = kept.keeper != STORE_NOBODY && kept.keeper == kept.on_record;
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
     if (here != NULL) {

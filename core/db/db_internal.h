@@ -170,6 +170,11 @@ void db_result_put_null(db_result *result, size_t row, size_t column);
 char *db_result_room(db_result *result, size_t row, size_t column, size_t size);
 int db_type_is_number(enum enum_field_types type);
 
+/* -- row.c -- */
+
+/* Whether each cell ends before the row does. */
+int db_row_is_whole(const MYSQL_ROWS *row, const MYSQL_FIELD *fields, unsigned columns);
+
 /* -- statement.c -- */
 
 void db_statements_free(db *connection);

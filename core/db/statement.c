@@ -222,6 +222,17 @@ static int take_rows(db *connection, MYSQL_STMT *stmt, db_result *result)
     return 0;
 }
 
+static int rows_are_whole(MYSQL_STMT *stmt)
+{
+    const MYSQL_FIELD *fields = mariadb_stmt_fetch_fields(stmt);
+    const unsigned columns = mysql_stmt_field_count(stmt);
+
+    for (const MYSQL_ROWS *row = mysql_stmt_row_tell(stmt); row != NULL; row = row->next)
+        if (!db_row_is_whole(row, fields, columns))
+            return 0;
+    return 1;
+}
+
 /* A result counts only once its last packet was read: rows of RETURNING arrive before the commit,
  * which can still fail. */
 static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
@@ -243,6 +254,10 @@ static int read_answer(db *connection, MYSQL_STMT *stmt, db_result *result)
     if (mysql_stmt_store_result(stmt)) {
         keep_statement_error(connection, stmt);
         return 1;
+    }
+    if (!failed && result && !rows_are_whole(stmt)) {
+        db_set_error(connection, CR_MALFORMED_PACKET, "a cell is longer than what was answered");
+        failed = 1;
     }
     if (!failed && result && take_rows(connection, stmt, result)) {
         db_set_error(connection, CR_OUT_OF_MEMORY, "out of memory for the answer");

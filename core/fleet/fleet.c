@@ -116,7 +116,8 @@ static void set_up(tl_fleet *fleet, const tl_fleet_options *options, const struc
     fleet->config = *config;
     fleet->logger.fn = options->client->log;
     fleet->logger.context = options->client->log_context;
-    fleet->logger.hash_cust = config->log_cust == CONFIG_CUST_HASHED;
+    fleet->logger.cust_key =
+        config->log_cust == CONFIG_CUST_HASHED ? fleet->config.log_cust_key : NULL;
     fleet->logger.least = config->log_level;
     fleet->slot = options->slot;
     fleet->slot_context = options->slot_context;

@@ -39,6 +39,7 @@ struct janitor {
     const char *actor;
     janitor_cursor *cursor;
     int64_t budget_ms, deadline_ms; /* of the half that is under way */
+    int64_t latest_us;
     uint64_t opened, freed;
     /* Why the server refused to open a row, the first one; the round goes on with the others. */
     tl_status failure;
@@ -380,8 +381,8 @@ static void free_holders_of(struct janitor *j, const char *resource)
     if (pool_get(connections, POOL_QUICK, READ_WAIT_MS, &connection) != TL_OK)
         return;
     random_token(token);
-    if (store_rw_free(connection, resource, 1, token, tl_thread_uuid(), j->actor, &freed) ==
-            DB_DONE &&
+    if (store_rw_free(connection, resource, 1, token, tl_thread_uuid(), j->actor, j->latest_us,
+                      &freed) == DB_DONE &&
         freed > 0)
         log_line(j->logger, TL_WARNING, NULL, 0, "%s: %llu dead holders were freed", resource,
                  (unsigned long long)freed);
@@ -480,14 +481,15 @@ static tl_status sweep_sessions(struct janitor *j)
 }
 
 tl_status janitor_round(task_engine *engine, const struct logger *logger, const char *actor,
-                        int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
-                        uint64_t *freed)
+                        int64_t budget_ms, int64_t latest_us, janitor_cursor *cursor,
+                        uint64_t *opened, uint64_t *freed)
 {
     struct janitor j = {.engine = engine,
                         .logger = logger,
                         .actor = actor,
                         .cursor = cursor,
                         .budget_ms = budget_ms / 2,
+                        .latest_us = latest_us,
                         .deadline_ms = clock_deadline(budget_ms / 2)};
     tl_status status = sweep_overdue(&j), dead = TL_OK;
     int left;

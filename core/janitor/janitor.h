@@ -39,10 +39,11 @@ typedef struct janitor_cursor {
  * ended sessions.  Half of the budget is for what is overdue, half for the dead; the next round
  * goes on from there.  Every round looks at every operation.  A serving process runs a round after
  * each beat, with half a beat as its budget: many processes share the rows of a dead one, and none
- * is kept from its own work for long.  actor: who, for the log.  opened and freed are increased.
+ * is kept from its own work for long.  actor: who, for the log.
+ * latest_us: what is over only by a later moment is not overdue.  opened and freed are increased.
  * cursor: of this caller's rounds, which do not overlap. */
 tl_status janitor_round(task_engine *engine, const struct logger *logger, const char *actor,
-                        int64_t budget_ms, janitor_cursor *cursor, uint64_t *opened,
-                        uint64_t *freed);
+                        int64_t budget_ms, int64_t latest_us, janitor_cursor *cursor,
+                        uint64_t *opened, uint64_t *freed);
 
 #endif

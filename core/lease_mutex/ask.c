@@ -1,8 +1,8 @@
 /*
  * Asks for a mutex, by one statement if nobody is in the way; asks and unlocks of other threads may
  * share it.  Several resources take one transaction of one statement.  A refusal wrote nothing; the
- * rows that refused are then read, and if all of their holders are dead the ask is repeated, naming
- * them.
+ * rows that refused are then read, and if all of them are free or their holders dead the ask is
+ * repeated, naming them.
  */
 #include "lease_mutex/mutex.h"
 
@@ -60,7 +60,22 @@ static db_answer ask_rows(struct asking *a, db *connection)
     return answer;
 }
 
-/* Whether all that refused have dead holders; then a->dead names them. */
+/* Whether nobody holds the row, and its minimum hold is over.  That a session has ended is final;
+ * that a time is over must be true by a clock that was not set, too. */
+static int is_to_be_had(tl_client *client, const tl_resource_view *view)
+{
+    const int64_t latest_us = clock_watch_latest_us(client);
+    const int64_t now_us = latest_us < view->now_us ? latest_us : view->now_us;
+
+    if (view->free_us > now_us || view->state == TL_RESOURCE_HELD)
+        return 0;
+    if (view->state == TL_RESOURCE_FREE || view->max_hold_until_us <= now_us)
+        return 1;
+    return view->lease_until_us != 0 ? view->lease_until_us <= now_us
+                                     : view->max_hold_until_us > view->now_us;
+}
+
+/* Whether all that refused are to be had; then a->dead names them. */
 static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
 {
     db_result result = DB_RESULT_INIT;
@@ -78,10 +93,10 @@ static db_answer find_dead(struct asking *a, db *connection, int *all_dead)
         if (!*all_dead)
             break;
         resource_view_read(&view, &result, 0);
-        *all_dead = view.state == TL_RESOURCE_EXPIRED;
+        *all_dead = is_to_be_had(a->base.lock->client, &view);
         a->base.refused = i;
         used += (size_t)snprintf(a->dead + used, sizeof a->dead - used, "  %s %" PRIu64,
-                                 view.resource, view.fence);
+                                 view.resource, view.rev);
     }
     snprintf(a->dead + used, sizeof a->dead - used, "  ");
     db_result_free(&result);

@@ -23,7 +23,9 @@ typedef struct hold {
     unsigned depth; /* unlocks owed, over all handles */
     struct hold *next;
     int listed, in_hand, paused, reported;
-    int64_t looked_ms;
+    int is_taken; /* a row was read that is not its own: that of `taken` */
+    size_t taken;
+    int64_t looked_ms; /* when the rows were read last */
 
     /* Written by the holder under that mutex or before it is listed, read by the holder without. */
     lock_grant grant;

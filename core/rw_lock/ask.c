@@ -26,6 +26,7 @@ struct asking {
     int wait; /* a refused writer leaves an intent */
     int intent_made;
     unsigned claimed_slot; /* 0: nothing was claimed */
+    int64_t latest_us;     /* as the look was told */
 };
 
 static int64_t intent_ms(const tl_rw *rw)
@@ -69,7 +70,7 @@ static db_answer free_dead(const struct asking *a, db *connection, const rw_look
         return DB_DONE;
     random_token(token);
     answer = store_rw_free(connection, a->rw->resource, readers_too, token, a->step.thread_no,
-                           a->rw->base.client->actor, &freed);
+                           a->rw->base.client->actor, a->latest_us, &freed);
     *clear = freed == expected;
     return answer;
 }
@@ -130,8 +131,10 @@ static db_answer decide(struct asking *a, db *connection)
 {
     rw_look look;
     int clear = 0;
-    db_answer answer = store_rw_look(connection, a->rw->resource, a->rw->intent, &look);
+    db_answer answer;
 
+    a->latest_us = clock_watch_latest_us(a->rw->base.client);
+    answer = store_rw_look(connection, a->rw->resource, a->rw->intent, a->latest_us, &look);
     if (answer == DB_DONE && !is_in_the_way(a->rw->mode, &look)) {
         answer = free_dead(a, connection, &look, &clear);
         if (answer == DB_DONE && clear)

@@ -63,7 +63,7 @@ struct session {
     int64_t may_seek_ms, may_observe_ms;
     int is_unanswered;      /* the last beat was not confirmed, or no new session could be begun */
     int had_left;           /* its server was left when that was tried */
-    int64_t obeys_us;       /* of which drain the connection says so; 0: of none */
+    int64_t obeys_us;       /* of which drain the row says so; 0: of none that is known */
     unsigned given_up;      /* sessions that only began, since the last one under which it lived */
     int was_refused;        /* a new session could not be begun, and the log says so */
     int64_t waits_since_ms; /* first answered elsewhere; 0: confirmed since */
@@ -155,20 +155,25 @@ static void note_failure(session *s, db_answer answer, const char *what)
         close_connection(s);
 }
 
-/* A beat met no living row: finds out why.  If the row is there and not ended, the next beat tries
+/* What became of a beat.  If the row is there and not ended, but took none, the next beat tries
  * again. */
-static enum beat find_out(session *s, const life *mine)
+static enum beat find_out(session *s, const life *mine, int is_taken, session_beat *sent)
 {
+    enum { ENDED, BEAT };
     db_result result = DB_RESULT_INIT;
-    db_answer answer = store_session_ended(s->connection, mine->session_id, &result);
-    enum beat found = BEAT_UNREACHABLE;
+    db_answer answer = store_session_seen(s->connection, mine->session_id, &result);
+    enum beat found = is_taken ? BEAT_CONFIRMED : BEAT_UNREACHABLE;
 
-    if (answer != DB_DONE)
+    if (answer != DB_DONE) {
         note_failure(s, answer, "looking for the session");
-    else if (result.rows == 0)
+        found = BEAT_UNREACHABLE;
+    } else if (result.rows == 0) {
         found = BEAT_GONE;
-    else if (db_get_int(&result, 0, 0))
+    } else if (db_get_int(&result, 0, ENDED)) {
         found = BEAT_ENDED;
+    } else {
+        sent->number = db_get_uint(&result, 0, BEAT);
+    }
     db_result_free(&result);
     return found;
 }
@@ -202,8 +207,8 @@ static tl_status check_wait(session *s)
     return TL_UNREACHABLE;
 }
 
-/* One beat on the session's row. */
-static enum beat send_beat(session *s, life *mine, session_beat *sent)
+/* One beat on the session's row; waits: it waits there, and the beat's number stays. */
+static enum beat send_beat(session *s, life *mine, int waits, session_beat *sent)
 {
     const store_session_clock clock = known_clock(s);
     db_result result = DB_RESULT_INIT;
@@ -215,20 +220,16 @@ static enum beat send_beat(session *s, life *mine, session_beat *sent)
     sent->sent = sending(s);
     sent->before_ms = clock_boottime_ms();
     /* Who settles a lost answer holds the row for a moment (settle.c). */
-    while ((answer = store_session_beat(s->connection, mine->session_id, &clock, &result)) ==
+    while ((answer = store_session_beat(s->connection, mine->session_id, waits, &clock, &result)) ==
                DB_ERROR &&
            db_row_is_taken(s->connection) &&
            clock_left_ms(sent->before_ms + s->options.beat_ms) > 0)
         clock_sleep_until_ms(clock_deadline(ROW_TAKEN_MS));
-    sent->number = result.insert_id;
-    if (answer != DB_DONE) {
-        /* A beat that arrived nevertheless does no harm. */
+    /* A beat that arrived nevertheless does no harm. */
+    if (answer != DB_DONE)
         note_failure(s, answer, "the heartbeat");
-    } else if (result.affected == 1) {
-        found = BEAT_CONFIRMED;
-    } else {
-        found = find_out(s, mine);
-    }
+    else
+        found = find_out(s, mine, result.affected != 0, sent);
     db_result_free(&result);
     return found;
 }
@@ -256,7 +257,7 @@ static enum beat beat_elsewhere(session *s, life *mine, session_stay stay)
 
     if (stay == SESSION_LEAVES)
         return BEAT_MOVED;
-    answer = send_beat(s, mine, &sent);
+    answer = send_beat(s, mine, stay == SESSION_WAITS, &sent);
     if (answer != BEAT_CONFIRMED)
         return answer;
     if (stay == SESSION_WAITS)
@@ -282,7 +283,7 @@ static enum beat beat(session *s, life *mine)
         return BEAT_UNREACHABLE;
     if (is_left || !life_is_at(mine, db_server_of(s->connection)))
         return beat_elsewhere(s, mine, stay_of(s, mine, db_server_of(s->connection)));
-    answer = send_beat(s, mine, &sent);
+    answer = send_beat(s, mine, 0, &sent);
     if (answer == BEAT_CONFIRMED && !confirm(s, mine, &sent))
         answer = BEAT_UNREACHABLE;
     return answer;
@@ -316,22 +317,20 @@ static void wake_following(session *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-/* Tells `tradelock drain`, as long as the connection lasts.  What an earlier one said is as true. */
+/* Tells `tradelock drain`. */
 static void say_that_it_obeys(session *s, const life *mine)
 {
     const int64_t since_us =
         s->options.obeys != NULL ? s->options.obeys(s->options.before_context) : 0;
-    db_result result = DB_RESULT_INIT;
     db_answer answer;
 
     if (since_us == 0 || since_us == s->obeys_us || s->connection == NULL)
         return;
-    answer = store_drain_obeyed(s->connection, mine->session_id, since_us, &result);
+    answer = store_drain_obeyed(s->connection, mine->session_id, since_us);
     if (answer != DB_DONE)
         note_failure(s, answer, "saying that a drain is obeyed");
-    else if (db_get_int(&result, 0, 0) == 1)
+    else
         s->obeys_us = since_us;
-    db_result_free(&result);
 }
 
 static void look_around(session *s)
@@ -538,7 +537,7 @@ static tl_status begin(session *s, life **out)
     if (of == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the session");
     random_uuid(of->session_id);
-    s->obeys_us = 0; /* what was said was said under another name */
+    s->obeys_us = 0; /* the new row does not say so yet */
     status = have_connection(s);
     if (status == TL_OK && s->options.before != NULL)
         status = s->options.before(s->options.before_context, s->connection);

@@ -36,10 +36,9 @@ db_answer store_channel_paused(db *connection, db_result *result)
     return db_run(connection, &sql_channel_paused, NULL, 0, result);
 }
 
-db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us,
-                             db_result *result)
+db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us)
 {
-    return SQL_RUN(connection, result, drain_obeyed, .session_id = db_text(session_id),
+    return SQL_RUN(connection, NULL, drain_obeyed, .session_id = db_text(session_id),
                    .since_us = db_int(since_us));
 }
 
@@ -54,7 +53,8 @@ db_answer store_channel_share(db *connection, const store_share *share, db_resul
         SQL_RUN(connection, NULL, channel_share, .channel = db_text(share->channel),
                 .op_code = db_text(share->op_code), .session_id = db_text(share->session_id),
                 .used = db_uint(share->used), .wanted = db_uint(share->wanted),
-                .hold_ms = db_int(share->hold_ms), .claims = db_uint(share->claims));
+                .hold_ms = db_int(share->hold_ms), .claims = db_uint(share->claims),
+                .latest_us = db_int(share->latest_us));
 
     if (answer == DB_DONE)
         return db_run(connection, &sql_channel_share_result, NULL, 0, result);
@@ -76,7 +76,7 @@ static db_answer tell_or_probe(db *connection, const store_breaker *what)
                        .sends = db_uint(what->sends));
     return SQL_RUN(connection, NULL, channel_probe, .channel = db_text(what->channel),
                    .op_code = db_text(what->op_code), .probe = db_uint(what->probe),
-                   .hold_ms = db_int(what->hold_ms));
+                   .hold_ms = db_int(what->hold_ms), .latest_us = db_int(what->latest_us));
 }
 
 db_answer store_channel_breaker(db *connection, const store_breaker *what, db_result *result)

@@ -30,9 +30,7 @@ enum store_channel_paused_column {
 };
 db_answer store_channel_paused(db *connection, db_result *result);
 
-/* One column: 1, or 0 where an earlier connection says so still. */
-db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us,
-                             db_result *result);
+db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us);
 
 /* What limits there are; a number that is NULL is none. */
 enum store_channel_limits_column { LIMITS_CHANNEL, LIMITS_OP, LIMITS_SENDS, LIMITS_PER_SECOND };
@@ -43,7 +41,7 @@ db_answer store_channel_limits(db *connection, db_result *result);
 typedef struct store_share {
     const char *channel, *op_code, *session_id;
     uint64_t used, wanted, claims;
-    int64_t hold_ms;
+    int64_t hold_ms, latest_us;
 } store_share;
 db_answer store_channel_share(db *connection, const store_share *share, db_result *result);
 
@@ -67,7 +65,7 @@ typedef struct store_breaker {
     const char *channel, *op_code;
     int tells;      /* else it asks for the probe */
     uint64_t probe; /* its number; 0: none */
-    int64_t hold_ms;
+    int64_t hold_ms, latest_us;
     uint64_t era;
     int answered;
     uint64_t tail, unknowns, sends;

@@ -7,6 +7,7 @@
 #include "store/resource.h"
 #include "store/rw.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TOKEN_SIZE 16
@@ -19,18 +20,60 @@ static db_answer is_true(db_answer answer, db_result *result, int *out)
     return answer;
 }
 
+static int64_t id_of(const db_result *result, size_t column)
+{
+    return result->rows != 1 || db_is_null(result, 0, column)
+               ? STORE_NOBODY
+               : strtoll(db_get_text(result, 0, column), NULL, 10);
+}
+
 db_answer store_attest_kept(db *connection, store_kept *kept)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_attest_kept, NULL, 0, &result);
 
     memset(kept, 0, sizeof *kept);
+    kept->keeper = kept->on_record = STORE_NOBODY;
     if (answer == DB_DONE && result.rows == 1) {
         kept->kept = db_get_int(&result, 0, 0) != 0;
         text_copy(kept->cluster, sizeof kept->cluster, db_get_text(&result, 0, 1));
         kept->membership = db_get_uint(&result, 0, 2);
         kept->up_s = db_get_uint(&result, 0, 3);
+        kept->server_id = db_get_int(&result, 0, 4);
+        kept->on_record = id_of(&result, 5);
     }
+    db_result_free(&result);
+    return answer;
+}
+
+db_answer store_attest_keeper(db *connection, store_kept *kept)
+{
+    db_result result = DB_RESULT_INIT;
+    db_answer answer;
+
+    kept->keeper = kept->kept && kept->cluster[0] != '\0' ? 0 : STORE_NOBODY;
+    if (!kept->kept || kept->keeper == 0)
+        return DB_DONE;
+    answer = db_run(connection, &sql_attest_filters, NULL, 0, &result);
+    if (answer == DB_DONE && result.rows == 1 && db_get_text(&result, 0, 2)[0] == '\0' &&
+        db_get_text(&result, 0, 3)[0] == '\0') {
+        db_result_free(&result);
+        answer = db_run(connection, &sql_attest_replicas, NULL, 0, &result);
+        if (answer == DB_DONE && result.rows == 1)
+            kept->keeper = id_of(&result, 0);
+    }
+    db_result_free(&result);
+    return answer == DB_ERROR ? DB_DONE : answer;
+}
+
+db_answer store_attest_record(db *connection, store_kept *kept)
+{
+    db_result result = DB_RESULT_INIT;
+    const db_answer answer =
+        SQL_RUN(connection, &result, attest_record, .keeper = db_int(kept->keeper));
+
+    if (answer == DB_DONE)
+        kept->on_record = id_of(&result, 0);
     db_result_free(&result);
     return answer;
 }

@@ -8,14 +8,22 @@
 
 #include <tradelock/tradelock.h>
 
-/* Who has a server's commits before they are answered. */
+/* Who has a server's commits before they are answered: the server with this id, 0: the nodes of its
+ * cluster, or STORE_NOBODY. */
+#define STORE_NOBODY (-1)
 typedef struct store_kept {
     int kept;                  /* 1: somebody has, and that never stops */
+    int64_t keeper, on_record; /* as seen now; as it stands since the server was accepted */
+    int64_t server_id;         /* of the server itself */
     char cluster[RANDOM_UUID]; /* the Galera cluster that it is a node of; "": of none */
     uint64_t membership;       /* of that, its number */
     uint64_t up_s;             /* so long the server has been up at least */
 } store_kept;
-db_answer store_attest_kept(db *connection, store_kept *kept);
+db_answer store_attest_kept(db *connection, store_kept *kept); /* all but the keeper */
+/* Sees who acknowledges a server's commits; DB_DONE, also if that cannot be told. */
+db_answer store_attest_keeper(db *connection, store_kept *kept);
+/* Puts it on record, unless somebody is. */
+db_answer store_attest_record(db *connection, store_kept *kept);
 /* Waits until a node of Galera has applied all that was answered before. */
 db_answer store_attest_in_step(db *connection);
 /* *fits: whether the server's clock is between these moments. */

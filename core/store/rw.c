@@ -38,11 +38,12 @@ db_answer store_rw_gate(db *connection, const char *resource, int *there)
     return answer;
 }
 
-db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look)
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent,
+                        int64_t latest_us, rw_look *look)
 {
     db_result result = DB_RESULT_INIT;
     db_answer answer = SQL_RUN(connection, &result, rw_look, .intent = db_bytes(intent, RW_TOKEN),
-                               .resource = db_text(resource));
+                               .latest_us = db_int(latest_us), .resource = db_text(resource));
 
     memset(look, 0, sizeof *look);
     if (answer == DB_DONE && result.rows == 1) {
@@ -80,11 +81,13 @@ db_answer store_rw_claim(db *connection, const rw_step *s)
 }
 
 db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
-                        const char *thread_no, const char *actor, uint64_t *freed)
+                        const char *thread_no, const char *actor, int64_t latest_us,
+                        uint64_t *freed)
 {
     return RUN_COUNTING(connection, freed, rw_free, .thread_no = db_text(thread_no),
                         .token = db_bytes(token, RW_TOKEN), .actor = db_text(actor),
-                        .resource = db_text(resource), .readers_too = db_int(readers_too));
+                        .resource = db_text(resource), .readers_too = db_int(readers_too),
+                        .latest_us = db_int(latest_us));
 }
 
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected)
@@ -114,9 +117,9 @@ db_answer store_rw_force(db *connection, const rw_step *s, uint64_t seen_fence, 
 {
     return RUN_COUNTING(connection, affected, rw_force, .thread_no = db_text(s->thread_no),
                         .log_no = db_text(s->log_no), .token = db_bytes(s->token, RW_TOKEN),
-                        .fence = db_uint(s->fence), .remark = db_text(s->remark),
-                        .actor = db_text(s->actor), .resource = db_text(s->resource),
-                        .slot = db_uint(s->slot), .seen_fence = db_uint(seen_fence));
+                        .remark = db_text(s->remark), .actor = db_text(s->actor),
+                        .resource = db_text(s->resource), .slot = db_uint(s->slot),
+                        .seen_fence = db_uint(seen_fence));
 }
 
 db_answer store_rw_done(db *connection, const rw_step *s, uint64_t *affected)

@@ -25,7 +25,7 @@ typedef struct rw_step {
     const char *remark, *actor;
 } rw_step;
 
-/* What a look behind the gate finds. */
+/* What a look behind the gate finds.  latest_us: clock_watch_latest_us(). */
 typedef struct rw_look {
     uint64_t fence;                          /* for the next grant */
     unsigned new_slot, free_slot, my_intent; /* 0: none */
@@ -36,11 +36,13 @@ typedef struct rw_look {
 db_answer store_rw_make(db *connection, const char *resource);
 /* Locks the gate; *there is 0 when the resource has no row yet. */
 db_answer store_rw_gate(db *connection, const char *resource, int *there);
-db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent, rw_look *look);
+db_answer store_rw_look(db *connection, const char *resource, const uint8_t *intent,
+                        int64_t latest_us, rw_look *look);
 db_answer store_rw_claim(db *connection, const rw_step *s);
 /* *freed: how many were freed. */
 db_answer store_rw_free(db *connection, const char *resource, int readers_too, const uint8_t *token,
-                        const char *thread_no, const char *actor, uint64_t *freed);
+                        const char *thread_no, const char *actor, int64_t latest_us,
+                        uint64_t *freed);
 
 /* *affected: 1 if it was still held. */
 db_answer store_rw_release(db *connection, const rw_step *s, uint64_t *affected);

@@ -27,8 +27,7 @@ enum store_restored_column {
     RESTORED_READ_ONLY,
     RESTORED_PROMOTED,
     RESTORED_PROVED,
-    RESTORED_LOG,
-    RESTORED_ELSEWHERE
+    RESTORED_LOG
 };
 /* What RESTORED_LOG says of the binary log. */
 enum { RESTORED_NO_LOG, RESTORED_HAS_LOG, RESTORED_LOG_SEMI_SYNC };

@@ -142,11 +142,16 @@ db_answer store_session_insert(db *connection, const store_session *session)
                    .timeout_ms = db_int(session->timeout_ms), SESSION_CLOCK(&session->clock));
 }
 
-db_answer store_session_beat(db *connection, const char *session_id,
+db_answer store_session_beat(db *connection, const char *session_id, int waits,
                              const store_session_clock *clock, db_result *result)
 {
     return SQL_RUN(connection, result, session_beat, .session_id = db_text(session_id),
-                   SESSION_CLOCK(clock));
+                   .waits = db_int(waits), SESSION_CLOCK(clock));
+}
+
+db_answer store_session_close(db *connection, const char *session_id)
+{
+    return SQL_RUN(connection, NULL, session_close, .session_id = db_text(session_id));
 }
 
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result)
@@ -154,9 +159,9 @@ db_answer store_session_acknowledge(db *connection, const char *session_id, db_r
     return SQL_RUN(connection, result, session_acknowledge, .session_id = db_text(session_id));
 }
 
-db_answer store_session_ended(db *connection, const char *session_id, db_result *result)
+db_answer store_session_seen(db *connection, const char *session_id, db_result *result)
 {
-    return SQL_RUN(connection, result, session_ended, .session_id = db_text(session_id));
+    return SQL_RUN(connection, result, session_seen, .session_id = db_text(session_id));
 }
 
 db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
@@ -187,15 +192,6 @@ db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *resu
 db_answer store_slot_asked(db *connection, const char *cust_no)
 {
     return SQL_RUN(connection, NULL, slot_asked, .cust_no = db_text(cust_no));
-}
-
-db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no)
-{
-    return SQL_RUN(connection, NULL, file_paid, .cust_no = db_text(evidence->key.cust_no),
-                   .serial_no = db_text(evidence->key.serial_no),
-                   .op_code = db_text(evidence->key.op_code), .epoch = db_uint(evidence->epoch),
-                   .channel_key = db_text(evidence->channel_key),
-                   .channel_ref = db_text(evidence->channel_ref), .thread_no = db_text(thread_no));
 }
 
 static db_answer open_gone(db *connection, const store_gone *gone)

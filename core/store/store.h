@@ -95,12 +95,15 @@ typedef struct store_session {
     store_session_clock clock;
 } store_session;
 db_answer store_session_insert(db *connection, const store_session *session);
-db_answer store_session_beat(db *connection, const char *session_id,
+/* waits: the session waits on a server that may yet be promoted. */
+db_answer store_session_beat(db *connection, const char *session_id, int waits,
                              const store_session_clock *clock, db_result *result);
+/* Removes the receipts of what the session was granted. */
+db_answer store_session_close(db *connection, const char *session_id);
 /* Answered once all that was committed before is where this server's replicas must have it. */
 db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result);
-/* (ended); no row when it is gone */
-db_answer store_session_ended(db *connection, const char *session_id, db_result *result);
+/* (ended, beat); no row when it is gone */
+db_answer store_session_seen(db *connection, const char *session_id, db_result *result);
 db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
                             db_result *result);
 /* (session_id, beat, timeout_ms) */
@@ -113,8 +116,6 @@ db_answer store_session_expire(db *connection, const char *observer, const char 
 db_answer store_slot_asked(db *connection, const char *cust_no);
 /* (status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
-/* Success of a trade without a row, while a restore is open; else it does nothing. */
-db_answer store_file_paid(db *connection, const tl_evidence *evidence, const char *thread_no);
 /* What a holder knows whose row is gone.  The row is made anew: P, without a holder, its lane
  * due. */
 typedef struct store_gone {

@@ -51,7 +51,8 @@ static int says_success(const tl_evidence *e)
            !(e->amount.is_told && e->amount.amount_minor < 0);
 }
 
-/* Makes the row of a trade that was lost in a restore. */
+/* Makes the row of a trade that was lost in a restore: a holder's as it was; else the trigger makes
+ * it of the evidence. */
 static db_answer make_row(struct filing *f)
 {
     db_answer answer;
@@ -59,7 +60,8 @@ static db_answer make_row(struct filing *f)
     if (f->gone == NULL) {
         if (f->evidence.epoch == 0)
             f->evidence.epoch = 1;
-        return store_file_paid(f->connection, &f->evidence, tl_thread_uuid());
+        return store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id,
+                                     &f->conflict);
     }
     f->gone->evidence = &f->evidence;
     answer = store_file_gone(f->connection, f->gone);
@@ -154,8 +156,9 @@ static db_answer file_statements(struct filing *f)
             text_copy(f->channel_key, sizeof f->channel_key, db_get_text(&row, 0, 2));
             f->evidence.channel_key = f->channel_key;
         }
-        answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
-                                       &f->evidence_id, &f->conflict);
+        if (f->evidence_id == 0)
+            answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
+                                           &f->evidence_id, &f->conflict);
         if (answer == DB_DONE)
             answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
         if (answer == DB_DONE)

@@ -263,6 +263,11 @@ tl_status lock_read(tl_lock *lock)
         return error_set(row->status, "%s", row->message);
     if (row->rows.rows == 1)
         view_read(&lock->view, &lock->inside, &row->rows, 0);
+    /* Its time may be over only by a clock that was set; what is no payment is held then. */
+    if (lock->view.repeatable && lock->view.status == 'P' &&
+        lock->view.max_hold_until_us <= lock->view.now_us &&
+        lock->view.max_hold_until_us > clock_watch_latest_us(lock->base.client))
+        lock->inside.alive = 1;
     return TL_OK;
 }
 

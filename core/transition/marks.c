@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define STEPS_AT_FIRST 64
+#define STEPS_MAX 16384 /* where no round comes, as without the right to it */
+
 void marks_init(commit_marks *self)
 {
     pthread_mutex_init(&self->mutex, NULL);
@@ -13,6 +16,7 @@ void marks_init(commit_marks *self)
 
 void marks_end(commit_marks *self)
 {
+    memory_free(self->steps);
     pthread_mutex_destroy(&self->mutex);
 }
 
@@ -40,11 +44,39 @@ static int drop_covered(commit_marks *self, const db_server *server, uint64_t be
     return may_grant;
 }
 
+static void stamp(commit_marks *self, commit_mark *to, const commit_mark *one,
+                  const db_server *server, int may_grant)
+{
+    *to = *one;
+    to->server = server;
+    to->answered = atomic_load(&self->count);
+    to->answered_ms = clock_boottime_ms();
+    to->may_grant = may_grant;
+}
+
+/* Needs: the mutex held. */
+static void add_step(commit_marks *self, const commit_mark *one, const db_server *server,
+                     int may_grant)
+{
+    const size_t space = self->step_space == 0 ? STEPS_AT_FIRST : self->step_space * 2;
+    commit_mark *larger = self->steps;
+
+    if (self->step_count == self->step_space) {
+        larger = space <= STEPS_MAX ? memory_resize(self->steps, space * sizeof *larger) : NULL;
+        if (larger == NULL) {
+            self->steps_lost = atomic_load(&self->count);
+            return;
+        }
+        self->steps = larger;
+        self->step_space = space;
+    }
+    stamp(self, &self->steps[self->step_count++], one, server, may_grant);
+}
+
 /* Needs: the mutex held. */
 static void add(commit_marks *self, const commit_mark *one, const db_server *server, int may_grant)
 {
-    const uint64_t answered = atomic_fetch_add(&self->count, 1) + 1;
-    commit_mark *to = &self->all[self->used];
+    const uint64_t answered = atomic_load(&self->count);
 
     if (self->used == COMMIT_MARKS_MAX) {
         self->overflowed_of =
@@ -52,12 +84,7 @@ static void add(commit_marks *self, const commit_mark *one, const db_server *ser
         self->overflowed = answered;
         return;
     }
-    *to = *one;
-    to->server = server;
-    to->answered = answered;
-    to->answered_ms = clock_boottime_ms();
-    to->may_grant = may_grant;
-    self->used++;
+    stamp(self, &self->all[self->used++], one, server, may_grant);
 }
 
 /* Needs: the mutex held. */
@@ -80,10 +107,55 @@ int marks_note(commit_marks *self, const commit_mark *one, const db_server *serv
     if (is_believed) {
         note_whose(self, server);
         may_grant |= drop_covered(self, server, began);
-        add(self, one, server, may_grant);
+        atomic_fetch_add(&self->count, 1);
+        if (one->kind == MARK_TRADE)
+            add_step(self, one, server, may_grant);
+        else
+            add(self, one, server, may_grant);
     }
     pthread_mutex_unlock(&self->mutex);
     return is_believed;
+}
+
+/* Those of this server, of which so many had been answered, or of all that are left.  Needs: the mutex
+ * held. */
+static void drop_steps(commit_marks *self, const db_server *server, uint64_t answered)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < self->step_count; i++) {
+        const commit_mark *one = &self->steps[i];
+        const int is_over = server != NULL ? one->server == server && one->answered <= answered
+                                           : db_state_of(one->server) == DB_SERVER_LEFT;
+
+        if (!is_over)
+            self->steps[kept++] = *one;
+    }
+    self->step_count = kept;
+}
+
+int marks_drop_closed(commit_marks *self, const db_server *server)
+{
+    int is_due = 0;
+
+    pthread_mutex_lock(&self->mutex);
+    if (self->closed_of == server) {
+        drop_steps(self, server, self->closed);
+        if (self->closed >= self->steps_lost)
+            self->steps_lost = 0;
+    }
+    for (size_t i = 0; i < self->step_count && !is_due; i++)
+        is_due = self->steps[i].server == server;
+    pthread_mutex_unlock(&self->mutex);
+    return is_due;
+}
+
+void marks_closed(commit_marks *self, const db_server *server, uint64_t began)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->closed_of = server;
+    self->closed = began;
+    pthread_mutex_unlock(&self->mutex);
 }
 
 int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out, size_t *count)
@@ -93,8 +165,11 @@ int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out
     *out = NULL;
     *count = 0;
     pthread_mutex_lock(&self->mutex);
-    *out = memory_new_array(self->used + 1, sizeof **out);
-    copied = *out != NULL && self->overflowed == 0;
+    *out = memory_new_array(self->used + self->step_count + 1, sizeof **out);
+    copied = *out != NULL && self->overflowed == 0 && self->steps_lost == 0;
+    for (size_t i = 0; copied && i < self->step_count; i++)
+        if (self->steps[i].server != here)
+            (*out)[(*count)++] = self->steps[i];
     for (size_t i = 0; copied && i < self->used; i++)
         if (self->all[i].server != here)
             (*out)[(*count)++] = self->all[i];
@@ -121,7 +196,8 @@ void marks_forget_left(commit_marks *self)
         if (db_state_of(self->all[i].server) != DB_SERVER_LEFT)
             self->all[kept++] = self->all[i];
     if (kept == 0)
-        self->overflowed = 0;
+        self->overflowed = self->steps_lost = 0;
     self->used = kept;
+    drop_steps(self, NULL, 0);
     pthread_mutex_unlock(&self->mutex);
 }

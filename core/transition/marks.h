@@ -6,6 +6,10 @@
  * one, answered since, was sent to the same server: at most one for each connection.  If a promoted
  * server has these, it has all that this process was told of (client/position.h).
  *
+ * A replica on which a commit was passed over has no prefix.  Where that was a send that somebody
+ * may act on, it stops at the session's next round (sql/object/position.sql).  So each step of a
+ * trade is kept until such a round was answered, and a beat that was sent after it.
+ *
  * Their order is told by a count and not by a clock: a commit is begun with the count as it is, and
  * its answer raises it.
  *
@@ -65,6 +69,12 @@ typedef struct commit_marks {
     pthread_mutex_t mutex;
     commit_mark all[COMMIT_MARKS_MAX];
     size_t used;
+    commit_mark *steps; /* of trades, by the order of their answers */
+    size_t step_count, step_space;
+    uint64_t steps_lost; /* there was no room for one, when so many had been answered; or 0 */
+    /* The last round: of which server, and how many had been answered when it was sent. */
+    const db_server *closed_of;
+    uint64_t closed;
     /* There was no room for one of this server, when so many had been answered; 0: for each there
      * was.  If servers differ, of none. */
     uint64_t overflowed;
@@ -80,6 +90,11 @@ void marks_end(commit_marks *self);
 uint64_t marks_begin(commit_marks *self);
 /* The commit was answered.  0: its server is left, and the answer is not to be believed. */
 int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began);
+/* After a confirmed beat of this server: forgets the steps that the last round closed.  Whether there
+ * are others, for which another round is due. */
+int marks_drop_closed(commit_marks *self, const db_server *server);
+/* A round of this server was answered, before which so many had been. */
+void marks_closed(commit_marks *self, const db_server *server, uint64_t began);
 /* Copies those of other servers than this one; *count of them, for memory_free().  0: out of
  * memory, or there was no room for one. */
 int marks_of_others(commit_marks *self, const db_server *here, commit_mark **out, size_t *count);

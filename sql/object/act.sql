@@ -10,6 +10,7 @@ CREATE OR REPLACE PROCEDURE tl_act_begin(
     IN by_log UUID, IN rows_planned BIGINT UNSIGNED, OUT act BIGINT UNSIGNED)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
+    CALL tl_guard(1);
     IF tl_account_name(USER()) IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator has an account with a name';
@@ -20,7 +21,7 @@ BEGIN
     END IF;
     INSERT INTO tl_act (what, said, reason, actor, account, log_no, planned, begun_at)
     VALUES (kind, COALESCE(words, ''), COALESCE(why, ''), COALESCE(who, ''), USER(), by_log,
-        COALESCE(rows_planned, 0), UTC_TIMESTAMP(6));
+        COALESCE(rows_planned, 0), tl_moment());
     SET act = LAST_INSERT_ID();
 END;
 
@@ -44,7 +45,7 @@ BEGIN
             MESSAGE_TEXT = 'no such act of this account is under way';
     END IF;
     INSERT INTO tl_act_row (act_no, row_no, cust_no, serial_no, op_code, fence, result, acted_at)
-    VALUES (act, number, cust, serial, op, seen, became, UTC_TIMESTAMP(6))
+    VALUES (act, number, cust, serial, op, seen, became, tl_moment())
     ON DUPLICATE KEY UPDATE row_no = number;
     IF ROW_COUNT() = 1 THEN
         UPDATE tl_act
@@ -57,7 +58,7 @@ END;
 CREATE OR REPLACE PROCEDURE tl_act_end(IN act BIGINT UNSIGNED,
     IN sums VARCHAR(1023) CHARACTER SET ascii COLLATE ascii_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
-UPDATE tl_act SET ended_at = UTC_TIMESTAMP(6), counts = sums
+UPDATE tl_act SET ended_at = tl_moment(), counts = sums
 WHERE act_no = act AND ended_at IS NULL AND tl_account_name(account) = tl_account_name(USER());
 
 -- Notes an act that one transaction does, within it: about one trade, or (cust NULL) about none.
@@ -110,4 +111,5 @@ BEGIN
             SET purged = purged + 1;
         END IF;
     END LOOP;
+    CALL tl_purge_act(older_ms, purged);
 END;

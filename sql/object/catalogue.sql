@@ -28,3 +28,24 @@ RETURN CONCAT_WS('\n',
             SHA2(CONCAT('SQL SECURITY ', security_type, '\n', routine_definition), 256)
             SEPARATOR '\n')
         FROM information_schema.routines WHERE routine_schema = DATABASE()));
+
+-- The oldest open transaction that holds row locks, of this database, of a connection that has chosen
+-- none, or of an account that was given a role here, whatever it has chosen: who holds others up by
+-- reading (FOR UPDATE, SERIALIZABLE) is seen by whoever waits, who may not have the right PROCESS.
+-- NULL: there is none.  A JSON array: its connection, whose it is, for how long in microseconds, and
+-- whether it commits where commits wait for a replica.
+CREATE OR REPLACE FUNCTION tl_oldest_transaction()
+RETURNS TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+READS SQL DATA SQL SECURITY DEFINER
+RETURN (SELECT JSON_ARRAY(t.trx_mysql_thread_id, p.user, SUBSTRING_INDEX(p.host, ':', 1),
+        TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) * 1000000,
+        COALESCE(@@rpl_semi_sync_master_enabled = 1
+            AND (p.state = 'Commit' OR p.state LIKE 'Waiting for semi-sync ACK%'), 0))
+    FROM information_schema.innodb_trx t
+    JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+    WHERE t.trx_rows_locked > 0 AND (COALESCE(p.db, DATABASE()) = DATABASE()
+            OR EXISTS (SELECT 1 FROM mysql.roles_mapping m WHERE m.User = p.user
+                AND m.Admin_option = 'N'
+                AND LEFT(m.Role, CHAR_LENGTH(DATABASE()) + 1) = CONCAT(DATABASE(), '_')))
+        AND t.trx_mysql_thread_id <> CONNECTION_ID()
+    ORDER BY t.trx_started LIMIT 1);

@@ -9,6 +9,7 @@ CREATE OR REPLACE PROCEDURE tl_channel_may_decide(
     IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
+    CALL tl_guard(1);
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a channel is decided about in one transaction';
@@ -47,7 +48,7 @@ BEGIN
             MESSAGE_TEXT = 'the channel is as it is to be already';
     END IF;
     UPDATE trade_channel
-    SET paused = pauses, decided_at = UTC_TIMESTAMP(6), reason = why, actor = who,
+    SET paused = pauses, decided_at = tl_moment(), reason = why, actor = who,
         account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(pauses, 'pause', 'resume'), TRIM(CONCAT('channel ', name, ' ', op)), why, who,
@@ -70,7 +71,7 @@ BEGIN
     CALL tl_channel_may_decide(name, op, who, why);
     INSERT IGNORE INTO trade_channel_limit
         (channel, op_code, decided_at, reason, actor, account)
-        VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
+        VALUES (name, op, tl_moment(), why, who, USER());
     SET is_so = (SELECT sends <=> most AND per_second <=> rate FROM trade_channel_limit
         WHERE channel = name AND op_code = op FOR UPDATE);
     IF COALESCE(is_so, 1) THEN
@@ -78,7 +79,7 @@ BEGIN
             MESSAGE_TEXT = 'the channel is as it is to be already';
     END IF;
     UPDATE trade_channel_limit
-    SET sends = most, per_second = rate, decided_at = UTC_TIMESTAMP(6), reason = why, actor = who,
+    SET sends = most, per_second = rate, decided_at = tl_moment(), reason = why, actor = who,
         account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(most IS NULL AND rate IS NULL, 'unlimit', 'limit'),
@@ -89,6 +90,8 @@ END;
 --   used     so many sends of this session are under way; it begins no more before the answer
 --   want     so many it could use at a time, of which hold_ms is the longest
 --   claims   so many sends it would begin in the next moment
+--   latest   the latest moment that it can be, in microseconds, by a clock that was not set; 0: the
+--            clock is not trusted
 --   share    what came of it: how many at a time this session may have from now on; how many sends
 --            it may begin; in how many microseconds the first of them, each other one an interval
 --            after the one before it; and the interval in microseconds.  Empty: no such limit.
@@ -109,7 +112,7 @@ CREATE OR REPLACE PROCEDURE tl_channel_share(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN own UUID, IN used INT UNSIGNED, IN want INT UNSIGNED, IN hold BIGINT UNSIGNED,
-    IN claims INT UNSIGNED,
+    IN claims INT UNSIGNED, IN latest BIGINT,
     OUT share VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -148,7 +151,9 @@ BEGIN
             LEFT JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
             WHERE p.channel = name AND p.op_code = op AND p.session_id <> own
                 AND s.session_id IS NOT NULL AND (s.ended_at IS NULL
-                    OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND >= now_at);
+                    OR s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND
+                        >= LEAST(now_at, CAST('1970-01-01' AS DATETIME(6))
+                            + INTERVAL latest MICROSECOND));
         SET had = COALESCE((SELECT p.permits FROM trade_channel_permit p
             WHERE p.channel = name AND p.op_code = op AND p.session_id = own), 0);
         SET goal = IF(taken < most, LEAST(want, most - taken), 0);
@@ -210,7 +215,7 @@ BEGIN
     CALL tl_channel_may_decide(name, op, who, why);
     INSERT IGNORE INTO trade_channel_breaker
         (channel, op_code, decided_at, reason, actor, account)
-        VALUES (name, op, UTC_TIMESTAMP(6), why, who, USER());
+        VALUES (name, op, tl_moment(), why, who, USER());
     SET is_so = (SELECT unknowns <=> fails
             AND (fails IS NULL OR (share <=> percent AND window_s <=> seconds AND probe_s = every))
         FROM trade_channel_breaker WHERE channel = name AND op_code = op FOR UPDATE);
@@ -225,7 +230,7 @@ BEGIN
         next_at = IF(fails IS NULL, NULL, next_at),
         in_a_row = 0, window_at = IF(opened_at IS NULL, NULL, window_at),
         window_sends = IF(opened_at IS NULL, 0, window_sends), window_unknowns = 0,
-        decided_at = UTC_TIMESTAMP(6), reason = why, actor = who, account = USER()
+        decided_at = tl_moment(), reason = why, actor = who, account = USER()
     WHERE channel = name AND op_code = op;
     CALL tl_act_note(IF(fails IS NULL, 'unbreak', 'breaker'),
         TRIM(CONCAT('channel ', name, ' ', op)), why, who, by_log, NULL, NULL, NULL, 0, 'done');
@@ -322,6 +327,7 @@ END;
 -- It commits by itself.
 --   own      the number of the probe that it has, which goes on for hold; 0: none
 --   hold     the probe is over after so many milliseconds
+--   latest   as tl_channel_share() has it
 --   state    whether it is open, the number of the probe that it has now, or 0, and in how many
 --            milliseconds another try is worth it.  Empty: no such breaker.
 --
@@ -332,7 +338,7 @@ END;
 CREATE OR REPLACE PROCEDURE tl_channel_probe(
     IN name VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN own BIGINT UNSIGNED, IN hold BIGINT UNSIGNED,
+    IN own BIGINT UNSIGNED, IN hold BIGINT UNSIGNED, IN latest BIGINT,
     OUT state VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -357,7 +363,8 @@ BEGIN
         SET furthest = now_at + INTERVAL GREATEST(every * 1000, had) * 1000 MICROSECOND;
         IF own > 0 AND own = last_probe THEN
             SET held = own, next = now_at + INTERVAL hold * 1000 MICROSECOND;
-        ELSEIF COALESCE(next <= now_at, 1) THEN
+        ELSEIF COALESCE(next <= LEAST(now_at, CAST('1970-01-01' AS DATETIME(6))
+                + INTERVAL latest MICROSECOND), 1) THEN
             SET held = last_probe + 1, next = now_at + INTERVAL hold * 1000 MICROSECOND;
         END IF;
         IF held > 0 THEN

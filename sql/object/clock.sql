@@ -1,9 +1,3 @@
--- The moment itself, in UTC.  UTC_TIMESTAMP(6) is the one at which the statement began, perhaps long
--- before it got a row that others had.
-CREATE OR REPLACE FUNCTION tl_moment()
-RETURNS DATETIME(6) NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
-RETURN SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
-
 -- Records a clock jump.  Many processes see one jump; the first that knew of all earlier jumps
 -- records it.  It happened before_us before the call at the earliest, however long that waits.  The
 -- low-water marks begin anew, since a row may have been written before them meanwhile.  They begin
@@ -15,7 +9,7 @@ CREATE OR REPLACE PROCEDURE tl_clock_stepped(IN known INT UNSIGNED, IN size BIGI
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE recorded INT UNSIGNED;
-    DECLARE called_at DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE called_at DATETIME(6) DEFAULT tl_moment();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         ROLLBACK;
@@ -27,12 +21,49 @@ BEGIN
     IF recorded = known THEN
         INSERT INTO tl_clock_step (step_no, size_us, earliest_at, noticed_at, actor, account)
         VALUES (known + 1, size, called_at - INTERVAL before_us MICROSECOND,
-            UTC_TIMESTAMP(6), who, USER());
+            tl_moment(), who, USER());
         UPDATE tl_clock SET steps = known + 1 WHERE one = 1;
         UPDATE trade_lock_low_water SET low_water =
             CAST('1970-01-01' AS DATETIME(6)) + INTERVAL known + 2 MICROSECOND;
     END IF;
     COMMIT;
+END;
+
+-- What is no trade, and was not over when the clock was set, begins anew: a lock is held, or kept,
+-- for as long as it was granted or renewed for, and the sends of a session that ended, and a probe,
+-- count for their longest hold.  set_at is by the clock as it was.
+CREATE OR REPLACE PROCEDURE tl_clock_settle_holds(IN set_at DATETIME(6), IN thread UUID)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    -- A lease that was cut to the end of the hold counts as long as the hold.
+    UPDATE resource_lock
+    SET lease_until = tl_moment() + INTERVAL TIMESTAMPDIFF(MICROSECOND,
+            IF(step = 'renew' AND lease_until < max_hold_until, updated_at, locked_at),
+            lease_until) MICROSECOND,
+        max_hold_until = tl_moment()
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, locked_at, max_hold_until) MICROSECOND,
+        free_at = IF(free_at > set_at, tl_moment()
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, locked_at, free_at) MICROSECOND, free_at),
+        step = 'clock', thread_no = thread, rev = rev + 1, locked_at = tl_moment(),
+        updated_at = locked_at
+    WHERE COALESCE(lease_until, max_hold_until) > set_at OR free_at > set_at;
+    UPDATE resource_holder FORCE INDEX (held)
+    SET over_at = tl_moment() + INTERVAL TIMESTAMPDIFF(MICROSECOND,
+            IF(step = 'renew' AND over_at < max_hold_until, updated_at, acquired_at), over_at)
+            MICROSECOND,
+        max_hold_until = tl_moment()
+            + INTERVAL TIMESTAMPDIFF(MICROSECOND, acquired_at, max_hold_until) MICROSECOND,
+        step = 'clock', thread_no = thread, rev = rev + 1, acquired_at = tl_moment(),
+        updated_at = acquired_at
+    WHERE over_at > set_at;
+    UPDATE trade_channel_permit p FORCE INDEX (PRIMARY)
+    STRAIGHT_JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id
+    SET s.ended_at = tl_moment()
+    WHERE s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND > set_at;
+    UPDATE trade_channel_breaker
+    SET next_at = tl_moment()
+        + INTERVAL IF(window_sends = 1, hold_ms, probe_s * 1000) * 1000 MICROSECOND
+    WHERE opened_at IS NOT NULL AND next_at > set_at;
 END;
 
 -- Adjusts one page of rows, in the order of their key, to the oldest jump that is not settled.  The
@@ -52,6 +83,8 @@ BEGIN
     DECLARE rows_changed INT UNSIGNED DEFAULT 0;
     DECLARE mine TINYINT DEFAULT 1;
     DECLARE size BIGINT DEFAULT 0;
+    -- By the clock as it was before it was set.  A row is written and seen a moment later.
+    DECLARE set_at DATETIME(6) DEFAULT NULL;
     DECLARE cust, last_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
     DECLARE serial, last_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin;
     DECLARE op, last_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin;
@@ -70,7 +103,9 @@ BEGIN
     IF due IS NULL THEN
         SET due = 1, done = 0, mine = 0;
     ELSEIF done < due THEN
-        SELECT s.size_us INTO size FROM tl_clock_step s WHERE s.step_no = done + 1;
+        SELECT s.size_us, COALESCE(s.earliest_at - INTERVAL s.size_us MICROSECOND
+                - INTERVAL 1 MINUTE, CAST('1970-01-01' AS DATETIME(6)))
+            INTO size, set_at FROM tl_clock_step s WHERE s.step_no = done + 1;
         SELECT t.cust_no, t.serial_no, t.op_code INTO last_cust, last_serial, last_op
             FROM trade_lock t FORCE INDEX (PRIMARY)
             WHERE t.cust_no >= cust AND (t.cust_no > cust OR (t.cust_no = cust
@@ -93,7 +128,7 @@ BEGIN
             AND (last_cust IS NULL OR (cust_no <= last_cust AND (cust_no < last_cust
                 OR serial_no < last_serial
                 OR (serial_no = last_serial AND op_code <= last_op))))
-            AND lane = 'S' AND status = 'P' AND repeatable = 0;
+            AND status = 'P' AND IF(repeatable, max_hold_until > set_at, lane = 'S');
         SET rows_changed = ROW_COUNT();
         UPDATE trade_lock r FORCE INDEX (PRIMARY)
         LEFT JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = r.cust_no
@@ -112,6 +147,9 @@ BEGIN
             AND r.lane = 'R' AND r.status = 'F' AND r.next_run_at
                 > GREATEST(COALESCE(s.send_until, UTC_TIMESTAMP(6)), UTC_TIMESTAMP(6));
         SET rows_changed = rows_changed + ROW_COUNT();
+        IF last_cust IS NULL THEN
+            CALL tl_clock_settle_holds(set_at, thread);
+        END IF;
         UPDATE tl_clock c
         SET c.settled = c.settled + (last_cust IS NULL),
             c.cust_no = COALESCE(last_cust, ''), c.serial_no = COALESCE(last_serial, ''),

@@ -41,8 +41,14 @@ BEGIN
     DECLARE found TINYINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET found = 0;
 
+    CALL tl_guard(0);
     IF tl_slot_copies() THEN
         LEAVE whole;
+    END IF;
+    -- Whoever chose the last number would end all filing.
+    IF NEW.evidence_id <> 0 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'evidence gets its number from the server';
     END IF;
     SELECT tl_contradicts(status, epoch = NEW.epoch AND (NEW.channel_key IS NULL
             OR channel_key IS NULL OR channel_key = NEW.channel_key),
@@ -52,15 +58,18 @@ BEGIN
     FROM trade_lock
     WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no AND op_code = NEW.op_code
     FOR UPDATE;
-    SET NEW.contradicts = found, NEW.account = USER(), NEW.filed_at = SYSDATE(6)
-            + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+    SET NEW.contradicts = found, NEW.account = USER(), NEW.filed_at = tl_moment();
 END;
 
 -- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is
--- noted on the row, unless it is another payment's.  What contradicts the row sets the conflict.  Token
--- and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch becomes
--- due at once; one that is held, when it is opened, since the revision tells of whatever was filed
--- meanwhile (open_lane.sql).
+-- noted on the row, unless it is another payment's.  What contradicts the row sets the conflict.
+-- Token and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch
+-- becomes due at once; one that is held, when it is opened, since the revision tells of whatever was
+-- filed meanwhile (open_lane.sql).
+--
+-- Success of a trade whose row was lost in a restore makes the row, as a success, so that nobody is
+-- granted it again; money that came back makes none.  What else was lost (contents, business rows)
+-- is not known here.
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 whole:
@@ -102,30 +111,16 @@ BEGIN
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
         END IF;
+    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0 AND tl_restored() THEN
+        INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+            token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
+            created_at, updated_at)
+        VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, 'S', 'Y', 'filed',
+            COALESCE(NEW.thread_no, UUID()), RANDOM_BYTES(16),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), NEW.epoch, 1,
+            NEW.epoch, NEW.channel_key, NEW.channel_ref,
+            'lost in a restore and filed since; its business rows were not booked',
+            UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
     END IF;
-END;
-
--- Files the success of a trade whose row was lost in a restore; a web-hook, a statement or an
--- operator knows of it.  The row is made as a success, so that nobody is granted it again.  What
--- else was lost (contents, business rows) is not known here.  The evidence is written in the same
--- transaction.
-CREATE OR REPLACE PROCEDURE tl_file_paid(
-    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN paid_epoch INT UNSIGNED,
-    IN paid_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
-    IN ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN thread UUID)
-MODIFIES SQL DATA SQL SECURITY DEFINER
-BEGIN
-    INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
-        token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
-        created_at, updated_at)
-    SELECT cust, serial, op, 'S', 'Y', 'filed', thread, RANDOM_BYTES(16),
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), paid_epoch, 1,
-        paid_epoch, paid_key, ref,
-        'lost in a restore and filed since; its business rows were not booked',
-        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
-    FROM tl_schema WHERE one = 1 AND tl_restored();
 END;

@@ -53,7 +53,7 @@ BEGIN
     -- NULL is what a statement that was killed tells.
     IF (its_state IN ('owned', 'leaving') OR (its_state = 'gone' AND what >= 2)
         OR (its_state = 'none' AND what = 3)
-        OR (its_state = 'arriving' AND movers = @tl_mover)) IS NOT TRUE THEN
+        OR (its_state = 'arriving' AND movers = CAST(@tl_mover AS BINARY(16)))) IS NOT TRUE THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31003,
             MESSAGE_TEXT = 'the slot of this customer is not of this shard';
     END IF;
@@ -73,7 +73,8 @@ BEGIN
 END;
 
 -- Whether this connection copies the rows of an arriving slot: then evidence and decisions keep
--- what they say, and change no trade.  The trigger of sql/fleet compares the slot.
+-- what they say, and change no trade.  The trigger of sql/fleet compares the slot.  What the session
+-- has set gets a type: the warning of a comparison with a number would tell the token.
 CREATE OR REPLACE FUNCTION tl_slot_copies() RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN @tl_mover IS NOT NULL AND COALESCE(EXISTS (SELECT 1 FROM tl_slot
-    WHERE state = 'arriving' AND token = @tl_mover), 0);
+    WHERE state = 'arriving' AND token = CAST(@tl_mover AS BINARY(16))), 0);

@@ -7,18 +7,19 @@ DETERMINISTIC NO SQL SQL SECURITY INVOKER
 RETURN NULLIF(LEFT(account, CHAR_LENGTH(account) - LOCATE('@', REVERSE(account))), '');
 
 -- Checks each half, also one that is typed by hand.  A confirmation needs a proposal of somebody
--- else about the row as it is now; a refusal needs a confirmation.  A copy of a row that moves keeps
+-- else about the row as it is now, and one that was committed, whatever the session's isolation; a
+-- refusal needs a confirmation.  A copy of a row that moves keeps
 -- what it says, and decides nothing anew.
 CREATE OR REPLACE TRIGGER trade_resolution_inserted BEFORE INSERT ON trade_resolution
 FOR EACH ROW
 whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    CALL tl_guard(1);
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;
-    SET NEW.decided_at = SYSDATE(6)
-        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+    SET NEW.decided_at = tl_moment();
     IF tl_account_name(NEW.account) IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator has an account with a name';
@@ -36,7 +37,7 @@ BEGIN
     IF NEW.part > 1 THEN
         SET proposer = (SELECT account FROM trade_resolution WHERE cust_no = NEW.cust_no
             AND serial_no = NEW.serial_no AND op_code = NEW.op_code AND rev = NEW.rev
-            AND verdict = NEW.verdict AND part = NEW.part - 1);
+            AND verdict = NEW.verdict AND part = NEW.part - 1 LOCK IN SHARE MODE);
         IF proposer IS NULL THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'nothing was proposed that could be confirmed';
@@ -71,6 +72,7 @@ BEGIN
     DECLARE retry_op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT CONCAT(NEW.op_code, _ascii '_RETRY');
     DECLARE changed INT DEFAULT 1;
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;
@@ -79,7 +81,7 @@ BEGIN
         SET step = 'resolve clear', thread_no = NEW.thread_no, log_no = NEW.log_no,
             token = step_token, fence = fence + 1, rev = rev + 1, conflict = 0,
             success_epoch = IF(status = 'F', NULL, success_epoch), actor = NEW.actor,
-            updated_at = UTC_TIMESTAMP(6)
+            updated_at = now_at
         WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
             AND op_code = NEW.op_code AND rev = NEW.rev AND conflict = 1
             AND (status <> 'P' OR session_id IS NULL);
@@ -90,7 +92,7 @@ BEGIN
             token = step_token, fence = fence + 1, rev = rev + 1, status = 'P',
             session_id = NULL, max_hold_until = NULL, next_run_at = NULL, conflict = 0,
             success_epoch = epoch, proof = '-', retryable = 0, result = NULL,
-            actor = NEW.actor, updated_at = UTC_TIMESTAMP(6)
+            actor = NEW.actor, updated_at = now_at
         WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
             AND op_code = NEW.op_code AND rev = NEW.rev AND status = 'F'
             AND conflict = 1;
@@ -101,9 +103,9 @@ BEGIN
             updated_at)
         VALUES (NEW.cust_no, NEW.serial_no, retry_op, 'R', 'F', 'resolve paid',
             NEW.thread_no, NEW.log_no, step_token,
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), NEW.epoch,
-            UTC_TIMESTAMP(6), NEW.reason, NEW.actor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at), NEW.epoch,
+            now_at, NEW.reason, NEW.actor, now_at, now_at)
         ON DUPLICATE KEY UPDATE attempts = 0, claims = 0, parked = NULL, repeatable = 0,
             status = 'F', step = VALUES(step), thread_no = VALUES(thread_no),
             log_no = VALUES(log_no), session_id = NULL, token = VALUES(token),
@@ -116,17 +118,17 @@ BEGIN
             AND r.op_code = retry_op
         SET s.step = 'resolve failed', s.thread_no = NEW.thread_no, s.log_no = NEW.log_no,
             s.token = step_token, s.fence = s.fence + 1, s.rev = s.rev + 1,
-            s.actor = NEW.actor, s.updated_at = UTC_TIMESTAMP(6),
+            s.actor = NEW.actor, s.updated_at = now_at,
             r.step = 'resolve failed', r.thread_no = NEW.thread_no, r.log_no = NEW.log_no,
             r.token = step_token, r.fence = r.fence + 1, r.rev = r.rev + 1,
             r.actor = NEW.actor, r.remark = NEW.reason, r.parked = NULL, r.attempts = 0,
-            r.claims = LEAST(r.claims, 1), r.next_run_at = UTC_TIMESTAMP(6),
-            r.updated_at = UTC_TIMESTAMP(6)
+            r.claims = LEAST(r.claims, 1), r.next_run_at = now_at,
+            r.updated_at = now_at
         WHERE s.cust_no = NEW.cust_no AND s.serial_no = NEW.serial_no
             AND s.op_code = NEW.op_code AND s.rev = NEW.rev AND s.status = 'P'
             AND s.session_id IS NULL
             AND (s.success_epoch IS NULL OR s.success_epoch <> s.epoch)
-            AND (s.send_until IS NULL OR s.send_until <= UTC_TIMESTAMP(6))
+            AND (s.send_until IS NULL OR s.send_until <= now_at)
             AND r.status = 'F' AND r.epoch = s.epoch
             AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL);
         SET changed = ROW_COUNT();
@@ -173,7 +175,9 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE retry_op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT CONCAT(op, _ascii '_RETRY');
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
 
+    CALL tl_guard(1);
     IF COALESCE(who, '') = '' OR COALESCE(why, '') = '' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator says who, and why';
@@ -183,11 +187,11 @@ BEGIN
         AND r.op_code = retry_op
     SET s.step = 'operator', s.thread_no = by_thread, s.log_no = by_log,
         s.token = step_token, s.fence = s.fence + 1, s.rev = s.rev + 1, s.actor = who,
-        s.updated_at = UTC_TIMESTAMP(6),
+        s.updated_at = now_at,
         r.step = 'operator', r.thread_no = by_thread, r.log_no = by_log,
         r.token = step_token, r.fence = r.fence + 1, r.rev = r.rev + 1, r.actor = who,
         r.remark = why, r.parked = NULL, r.claims = LEAST(r.claims, 1),
-        r.next_run_at = UTC_TIMESTAMP(6), r.updated_at = UTC_TIMESTAMP(6)
+        r.next_run_at = now_at, r.updated_at = now_at
     WHERE s.cust_no = cust AND s.serial_no = serial AND s.op_code = op AND s.status = 'P'
         AND s.fence = seen AND s.session_id IS NULL AND r.status = 'F'
         AND r.epoch = s.epoch AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL);
@@ -198,11 +202,11 @@ BEGIN
         UPDATE trade_lock FORCE INDEX (PRIMARY)
         SET step = 'reap', session_id = NULL, max_hold_until = NULL, next_run_at = NULL,
             token = step_token, fence = fence + 1, rev = rev + 1, actor = who,
-            updated_at = UTC_TIMESTAMP(6)
+            updated_at = now_at
         WHERE cust_no = cust AND serial_no = serial AND op_code = op AND status = 'P'
             AND fence = seen AND lane = 'S' AND repeatable = 0
             AND (session_id IS NULL OR next_run_at IS NOT NULL)
-            AND (max_hold_until IS NULL OR max_hold_until <= UTC_TIMESTAMP(6)
+            AND (max_hold_until IS NULL OR max_hold_until <= now_at
                 OR session_id IS NULL
                 OR NOT EXISTS (SELECT 1 FROM tl_session x
                     WHERE x.session_id = trade_lock.session_id AND x.ended_at IS NULL));
@@ -211,9 +215,9 @@ BEGIN
             log_no, token, fence, rev, epoch, next_run_at, remark, actor, created_at,
             updated_at)
         SELECT s.cust_no, s.serial_no, retry_op, 'R', 'F', s.step, s.thread_no, s.log_no,
-            s.token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), s.epoch,
-            UTC_TIMESTAMP(6), why, who, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+            s.token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at),
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at), s.epoch,
+            now_at, why, who, now_at, now_at
         FROM trade_lock s
         WHERE s.cust_no = cust AND s.serial_no = serial AND s.op_code = op
             AND s.status = 'P' AND s.token = step_token
@@ -286,18 +290,18 @@ FOR EACH ROW
 whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    CALL tl_guard(1);
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;
-    SET NEW.closed_at = SYSDATE(6)
-        + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND;
+    SET NEW.closed_at = tl_moment();
     IF tl_account_name(NEW.account) IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator has an account with a name';
     END IF;
     IF NEW.part = 2 THEN
         SET proposer = (SELECT account FROM audit_closing
-            WHERE finding = NEW.finding AND part = 1);
+            WHERE finding = NEW.finding AND part = 1 LOCK IN SHARE MODE);
         IF proposer IS NULL THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'nobody has proposed to close this finding';

@@ -1,3 +1,89 @@
+-- Which servers read this one's log, and what is left out of it: only these statements tell, and they
+-- are for accounts with the rights REPLICATION MASTER ADMIN and BINLOG MONITOR.  So the account that
+-- migrates needs those where a promoted server is to be accepted by itself.
+CREATE OR REPLACE PROCEDURE tl_replicas() READS SQL DATA SQL SECURITY DEFINER
+SHOW SLAVE HOSTS;
+
+CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER
+SHOW BINLOG STATUS;
+
+-- The last beat of each session stands in a key, too.  A replica changes a row that it finds by its
+-- key: where one beat was passed over (by a position that was set by hand, a counter, a relay log or
+-- an event that was lost, a copy that was older than its position), the next one finds no row there.
+-- Then replication stops with error 1032; or, where it is told to go on in spite of that, the row
+-- stays behind for as long as there is a row of the session.
+CREATE OR REPLACE TRIGGER tl_session_begun AFTER INSERT ON tl_session
+FOR EACH ROW
+INSERT INTO tl_beat (session_id, beat) VALUES (NEW.session_id, NEW.beat);
+
+CREATE OR REPLACE TRIGGER tl_session_deleted AFTER DELETE ON tl_session
+FOR EACH ROW
+BEGIN
+    DELETE FROM tl_beat WHERE session_id = OLD.session_id;
+    DELETE FROM tl_receipt WHERE session_id = OLD.session_id;
+END;
+
+-- Each statement that makes rows and grants their first sends leaves a receipt
+-- (sql/object/trade_lock.sql).  In the trigger for changes it would cost claims their rights on history
+-- (10.11: a multi-table UPDATE is refused then, now and again, with 1142).  A session calls this
+-- after a beat if it was granted any: it removes them.  A replica that passed over one of them does
+-- not find it, and stops with error 1032, as with a beat.  If the round is passed over as well, the
+-- next beat finds no row, and each one after it.  Steps that are under way are left to the next round,
+-- and nobody waits for them.
+CREATE OR REPLACE PROCEDURE tl_receipts_close(IN of_session UUID)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+
+    START TRANSACTION;
+    FOR r IN (SELECT token FROM tl_receipt WHERE session_id = of_session FOR UPDATE SKIP LOCKED) DO
+        DELETE FROM tl_receipt WHERE session_id = of_session AND token = r.token;
+    END FOR;
+    UPDATE tl_beat SET rounds = rounds + 1 WHERE session_id = of_session;
+    COMMIT;
+END;
+
+-- By what this server, as a replica, leaves out some of what its primary committed, or did so: then it
+-- has no prefix of that.  NULL: it is not known to.  A setting that was taken back tells nothing.
+CREATE OR REPLACE FUNCTION tl_passes_over()
+RETURNS VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+READS SQL DATA SQL SECURITY DEFINER
+RETURN NULLIF(LEFT(CONCAT_WS(', ', (SELECT GROUP_CONCAT(LOWER(variable_name), ' = ', variable_value
+        ORDER BY variable_name SEPARATOR ', ')
+    FROM information_schema.global_variables
+    WHERE variable_value <> CASE
+        WHEN variable_name = 'SLAVE_EXEC_MODE' THEN 'STRICT'
+        WHEN variable_name = 'SLAVE_SKIP_ERRORS' THEN 'OFF'
+        WHEN variable_name = 'SQL_SLAVE_SKIP_COUNTER' THEN '0'
+        WHEN variable_name = 'REPLICATE_EVENTS_MARKED_FOR_SKIP' THEN 'REPLICATE'
+        WHEN variable_name = 'GTID_SLAVE_POS' THEN SUBSTRING_INDEX(variable_value, ',', 1)
+        WHEN variable_name IN ('REPLICATE_DO_DB', 'REPLICATE_IGNORE_DB', 'REPLICATE_DO_TABLE',
+            'REPLICATE_IGNORE_TABLE', 'REPLICATE_WILD_DO_TABLE', 'REPLICATE_WILD_IGNORE_TABLE',
+            'REPLICATE_REWRITE_DB') THEN ''
+        ELSE variable_value END),
+    (SELECT CONCAT('beats of session ', MIN(x.session_id), ' that were passed over') FROM tl_session x
+    LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat = x.beat
+    WHERE b.session_id IS NULL HAVING COUNT(*) > 0)), 255), '');
+
+-- Puts on record which server has each commit of the accepted one before it is answered, by its id;
+-- 0: the nodes of its Galera cluster.  It stands once a term, and is never changed: so of all
+-- servers that have this record one alone can be accepted by itself after the accepted one.
+CREATE OR REPLACE PROCEDURE tl_kept(IN keeper INT UNSIGNED)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;
+
+    IF NOT tl_restored() THEN
+        INSERT INTO tl_restore (step, reason, account) VALUES ('kept', keeper, USER());
+    END IF;
+    SELECT r.reason FROM tl_schema s
+    LEFT JOIN tl_restore r ON r.restore_no = s.accepted_no AND r.step = 'kept' WHERE s.one = 1;
+END;
+
 -- A session says what it found on the promoted server, under which number that was promoted.  Of a
 -- session that need not say it, only what speaks against the server is written.  What was said
 -- once is not taken back.
@@ -33,10 +119,12 @@ VALUES (number, of_session, which, what, cust, serial, op, its_token);
 -- commit that a living process may act on is here.  Of a process that died, or cannot be reached,
 -- nobody can say what it was told: as long as one session has not attested, operators decide.  Of
 -- one that began when nothing was replicated any more nobody knows; so no commit may have been
--- answered before a replica had it (kept).
+-- answered before this server had it (kept).  Which server that is stands on record once a term, and
+-- each who attests saw it acknowledge.  So two that are promoted, on two sides of a split or one
+-- behind the other, are never both accepted.
 --
--- Where that one is off for certain (fenced), and each who attests saw that it answered no commit
--- before another server had it, a process that died can have been told of nothing that is not here,
+-- Where the old one is off for certain (fenced), and each who attests saw that it answered no commit
+-- before this server had it, a process that died can have been told of nothing that is not here,
 -- and one that is cut off can be told of nothing more.  So nobody waits for a session that has ended
 -- here, as observers end it, without attesting.
 --
@@ -78,6 +166,8 @@ BEGIN
         AND CAST(@@read_only AS CHAR) IN ('0', 'OFF')
         AND EXISTS (SELECT 1 FROM tl_restore
             WHERE restore_no = number AND step = 'promoted' AND identity = tl_identity())
+        AND EXISTS (SELECT 1 FROM tl_restore
+            WHERE restore_no = done_no AND step = 'kept' AND reason IN ('0', @@server_id))
         AND NOT EXISTS (SELECT 1 FROM tl_restore
             WHERE restore_no > done_no AND (step = 'declared' OR (step = 'found'
                 AND reason <> 'it is another server than the one that was accepted'))) THEN

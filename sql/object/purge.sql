@@ -1,7 +1,8 @@
 -- Purging.  No account of ours may remove a row, so these procedures decide what may be removed,
 -- with the rights of the account that ran the migration.  They go by pages, in the order of the
--- key, never remove what is younger than a day, and skip locked rows.  The fence of a key that
--- comes again begins with the server's microseconds, above every fence that the purged row had.
+-- key, never remove what is younger than the retention of this database, and skip locked rows.  The
+-- fence of a key that comes again begins with the server's microseconds, above every fence that the
+-- purged row had.  Nothing goes without an act.
 
 -- The cut: a row from before this moment is certainly older than older_ms, whatever the clock did
 -- since.  A clock that is set forward makes rows look older, so the jumps on record since are taken
@@ -12,24 +13,29 @@
 CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
 RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE now_at DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
     DECLARE all_us, since_us BIGINT DEFAULT 0;
     DECLARE steady CHAR(36) CHARACTER SET ascii DEFAULT UUID();
     DECLARE steady_at, alive_at, over_at DATETIME(6);
 
-    IF older_ms < 86400000 THEN
+    CALL tl_guard(1);
+    -- NULL is what a statement that was killed tells.
+    IF NOT COALESCE(older_ms >= (SELECT retention_ms FROM tl_schema WHERE one = 1), 0) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'nothing younger than a day is purged';
+            MESSAGE_TEXT = 'nothing younger than the retention (tl_schema.retention_ms) is purged';
     END IF;
-    IF (SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1) THEN
+    -- A caller's old snapshot knows nothing of the jumps since, so these are read with locks.
+    IF COALESCE((SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1
+        LOCK IN SHARE MODE), 1) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the server''s clock was set: nothing is purged until that is settled';
     END IF;
     SET all_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
-        WHERE s.size_us > 0);
+        WHERE s.size_us > 0 LOCK IN SHARE MODE);
     SET since_us = (SELECT COALESCE(SUM(s.size_us), 0) FROM tl_clock_step s
         WHERE s.size_us > 0 AND s.noticed_at >= now_at
-            - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL all_us MICROSECOND);
+            - INTERVAL older_ms * 1000 MICROSECOND - INTERVAL all_us MICROSECOND
+        LOCK IN SHARE MODE);
     SET steady_at = IF(SUBSTR(steady, 15, 1) = '1', CAST('1582-10-15' AS DATETIME(6))
         + INTERVAL CONV(CONCAT(SUBSTR(steady, 16, 3), SUBSTR(steady, 10, 4),
             SUBSTR(steady, 1, 8)), 16, 10) DIV 10 MICROSECOND, now_at);
@@ -40,6 +46,23 @@ BEGIN
     RETURN LEAST(now_at - INTERVAL since_us MICROSECOND, steady_at,
             COALESCE(GREATEST(alive_at, over_at), alive_at, over_at, now_at))
         - INTERVAL older_ms * 1000 MICROSECOND;
+END;
+
+-- Counts what was removed in the act of this connection that is under way; without one it writes an
+-- act for this page alone.
+CREATE OR REPLACE PROCEDURE tl_purge_act(IN older_ms BIGINT UNSIGNED, IN removed INT UNSIGNED)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE act BIGINT UNSIGNED DEFAULT @tl_act;
+
+    UPDATE tl_act SET done = done + removed
+    WHERE act_no = act AND what = 'purge' AND ended_at IS NULL
+        AND tl_account_name(account) = tl_account_name(USER());
+    IF ROW_COUNT() = 0 AND removed > 0 THEN
+        CALL tl_act_begin('purge', CONCAT('--older ', older_ms, 'ms'), '', '', NULL, 0, act);
+        UPDATE tl_act SET done = removed WHERE act_no = act;
+        CALL tl_act_end(act, CONCAT('rows=', removed));
+    END IF;
 END;
 
 -- Whether a finished trade may go: `state` is NULL, or what it is made of just now: the revisions
@@ -60,6 +83,7 @@ CREATE OR REPLACE PROCEDURE tl_purge_trade(IN does TINYINT, IN cut DATETIME(6),
 MODIFIES SQL DATA SQL SECURITY DEFINER
 whole:
 BEGIN
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
     DECLARE ripe, in_use INT UNSIGNED DEFAULT 0;
     DECLARE own_rev, other_rev BIGINT UNSIGNED DEFAULT 0;
     DECLARE expected VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin DEFAULT state;
@@ -73,7 +97,7 @@ BEGIN
         AND t.status <> 'P' AND t.conflict = 0 AND t.parked IS NULL
         AND (t.next_run_at IS NULL OR t.lane = 'S') AND t.updated_at < cut
         AND (t.send_until IS NULL OR t.send_until < cut)
-        AND (t.deadline_at IS NULL OR t.deadline_at < UTC_TIMESTAMP(6))
+        AND (t.deadline_at IS NULL OR t.deadline_at < now_at)
     FOR UPDATE SKIP LOCKED;
     IF ripe = 0 THEN
         LEAVE whole;
@@ -181,6 +205,9 @@ BEGIN
         END IF;
     END LOOP;
     CLOSE page;
+    IF does = 1 THEN
+        CALL tl_purge_act(older_ms, removed);
+    END IF;
     COMMIT;
     SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op, locks, steps, filed, decided),
         named = CONCAT('[', named, ']');
@@ -262,20 +289,9 @@ BEGIN
         END IF;
     END LOOP;
     CLOSE page;
+    CALL tl_purge_act(older_ms, removed);
     COMMIT;
     SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op, locks, steps, filed, decided);
-END;
-
--- The same for programs that know no more, which read the first five words.
-CREATE OR REPLACE PROCEDURE tl_purge(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
-    IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
-MODIFIES SQL DATA SQL SECURITY DEFINER
-BEGIN
-    CALL tl_purge_trades(0, older_ms, most, after_cust, after_serial, after_op, purged);
-    SET purged = SUBSTRING_INDEX(purged, ' ', 5);
 END;
 
 -- Removes lease mutexes that are unlocked, or whose hold is over, if nothing happened for that
@@ -324,17 +340,11 @@ BEGIN
         END IF;
     END LOOP;
     CLOSE page;
+    IF NOT only_counts THEN
+        CALL tl_purge_act(older_ms, removed);
+    END IF;
     COMMIT;
     SET purged = CONCAT_WS(' ', removed, seen, name, steps);
-END;
-
-CREATE OR REPLACE PROCEDURE tl_purge_resources(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
-    IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
-MODIFIES SQL DATA SQL SECURITY DEFINER
-BEGIN
-    CALL tl_purge_mutexes(0, older_ms, most, after_name, purged);
-    SET purged = SUBSTRING_INDEX(purged, ' ', 3);
 END;
 
 -- Removes read-write locks: a gate that nobody has locked, with its holders' rows, if all of them
@@ -387,17 +397,11 @@ BEGIN
         END IF;
     END LOOP;
     CLOSE page;
+    IF NOT only_counts THEN
+        CALL tl_purge_act(older_ms, removed);
+    END IF;
     COMMIT;
     SET purged = CONCAT_WS(' ', removed, seen, name, steps);
-END;
-
-CREATE OR REPLACE PROCEDURE tl_purge_rw(IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
-    IN after_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
-    OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
-MODIFIES SQL DATA SQL SECURITY DEFINER
-BEGIN
-    CALL tl_purge_rw_locks(0, older_ms, most, after_name, purged);
-    SET purged = SUBSTRING_INDEX(purged, ' ', 3);
 END;
 
 -- Removes sessions that had ended and were swept before the time given.  By then the janitor had
@@ -430,6 +434,7 @@ BEGIN
         DELETE FROM tl_session_channel
         WHERE channel = lost.channel AND op_code = lost.op_code AND session_id = lost.session_id;
     END FOR;
+    CALL tl_purge_act(older_ms, purged);
 END;
 
 -- How many sessions that would remove in all.
@@ -441,4 +446,19 @@ BEGIN
 
     SELECT COUNT(*) INTO purged FROM tl_session
     WHERE swept_at < cut AND ended_at < cut;
+END;
+
+-- A set of an archive is put on record by a purge that is under way.
+CREATE OR REPLACE TRIGGER tl_archive_set_inserted BEFORE INSERT ON tl_archive_set
+FOR EACH ROW
+BEGIN
+    DECLARE act BIGINT UNSIGNED DEFAULT @tl_act;
+
+    CALL tl_guard(1);
+    SET NEW.noted_at = tl_moment();
+    IF NOT COALESCE(EXISTS (SELECT 1 FROM tl_act WHERE act_no = act AND what = 'purge'
+        AND ended_at IS NULL AND tl_account_name(account) = tl_account_name(USER())), 0) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a set of an archive is put on record by a purge that is under way';
+    END IF;
 END;

@@ -7,6 +7,10 @@ BEGIN
     IF NEW.step = _ascii 'release' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to unlock';
     END IF;
+    IF (NEW.fence | NEW.rev) >> 62 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
+    END IF;
     INSERT INTO resource_log
     VALUES (NEW.resource, NEW.rev,
         SYSDATE(6)
@@ -24,6 +28,11 @@ BEGIN
     IF NOT (NEW.resource <=> OLD.resource) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the name of a lock never changes';
+    END IF;
+    IF (NEW.fence >> 62 AND NEW.fence > OLD.fence + 1)
+        OR (NEW.rev >> 62 AND NEW.rev > OLD.rev + 1) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
     END IF;
     -- Two questions one in the other, since the long one is prepared anew for every row.
     IF (NEW.rev > OLD.rev) IS NOT TRUE THEN
@@ -71,6 +80,30 @@ CREATE OR REPLACE FUNCTION tl_resource_token_seen(
     name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     wanted BINARY(16)) RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
 RETURN EXISTS (SELECT 1 FROM resource_log WHERE resource = name AND token = wanted);
+
+-- An operator takes the lock from its holder, or lifts a minimum hold, in the caller's transaction,
+-- and the act is noted.  It is bound to the fence that was seen; the old holder then fails on the new
+-- fence and token.
+CREATE OR REPLACE PROCEDURE tl_resource_force(
+    IN name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin, IN seen BIGINT UNSIGNED,
+    IN by_thread UUID, IN by_log UUID, IN step_token BINARY(16),
+    IN who VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
+
+    CALL tl_guard(1);
+    UPDATE resource_lock
+    SET status = 'U', step = 'force unlock', thread_no = by_thread, log_no = by_log,
+        session_id = NULL, lease_until = NULL, max_hold_until = NULL, free_at = NULL,
+        token = step_token, fence = fence + 1, rev = rev + 1, remark = why, actor = who,
+        updated_at = now_at
+    WHERE resource = name AND fence = seen AND (status = 'L' OR free_at > now_at);
+    IF ROW_COUNT() > 0 THEN
+        CALL tl_act_note('resource unlock', name, why, who, by_log, NULL, NULL, NULL, 0, 'done');
+    END IF;
+END;
 
 -- The state of a row now:
 --   held     its holder lives: by its session, or by its own lease; and max_hold is not over

@@ -20,11 +20,12 @@ FOR EACH ROW
 BEGIN
     DECLARE last_no, done_no BIGINT UNSIGNED;
     DECLARE known, proposed_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE proposer, passes_over VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    CALL tl_guard(1);
     SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
     FROM tl_schema WHERE one = 1 FOR UPDATE;
-    SET NEW.was = known, NEW.identity = tl_identity();
+    SET NEW.was = known, NEW.identity = tl_identity(), NEW.decided_at = tl_moment();
     IF NEW.step = 'promoted' THEN
         IF known IS NULL OR known = tl_identity() THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
@@ -36,12 +37,24 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'this server is read-only or still replicates';
         END IF;
+        SET passes_over = tl_passes_over();
+        IF passes_over IS NOT NULL THEN
+            SET passes_over = CONCAT('this server may lack what was committed before, by ',
+                passes_over, ': declare a restore');
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = passes_over;
+        END IF;
     END IF;
     IF NEW.step = 'proved' THEN
         IF NEW.restore_no <> done_no OR EXISTS (SELECT 1 FROM tl_restore
             WHERE restore_no = NEW.restore_no AND step IN ('confirmed', 'proved')) THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'only the procedure writes that a server was accepted by itself';
+        END IF;
+    ELSEIF NEW.step = 'kept' THEN
+        SET NEW.restore_no = done_no;
+        IF COALESCE(known <> tl_identity(), 1) OR last_no <> done_no THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'only the accepted server has one that keeps its commits';
         END IF;
     ELSEIF NEW.step IN ('declared', 'found', 'promoted') THEN
         SET NEW.restore_no = last_no + 1;
@@ -166,6 +179,7 @@ BEGIN
     DECLARE decider VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+    CALL tl_guard(1);
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a restore is accepted in one transaction';
@@ -184,7 +198,8 @@ BEGIN
 
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
-        fence = fence + 1, rev = rev + 1, sends = GREATEST(sends, 1) + 1,
+        fence = fence + 1, rev = rev + 1,
+        sends = LEAST(GREATEST(sends, 1) + 1, 4294967295),
         longest_hold_ms = LEAST(604800000,
             GREATEST(COALESCE(hold_ms, 0), COALESCE(longest_hold_ms, 604800000))),
         send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),
@@ -215,6 +230,8 @@ BEGIN
         fence = trade_lock.fence + 1, rev = trade_lock.rev + 1, epoch = VALUES(epoch),
         next_run_at = VALUES(next_run_at), remark = VALUES(remark), actor = VALUES(actor),
         updated_at = VALUES(updated_at);
+    DELETE FROM tl_beat;
+    INSERT INTO tl_beat (session_id, beat) SELECT session_id, beat FROM tl_session;
     UPDATE resource_lock
     SET status = 'U', step = 'restored', thread_no = thread, log_no = NULL,
         session_id = NULL, lease_until = NULL, max_hold_until = NULL,

@@ -6,6 +6,18 @@ BEGIN
     IF NEW.step = _ascii 'end' AND @tl_mover IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'no row to end';
     END IF;
+    -- A receipt of the statement (position.sql).  NOW is its moment, for each of its rows.
+    IF NEW.sends > 0 AND NEW.session_id IS NOT NULL AND NOT (@tl_receipt <=> NOW(6)) THEN
+        SET @tl_receipt = NOW(6);
+        INSERT INTO tl_receipt VALUES (NEW.session_id, NEW.token)
+        ON DUPLICATE KEY UPDATE token = NEW.token;
+    END IF;
+    -- They begin with the server's microseconds and rise by one: where none is left, no step goes on,
+    -- and no restore is accepted.
+    IF (NEW.fence | NEW.rev) >> 62 THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'a fence or revision beyond all clocks';
+    END IF;
 END;
 
 -- Keeps what must be true of every change, also of SQL typed by hand.
@@ -25,7 +37,8 @@ BEGIN
     -- The library's own steps are through after one short question, failures after two:
     -- each is prepared anew for every row.
     IF NEW.rev > OLD.rev AND NEW.status <> 'F' AND NEW.serial_no = OLD.serial_no
-        AND NEW.cust_no = OLD.cust_no AND NEW.op_code = OLD.op_code THEN
+        AND NEW.cust_no = OLD.cust_no AND NEW.op_code = OLD.op_code
+        AND NOT (NEW.fence | NEW.rev) >> 62 THEN
         SET NEW.logged_at = SYSDATE(6)
                 + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
             NEW.account = USER();
@@ -36,6 +49,11 @@ BEGIN
                     DIV 1000));
         END IF;
     ELSE
+        IF (NEW.fence >> 62 AND NEW.fence > OLD.fence + 1)
+            OR (NEW.rev >> 62 AND NEW.rev > OLD.rev + 1) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'a fence or revision beyond all clocks';
+        END IF;
         IF NEW.status = 'F' AND OLD.status = 'P' AND OLD.lane = 'S' AND OLD.repeatable = 0
             AND tl_restored() THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31001,

@@ -63,6 +63,7 @@ FROM (
             OR :after_origin < 'r'
             OR (:after_origin = 'r'
                 AND CONCAT(LPAD(restore_no, 20, '0'), CAST(step AS BINARY)) < :after_tie))
+        AND step <> 'kept'
     ORDER BY decided_at DESC, restore_no DESC, step DESC LIMIT :most)
 ) acts
 ORDER BY at DESC, origin, tie DESC

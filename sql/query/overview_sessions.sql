@@ -7,8 +7,7 @@ SELECT session_id, program, pid, host, COALESCE(operations, ''),
         alive_until - INTERVAL timeout_ms * 1000 MICROSECOND, UTC_TIMESTAMP(6))),
     timeout_ms, ended_at IS NOT NULL,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-    IS_USED_LOCK(CONCAT('tl:drain:', session_id, ':',
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at))) IS NOT NULL,
+    COALESCE(obeys_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at), 0),
     obeys
 FROM tl_session FORCE INDEX (to_sweep)
 LEFT JOIN trade_channel d FORCE INDEX (PRIMARY)

@@ -1,11 +1,11 @@
--- Asks for lease mutexes, the first time and every later one.  It takes over a row that is unlocked
--- or whose holder is not alive, with a higher fence.  It leaves a living holder's row exactly as it
--- is, and one whose minimum hold is not over, so a refusal writes nothing.  The token is assigned
--- first; it tells the later assignments, and the caller, whether the row was taken.
--- Sessions are not read here: a subquery of an INSERT would lock the holder's session row, and
--- delay its heartbeat for as long as this transaction lasts.  A caller that was refused reads the
--- rows.  If a holder's session is dead, which is final, the caller names the holder in the last
--- parameter, by the fence that it saw: '  name fence  name fence  '.
+-- Asks for lease mutexes, the first time and every later one.  It takes a row that is unlocked, with
+-- a higher fence.  It leaves a holder's row exactly as it is, and one with a minimum hold, so a
+-- refusal writes nothing.  The token is assigned first; it tells the later assignments, and the
+-- caller, whether the row was taken.
+-- Neither sessions nor the clock are looked at here: a subquery of an INSERT would lock the holder's
+-- session row, and delay its heartbeat for as long as this transaction lasts, and the clock may have
+-- been set.  A caller that was refused reads the rows.  If it finds a holder dead, or a minimum hold
+-- over, it names the row in the last parameter, by the rev that it saw: '  name rev  name rev  '.
 -- Several rows are locked in the order given; a caller that does not get all of them rolls back.
 INSERT INTO resource_lock (resource, status, step, thread_no, log_no, session_id, token,
     fence, rev, lease_until, max_hold_until, free_at, payload, remark, actor, locked_at,
@@ -17,11 +17,8 @@ VALUES /*rows(*/(:resource, 'L', 'lock', :thread_no, :log_no, :session_id, :toke
     UTC_TIMESTAMP(6) + INTERVAL :min_hold_ms * 1000 MICROSECOND, :payload, :remark, :actor,
     UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))/*)rows*/
 ON DUPLICATE KEY UPDATE
-    token = IF((free_at IS NULL OR free_at <= UTC_TIMESTAMP(6))
-            AND (status = 'U' OR max_hold_until <= UTC_TIMESTAMP(6)
-                OR IF(lease_until IS NULL, session_id IS NULL
-                        OR LOCATE(CONCAT('  ', resource, ' ', fence, '  '), :dead) > 0,
-                    lease_until <= UTC_TIMESTAMP(6))),
+    token = IF((status = 'U' AND free_at IS NULL)
+            OR LOCATE(CONCAT('  ', resource, ' ', rev, '  '), :dead) > 0,
         VALUES(token), token),
     step = IF(token = VALUES(token), IF(status = 'U', 'lock', 'take over'), step),
     status = IF(token = VALUES(token), 'L', status),

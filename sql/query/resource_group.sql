@@ -3,7 +3,7 @@
 -- Several of one name come one after the other, and each meets the row as the one before
 -- left it: the lock changes hands within one commit.
 -- The column step tells what a row may do:
---   lock      as resource_ask.sql, with no holder named dead
+--   lock      as resource_ask.sql, with nothing named
 --   release   the compare-and-set of resource_unlock.sql, written as 'unlock'; the token of
 --             the hold stands in the payload's place.  It is never inserted: the insert
 --             trigger refuses a row whose first step is a release, a word that no row keeps
@@ -22,10 +22,7 @@ VALUES (:resource, :status, :step, :thread_no, :log_no, :session_id, :token,
 ON DUPLICATE KEY UPDATE
     token = IF(IF(VALUES(step) = 'release',
             status = 'L' AND token = VALUES(payload),
-            (free_at IS NULL OR free_at <= UTC_TIMESTAMP(6))
-            AND (status = 'U' OR max_hold_until <= UTC_TIMESTAMP(6)
-                OR IF(lease_until IS NULL, session_id IS NULL,
-                    lease_until <= UTC_TIMESTAMP(6)))),
+            status = 'U' AND free_at IS NULL),
         VALUES(token), token),
     step = IF(token = VALUES(token), IF(VALUES(step) = 'release', 'unlock',
         IF(status = 'U', 'lock', 'take over')), step),

@@ -10,7 +10,8 @@ SET status = 'F', step = 'reap', thread_no = :thread_no, session_id = NULL, toke
     rev = rev + 1, over_at = NULL, max_hold_until = NULL, actor = :actor,
     released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6)
 WHERE resource = :resource AND status <> 'F' AND (kind = 'W' OR :readers_too = 1)
-    AND (over_at <= UTC_TIMESTAMP(6)
+    AND (over_at <= LEAST(UTC_TIMESTAMP(6), CAST('1970-01-01' AS DATETIME(6))
+            + INTERVAL :latest_us MICROSECOND)
         OR (by_session = 1 AND acquired_at < UTC_TIMESTAMP(6)
             AND NOT EXISTS (SELECT 1 FROM tl_session x
                 WHERE x.session_id = resource_holder.session_id AND x.ended_at IS NULL)))

@@ -3,4 +3,4 @@
 UPDATE tl_session
 SET ended_at = UTC_TIMESTAMP(6), ended_on = CONCAT_WS(' ', @@hostname, @@server_id, @@datadir),
     ended_no = (SELECT accepted_no FROM tl_schema WHERE one = 1), ended_by = :observer
-WHERE session_id = :session_id AND beat = :beat AND ended_at IS NULL
+WHERE session_id = :session_id AND beat + waits = :beat AND ended_at IS NULL

@@ -1,9 +1,9 @@
 -- What an ask does to a repeatable row that is there.  It takes the row over if the row is
--- finished, overdue or without a holder.  It leaves a living holder's row exactly as it is, and
--- also a trade that happens once, whatever its status. Sessions are not read here: a subquery of an
--- INSERT would lock the holder's session row, and delay its heartbeat.  A caller that was refused
--- reads the row.  If the holder's session is dead, which is final, the caller asks again, alone,
--- with the fence that it saw. Such rows are not on the due index: they have no retry lane, and no
+-- finished or without a holder.  It leaves a holder's row exactly as it is, and also a trade that
+-- happens once, whatever its status. Neither sessions nor the clock are looked at here: a subquery
+-- of an INSERT would lock the holder's session row, and delay its heartbeat, and the clock may have
+-- been set.  A caller that was refused reads the row.  If the holder is dead or overdue, the caller
+-- asks again, alone, with the fence that it saw. Such rows are not on the due index: they have no retry lane, and no
 -- janitor opens them.
 UPDATE s
 SET s.status = 'P',
@@ -28,6 +28,6 @@ SET s.status = 'P',
     s.updated_at = UTC_TIMESTAMP(6)
 WHERE s.repeatable = 1
     AND (s.status = 'F' OR (s.status = 'Y' AND s.lane = 'S')
-        OR (s.status = 'P' AND (s.max_hold_until <= UTC_TIMESTAMP(6) OR s.session_id IS NULL
+        OR (s.status = 'P' AND (s.session_id IS NULL
             OR s.fence = :held_fence                -- alone
         )))

@@ -94,6 +94,7 @@ static const char every_setting[] = "; a comment\n"
                                     "user = x\n"
                                     "[tradelock]\n"
                                     "log_cust = hashed\n"
+                                    "log_cust_key = 0123456789abcdef\n"
                                     "log_level = alarm\n"
                                     "allow_insecure = 1\n"
                                     "janitor = 0\n"
@@ -173,6 +174,10 @@ static void test_bad_numbers(void **state)
                    ":2: allow_insecure: 2 is out of range, 0 to 1");
     assert_refused("[tradelock]\nlog_cust = no\n",
                    ":2: log_cust: 'no' is neither plain nor hashed");
+    assert_refused("[tradelock]\nlog_cust = hashed\n",
+                   ":2: log_cust: hashed wants a log_cust_key of 16 characters or more");
+    assert_refused("[tradelock]\nlog_cust = hashed\nlog_cust_key = short\n",
+                   ":3: log_cust: hashed wants a log_cust_key of 16 characters or more");
     assert_refused("[tradelock]\nlog_level = loud\n",
                    ":2: log_level: 'loud' is not debug, info, warning or alarm");
 }

@@ -76,6 +76,9 @@ static void test_bad_connection_options(void **state)
     assert_refused("[tradelock-client]\ninit_command = SET x=1\n",
                    ":2: init-command is not allowed here: tradelock fixes the state of "
                    "its connections itself");
+    assert_refused("[tradelock-client]\nplugin_dir = /tmp\n",
+                   ":2: plugin-dir is not allowed here: it names a folder whose files are "
+                   "loaded and run");
     assert_refused("[tradelock-client]\nconnect-timeout = 3\n",
                    ":2: connect-timeout is not allowed here: use connect_timeout_s in "
                    "[tradelock]");
@@ -153,7 +156,6 @@ static void test_passwords(void **state)
         {"[tradelock-client]\npassword = x\n", 2, 0644},
         {"[tradelock-client]\npassword = x\n", 2, 0640},
         {"[tradelock-client]\npassword = x\n", 2, 0604},
-        {"[tradelock-client]\npassword = x\n", 2, 0620},
         {"[tradelock-client-two]\nuser=a\npassword=x\n", 3, 0644},
         {"[client]\npassword = x\n", 2, 0644},
         {"[mysql]\npassword = x\n", 2, 0644},
@@ -195,9 +197,46 @@ static void test_writable_by_all(void **state)
 
     (void)state;
     settings_write("", 0, 0666);
-    snprintf(wanted, sizeof(wanted),
-             "%s: the settings file can be written by everybody (mode 0666)", settings_path);
+    snprintf(wanted, sizeof(wanted), "the settings file: %s can be written by others (mode 0666)",
+             settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
+}
+
+static void assert_refused_for(const char *whose, const char *words)
+{
+    struct config config;
+    char wanted[200];
+
+    snprintf(wanted, sizeof(wanted), "the settings file: %s %s", whose, words);
+    assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
+}
+
+/* Whoever can change it, or a folder above it, says which server is believed.  Root takes the file of
+ * a service's account only where root put it. */
+static void test_of_somebody_else(void **state)
+{
+    static const char somebodys[] = "belongs to neither root nor this account, so others could "
+                                    "change it";
+    struct config config;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    settings_write("", 0, 0600);
+    assert_int_equal(chmod(settings_folder, 0777), 0);
+    assert_refused_for(settings_folder, "can be written by others (mode 0777)");
+    assert_int_equal(chmod(settings_folder, 01777), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
+    assert_int_equal(chown(settings_path, 65534, 65534), 0);
+    assert_refused_for(settings_path, somebodys);
+    assert_int_equal(chmod(settings_folder, 0755), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
+    assert_int_equal(chown(settings_path, 0, 0), 0);
+    assert_int_equal(chown(settings_folder, 65534, 65534), 0);
+    assert_refused_for(settings_folder, somebodys);
+    assert_int_equal(chown(settings_folder, 0, 0), 0);
+    assert_int_equal(chmod(settings_folder, 0700), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
 }
 
 static void test_no_file(void **state)
@@ -209,16 +248,15 @@ static void test_no_file(void **state)
     assert_problem(config_load(&config, NULL), TL_BAD_CONFIG, "no settings file was named");
     assert_problem(config_load(&config, ""), TL_BAD_CONFIG, "no settings file was named");
     assert_problem(config_load(&config, "/nowhere/a.cnf"), TL_BAD_CONFIG,
-                   "/nowhere/a.cnf: the settings file cannot be opened: No such file or "
-                   "directory");
-    snprintf(wanted, sizeof(wanted), "%s: the settings file is not a regular file",
+                   "the settings file: /nowhere/a.cnf: No such file or directory");
+    snprintf(wanted, sizeof(wanted), "the settings file: %s is not a regular file",
              settings_folder);
     assert_problem(config_load(&config, settings_folder), TL_BAD_CONFIG, wanted);
     assert_problem(config_load(&config, "/dev/null"), TL_BAD_CONFIG,
-                   "/dev/null: the settings file is not a regular file");
+                   "the settings file: /dev/null can be written by others (mode 0666)");
     unlink(settings_path);
     assert_int_equal(mkfifo(settings_path, 0600), 0);
-    snprintf(wanted, sizeof(wanted), "%s: the settings file is not a regular file", settings_path);
+    snprintf(wanted, sizeof(wanted), "the settings file: %s is not a regular file", settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
@@ -260,6 +298,7 @@ TEST_MAIN(config_file)
         cmocka_unit_test(test_names_of_libmariadb),
         cmocka_unit_test(test_passwords),
         cmocka_unit_test(test_writable_by_all),
+        cmocka_unit_test(test_of_somebody_else),
         cmocka_unit_test(test_no_file),
         cmocka_unit_test(test_unreadable),
     };

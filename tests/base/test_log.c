@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define TRACE_ID "0af7651916cd43dd8448eb211c80319c"
-#define HASH_C1001 "5df2416ba2a73dbe" /* sha256sum of C1001, its first 16 digits */
+#define HASH_C1001 "2f3dc65c3c71d780" /* its HMAC by "key", as openssl dgst -sha256 -hmac key */
 
 static struct {
     int count;
@@ -41,7 +41,7 @@ static const tl_key key = {"W1", "C1001", "WITHDRAW"};
 
 static void test_plain(void **state)
 {
-    struct logger logger = {keep, &last.count, 0, TL_DEBUG};
+    struct logger logger = {keep, &last.count, NULL, TL_DEBUG};
 
     (void)state;
     error_set(TL_BUSY, "the sentence");
@@ -70,7 +70,7 @@ static void test_plain(void **state)
 
 static void test_nobody_listens(void **state)
 {
-    struct logger silent = {NULL, NULL, 1, TL_DEBUG};
+    struct logger silent = {NULL, NULL, "key", TL_DEBUG};
 
     (void)state;
     last.count = 0;
@@ -82,7 +82,7 @@ static void test_nobody_listens(void **state)
 /* Of what nobody reads not even the arguments are looked at. */
 static void test_below_the_level(void **state)
 {
-    struct logger logger = {keep, &last.count, 1, TL_WARNING};
+    struct logger logger = {keep, &last.count, "key", TL_WARNING};
 
     (void)state;
     last.count = 0;
@@ -97,7 +97,7 @@ static void test_below_the_level(void **state)
 
 static void test_half_a_key(void **state)
 {
-    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     tl_key half = {"W1", NULL, NULL};
 
     (void)state;
@@ -110,11 +110,11 @@ static void test_half_a_key(void **state)
 
 static void test_hashed(void **state)
 {
-    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     char hash[LOG_CUST_HASH];
 
     (void)state;
-    log_hash_cust(hash, "C1001");
+    log_hash_cust(hash, "key", "C1001");
     assert_string_equal(hash, HASH_C1001);
     log_line(&logger, TL_INFO, &key, 0, "granted");
     assert_string_equal(last.cust_no, HASH_C1001);
@@ -138,14 +138,14 @@ static void test_hidden_in_the_message(void **state)
         {"#", "a#b", "a%sb"},
         {"C1001", "", ""},
     };
-    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    struct logger logger = {keep, &last.count, "key", TL_DEBUG};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         tl_key about = {"W1", cases[i].cust_no, "WITHDRAW"};
         char hash[LOG_CUST_HASH], wanted[200] = "", *to = wanted;
 
-        log_hash_cust(hash, cases[i].cust_no);
+        log_hash_cust(hash, "key", cases[i].cust_no);
         for (const char *from = cases[i].wanted_format; *from != '\0';) {
             size_t skip = strncmp(from, "%1$s", 4) == 0 ? 4 : strncmp(from, "%s", 2) == 0 ? 2 : 0;
             if (skip > 0)
@@ -162,7 +162,7 @@ static void test_hidden_in_the_message(void **state)
 
 static void test_long_message(void **state)
 {
-    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     char text[1900];
 
     (void)state;
@@ -185,7 +185,7 @@ static void expect_said(int64_t amount_minor, const char *currency, const char *
 /* A line about a key has what the trade says of itself, or what the thread's work does. */
 static void test_said(void **state)
 {
-    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     const tl_said of_thread = {7, "JPY", "friday", "00-" TRACE_ID "-b7ad6b7169203331-01"};
     const tl_said of_trade = {INT64_MAX, "EUR", "monday", ""};
 
@@ -223,7 +223,7 @@ static void test_hostile_batch(void **state)
         {"L\xc3\xb6hne \xe2\x82\xac", "L\xc3\xb6hne \xe2\x82\xac"},
         {"\xff\xc3", "??"},
     };
-    struct logger logger = {keep, &last.count, 1, TL_DEBUG};
+    struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     tl_said said = {.amount_minor = 5};
 
     (void)state;

@@ -55,8 +55,8 @@ static void make_account(void)
         server_panic("the roles: %s", tl_error_message());
     database_run(f.sql,
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
-                 "GRANT tradelock_application TO %s@localhost;"
-                 "SET DEFAULT ROLE tradelock_application FOR %s@localhost;"
+                 "GRANT {database}_application TO %s@localhost;"
+                 "SET DEFAULT ROLE {database}_application FOR %s@localhost;"
                  "GRANT SELECT, UPDATE ON account TO %s@localhost;"
                  "GRANT INSERT (id, payee), SELECT (id) ON orders TO %s@localhost;"
                  "GRANT INSERT, DELETE ON log TO %s@localhost",
@@ -273,7 +273,7 @@ static void test_own_tables(void **state)
         count++;
     }
     mysql_free_result(tables);
-    assert_int_equal(count, 28);
+    assert_int_equal(count, 30);
     expect_refused(f.service, "UPDATE trade_lock SET status = 'Y' WHERE serial_no = :serial_no",
                    NULL, "\"trade_lock\" is a table of tradelock's own");
     expect_refused(f.admin, "UPDATE trade_lock_state SET status = 'Y' WHERE serial_no = :serial_no",

@@ -50,9 +50,9 @@ int operators_set_up(void **state)
     house_account(&operators.h, "C1", 1000);
     operators.admin = database_option_file(operators.h.db);
     operators_grant();
-    make_account(ANN, "ann", "tradelock_operator");
-    make_account(BOB, "bob", "tradelock_operator");
-    make_account(SERVICE, "svc", "tradelock_application");
+    make_account(ANN, "ann", "{database}_operator");
+    make_account(BOB, "bob", "{database}_operator");
+    make_account(SERVICE, "svc", "{database}_application");
     return 0;
 }
 

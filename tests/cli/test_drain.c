@@ -305,7 +305,7 @@ static void test_a_holder_that_died(void **state)
 static tl_client *open_slow(void)
 {
     char *path = database_option_file_at(operators.h.db, server_socket(server_shared()),
-                                         "beat_ms=6000\nsession_ms=1m\n");
+                                         "beat_ms=6000\nsession_ms=1m\nsite=test\n");
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
 

@@ -128,6 +128,7 @@ static int set_up(void **state)
         shards[i].where = server_start(NULL);
         shards[i].db = database_new(shards[i].where, "janitor=0\nsite=test\n");
         shards[i].sql = database_connect(shards[i].db);
+        database_run(shards[i].sql, "UPDATE tl_schema SET retention_ms = 86400000");
     }
     write_settings(config, "fleet", A, B);
     write_settings(swapped, "swapped", B, A);
@@ -819,8 +820,8 @@ static void test_reader(void **state)
         EXPECT_CODE(o, 0);
         output_free(o);
         database_run(shards[i].sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'; "
-                                    "GRANT tradelock_reader TO reader@localhost; "
-                                    "SET DEFAULT ROLE tradelock_reader FOR reader@localhost");
+                                    "GRANT {database}_reader TO reader@localhost; "
+                                    "SET DEFAULT ROLE {database}_reader FOR reader@localhost");
     }
     write_settings_of(path, "reader", A, B, "reader");
     document = document_of(RUN("ls", "--json", "--lane", "sync", "--config", path), 0);

@@ -185,8 +185,8 @@ static int set_up(void **state)
     shards_write(&all, "a, b", straight, NULL);
     for (int i = 0; i < SHARDS; i++) {
         run("migrate", shards_names[i], all.file);
-        add_account(all.sql[i], "service", "tradelock_application");
-        add_account(all.sql[i], "ann", "tradelock_operator");
+        add_account(all.sql[i], "service", "{database}_application");
+        add_account(all.sql[i], "ann", "{database}_operator");
     }
     wait_for_replica();
     write_settings(service, "service");

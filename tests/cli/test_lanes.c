@@ -429,8 +429,10 @@ static void test_purge_by_pages(void **state)
     database_run(other, "ROLLBACK");
     expect_purged("90d", 1);
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_lock_log"), 0);
-    assert_int_not_equal(mysql_query(other, "CALL tl_purge(1000, 10, '', '', '', @purged)"), 0);
-    assert_string_equal(mysql_error(other), "nothing younger than a day is purged");
+    assert_int_not_equal(
+        mysql_query(other, "CALL tl_purge_trades(0, 7775999999, 10, '', '', '', @purged)"), 0);
+    assert_string_equal(mysql_error(other), "nothing younger than the retention "
+                                            "(tl_schema.retention_ms) is purged");
     mysql_close(other);
 }
 

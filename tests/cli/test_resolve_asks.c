@@ -266,7 +266,7 @@ static void test_an_operator_opens_what_he_names(void **state)
                  "1, 1, 'bank', 'd1', UTC_TIMESTAMP(6) + INTERVAL 1 DAY, UTC_TIMESTAMP(6) + "
                  "INTERVAL 1 DAY, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
     o = RUN("reap", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 1, "the role tradelock_application");
+    EXPECT_SENTENCE(o, 1, "the role DATABASE_application");
     output_free(o);
     retry_now("D1");
     assert_int_equal(database_number(operators.h.sql,

@@ -139,15 +139,15 @@ static void test_the_doctor_misses_what_a_worker_needs(void **state)
     (void)state;
     expect_doctor(0, "a probe was recorded");
     /* As after a migration whose grants nobody ran. */
-    database_run(operators.h.sql, "REVOKE SELECT ON trade_resolution FROM tradelock_application");
+    database_run(operators.h.sql, "REVOKE SELECT ON trade_resolution FROM {database}_application");
     expect_doctor(5, "may not read trade_resolution");
     operators_grant();
     database_run(operators.h.sql, "REVOKE EXECUTE ON FUNCTION tl_account_name FROM "
-                                  "tradelock_application");
+                                  "{database}_application");
     expect_doctor(5, "or call tl_account_name");
     operators_grant();
     database_run(operators.h.sql, "REVOKE UPDATE (amount_minor) ON trade_lock FROM "
-                                  "tradelock_application");
+                                  "{database}_application");
     expect_doctor(5, "may not write what a request says of itself");
     operators_grant();
     expect_doctor(0, "a probe was recorded");

@@ -167,7 +167,7 @@ static void test_the_whole_way(void **state)
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "a restore is declared or found and not accepted");
     output_free(o);
-    file_statement(path, "2", 0, "2 make a trade that was lost.  Left alone:\n1 known already");
+    file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
     file_statement(path, "0", 0, "3 known already");
     restore_says(ANN, "accept", 0, "Proposed.");
     restore_says(ANN, "accept", 0, "Proposed.");
@@ -192,18 +192,18 @@ static output *promote(const char *option, const char *value)
     return RUN("promote", "--actor", "Ann", "--config", operators.config[ANN], option, value);
 }
 
-/* Another transaction holds the row of the schema for longer than the command's settings let it try,
- * and for less long than it is told to wait. */
+/* Another transaction holds what the command needs for longer than its settings let it try, or wait
+ * for an answer, and for less long than it is told to wait. */
 static void *let_go(void *argument)
 {
     MYSQL *holder = argument;
 
-    usleep(2000 * 1000);
-    database_run(holder, "COMMIT");
+    usleep(2500 * 1000);
+    database_run(holder, "COMMIT; UNLOCK TABLES");
     return NULL;
 }
 
-static void promoted_while_held(void)
+static void promoted_while_held(const char *held, const char *setting)
 {
     MYSQL *holder = database_connect(operators.h.db);
     char path[sizeof operators.config[ANN] + 8];
@@ -211,15 +211,19 @@ static void promoted_while_held(void)
     output *o;
 
     snprintf(path, sizeof path, "%s.hasty", operators.config[ANN]);
-    crew_shell("{ cat %s; echo commit_ms=200ms; } >%s && chmod 600 %s", operators.config[ANN], path,
+    crew_shell("{ cat %s; echo %s; } >%s && chmod 600 %s", operators.config[ANN], setting, path,
                path);
-    database_run(holder, "BEGIN; SELECT one FROM tl_schema FOR UPDATE");
+    database_run(holder, "%s", held);
     assert_int_equal(pthread_create(&thread, NULL, let_go, holder), 0);
-    o = RUN("promote", "--reason", "the primary is gone", "--wait", "6s", "--config", path);
+    o = RUN("promote", "--reason", "the primary is gone", "--wait", "8s", "--config", path);
     pthread_join(thread, NULL);
     EXPECT_CODE(o, 5);
     EXPECT_WORDS(o, "Offered.");
     output_free(o);
+    assert_int_equal(database_number(holder, "SELECT COUNT(*) FROM tl_restore WHERE step = "
+                                             "'promoted' AND restore_no = (SELECT restore_no FROM "
+                                             "tl_schema)"),
+                     1);
     mysql_close(holder);
     unlink(path);
 }
@@ -258,6 +262,25 @@ static void promoted_while_silent(void)
     unlink(path);
 }
 
+/* Nobody sees it promoted before it is known whether the one before is off. */
+static void promoted_whole(void)
+{
+    output *o;
+
+    database_run(operators.h.sql,
+                 "CREATE TRIGGER not_off BEFORE INSERT ON tl_restore FOR EACH ROW FOLLOWS "
+                 "tl_restore_inserted IF NEW.step = 'fenced' THEN SIGNAL SQLSTATE '45000' SET "
+                 "MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'not yet'; END IF");
+    o = RUN("promote", "--fenced", "--reason", "it is off", "--config", operators.config[ANN]);
+    EXPECT_CODE(o, 1);
+    assert_non_null(strstr(o->err, "not yet"));
+    output_free(o);
+    database_run(operators.h.sql, "DROP TRIGGER not_off");
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore WHERE step "
+                                                      "= 'promoted'"),
+                     0);
+}
+
 /* The commands of whoever promotes; that it is accepted has a test with two servers. */
 static void test_it_is_promoted(void **state)
 {
@@ -282,7 +305,11 @@ static void test_it_is_promoted(void **state)
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
                  "timeout_ms, started_at, alive_until) VALUES (UUID(), 'gone', 'h', 7, UUID(), "
                  "1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
-    promoted_while_held();
+    promoted_whole();
+    promoted_while_held("LOCK TABLES tl_attestation WRITE", "read_timeout_s=1");
+    database_run(operators.h.sql, "DELETE FROM tl_restore; DELETE FROM tl_attestation; UPDATE "
+                                  "tl_schema SET restore_no = 0");
+    promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
     o = promote("--reason", "the primary is gone");
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "Offered.");

@@ -461,6 +461,86 @@ static void expect_fields(const char *command)
     output_free(o);
 }
 
+/* Whoever may read may lock what is read, from any database: heartbeats wait, and it is said for
+ * whom, and how to end it. */
+static void test_who_holds_rows(void **state)
+{
+    MYSQL *reader = mysql_init(NULL);
+    char words[160], kill[40];
+    output *o;
+
+    (void)state;
+    mysql_options(reader, MYSQL_READ_DEFAULT_FILE, operators.config[BOB]);
+    mysql_options(reader, MYSQL_READ_DEFAULT_GROUP, "tradelock-client");
+    if (mysql_real_connect(reader, NULL, NULL, NULL, NULL, 0, NULL, 0) == NULL)
+        server_panic("%s", mysql_error(reader));
+    snprintf(kill, sizeof kill, "KILL %lu", mysql_thread_id(reader));
+    snprintf(words, sizeof words, "connection %lu of %s@localhost holds rows for",
+             mysql_thread_id(reader), operators.user[BOB]);
+    database_run(reader, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+    database_run(reader, "START TRANSACTION");
+    database_run(reader, "SELECT COUNT(*) FROM (SELECT * FROM tl_session) x");
+    database_run(reader, "USE information_schema");
+    for (o = STATUS(ANN); strstr(o->out, words) == NULL; o = STATUS(ANN))
+        output_free(o);
+    EXPECT_CODE(o, 6);
+    EXPECT_WORDS(o, kill);
+    output_free(o);
+    o = RUN("doctor", "--config", operators.config[ANN]);
+    EXPECT_WORDS(o, "an open transaction holds rows");
+    EXPECT_WORDS(o, kill);
+    output_free(o);
+    database_run(reader, "ROLLBACK");
+    mysql_close(reader);
+    o = STATUS(ANN);
+    assert_null(strstr(o->out, "holds rows for"));
+    output_free(o);
+}
+
+static void expect_elsewhere(const char *config, int code, const char *words)
+{
+    output *o = RUN("doctor", "--config", config);
+
+    EXPECT_CODE(o, code);
+    EXPECT_WORDS(o, words);
+    output_free(o);
+}
+
+/* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases of tradelock is named, also where it
+ * has them by another role; by the account itself, and to whoever may read mysql.*. */
+static void test_rights_elsewhere(void **state)
+{
+    database *other = database_new(server_shared(), NULL);
+    const char *const name = database_name(other);
+    char words[200];
+
+    (void)state;
+    expect_elsewhere(operators.admin, 0, "rights elsewhere               none");
+    database_run(operators.h.sql, "GRANT CREATE TEMPORARY TABLES ON {database}.* TO %s@localhost",
+                 operators.user[BOB]);
+    expect_elsewhere(operators.admin, 5, "may make temporary tables in this database");
+    expect_elsewhere(operators.config[BOB], 5, "may make temporary tables in this database");
+    database_run(operators.h.sql,
+                 "REVOKE CREATE TEMPORARY TABLES ON {database}.* FROM %s@localhost",
+                 operators.user[BOB]);
+    database_run(operators.h.sql, "GRANT SELECT ON %s.trade_lock TO {database}_operator", name);
+    snprintf(words, sizeof words, "%s_operator also has rights in the database %s,",
+             database_name(operators.h.db), name);
+    expect_elsewhere(operators.admin, 5, words);
+    database_run(operators.h.sql, "GRANT SELECT ON %s.tl_schema TO {database}_operator", name);
+    expect_elsewhere(operators.config[ANN], 5, words);
+    database_run(operators.h.sql,
+                 "REVOKE SELECT ON %s.trade_lock FROM {database}_operator; "
+                 "REVOKE SELECT ON %s.tl_schema FROM {database}_operator; "
+                 "CREATE ROLE %s_reader; GRANT SELECT ON %s.* TO %s_reader; "
+                 "GRANT %s_reader TO {database}_operator",
+                 name, name, name, name, name, name);
+    expect_elsewhere(operators.admin, 5, words);
+    database_run(operators.h.sql, "DROP ROLE %s_reader", name);
+    expect_elsewhere(operators.config[ANN], 0, "of others not visible");
+    database_free(other);
+}
+
 static void test_fields(void **state)
 {
     output *o = RUN("channel", "pause", "idempotent", "--reason", "test", "--config",
@@ -501,6 +581,8 @@ TEST_MAIN(status)
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_a_channel_without_a_connection),
         cmocka_unit_test(test_an_old_attempt_says_nothing),
+        cmocka_unit_test(test_who_holds_rows),
+        cmocka_unit_test(test_rights_elsewhere),
         cmocka_unit_test(test_a_restore),
         cmocka_unit_test(test_fields),
     };

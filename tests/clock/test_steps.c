@@ -4,6 +4,7 @@
  */
 #include "stepping.h"
 
+#include "client/clock_watch.h"
 #include "workflows/house.h"
 #include "support/crew.h"
 #include "support/theme.h"
@@ -166,9 +167,9 @@ static void fresh_trades_are_not_purged(void **state)
     house_row(&self, "W1", "Y 1 1 -");
     /* Once it is known, the procedure itself says so: another machine may be off, too. */
     assert_true(becomes("steps = 1 AND settled = 1 FROM tl_clock"));
-    database_run(self.sql, "CALL tl_purge(%lld, 100, '', '', '', @purged)",
+    database_run(self.sql, "CALL tl_purge_trades(0, %lld, 100, '', '', '', @purged)",
                  (long long)(90 * DAY_MS));
-    text = database_text(self.sql, "SELECT @purged");
+    text = database_text(self.sql, "SELECT SUBSTRING_INDEX(@purged, ' ', 5)");
     assert_string_equal(text, "0 1 C1 W1 WITHDRAW");
     free(text);
 }
@@ -185,9 +186,10 @@ static void a_purge_by_hand_takes_nothing_fresh(void **state)
     database_run(self.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 95 DAY, "
                            "send_until = NULL, deadline_at = NULL WHERE serial_no = 'W2'");
     stepping_set(server_here, 100 * DAY_MS);
-    database_run(self.sql, "CALL tl_purge(%lld, 100, '', '', '', @purged)",
+    database_run(self.sql, "CALL tl_purge_trades(0, %lld, 100, '', '', '', @purged)",
                  (long long)(90 * DAY_MS));
-    text = database_text(self.sql, "SELECT CONCAT_WS(',', @purged, steps) FROM tl_clock");
+    text = database_text(
+        self.sql, "SELECT CONCAT_WS(',', SUBSTRING_INDEX(@purged, ' ', 5), steps) FROM tl_clock");
     assert_string_equal(text, "1 2 C1 W2 WITHDRAW,0");
     free(text);
     house_row(&self, "W1", "Y 1 1 -");
@@ -208,9 +210,9 @@ static void a_purge_by_hand_before_anybody_lived(void **state)
                  "UPDATE tl_session SET started_at = started_at - INTERVAL 100 DAY, "
                  "alive_until = alive_until - INTERVAL 100 DAY, "
                  "ended_at = ended_at - INTERVAL 100 DAY, swept_at = swept_at - INTERVAL 100 DAY");
-    database_run(self.sql, "CALL tl_purge(%lld, 100, '', '', '', @purged)",
+    database_run(self.sql, "CALL tl_purge_trades(0, %lld, 100, '', '', '', @purged)",
                  (long long)(90 * DAY_MS));
-    text = database_text(self.sql, "SELECT @purged");
+    text = database_text(self.sql, "SELECT SUBSTRING_INDEX(@purged, ' ', 5)");
     assert_string_equal(text, "0 1 C1 W1 WITHDRAW");
     free(text);
     house_row(&self, "W1", "Y 1 1 -");
@@ -219,10 +221,11 @@ static void a_purge_by_hand_before_anybody_lived(void **state)
 static tl_client *client_without_janitor(const char *settings)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    char *file =
-        database_option_file_at(self.db, server_socket(stepping_server(server_here)), settings);
     tl_client *client = NULL;
+    char of_site[300], *file;
 
+    snprintf(of_site, sizeof of_site, "site=clock\n%s", settings);
+    file = database_option_file_at(self.db, server_socket(stepping_server(server_here)), of_site);
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
@@ -295,7 +298,8 @@ static void a_step_while_nobody_lived(void **state)
     stepping_set(server_here, -3600000);
     late = client_without_janitor("beat_ms=50ms\nsession_ms=200ms\n" MARGIN);
     assert_int_equal(level_of_step(late, TL_SERVER_UNSAFE), TL_FINDING_UNSAFE);
-    assert_int_not_equal(mysql_query(self.sql, "CALL tl_purge(86400000, 10, '', '', '', @purged)"),
+    assert_int_not_equal(mysql_query(self.sql, "CALL tl_purge_trades(0, 7776000000, 10, '', "
+                                               "'', '', @purged)"),
                          0);
     assert_status(tl_reap(late, &reaped), TL_OK);
     assert_int_equal(level_of_step(late, TL_OK), TL_FINDING_OK);
@@ -340,6 +344,31 @@ static void any_step_while_nobody_lived_is_known(void **state)
         assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), i + 1);
         tl_client_close(late);
     }
+}
+
+/* Rows alone tell of a jump by years, as a forged one does: that is not believed, and once no row
+ * tells of it the clock is clear. */
+static void years_are_not_inferred(void **state)
+{
+    tl_client *late;
+
+    (void)state;
+    open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
+    house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
+    everybody_leaves();
+    database_run(self.sql, "UPDATE tl_session SET boot_id = UUID(); "
+                           "INSERT INTO trade_lock_low_water (op_code, low_water) VALUES "
+                           "('FORGED', '2038-01-01')");
+    late = client_without_janitor("beat_ms=50ms\nsession_ms=10s\n" MARGIN);
+    assert_true(becomes("MAX(beat) > 3 FROM tl_session WHERE ended_at IS NULL"));
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 0);
+    assert_int_equal(clock_watch_check(late), TL_TRY_AGAIN);
+    database_run(self.sql, "DELETE FROM trade_lock_low_water WHERE op_code = 'FORGED'");
+    assert_true(becomes("MAX(beat) > 9 FROM tl_session WHERE ended_at IS NULL"));
+    assert_int_equal(clock_watch_check(late), TL_OK);
+    assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 0);
+    tl_client_close(late);
 }
 
 /* What another boot, or another machine, knew says nothing. */
@@ -801,6 +830,7 @@ TEST_MAIN(steps)
         TEST(nothing_is_armed_by_another_clock),
         TEST(a_step_while_nobody_lived),
         TEST(any_step_while_nobody_lived_is_known),
+        TEST(years_are_not_inferred),
         TEST(another_boot_is_believed),
         TEST(a_process_begins_while_rows_are_adjusted),
         TEST(a_record_that_waits_is_as_early),

@@ -106,8 +106,8 @@ static void make_operator(crowd *self, const char *name)
 
     database_run(t->sql, "CREATE OR REPLACE USER %s_%ld@localhost IDENTIFIED BY 'secret'", name,
                  (long)getpid());
-    database_run(t->sql, "GRANT tradelock_operator TO %s_%ld@localhost", name, (long)getpid());
-    database_run(t->sql, "SET DEFAULT ROLE tradelock_operator FOR %s_%ld@localhost", name,
+    database_run(t->sql, "GRANT {database}_operator TO %s_%ld@localhost", name, (long)getpid());
+    database_run(t->sql, "SET DEFAULT ROLE {database}_operator FOR %s_%ld@localhost", name,
                  (long)getpid());
     snprintf(path, sizeof path, "%s/%s.cnf", t->dir, name);
     file = fopen(path, "we");

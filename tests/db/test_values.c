@@ -1,5 +1,6 @@
 /* Values go to the server and come back as they were, by every road. */
 #include "common.h"
+#include "db/db_internal.h"
 #include "support/theme.h"
 
 #include <stdlib.h>
@@ -244,10 +245,52 @@ static void affected_are_changed_rows(void **state)
     db_result_free(&result);
 }
 
+/* libmariadb believes the length of a cell, however long its row is. */
+static void a_cell_ends_with_its_row(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        int is_whole;
+    } rows[] = {
+        {"\0\0\3abc12345678", 14, 1},
+        {"\0\0\3abc12345678", 13, 0},
+        {"\0\0\0"
+         "12345678",
+         11, 1},
+        {"\0\4"
+         "12345678",
+         10, 1},
+        {"\0\14", 2, 1},
+        {"\0", 1, 0},
+        {"\0\10\373", 3, 0},
+        {"\0\10\377", 3, 0},
+        {"\0\10\374\1\0x", 6, 1},
+        {"\0\10\374\1", 4, 0},
+        {"\0\10\375\0\0\1x", 7, 0},
+        {"\0\10\376\0\0\0\200\0\0\0\0x", 12, 0},
+        {"\0\10\376\377\377\377\377\377\377\377\377x", 12, 0},
+        {"\0\10\376\1\0\0\0\0\0\0\0x", 12, 1},
+    };
+    const MYSQL_FIELD fields[] = {{.type = MYSQL_TYPE_VAR_STRING}, {.type = MYSQL_TYPE_LONGLONG}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *exact = malloc(rows[i].size);
+        const MYSQL_ROWS row = {.data = (MYSQL_ROW)(void *)exact, .length = rows[i].size};
+
+        memcpy(exact, rows[i].bytes, rows[i].size);
+        if (db_row_is_whole(&row, fields, 2) != rows[i].is_whole)
+            fail_msg("row %zu", i);
+        free(exact);
+    }
+}
+
 TEST_MAIN(values)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types),
+        cmocka_unit_test(a_cell_ends_with_its_row),
         cmocka_unit_test(types_that_come_as_text),
         cmocka_unit_test(results_grow_and_are_used_again),
         cmocka_unit_test(many_columns_and_parameters),

@@ -29,8 +29,8 @@ static int set_up(void **state)
     snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
     database_run(operators.h.sql,
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
-                 "GRANT tradelock_reader TO %s@localhost;"
-                 "SET DEFAULT ROLE tradelock_reader FOR %s@localhost",
+                 "GRANT {database}_reader TO %s@localhost;"
+                 "SET DEFAULT ROLE {database}_reader FOR %s@localhost",
                  reader, reader, reader);
     desk_start(&desk, operators.config[ANN], NULL);
     return 0;

@@ -50,12 +50,12 @@ static void make_accounts(void)
 
         EXPECT_CODE(o, 0);
         output_free(o);
-        make_account(i, "ann", "tradelock_operator");
-        make_account(i, "bob", "tradelock_operator");
-        make_account(i, "eve", i == A ? "tradelock_operator" : "tradelock_reader");
-        make_account(i, "sam", i == A ? "tradelock_operator" : "tradelock_application");
+        make_account(i, "ann", "{database}_operator");
+        make_account(i, "bob", "{database}_operator");
+        make_account(i, "eve", i == A ? "{database}_operator" : "{database}_reader");
+        make_account(i, "sam", i == A ? "{database}_operator" : "{database}_application");
     }
-    make_account(A, "joe", "tradelock_operator");
+    make_account(A, "joe", "{database}_operator");
 }
 
 static tl_client *open_client(size_t shard)

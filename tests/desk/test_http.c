@@ -33,8 +33,8 @@ static int set_up(void **state)
     snprintf(sealed, sizeof sealed, "sea%ld", (long)getpid());
     database_run(operators.h.sql,
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
-                 "GRANT tradelock_reader TO %s@localhost;"
-                 "SET DEFAULT ROLE tradelock_reader FOR %s@localhost;"
+                 "GRANT {database}_reader TO %s@localhost;"
+                 "SET DEFAULT ROLE {database}_reader FOR %s@localhost;"
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret';"
                  "GRANT SELECT ON tl_schema TO %s@localhost",

@@ -416,6 +416,33 @@ static void test_a_look_by_an_old_map(void **state)
     shards_clean(&town.shards);
 }
 
+/* A shard that falls silent keeps nobody beyond their time; its connections wait for half a
+ * minute. */
+static void test_a_silent_shard_prolongs_no_wait(void **state)
+{
+    static const size_t straight[] = {0, 1};
+    static const int64_t waits_ms[] = {1500, 10, 3000};
+    char cust[TL_CUST_MAX + 1];
+    branch old;
+
+    (void)state;
+    shards_cust(&town.shards, 0, 102, cust);
+    shards_write(&town.shards, "a, b", straight, OLD_SETTINGS);
+    branch_open(&old, &town, 0);
+    shards_write(&town.shards, "a, b", straight, NULL);
+    assert_status(look_for(&old, "silent", cust, 500), TL_NOT_FOUND);
+    shards_stop(&town.shards, 0);
+    for (size_t i = 0; i < 3; i++) {
+        const int64_t start_ms = crew_now_ms();
+
+        assert_status(look_for(&old, "silent", cust, waits_ms[i]), TL_UNREACHABLE);
+        assert_true(crew_now_ms() - start_ms < 15000);
+    }
+    shards_go_on(&town.shards, 0);
+    assert_status(look_for(&old, "silent", cust, 3000), TL_NOT_FOUND);
+    branch_close(&old);
+}
+
 /* --------------------------------------------------------------------------- registering -- */
 
 typedef struct script {
@@ -755,6 +782,7 @@ TEST_MAIN(workflows)
         cmocka_unit_test(test_a_shard_that_comes_up_later),
         cmocka_unit_test(test_a_customer_that_was_moved),
         cmocka_unit_test(test_a_look_by_an_old_map),
+        cmocka_unit_test(test_a_silent_shard_prolongs_no_wait),
         cmocka_unit_test(test_what_registering_says),
         cmocka_unit_test(test_a_final_answer_of_before),
         cmocka_unit_test(test_a_shard_that_is_full),

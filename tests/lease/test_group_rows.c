@@ -60,20 +60,20 @@ static int teardown(void **state)
  * minimum hold; no status: absent. */
 struct before {
     const char *what, *status, *session, *lease, *max_hold, *free;
-    int is_lockable; /* without that anybody is named dead */
+    int is_lockable; /* without being named */
 };
 
 static const struct before befores[] = {
     {"absent", NULL, NULL, NULL, NULL, NULL, 1},
     {"unlocked", "U", "NULL", "NULL", "NULL", "NULL", 1},
     {"unlocked and kept", "U", "NULL", "NULL", "NULL", TO_COME, 0},
-    {"unlocked, kept long ago", "U", "NULL", "NULL", "NULL", PAST, 1},
+    {"unlocked, kept long ago", "U", "NULL", "NULL", "NULL", PAST, 0},
     {"held by a session", "L", SESSION, "NULL", TO_COME, "NULL", 0},
-    {"held by a session, too long", "L", SESSION, "NULL", PAST, "NULL", 1},
+    {"held by a session, too long", "L", SESSION, "NULL", PAST, "NULL", 0},
     {"held by a session, too long, and kept", "L", SESSION, "NULL", PAST, TO_COME, 0},
-    {"held by nobody", "L", "NULL", "NULL", TO_COME, "NULL", 1},
+    {"held by nobody", "L", "NULL", "NULL", TO_COME, "NULL", 0},
     {"held by a lease", "L", SESSION, TO_COME, TO_COME, PAST, 0},
-    {"held by a lease that is over", "L", SESSION, PAST, TO_COME, PAST, 1},
+    {"held by a lease that is over", "L", SESSION, PAST, TO_COME, PAST, 0},
 };
 
 static void make(const struct before *b, const char *name)

@@ -272,10 +272,10 @@ static void test_purge_by_pages(void **state)
                  "INSERT INTO rw_lock (resource, created_at) SELECT CONCAT('q/', seq), "
                  "NOW(6) - INTERVAL 1 YEAR FROM seq_1_to_500");
     expect_purged(1000);
-    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_resources(1000, 10, '', @purged)"), 0);
-    assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
-    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_rw(1000, 10, '', @purged)"), 0);
-    assert_string_equal(mysql_error(f.sql), "nothing younger than a day is purged");
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_mutexes(0, 1000, 10, '', @purged)"), 0);
+    assert_non_null(strstr(mysql_error(f.sql), "nothing younger than the retention"));
+    assert_int_not_equal(mysql_query(f.sql, "CALL tl_purge_rw_locks(0, 1000, 10, '', @purged)"), 0);
+    assert_non_null(strstr(mysql_error(f.sql), "nothing younger than the retention"));
 }
 
 static void test_json(void **state)
@@ -540,6 +540,111 @@ static void test_a_signal_while_waiting(void **state)
     tl_mutex_free(mutex);
 }
 
+/* The processes of a job say their numbers here, one a line. */
+static void wait_for_numbers(pid_t *pids, int count)
+{
+    int got = 0;
+
+    for (int i = 0; i < 3000 && got < count; i++) {
+        FILE *file = fopen(mark(), "re");
+
+        for (got = 0; file != NULL && got < count && fscanf(file, "%d", &pids[got]) == 1;)
+            got++;
+        if (file != NULL)
+            fclose(file);
+        crew_sleep_ms(20);
+    }
+    assert_int_equal(got, count);
+    assert_int_equal(unlink(mark()), 0);
+}
+
+#define JOB                                                                                        \
+    "trap '' TERM; (echo $BASHPID >>\"$0\"; exec sleep 1000) & "                                   \
+    "setsid sh -c 'echo $$ >>\"$0\"; sleep 1000' \"$0\" & echo $$ >>\"$0\"; "
+
+/* None of the job outlives the lock: a child that deafened itself, and one of another session. */
+static void test_a_killed_run_ends_all(void **state)
+{
+    static const char *const kinds[] = {JOB "wait", JOB "exit 0"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *const arguments[] = {"run",      "--lock", "killed", "--lease", "4s",
+                                         "--config", config,   "--",     "bash",    "-c",
+                                         kinds[i],   mark(),   NULL};
+        pid_t pid = start(arguments), pids[3];
+        tl_status status;
+
+        wait_for_numbers(pids, 3);
+        kill(pid, SIGKILL);
+        assert_int_equal(end_of(pid), 1000 + SIGKILL);
+        while ((status = try_once(f.client, "killed")) == TL_BUSY)
+            crew_sleep_ms(20);
+        assert_status(status, TL_GRANTED);
+        for (int j = 0; j < 3; j++)
+            if (kill(pids[j], 0) == 0)
+                fail_msg("process %d of job %d works on without the lock", j, i);
+    }
+}
+
+/* The process between the two is killed: the one with the lock ends the job. */
+static void test_a_killed_keeper_leaves_nobody(void **state)
+{
+    const char *const arguments[] = {"run",      "--lock", "kept", "--kill-after", "500ms",
+                                     "--config", config,   "--",   "bash",         "-c",
+                                     JOB "wait", mark(),   NULL};
+    pid_t pid = start(arguments), pids[3], keeper = 0;
+    char path[64];
+    FILE *file;
+
+    (void)state;
+    wait_for_numbers(pids, 3);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &keeper), 1);
+    fclose(file);
+    kill(keeper, SIGKILL);
+    assert_int_equal(end_of(pid), 128 + SIGKILL);
+    for (int j = 0; j < 3; j++)
+        assert_int_not_equal(kill(pids[j], 0), 0);
+    assert_status(try_once(f.client, "kept"), TL_GRANTED);
+}
+
+/* As flock(1) does: what the command leaves behind is part of the job. */
+static void test_the_lock_is_held_for_all(void **state)
+{
+    const char *const arguments[] = {
+        "run",
+        "--lock",
+        "left",
+        "--config",
+        config,
+        "--",
+        "sh",
+        "-c",
+        "echo $$ >>\"$0\"; (while [ ! -e \"$0.go\" ]; do sleep 0.05; done) & exit 7",
+        mark(),
+        NULL};
+    pid_t pid = start(arguments), command;
+    char go[700];
+    FILE *file;
+
+    (void)state;
+    wait_for_numbers(&command, 1);
+    while (kill(command, 0) == 0)
+        crew_sleep_ms(20);
+    crew_sleep_ms(300); /* in which it would end */
+    assert_status(try_once(f.client, "left"), TL_BUSY);
+    snprintf(go, sizeof go, "%s.go", mark());
+    file = fopen(go, "we");
+    assert_non_null(file);
+    fclose(file);
+    assert_int_equal(end_of(pid), 7);
+    assert_status(try_once(f.client, "left"), TL_GRANTED);
+    assert_int_equal(unlink(go), 0);
+}
+
 static pid_t run_under_lease(const char *lease)
 {
     const char *const arguments[] = {"run",
@@ -627,6 +732,9 @@ TEST_MAIN(resource)
         cmocka_unit_test(test_signals_are_passed_on),
         cmocka_unit_test(test_a_signal_while_waiting),
         cmocka_unit_test(test_lease),
+        cmocka_unit_test(test_a_killed_run_ends_all),
+        cmocka_unit_test(test_a_killed_keeper_leaves_nobody),
+        cmocka_unit_test(test_the_lock_is_held_for_all),
         cmocka_unit_test(test_run_after_a_restore),
     };
 

@@ -1530,6 +1530,13 @@ CALL(tl_batch_check)
     return (int)tl_batch_check(N(1, "b"));
 }
 
+CALL(tl_writers_check)
+{
+    char resolved[TL_PATH];
+
+    return (int)tl_writers_check(N(1, "/"), N(2, resolved));
+}
+
 CALL(tl_utf8_size)
 {
     return EMPTY(tl_utf8_size(N(1, "a")));
@@ -2435,6 +2442,7 @@ static const struct entry {
     FUNCTION(tl_utf8_size, 1),
     FUNCTION(tl_key_check, 1),
     FUNCTION(tl_batch_check, 1),
+    FUNCTION(tl_writers_check, 2),
     FUNCTION(tl_decision_name, 0),
     FUNCTION(tl_is_traceparent, 1),
     FUNCTION(tl_topic_name, 0),

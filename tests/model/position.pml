@@ -3,7 +3,9 @@
  *
  * One trade, asked for on the old primary by any process, and on each server that was accepted.
  * The commits of the old primary are numbered; a copy has the first so many of them.  Copy 1
- * follows the primary, copy 2 follows copy 1; one that was promoted follows nobody.  The old
+ * follows the primary, which waits for it and for no other; copy 2 follows copy 1, or the primary
+ * too.  One that was promoted follows nobody.  A process may meet either of them first, or never one
+ * of them, as on the sides of a split.  The old
  * primary goes on answering for ever, but with OFF: whoever is not cut off from it believes it.
  */
 #include "landmarks.pml"
@@ -16,6 +18,9 @@
 #endif
 #ifndef COPIES
 #define COPIES 1
+#endif
+#ifndef SPLIT           /* 1: copy 2 follows the primary, and no commit waits for it */
+#define SPLIT 0
 #endif
 #ifndef GAP             /* 1: from some moment on the primary answers a commit that no copy has,
                            and nobody looked since; 2: whoever is there then has seen it */
@@ -35,7 +40,8 @@ byte ended[PROCESSES];          /* which ended it in order, while it was there; 
 byte has[3];                    /* how many of them a copy has */
 bool promoted[3], accepted[3];
 byte asked[3], attested[3];     /* sessions, as bits: who has to attest, and who did */
-bool short_of[3];               /* somebody knows of a commit that the copy lacks, or saw the gap */
+bool short_of[3];               /* somebody knows of a commit that the copy lacks, saw the gap, or saw
+                                   that the primary waits for the other one */
 bool granted[3];                /* the trade was granted on the copy */
 bool gap;
 byte payments;
@@ -81,6 +87,12 @@ inline attest(c) {
 #ifndef KEPT_PASSED_OVER
     if
     :: GAP == 2 && gap -> short_of[c] = 1; c_code { landmark("not-kept"); }
+    :: else
+    fi;
+#endif
+#ifndef ANY_SERVER
+    if
+    :: c != 1 -> short_of[c] = 1; c_code { landmark("another"); }
     :: else
     fi;
 #endif
@@ -190,7 +202,7 @@ active proctype world() {
 end:
     do
     :: atomic { !promoted[1] && has[1] < commits -> has[1]++ }
-    :: atomic { !promoted[2] && has[2] < has[1] -> has[2]++ }
+    :: atomic { !promoted[2] && has[2] < (SPLIT -> commits : has[1]) -> has[2]++ }
     :: atomic { GAP && !gap && is_on() -> gap = 1 }
     :: atomic { !promoted[1] -> promote(1) }
     :: atomic { COPIES == 2 && !promoted[2] -> promote(2) }
@@ -202,6 +214,9 @@ end:
         od;
         promoted[c] && !accepted[c] && all_spoke(c) && nothing_missing(c) ->
         accepted[c] = 1;
+#ifndef ANY_SERVER
+        assert(!(accepted[1] && accepted[2]));
+#endif
         c_code { landmark("accepted"); } }
     :: atomic {
         c = 1;

@@ -139,8 +139,9 @@ static tl_status call_reap(scene *s)
 {
     uint64_t opened = 0, freed = 0;
     janitor_cursor cursor = {.from_us = 0};
-    tl_status status = janitor_round(s->far->engine, &s->far->logger, "test",
-                                     s->far->config.pool_wait_ms, &cursor, &opened, &freed);
+    tl_status status =
+        janitor_round(s->far->engine, &s->far->logger, "test", s->far->config.pool_wait_ms,
+                      clock_watch_latest_us(s->far), &cursor, &opened, &freed);
 
     if (status != TL_OK)
         return status;

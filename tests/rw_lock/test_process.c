@@ -218,20 +218,21 @@ static void test_the_janitor_frees_the_dead_alone(void **state)
  * seconds when it has come to the second holder. */
 static void start_slow_freeing(MYSQL *connection, const char *resource)
 {
-    static const char *const values[] = {"UUID()", "RANDOM_BYTES(16)", "'test'", NULL, "1"};
+    static const char *const values[] = {"UUID()", "RANDOM_BYTES(16)", "'test'", NULL,
+                                         "1",      "9000000000000000"};
     const char *text = sql_rw_free.text, *mark, *place;
     char sql[2000] = "", name[80];
     int at = 0;
 
     snprintf(name, sizeof name, "'%s' AND (slot <> 2 OR SLEEP(2) = 0)", resource);
     for (; (mark = strchr(text, '?')) != NULL; text = mark + 1, at++) {
-        assert_true(at < 5);
+        assert_true(at < 6);
         place = values[at] != NULL ? values[at] : name;
         snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%.*s%s", (int)(mark - text), text,
                  place);
     }
     snprintf(sql + strlen(sql), sizeof sql - strlen(sql), "%s", text);
-    assert_int_equal(at, 5);
+    assert_int_equal(at, 6);
     database_run(connection, "SET SESSION tx_isolation = 'READ-COMMITTED'");
     assert_int_equal(mysql_send_query(connection, sql, strlen(sql)), 0);
     for (int64_t until_ms = crew_now_ms() + 10000;

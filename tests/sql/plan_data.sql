@@ -16,7 +16,7 @@ SELECT CONCAT('b0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'old', 'host', se
     10000, @now, @now, @now, @now FROM seq_1_to_2000
 UNION ALL
 SELECT CONCAT('a0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'live', 'host', seq, UUID(),
-    10000, @now, @now + INTERVAL 1 HOUR, NULL, NULL FROM seq_1_to_20
+    3600000, @now, @now + INTERVAL 1 HOUR, NULL, NULL FROM seq_1_to_20
 UNION ALL
 SELECT CONCAT('c0000000-0000-4000-8000-', LPAD(seq, 12, '0')), 'silent', 'host', seq,
     UUID(), 10000, @now - INTERVAL 1 HOUR, @now - INTERVAL 1 HOUR, NULL, NULL
@@ -212,6 +212,7 @@ SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(se
     1000, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_300;
 INSERT INTO row_lock (resource, created_at)
 SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
+UPDATE tl_schema SET retention_ms = 86400000;
 -- What operators did: 20,000 acts, one a minute; the first is under way, and has 2,000 rows.
 INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, done, begun_at, ended_at)
 SELECT seq, 'retry', 'parked', 'why', 'ann', USER(), IF(seq = 1, 3000, 1), 1,

@@ -21,8 +21,8 @@
 
 enum role { APPLICATION, OPERATOR, READER, ROLES };
 
-static const char *const role_names[ROLES] = {"tradelock_application", "tradelock_operator",
-                                              "tradelock_reader"};
+static const char *const role_names[ROLES] = {"{database}_application", "{database}_operator",
+                                              "{database}_reader"};
 
 struct fixture {
     database *where;
@@ -99,6 +99,8 @@ static unsigned try(MYSQL *connection, const char *sql)
         return mysql_errno(connection);
     result = mysql_store_result(connection);
     mysql_free_result(result);
+    while (mysql_next_result(connection) == 0) /* a procedure ends with a result of its own */
+        mysql_free_result(mysql_store_result(connection));
     return mysql_errno(connection);
 }
 
@@ -160,7 +162,7 @@ static const struct right {
     {"NYY", "SELECT COUNT(*) FROM tl_act_row"},
     {"NYN", "CALL tl_act_begin('retry', '', 'r', 'a', NULL, 1, @act)"},
     {"NYN", "CALL tl_act_end(@act, NULL)"},
-    {"NYN", "CALL tl_purge_acts(864000000, 10, @purged)"},
+    {"NYN", "CALL tl_purge_acts(7776000000, 10, @purged)"},
     {"NNN", "INSERT INTO tl_act (what, said, reason, actor, account, begun_at) VALUES ('retry', "
             "'', 'r', 'a', 'ann@localhost', NOW(6))"},
     {"NNN", "UPDATE tl_act SET account = 'ann@localhost'"},
@@ -181,7 +183,7 @@ static const struct right {
     {"YNN", "CALL tl_channel_declare('bank', 'WITHDRAW', UUID(), NULL, 'x', 0, @said)"},
     {"NNN", "UPDATE trade_channel SET contract = NULL"},
     {"NNN", "INSERT INTO tl_session_channel VALUES ('bank', 'WITHDRAW', UUID())"},
-    {"YYN", "CALL tl_site_is('test', @said)"},
+    {"YNN", "CALL tl_site_is('test', @said)"},
     {"NNN", "CALL tl_site_change('other', 'a', 'r')"},
     {"NNN", "UPDATE tl_schema SET site = 'other'"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
@@ -190,7 +192,7 @@ static const struct right {
      "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; "
      "START TRANSACTION; CALL tl_channel_limit('bank', 'WITHDRAW', 3, NULL, NULL, 'a', 'r'); "
      "ROLLBACK; END"},
-    {"YNN", "CALL tl_channel_share('bank', 'WITHDRAW', UUID(), 0, 1, 1000, 0, @share)"},
+    {"YNN", "CALL tl_channel_share('bank', 'WITHDRAW', UUID(), 0, 1, 1000, 0, 0, @share)"},
     {"NNN",
      "INSERT INTO trade_channel_limit (channel, op_code, decided_at, reason, actor, account) "
      "VALUES ('other', 'WITHDRAW', UTC_TIMESTAMP(6), 'r', 'a', 'a')"},
@@ -204,7 +206,7 @@ static const struct right {
      "START TRANSACTION; CALL tl_channel_breaker('bank', 'WITHDRAW', 3, NULL, NULL, 10, NULL, 'a', "
      "'r'); ROLLBACK; END"},
     {"YNN", "CALL tl_channel_told('bank', 'WITHDRAW', 1, 0, 0, 1, 1, 1, @state)"},
-    {"YNN", "CALL tl_channel_probe('bank', 'WITHDRAW', 0, 1000, @state)"},
+    {"YNN", "CALL tl_channel_probe('bank', 'WITHDRAW', 0, 1000, 0, @state)"},
     {"NNN",
      "INSERT INTO trade_channel_breaker (channel, op_code, decided_at, reason, actor, account) "
      "VALUES ('other', 'WITHDRAW', UTC_TIMESTAMP(6), 'r', 'a', 'a')"},
@@ -217,6 +219,9 @@ static const struct right {
     /* a promoted server: services attest, nobody writes that it was accepted */
     {"NYY", "SELECT COUNT(*) FROM tl_attestation"},
     {"NYY", "SELECT COUNT(*) FROM tl_attestation_missing"},
+    {"YYN", "CALL tl_replicas()"},
+    {"YYN", "CALL tl_log_filters()"},
+    {"NYN", "SELECT tl_passes_over()"},
     {"YNN", "CALL tl_attest(1000, UUID(), 0, 1)"},
     {"YNN", "CALL tl_attest_missing(1000, UUID(), 0, 'ask', 'c', 's', 'W', NULL)"},
     {"YNN", "CALL tl_accept_proved(1000)"},
@@ -248,41 +253,51 @@ static const struct right {
     {"YYN", INSERT_EVIDENCE},
     {"YYY", "SELECT COUNT(*) FROM trade_resolution"},
     {"YYY", "SELECT tl_account_name(CURRENT_USER())"},
-    {"YYN", "UPDATE tl_session SET beat = beat + 1"},
+    {"YYY", "SELECT tl_oldest_transaction()"},
+    {"YNN", "UPDATE tl_session SET beat = beat + 1"},
     {"YYN", "SELECT tl_token_seen('c', 's', 'WITHDRAW', 'x')"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_past"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_first"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_log"},
-    {"YYN", "UPDATE resource_lock SET remark = 'x' WHERE resource = 'none'"},
+    {"YNN", "UPDATE resource_lock SET remark = 'x' WHERE resource = 'none'"},
+    {"NYN", "CALL tl_resource_force('none', 1, UUID(), NULL, 'x', 'a', 'r')"},
+    {"NYN", "CALL tl_rw_force('none', 1, 1, UUID(), NULL, 'x', 'a', 'r')"},
     {"YYY", "SELECT COUNT(*) FROM resource_lock_state"},
     {"YYN", "SELECT tl_resource_token_seen('r', 'x')"},
     {"NYY", "SELECT COUNT(*) FROM resource_log"},
-    {"YYN", "UPDATE rw_lock SET created_at = NOW() WHERE resource = 'none'"},
-    {"YYN", "UPDATE resource_holder SET remark = 'x' WHERE resource = 'none'"},
+    {"YNN", "UPDATE rw_lock SET created_at = NOW() WHERE resource = 'none'"},
+    {"YNN", "UPDATE resource_holder SET remark = 'x' WHERE resource = 'none'"},
     {"YYY", "SELECT COUNT(*) FROM resource_holder_state"},
     {"YYN", "SELECT tl_holder_token_seen('r', 1, 'x')"},
     {"NYY", "SELECT COUNT(*) FROM resource_holder_log"},
     {"YNN", "CALL tl_clock_stepped(7, 1000000, 1000000, 'ann')"},
+    {"NNN", "CALL tl_clock_settle_holds(UTC_TIMESTAMP(6), UUID())"},
     {"YNN", "CALL tl_clock_settle(10, UUID(), 'ann', @settled)"},
     {"YNN", "SELECT tl_carried_us('c', 's', 'WITHDRAW')"},
     {"YYY", "SELECT COUNT(*) FROM tl_clock JOIN tl_clock_step"},
     {"NNN", "UPDATE tl_clock SET settled = steps"},
     {"NNN", "DELETE FROM tl_clock_step"},
     {"NNN", "INSERT INTO tl_clock_step VALUES (9, 1, NOW(), NOW(), 'ann', 'ann')"},
-    {"NYN", "CALL tl_purge_named(864000000, 10, '', '', '', @purged, @named)"},
-    {"NYN", "CALL tl_purge_archived(864000000, '[]', @purged)"},
-    {"NYN",
-     "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades) VALUES ('5e', '-', 1, 3)"},
+    {"NYN", "CALL tl_purge_named(7776000000, 10, '', '', '', @purged, @named)"},
+    {"NYN", "CALL tl_purge_archived(7776000000, '[]', @purged)"},
     {"NYY", "SELECT COUNT(*) FROM tl_archive_set"},
     {"NNN", "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades, account) VALUES "
             "('5f', '-', 1, 3, 'ann')"},
     {"NNN", "UPDATE tl_archive_set SET set_no = 2"},
     {"NNN", "DELETE FROM tl_archive_set"},
-    {"NNN", "CALL tl_purge_page(1, 864000000, 10, '', '', '', @purged, @named)"},
+    {"NNN", "CALL tl_purge_page(1, 7776000000, 10, '', '', '', @purged, @named)"},
     {"NNN", "CALL tl_purge_trade(1, NOW(6), 'c', 's', 'WITHDRAW', @state, @a, @b, @c, @d)"},
-    {"NYN", "CALL tl_purge_resources(864000000, 10, '', @purged)"},
-    {"NYN", "CALL tl_purge_rw(864000000, 10, '', @purged)"},
-    {"YYN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
+    {"NYN", "CALL tl_purge_mutexes(0, 7776000000, 10, '', @purged)"},
+    {"NYN", "CALL tl_purge_rw_locks(0, 7776000000, 10, '', @purged)"},
+    {"NNN", "CALL tl_purge_act(7776000000, 1)"},
+    {"NNN", "CALL tl_guard(0)"},
+    {"YNN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
+    /* what nobody's session may bend: rows of others, numbers, and who is who */
+    {"YNN", "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
+            "started_at, alive_until) VALUES (UUID(), 'x', 'x', 1, UUID(), 1000, "
+            "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 SECOND)"},
+    {"NNN", "UPDATE tl_schema SET retention_ms = 86400000"},
+    {"NNN", "SET SESSION timestamp = 1"},
     /* history */
     {"NNN", "UPDATE resource_log SET remark = 'x'"},
     {"NNN", "DELETE FROM resource_log"},
@@ -363,6 +378,220 @@ static void test_rights(void **state)
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("app")), 0);
     assert_true(is_refusal(try(f->as[OPERATOR], INSERT_LOCK("op"))));
     assert_true(is_refusal(try(f->as[READER], INSERT_LOCK("reader"))));
+}
+
+/* One account of each role, plain SQL: what it may call, but not so.  `first` is run in the same
+ * session; `words` are in the refusal. */
+static const struct forgery {
+    enum role as;
+    const char *first, *sql, *words;
+} forgeries[] = {
+    {APPLICATION, "DO 1",
+     "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
+     "started_at, alive_until) VALUES (UUID(), 'x', 'x', 1, UUID(), 1000, UTC_TIMESTAMP(6), "
+     "'2038-01-01')",
+     "ahead of the clock"},
+    {APPLICATION, "DO 1", "UPDATE tl_session SET alive_until = '2038-01-01'", "ahead of the clock"},
+    {APPLICATION, "DO 1", "UPDATE tl_session SET ended_at = '2038-01-01'", "ahead of the clock"},
+    {APPLICATION, "DO 1", "UPDATE tl_session SET swept_at = '2038-01-01'", "ahead of the clock"},
+    {APPLICATION, "DO 1", "UPDATE tl_session SET started_at = '2038-01-01'", "ahead of the clock"},
+    {APPLICATION, "UPDATE tl_session SET timeout_ms = 1000",
+     "UPDATE tl_session SET alive_until = UTC_TIMESTAMP(6) + INTERVAL 49 DAY, timeout_ms = 1",
+     "ahead of the clock"},
+    {OPERATOR, "SET SESSION insert_id = 18446744073709551614",
+     "CALL tl_act_begin('audit', 'x', 'y', 'a', UUID(), 0, @act)", "insert_id"},
+    {OPERATOR, "DO 1",
+     "INSERT INTO trade_evidence (evidence_id, cust_no, serial_no, op_code, epoch, outcome, "
+     "source, account, filed_at) VALUES (18446744073709551614, 'c', 's', 'WITHDRAW', 1, "
+     "'UNKNOWN', 'me', 'root@localhost', '2000-01-01')",
+     "its number from the server"},
+    {APPLICATION, "DO 1",
+     "INSERT INTO trade_evidence (evidence_id, cust_no, serial_no, op_code, epoch, outcome, "
+     "source, account, filed_at) VALUES (18446744073709551614, 'c', 's', 'WITHDRAW', 1, "
+     "'UNKNOWN', 'me', 'root@localhost', '2000-01-01')",
+     "its number from the server"},
+    {OPERATOR, "SET SESSION insert_id = 18446744073709551614", INSERT_EVIDENCE, "insert_id"},
+    {APPLICATION, "SET SESSION insert_id = 18446744073709551614", INSERT_EVIDENCE, "insert_id"},
+    {OPERATOR, "SET SESSION check_constraint_checks = 0",
+     "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "
+     "filed_at) VALUES ('c', 's', 'WITHDRAW', 1, 'NONSENSE', 'me', '', NOW())",
+     "check_constraint_checks"},
+    {OPERATOR, "SET SESSION check_constraint_checks = 0",
+     "INSERT INTO tl_restore (step, reason, actor) VALUES ('nonsense', 'r', 'a')",
+     "check_constraint_checks"},
+    {APPLICATION, "DO 1",
+     "UPDATE trade_lock SET amount_minor = 1, currency = CONCAT(CHAR(27), '[2') WHERE serial_no = "
+     "'rights'",
+     "currency_is_letters"},
+    {APPLICATION, "DO 1",
+     "UPDATE trade_lock SET fence = 18446744073709551615, rev = rev + 1 WHERE serial_no = 'rights'",
+     "beyond all clocks"},
+    {APPLICATION, "DO 1",
+     "UPDATE trade_lock SET rev = 18446744073709551615 WHERE serial_no = 'rights'",
+     "beyond all clocks"},
+    {APPLICATION, "DO 1",
+     "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, locked_at, "
+     "created_at, updated_at) VALUES ('poison', 'U', 'x', UUID(), RANDOM_BYTES(16), "
+     "18446744073709551615, 1, NOW(6), NOW(6), NOW(6))",
+     "beyond all clocks"},
+    {APPLICATION,
+     "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, rev, locked_at, "
+     "created_at, updated_at) VALUES ('sound', 'U', 'x', UUID(), RANDOM_BYTES(16), 1, 1, NOW(6), "
+     "NOW(6), NOW(6))",
+     "UPDATE resource_lock SET fence = 18446744073709551615", "beyond all clocks"},
+    {APPLICATION, "DO 1",
+     "INSERT INTO resource_holder (resource, slot, kind, status, step, thread_no, by_session, "
+     "token, fence, rev, acquired_at, updated_at) VALUES ('poison', 1, 'R', 'F', 'x', UUID(), 0, "
+     "RANDOM_BYTES(16), 18446744073709551615, 1, NOW(6), NOW(6))",
+     "beyond all clocks"},
+    {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 86400000, 1000, '', '', '', @p)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_named(86400000, 1000, '', '', '', @p, @n)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', @p)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_acts(86400000, 10, @p)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_sessions(86400000, 10, @p)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_mutexes(0, NULL, 10, '', @p)", "retention"},
+    {OPERATOR, "SET @tl_act = NULL",
+     "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades) VALUES ('5e', '-', 1, 3)",
+     "by a purge"},
+};
+
+/* Temporary tables stand in for ours in all code that a session calls, where an account may make
+ * them. */
+static const struct forgery behind_a_table[] = {
+    {OPERATOR, "DO 1", "INSERT INTO tl_restore (step, reason, actor) VALUES ('declared', 'r', 'a')",
+     "temporary table"},
+    {OPERATOR, "START TRANSACTION", "CALL tl_restore_accept(1, UUID())", "temporary table"},
+    {OPERATOR, "DO 1", "CALL tl_operator_retry('c', 'n', 'W', 1, UUID(), NULL, 'x', 'a', 'r')",
+     "temporary table"},
+    {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 7776000000, 10, '', '', '', @p)",
+     "temporary table"},
+    {OPERATOR, "DO 1", "CALL tl_act_begin('audit', 'x', 'y', 'a', UUID(), 0, @act)",
+     "temporary table"},
+    {OPERATOR, "START TRANSACTION", "CALL tl_channel_decide('bank', '', 1, NULL, 'a', 'r')",
+     "temporary table"},
+    {OPERATOR, "ROLLBACK",
+     "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason, "
+     "actor, thread_no) VALUES ('x', 1, 'r', 'c', 's', 'W', 0, 'why', 'a', UUID())",
+     "temporary table"},
+    {OPERATOR, "DO 1",
+     "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, "
+     "reason, actor, thread_no) VALUES ('c', 's', 'W', 1, 'F', 1, 1, 1, 'r', 'a', UUID())",
+     "temporary table"},
+};
+
+static unsigned not_refused(MYSQL *as[ROLES], const struct forgery *tried, size_t count)
+{
+    unsigned wrong = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        MYSQL *session = as[tried[i].as];
+
+        assert_int_equal(try(session, tried[i].first), 0);
+        if (try(session, tried[i].sql) == 0 ||
+            strstr(mysql_error(session), tried[i].words) == NULL) {
+            print_error("%s; %s: error %u (%s), expected '%s'\n", tried[i].first, tried[i].sql,
+                        mysql_errno(session), mysql_error(session), tried[i].words);
+            wrong++;
+        }
+        assert_int_equal(try(session, "SET SESSION insert_id = 0, check_constraint_checks = "
+                                      "DEFAULT"),
+                         0);
+    }
+    return wrong;
+}
+
+static void test_no_role_forges(void **state)
+{
+    struct fixture *f = *state;
+    MYSQL *behind[ROLES] = {NULL};
+    unsigned wrong = not_refused(f->as, forgeries, sizeof forgeries / sizeof *forgeries);
+
+    database_run(f->admin, "GRANT CREATE TEMPORARY TABLES ON {database}.* TO %s@localhost",
+                 f->account[OPERATOR]);
+    behind[OPERATOR] = connect_as(f, f->account[OPERATOR]);
+    assert_int_equal(try(behind[OPERATOR], "EXECUTE IMMEDIATE 'CREATE TEMPORARY TABLE tl_schema AS "
+                                           "SELECT * FROM tl_schema'"),
+                     0);
+    wrong += not_refused(behind, behind_a_table, sizeof behind_a_table / sizeof *behind_a_table);
+    mysql_close(behind[OPERATOR]);
+    database_run(f->admin, "REVOKE CREATE TEMPORARY TABLES ON {database}.* FROM %s@localhost",
+                 f->account[OPERATOR]);
+    assert_int_equal(wrong, 0);
+    assert_true(is_refusal(try(f->as[READER], "CREATE TEMPORARY TABLE tl_restore (a INT)")));
+    /* Numbers go on from where they were. */
+    assert_true(database_number(f->admin, "SELECT MAX(auto_increment) < 1000 FROM "
+                                          "information_schema.tables WHERE table_schema = "
+                                          "DATABASE()"));
+}
+
+static long long missing_revs(struct fixture *f, const char *serial)
+{
+    return database_number(f->admin,
+                           "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
+                           "WHERE serial_no = '%s'",
+                           serial);
+}
+
+static long long log_rows(struct fixture *f, const char *serial)
+{
+    return database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'",
+                           serial);
+}
+
+/* A purge in plain SQL is on record, and goes by the moment itself. */
+static void test_a_purge_leaves_an_act(void **state)
+{
+    struct fixture *f = *state;
+
+    /* A jump of the clock counts, whatever snapshot the session has. */
+    assert_int_equal(try(f->as[OPERATOR], "START TRANSACTION WITH CONSISTENT SNAPSHOT"), 0);
+    database_run(f->admin, "UPDATE tl_clock SET steps = steps + 1");
+    assert_int_equal(
+        try(f->as[OPERATOR], "CALL tl_purge_trades(0, 7776000000, 10, '', '', '', @p)"), 1644);
+    assert_non_null(strstr(mysql_error(f->as[OPERATOR]), "the server's clock was set"));
+    assert_int_equal(try(f->as[OPERATOR], "ROLLBACK"), 0);
+    database_run(f->admin, "UPDATE tl_clock SET steps = steps - 1");
+    database_run(f->admin,
+                 INSERT_LOCK("old") "; UPDATE trade_lock SET rev = rev + 1, status = 'Y', step = "
+                                    "'end', updated_at = UTC_TIMESTAMP(6) - INTERVAL 91 DAY, "
+                                    "deadline_at = UTC_TIMESTAMP(6) + INTERVAL 1 DAY WHERE "
+                                    "serial_no = 'old'");
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_purge_trades(0, 7776000000, 1000, '', '', '', "
+                                          "@p)"),
+                     0);
+    assert_int_equal(log_rows(f, "old"), 2);
+    database_run(f->admin, "UPDATE trade_lock SET deadline_at = NULL, rev = rev + 1 WHERE "
+                           "serial_no = 'old'");
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_purge_trades(0, 7776000000, 1000, '', '', '', "
+                                          "@p)"),
+                     0);
+    assert_int_equal(log_rows(f, "old"), 0);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM tl_act WHERE what = 'purge' AND done = "
+                                     "1 AND ended_at IS NOT NULL AND account = '%s@localhost'",
+                                     f->account[OPERATOR]),
+                     1);
+}
+
+/* While a restore is open success is filed of a trade that was lost: by evidence alone. */
+static void test_a_lost_trade_is_made_by_evidence(void **state)
+{
+    struct fixture *f = *state;
+    static const char file[] =
+        "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "
+        "filed_at) VALUES ('c', 'lost', 'WITHDRAW', 1, 'SUCCEEDED', 'bank', '', NOW())";
+
+    assert_int_equal(try(f->as[OPERATOR], file), 0);
+    assert_int_equal(log_rows(f, "lost"), 0);
+    database_run(f->admin, "UPDATE tl_schema SET restore_no = restore_no + 1");
+    assert_int_equal(try(f->as[OPERATOR], file), 0);
+    database_run(f->admin, "UPDATE tl_schema SET restore_no = accepted_no");
+    assert_int_equal(
+        database_number(f->admin, "SELECT COUNT(*) FROM trade_lock JOIN trade_evidence USING "
+                                  "(cust_no, serial_no, op_code, epoch) WHERE serial_no = 'lost' "
+                                  "AND status = 'Y' AND step = 'filed' AND outcome = "
+                                  "'SUCCEEDED'"),
+        2);
 }
 
 #define ROW_OF(serial) " FROM trade_lock WHERE serial_no = '" serial "' AND lane = 'S'"
@@ -452,6 +681,10 @@ static void test_one_operator_decides_nothing(void **state)
 }
 
 /* Two can, and the step is by the account that confirmed. */
+#define CLOSING(part)                                                                              \
+    "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason, "   \
+    "actor, thread_no) VALUES ('dirty', " part ", 'r', 'c', 's', 'W', 0, 'why', 'a', UUID())"
+
 static void test_two_operators_decide(void **state)
 {
     struct fixture *f = *state;
@@ -461,8 +694,8 @@ static void test_two_operators_decide(void **state)
     snprintf(second, sizeof second, "%s_b", f->account[OPERATOR]);
     database_run(f->admin,
                  "CREATE USER %1$s@localhost IDENTIFIED BY 'secret'; GRANT "
-                 "tradelock_operator TO %1$s@localhost; SET DEFAULT ROLE "
-                 "tradelock_operator FOR %1$s@localhost",
+                 "{database}_operator TO %1$s@localhost; SET DEFAULT ROLE "
+                 "{database}_operator FOR %1$s@localhost",
                  second);
     other = connect_as(f, second);
     assert_int_equal(try(other, "SELECT rev, fence INTO @rev, @fence" ROW_OF("odd")), 0);
@@ -475,6 +708,13 @@ static void test_two_operators_decide(void **state)
                      1);
     /* And one alone does not undo it. */
     expect_words(other, HALF("odd", "C", "3"), "only a worker refuses");
+    /* What was proposed and not committed yet was not proposed. */
+    assert_int_equal(try(f->as[OPERATOR], "START TRANSACTION"), 0);
+    assert_int_equal(try(f->as[OPERATOR], CLOSING("1")), 0);
+    assert_int_equal(try(other, "SET SESSION innodb_lock_wait_timeout = 1"), 0);
+    assert_int_equal(try(other, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"), 0);
+    assert_int_equal(try(other, CLOSING("2")), 1205);
+    assert_int_equal(try(f->as[OPERATOR], "ROLLBACK"), 0);
     mysql_close(other);
     database_run(f->admin, "DROP USER %s@localhost", second);
 }
@@ -502,18 +742,20 @@ static void test_evidence_says_who_filed_it(void **state)
                      1);
 }
 
-static long long missing_revs(struct fixture *f, const char *serial)
+/* Rights of an earlier version are taken back when the roles are granted anew. */
+static void test_old_rights_are_taken_back(void **state)
 {
-    return database_number(f->admin,
-                           "SELECT MAX(rev) - MIN(rev) + 1 - COUNT(*) FROM trade_lock_log "
-                           "WHERE serial_no = '%s'",
-                           serial);
-}
+    struct fixture *f = *state;
 
-static long long log_rows(struct fixture *f, const char *serial)
-{
-    return database_number(f->admin, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = '%s'",
-                           serial);
+    database_run(f->admin, "GRANT UPDATE (remark), INSERT (remark) ON trade_lock "
+                           "TO {database}_operator; "
+                           "GRANT UPDATE ON trade_lock_low_water TO {database}_operator");
+    assert_int_equal(try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE"), 0);
+    grant_roles(f);
+    assert_true(is_refusal(try(f->as[OPERATOR], "UPDATE trade_lock SET remark = 'x' WHERE FALSE")));
+    assert_true(
+        is_refusal(try(f->as[OPERATOR], "UPDATE trade_lock_low_water SET low_water = low_water")));
+    assert_int_equal(try(f->as[OPERATOR], "SELECT COUNT(*) FROM trade_lock"), 0);
 }
 
 static void test_sql_typed_by_hand_is_recorded(void **state)
@@ -768,9 +1010,7 @@ static void test_who_and_when_are_the_servers_to_say(void **state)
     struct fixture *f = *state;
     char *who;
 
-    assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = 1000000000"), 0);
     assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("who")), 0);
-    assert_int_equal(try(f->as[APPLICATION], "SET SESSION timestamp = DEFAULT"), 0);
     assert_int_equal(try(f->admin, "SET SESSION timestamp = 1000000000"), 0);
     assert_int_equal(try(f->admin, "UPDATE trade_lock SET account = 'nobody', rev = rev + 1, "
                                    "logged_at = '2001-01-01' WHERE serial_no = 'who'"),
@@ -825,9 +1065,13 @@ TEST_MAIN(grants)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rights),
+        cmocka_unit_test(test_no_role_forges),
+        cmocka_unit_test(test_a_purge_leaves_an_act),
+        cmocka_unit_test(test_a_lost_trade_is_made_by_evidence),
         cmocka_unit_test(test_one_operator_decides_nothing),
         cmocka_unit_test(test_two_operators_decide),
         cmocka_unit_test(test_evidence_says_who_filed_it),
+        cmocka_unit_test(test_old_rights_are_taken_back),
         cmocka_unit_test(test_sql_typed_by_hand_is_recorded),
         cmocka_unit_test(test_history_is_not_forged_by_rev),
         cmocka_unit_test(test_who_and_when_are_the_servers_to_say),

@@ -173,15 +173,25 @@ MYSQL *database_connect(const database *self)
     return connection;
 }
 
-static char *format_statement(const char *format, va_list arguments)
-    __attribute__((format(printf, 1, 0)));
+static char *format_statement(const MYSQL *connection, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
-static char *format_statement(const char *format, va_list arguments)
+static char *format_statement(const MYSQL *connection, const char *format, va_list arguments)
 {
-    char *statement = NULL;
+    static const char mark[] = "{database}";
+    char *statement = NULL, *at;
 
     if (vasprintf(&statement, format, arguments) < 0)
         server_panic("out of memory");
+    while ((at = strstr(statement, mark)) != NULL) {
+        char *named = NULL;
+
+        if (asprintf(&named, "%.*s%s%s", (int)(at - statement), statement, connection->db,
+                     at + sizeof mark - 1) < 0)
+            server_panic("out of memory");
+        free(statement);
+        statement = named;
+    }
     return statement;
 }
 
@@ -214,7 +224,7 @@ void database_run(MYSQL *connection, const char *format, ...)
     char *statement;
 
     va_start(arguments, format);
-    statement = format_statement(format, arguments);
+    statement = format_statement(connection, format, arguments);
     va_end(arguments);
     mysql_free_result(run(connection, statement));
     free(statement);
@@ -242,7 +252,7 @@ char *database_text(MYSQL *connection, const char *format, ...)
     char *statement, *text;
 
     va_start(arguments, format);
-    statement = format_statement(format, arguments);
+    statement = format_statement(connection, format, arguments);
     va_end(arguments);
     text = first_cell(connection, statement);
     free(statement);
@@ -256,7 +266,7 @@ long long database_number(MYSQL *connection, const char *format, ...)
     long long number;
 
     va_start(arguments, format);
-    statement = format_statement(format, arguments);
+    statement = format_statement(connection, format, arguments);
     va_end(arguments);
     text = first_cell(connection, statement);
     free(statement);

@@ -31,7 +31,8 @@ char *database_option_file_at(const database *self, const char *socket, const ch
 /* A connection of the test's own, in this database; mysql_close() it. */
 MYSQL *database_connect(const database *self);
 
-/* Runs any number of statements, separated by ;.  Fails the process on an error. */
+/* Runs any number of statements, separated by ;.  Fails the process on an error.  In all statements
+ * of these functions {database} is the name of the connection's database, as in sql/grants.sql. */
 void database_run(MYSQL *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A row's first revision, in SQL: when it was made. */
 #define DATABASE_MADE_REV "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"

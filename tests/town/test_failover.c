@@ -354,8 +354,8 @@ static void make_operator(house *self, const char *name)
 {
     database_run(self->primary->sql,
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret'; "
-                 "GRANT tradelock_operator TO %s@localhost; "
-                 "SET DEFAULT ROLE tradelock_operator FOR %s@localhost",
+                 "GRANT {database}_operator TO %s@localhost; "
+                 "SET DEFAULT ROLE {database}_operator FOR %s@localhost",
                  name, name, name);
     lead_operator(self, name, self->primary);
 }

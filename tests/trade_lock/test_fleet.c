@@ -664,8 +664,8 @@ static void test_service(void **state)
     snprintf(account, sizeof account, "f%ld", (long)getpid());
     assert_status(tl_grant_roles(f.other), TL_OK);
     database_run(f.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'", account);
-    database_run(f.sql, "GRANT tradelock_application TO %s@localhost", account);
-    database_run(f.sql, "SET DEFAULT ROLE tradelock_application FOR %s@localhost", account);
+    database_run(f.sql, "GRANT {database}_application TO %s@localhost", account);
+    database_run(f.sql, "SET DEFAULT ROLE {database}_application FOR %s@localhost", account);
     as.config_file = database_option_file(f.db);
     as.flags = TL_CLIENT_NO_JANITOR;
     as.user = account;

@@ -20,7 +20,7 @@
 
 #define LINES 256
 #define CUSTOMER "4711-customer"
-#define SETTINGS "log_cust=hashed\nlog_level=debug\n"
+#define SETTINGS "log_cust=hashed\nlog_cust_key=0123456789abcdef\nlog_level=debug\n"
 
 struct line {
     tl_level level;

@@ -49,8 +49,8 @@
 #define A_DAY "86400000"
 
 static fixture f;
-static server *primary, *copy;
-static unsigned port_primary, port_copy;
+static server *primary, *copy, *third;
+static unsigned port_primary, port_copy, port_third;
 static MYSQL *sql_copy;
 static tl_client *second, *ops;
 static char *paths[32];
@@ -58,10 +58,14 @@ static size_t path_count;
 
 /* ------------------------------------------------------------------- the two servers -- */
 
+/* Of each server that is started, or NULL. */
+static const char *extra_option;
+
 static server *start_at(unsigned number, unsigned *port)
 {
     char at[64], id[64];
     const char *const options[] = {"--log-bin=binlog",
+                                   extra_option != NULL ? extra_option : "--sync-binlog=1",
                                    "--sync-binlog=1",
                                    "--log-slave-updates=1",
                                    "--skip-networking=0",
@@ -78,6 +82,19 @@ static server *start_at(unsigned number, unsigned *port)
     return server_start(options);
 }
 
+static void follow(unsigned port, server *to, int acknowledges)
+{
+    MYSQL *sql = server_connect(to);
+
+    database_run(sql,
+                 "SET GLOBAL rpl_semi_sync_slave_enabled = %d; "
+                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
+                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
+                 "START SLAVE; SET GLOBAL read_only = 1",
+                 acknowledges, port);
+    mysql_close(sql);
+}
+
 static void replicate(server *from, unsigned port, server *to)
 {
     MYSQL *sql = server_connect(from);
@@ -85,14 +102,7 @@ static void replicate(server *from, unsigned port, server *to)
     database_run(sql, "CREATE USER IF NOT EXISTS replica@'%%'; "
                       "GRANT REPLICATION SLAVE ON *.* TO replica@'%%'");
     mysql_close(sql);
-    sql = server_connect(to);
-    database_run(sql,
-                 "SET GLOBAL rpl_semi_sync_slave_enabled = 1; "
-                 "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %u, "
-                 "MASTER_SSL = 0, MASTER_USER = 'replica', MASTER_USE_GTID = slave_pos; "
-                 "START SLAVE; SET GLOBAL read_only = 1",
-                 port);
-    mysql_close(sql);
+    follow(port, to, 1);
 }
 
 static void await_number(MYSQL *sql, const char *query, long long wanted)
@@ -106,14 +116,18 @@ static void await_number(MYSQL *sql, const char *query, long long wanted)
     }
 }
 
-static void await_copy(void)
+static void await_at(MYSQL *sql)
 {
     char *position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
 
-    assert_int_equal(database_number(sql_copy, "SELECT MASTER_GTID_WAIT('%s', %d)", position,
-                                     PATIENCE_MS / 1000),
-                     0);
+    assert_int_equal(
+        database_number(sql, "SELECT MASTER_GTID_WAIT('%s', %d)", position, PATIENCE_MS / 1000), 0);
     free(position);
+}
+
+static void await_copy(void)
+{
+    await_at(sql_copy);
 }
 
 /* The service's account, at these servers. */
@@ -135,12 +149,18 @@ static const char *file_of(const char *hosts)
     return file_with(hosts, BEATING);
 }
 
-static const char *both(void)
+/* The primary and another one. */
+static const char *hosts_with(unsigned port)
 {
     static char hosts[64];
 
-    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u", port_primary, port_copy);
+    snprintf(hosts, sizeof hosts, "127.0.0.1:%u, 127.0.0.1:%u", port_primary, port);
     return hosts;
+}
+
+static const char *both(void)
+{
+    return hosts_with(port_copy);
 }
 
 static tl_client *open_with(const char *option_file, unsigned flags)
@@ -210,7 +230,8 @@ static void close_pair(void)
     f.sql = NULL;
     mysql_close(sql_copy);
     server_free(copy);
-    copy = NULL;
+    server_free(third);
+    copy = third = NULL;
     database_forget(f.db);
     while (path_count > 0) {
         remove(paths[--path_count]);
@@ -700,11 +721,11 @@ static void test_the_writer_dies_between_slow_beats(void **state)
     take_writes();
     await_unreachable(f.client, 1);
     last = (uint64_t)database_number(sql_copy,
-                                     "SELECT beat FROM tl_session WHERE session_id = '%s'", mine);
+                                     "SELECT waits FROM tl_session WHERE session_id = '%s'", mine);
     end_ms = crew_now_ms() + PATIENCE_MS;
     while (strcmp(tl_client_session(f.client), mine) == 0 &&
-           database_number(sql_copy, "SELECT beat FROM tl_session WHERE session_id = '%s'", mine) ==
-               (int64_t)last) {
+           database_number(sql_copy, "SELECT waits FROM tl_session WHERE session_id = '%s'",
+                           mine) == (int64_t)last) {
         assert_true(crew_now_ms() < end_ms);
         usleep(10 * 1000);
     }
@@ -1201,6 +1222,225 @@ static void test_some_of_the_log_is_missing(void **state)
     close_pair();
 }
 
+/* Replication stops at a row that is not there. */
+static void expect_stopped_at(const char *table)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char *found = NULL;
+
+    do {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+        free(found);
+        found = database_replication(sql_copy, "Last_SQL_Error");
+    } while (found[0] == '\0');
+    assert_non_null(strstr(found, "Error_code: 1032"));
+    assert_non_null(strstr(found, table));
+    free(found);
+}
+
+/* What was committed while the replica stood still is passed over, by a position that is set by hand.
+ * goes_on: replication is told to go on in spite of what it does not find. */
+static void skip_some(int goes_on)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+    char *position;
+
+    open_pair(1);
+    await_rounds();
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_rounds();
+    position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+    database_run(sql_copy, "STOP SLAVE; SET GLOBAL gtid_slave_pos = '%s'", position);
+    if (goes_on)
+        database_run(sql_copy, "SET GLOBAL slave_exec_mode = IDEMPOTENT");
+    database_run(sql_copy, "START SLAVE");
+    free(position);
+    if (goes_on) {
+        await_rounds();
+        await_copy();
+        database_run(sql_copy, "STOP SLAVE; SET GLOBAL slave_exec_mode = STRICT");
+    } else {
+        expect_stopped_at(".tl_beat;");
+    }
+    server_kill9(primary);
+    take_writes();
+    open_ops();
+    if (goes_on) {
+        assert_status(tl_promote(ops, 1, "hook", "the primary is gone"), TL_REFUSED);
+        assert_true(is_restored());
+    } else {
+        assert_status(tl_promote(ops, 1, "hook", "the primary is gone"), TL_OK);
+        expect_veto(2);
+    }
+    assert_int_not_equal(ask_now(second, "lost"), TL_GRANTED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* Where each commit begins in the primary's log, since a position, that changed a trade. */
+static size_t commits_of_trades(const char *since, uint64_t *places, size_t space)
+{
+    const uint64_t after = strtoull(strrchr(since, '-') + 1, NULL, 10);
+    MYSQL_RES *events;
+    MYSQL_ROW row;
+    uint64_t number = 0, place = 0;
+    size_t count = 0;
+
+    assert_int_equal(mysql_query(f.sql, "SHOW BINLOG EVENTS"), 0);
+    events = mysql_store_result(f.sql);
+    while ((row = mysql_fetch_row(events)) != NULL) {
+        if (strcmp(row[2], "Gtid") == 0) {
+            number = strtoull(strrchr(row[5], '-') + 1, NULL, 10);
+            place = strtoull(row[1], NULL, 10);
+        } else if (number > after && strcmp(row[2], "Table_map") == 0 &&
+                   strstr(row[5], ".trade_lock)") != NULL &&
+                   (count == 0 || places[count - 1] != place)) {
+            assert_true(count < space);
+            places[count++] = place;
+        }
+    }
+    mysql_free_result(events);
+    return count;
+}
+
+static void await_applied_until(uint64_t place)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char *there = NULL;
+
+    database_run(sql_copy,
+                 "START SLAVE SQL_THREAD UNTIL MASTER_LOG_FILE = 'binlog.000001', "
+                 "MASTER_LOG_POS = %llu",
+                 (unsigned long long)place);
+    do {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+        free(there);
+        there = database_replication(sql_copy, "Exec_Master_Log_Pos");
+    } while (strtoull(there, NULL, 10) < place);
+    assert_int_equal(strtoull(there, NULL, 10), place);
+    free(there);
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+}
+
+static void await_beats_of(tl_client *client)
+{
+    const uint64_t wanted = beats(client) + 2;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (beats(client) < wanted) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* The replica passes over the commits of one trade, and then over whatever stops it.  at_once: the
+ * primary dies before its process came to a round. */
+static void pass_over_one(const char *settings, int at_once)
+{
+    tl_lock_options options = sync_options("x");
+    uint64_t places[2];
+    char *since;
+    tl_lock *lock;
+
+    open_pair(1);
+    tl_client_close(f.client);
+    f.client = open_with(file_with(both(), settings), 0);
+    await_beats_of(f.client);
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    since = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+    lock = granted(f.client, "lost", "c1", &options);
+    await_beats_of(second);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    await_beats_of(at_once ? second : f.client);
+    assert_int_equal(commits_of_trades(since, places, 2), 2);
+    free(since);
+    if (at_once)
+        server_kill9(primary);
+    await_applied_until(places[0]);
+    database_run(sql_copy, "SET GLOBAL sql_slave_skip_counter = 1");
+    if (at_once) {
+        await_applied_until(places[1]);
+        database_run(sql_copy, "SET GLOBAL sql_slave_skip_counter = 1; START SLAVE SQL_THREAD");
+        apply_all();
+    } else {
+        database_run(sql_copy, "START SLAVE SQL_THREAD");
+        expect_stopped_at(".tl_receipt;");
+        for (unsigned i = 0; i < 10; i++) { /* the usual way out */
+            database_run(sql_copy, "STOP SLAVE SQL_THREAD; SET GLOBAL sql_slave_skip_counter = 1; "
+                                   "START SLAVE SQL_THREAD");
+            expect_stopped_at("");
+        }
+        server_kill9(primary);
+    }
+    assert_false(has_row(sql_copy, "lost"));
+    take_writes();
+    promote();
+    expect_veto(2);
+    if (at_once)
+        assert_int_equal(what_is_missing().steps, 2);
+    assert_int_not_equal(ask_now(second, "lost"), TL_GRANTED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+static void test_one_trade_is_passed_over(void **state)
+{
+    (void)state;
+    pass_over_one(BEATING, 0);
+}
+
+static void test_one_trade_is_passed_over_at_last(void **state)
+{
+    (void)state;
+    pass_over_one("beat_ms=5s\nsession_ms=40s\nread_timeout_s=2\nconnect_timeout_s=4\n", 1);
+}
+
+static void test_a_position_set_by_hand(void **state)
+{
+    (void)state;
+    skip_some(0);
+}
+
+/* A replica that tries commits side by side, undoes them and begins anew passes over none. */
+static void test_a_replica_in_parallel(void **state)
+{
+    tl_lock_options options = sync_options("x");
+    char serial[16];
+
+    (void)state;
+    open_pair(1);
+    database_run(sql_copy, "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; "
+                           "SET GLOBAL slave_parallel_mode = 'aggressive'; START SLAVE");
+    database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    for (unsigned i = 0; i < 50; i++) {
+        tl_lock *lock;
+
+        snprintf(serial, sizeof serial, "p%u", i);
+        lock = granted(i % 2 ? f.client : second, serial, "c1", &options);
+        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(lock);
+    }
+    await_rounds();
+    database_run(sql_copy, "START SLAVE SQL_THREAD");
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    promote();
+    await_accepted();
+    await_grant(f.client, "s1");
+    close_pair();
+}
+
+static void test_beats_that_were_passed_over(void **state)
+{
+    (void)state;
+    skip_some(1);
+}
+
 /* Beats cover the grant that is lost; the sessions wait on the new server, and beat there, until it
  * is promoted.  Somebody else has written down before that it is another one. */
 static void test_who_waits_counts_no_beats(void **state)
@@ -1431,6 +1671,123 @@ static void test_off_and_not_kept(void **state)
     close_pair();
 }
 
+/* A third server, which has all that there is: behind the second one, or asynchronous behind the
+ * first, and away while processes look.  Both processes begin anew, and know the primary and this
+ * one; or, with a split, one of them knows the second instead. */
+static void open_third(int is_behind_copy, int is_split)
+{
+    MYSQL *sql;
+
+    third = start_at(3, &port_third);
+    follow(is_behind_copy ? port_copy : port_primary, third, is_behind_copy);
+    sql = server_connect(third);
+    await_at(sql);
+    if (!is_behind_copy)
+        database_run(sql, "STOP SLAVE");
+    mysql_close(sql);
+    tl_client_close(second);
+    tl_client_close(f.client);
+    f.client = open_with(file_with(hosts_with(is_split ? port_copy : port_third), SHORT), 0);
+    second = open_with(file_with(hosts_with(port_third), SHORT), 0);
+    await_rounds();
+}
+
+/* From now on the third one is the one that is promoted. */
+static void take_third(void)
+{
+    server *other = copy;
+
+    copy = third;
+    third = other;
+    mysql_close(sql_copy);
+    sql_copy = server_connect(copy);
+    database_run(sql_copy, "USE %s", database_name(f.db));
+    tl_client_close(ops);
+    ops = NULL;
+}
+
+/* A server that has all, and that nobody had waited for: a process of which nobody knows may have
+ * been told of more, by the one that was waited for. */
+static void promote_another(int is_behind_copy)
+{
+    struct found found;
+
+    open_pair(1);
+    open_third(is_behind_copy, 0);
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_third();
+    database_run(sql_copy, "START SLAVE");
+    await_copy();
+    server_kill9(primary);
+    take_writes();
+    promote_as(1);
+    expect_veto(2);
+    found = what_is_missing();
+    assert_int_equal(found.not_kept, 2);
+    assert_int_equal(found.steps, 0);
+    close_pair();
+}
+
+static void test_one_behind_the_replica(void **state)
+{
+    (void)state;
+    promote_another(1);
+}
+
+static void test_one_that_was_away(void **state)
+{
+    (void)state;
+    promote_another(0);
+}
+
+/* On each side of a split somebody promotes a server that has all, with the primary off for certain:
+ * one of the two is accepted. */
+static void test_two_sides_of_a_split(void **state)
+{
+    (void)state;
+    open_pair(1);
+    open_third(1, 1);
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    server_kill9(primary);
+    take_writes();
+    promote_as(1);
+    await_accepted();
+    await_grant(f.client, "s1");
+    take_third();
+    take_writes();
+    promote_as(1);
+    await_number(sql_copy,
+                 "SELECT COUNT(*) FROM tl_attestation WHERE attested_at IS NOT NULL AND kept = 0",
+                 1);
+    await_number(sql_copy,
+                 "SELECT COUNT(*) FROM tl_attestation a JOIN tl_session x USING (session_id) "
+                 "WHERE a.attested_at IS NULL AND x.ended_at IS NULL",
+                 0);
+    usleep(QUIET_MS * 1000);
+    assert_true(is_restored());
+    assert_int_not_equal(ask_now(second, "s1"), TL_GRANTED);
+    close_pair();
+}
+
+/* What the log leaves out nobody has but the primary. */
+static void test_a_log_with_a_filter(void **state)
+{
+    (void)state;
+    extra_option = "--binlog-ignore-db=elsewhere";
+    open_pair(1);
+    extra_option = NULL;
+    await_rounds();
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_copy();
+    take_writes();
+    promote();
+    expect_veto(2);
+    assert_int_equal(what_is_missing().not_kept, 2);
+    close_pair();
+}
+
 /* What anybody else said against it counts. */
 static void test_it_was_declared(void **state)
 {
@@ -1448,6 +1805,78 @@ static void test_it_was_declared(void **state)
 }
 
 /* ---------------------------------------------------------------------------- what is refused -- */
+
+struct told {
+    tl_finding_level level;
+    const char *found;
+    int times;
+};
+
+static int take_told(void *context, const tl_finding *finding)
+{
+    struct told *told = context;
+
+    told->times += strcmp(finding->check, "replication") == 0 && finding->level == told->level &&
+                   strstr(finding->found, told->found) != NULL;
+    return 0;
+}
+
+static void expect_told(tl_finding_level level, const char *found)
+{
+    struct told told = {level, found, 0};
+
+    (void)tl_doctor(ops, take_told, &told);
+    assert_int_equal(told.times, 1);
+}
+
+/* A replica that leaves out what its primary committed; the last one does since it was started. */
+static void test_a_replica_that_passes_over(void **state)
+{
+    static const struct {
+        const char *name, *value, *otherwise;
+    } settings[] = {{"replicate_do_db", "payments", ""},
+                    {"replicate_ignore_db", "payments", ""},
+                    {"replicate_do_table", "payments.ledger", ""},
+                    {"replicate_ignore_table", "payments.ledger", ""},
+                    {"replicate_wild_do_table", "payments.%", ""},
+                    {"replicate_wild_ignore_table", "payments.ledger", ""},
+                    {"replicate_rewrite_db", "payments->books", ""},
+                    {"replicate_events_marked_for_skip", "FILTER_ON_SLAVE", "REPLICATE"},
+                    {"sql_slave_skip_counter", "1", "0"},
+                    {"gtid_slave_pos", "0-1-4000000,7-1-1", "0-1-4000000"},
+                    {"slave_exec_mode", "IDEMPOTENT", "STRICT"},
+                    {"slave_skip_errors", "1062", NULL}};
+    const size_t count = sizeof settings / sizeof *settings;
+
+    (void)state;
+    extra_option = "--slave-skip-errors=1062";
+    open_pair(1);
+    extra_option = NULL;
+    take_writes();
+    open_ops();
+    for (size_t i = 0; i < count; i++) {
+        const int is_number = settings[i].otherwise != NULL && settings[i].otherwise[0] == '0' &&
+                              settings[i].otherwise[1] == '\0';
+        const char *quote = is_number ? "" : "'";
+        char found[128];
+
+        snprintf(found, sizeof found, "%s = %s", settings[i].name, settings[i].value);
+        if (settings[i].otherwise != NULL)
+            database_run(sql_copy, "SET GLOBAL %s = %s%s%s", settings[i].name, quote,
+                         settings[i].value, quote);
+        database_run(sql_copy, "SET GLOBAL read_only = 1");
+        expect_told(TL_FINDING_UNSAFE, found);
+        database_run(sql_copy, "SET GLOBAL read_only = 0");
+        assert_status(tl_promote(ops, 1, "hook", "the primary is gone"), TL_REFUSED);
+        assert_non_null(strstr(tl_error_message(), found));
+        if (settings[i].otherwise != NULL)
+            database_run(sql_copy, "SET GLOBAL %s = %s%s%s", settings[i].name, quote,
+                         settings[i].otherwise, quote);
+    }
+    assert_int_equal(
+        database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted'"), 0);
+    close_pair();
+}
 
 static void test_a_server_that_is_not_promoted(void **state)
 {
@@ -1473,7 +1902,9 @@ static void test_a_server_that_is_not_promoted(void **state)
     assert_int_not_equal(mysql_query(f.sql, "INSERT INTO tl_restore (restore_no, step, reason) "
                                             "VALUES (1, 'proved', 'by hand')"),
                          0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), 0);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore "
+                                            "WHERE step <> 'kept'"),
+                     0);
     assert_int_equal(
         database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'promoted'"), 0);
     assert_int_equal(database_number(sql_copy, "SELECT COUNT(*) FROM tl_attestation"), 0);
@@ -1485,7 +1916,7 @@ static void test_a_server_that_is_not_promoted(void **state)
 
 static commit_mark mark_of(const char *serial)
 {
-    commit_mark m = {.kind = MARK_TRADE};
+    commit_mark m = {.kind = MARK_EVIDENCE};
 
     snprintf(m.serial_no, sizeof m.serial_no, "%s", serial);
     return m;
@@ -1541,6 +1972,54 @@ static void test_which_commits_are_kept(void **state)
     assert_true(marks_of_others(&noted, &old, &all, &count));
     assert_int_equal(count, 1);
     free(all);
+    marks_end(&noted);
+}
+
+static size_t kept_of(commit_marks *noted, const db_server *other)
+{
+    commit_mark *all;
+    size_t count;
+
+    assert_true(marks_of_others(noted, other, &all, &count));
+    free(all);
+    return count;
+}
+
+/* Each step of a trade is kept until a round closed it, and a beat came after that. */
+static void test_which_steps_are_kept(void **state)
+{
+    static commit_marks noted;
+    db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
+    commit_mark step = mark_of("a"), beat = mark_of("b"), *all;
+    uint64_t round;
+    size_t count;
+
+    (void)state;
+    step.kind = MARK_TRADE;
+    beat.kind = MARK_BEAT;
+    marks_init(&noted);
+    for (size_t i = 0; i < 1 << 15; i++) /* more than there is room for */
+        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+    assert_false(marks_of_others(&noted, &promoted, &all, &count));
+    free(all);
+    marks_closed(&noted, &old, marks_begin(&noted));
+    assert_false(marks_drop_closed(&noted, &old));
+    for (size_t i = 0; i < 3 * COMMIT_MARKS_MAX; i++)
+        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+    assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
+    assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
+    assert_true(marks_drop_closed(&noted, &old));
+    round = marks_begin(&noted);
+    assert_true(marks_note(&noted, &step, &old, round)); /* beside the round */
+    marks_closed(&noted, &old, round);
+    assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
+    assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
+    assert_false(marks_drop_closed(&noted, &promoted));
+    assert_true(marks_drop_closed(&noted, &old));
+    assert_int_equal(kept_of(&noted, &promoted), 2);
+    marks_closed(&noted, &old, marks_begin(&noted));
+    assert_false(marks_drop_closed(&noted, &old));
+    assert_int_equal(kept_of(&noted, &promoted), 1);
     marks_end(&noted);
 }
 
@@ -1831,10 +2310,10 @@ static void test_a_renewal_that_is_lost(void **state)
     database_run(sql_copy, "STOP SLAVE SQL_THREAD");
     do_ask_trade();
     do_renew();
-    assert_int_equal(missing_at_copy(at_copy), 1);
+    assert_int_equal(missing_at_copy(at_copy), 2);
     lose_primary();
     do_unlock();
-    assert_int_equal(missing_at_copy(at_copy), 1);
+    assert_int_equal(missing_at_copy(at_copy), 2);
     db_close(at_copy);
     tl_lock_free(held_trade);
     tl_mutex_free(held_mutex);
@@ -1856,12 +2335,12 @@ static void test_a_renewal_of_a_writer_that_is_lost(void **state)
     database_run(sql_copy, "STOP SLAVE SQL_THREAD");
     do_ask_trade();
     do_renew_rw();
-    assert_int_equal(missing_at_copy(at_copy), 1);
+    assert_int_equal(missing_at_copy(at_copy), 2);
     lose_primary();
     do_downgrade();
-    assert_int_equal(missing_at_copy(at_copy), 1);
+    assert_int_equal(missing_at_copy(at_copy), 2);
     do_unlock_rw();
-    assert_int_equal(missing_at_copy(at_copy), 1);
+    assert_int_equal(missing_at_copy(at_copy), 2);
     db_close(at_copy);
     tl_lock_free(held_trade);
     tl_mutex_free(held_mutex);
@@ -1873,6 +2352,7 @@ TEST_MAIN(position)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_commits_are_kept),
+        cmocka_unit_test(test_which_steps_are_kept),
         cmocka_unit_test(test_which_of_a_batch_is_kept),
         cmocka_unit_test(test_each_step_is_looked_up),
         cmocka_unit_test(test_evidence_whose_number_another_has),
@@ -1900,6 +2380,11 @@ TEST_MAIN(position)
         cmocka_unit_test(test_accepted_before_it_knows),
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
+        cmocka_unit_test(test_a_position_set_by_hand),
+        cmocka_unit_test(test_beats_that_were_passed_over),
+        cmocka_unit_test(test_a_replica_in_parallel),
+        cmocka_unit_test(test_one_trade_is_passed_over),
+        cmocka_unit_test(test_one_trade_is_passed_over_at_last),
         cmocka_unit_test(test_who_waits_counts_no_beats),
         cmocka_unit_test(test_who_waits_has_not_caught_up),
         cmocka_unit_test(test_an_ending_at_the_old_server),
@@ -1910,7 +2395,12 @@ TEST_MAIN(position)
         cmocka_unit_test(test_ended_here_while_it_lived_there),
         cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
         cmocka_unit_test(test_off_and_not_kept),
+        cmocka_unit_test(test_one_behind_the_replica),
+        cmocka_unit_test(test_one_that_was_away),
+        cmocka_unit_test(test_two_sides_of_a_split),
+        cmocka_unit_test(test_a_log_with_a_filter),
         cmocka_unit_test(test_it_was_declared),
+        cmocka_unit_test(test_a_replica_that_passes_over),
         cmocka_unit_test(test_a_server_that_is_not_promoted),
     };
 

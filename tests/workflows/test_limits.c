@@ -557,6 +557,7 @@ static void the_retry_lane_obeys(void **state)
         with.max_hold_ms = HOLD_MS;
         with.payload = "x";
         with.payload_size = 1;
+        with.channel = CHANNEL;
         assert_status(tl_lock_new(&lock, self.client, &key, &with), TL_OK);
         assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
         assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);

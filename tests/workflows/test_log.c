@@ -87,7 +87,8 @@ static void site_close(struct site *site)
 
 static void open_sites(withdraw_kind kind)
 {
-    house_open(&self, kind, HOUSE_SETTINGS "log_cust=hashed\n", NULL);
+    house_open(&self, kind, HOUSE_SETTINGS "log_cust=hashed\nlog_cust_key=0123456789abcdef\n",
+               NULL);
     house_account(&self, CUSTOMER, 100000);
     site_open(&service, "service", kind);
     site_open(&office, "worker", kind);

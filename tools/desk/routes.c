@@ -100,7 +100,7 @@ static void set_session_cookie(const struct desk *desk, struct answer *answer,
 
 static const char no_such_account[] =
     "Name and password do not fit, or the account has no role of tradelock: an operator needs "
-    "tradelock_operator, everybody else tradelock_reader.";
+    "DATABASE_operator, everybody else DATABASE_reader.";
 
 /* Who was logged in with this browser cannot be asked for any more: its cookie is replaced. */
 static void end_session_before(struct desk *desk, const struct request *request)

@@ -38,8 +38,8 @@ static const char *refuses(const tl_account *account)
         return "The server lets this account in without its password, as whoever the desk runs "
                "as. Such an account is nobody's own: log in with another.";
     if (!account->may_read)
-        return "This account has no role for operators: it needs tradelock_operator to decide, "
-               "or tradelock_reader to look.";
+        return "This account has no role for operators: it needs DATABASE_operator to decide, "
+               "or DATABASE_reader to look.";
     return NULL;
 }
 

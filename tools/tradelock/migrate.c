@@ -35,9 +35,8 @@ static int work(tl_client *client, const struct common *common, int grants)
         printf("%u triggers, routines or views were missing and were made anew.%s\n", done.mended,
                grants ? "" : "  The rights on functions went: --grants gives them.");
     if (grants)
-        puts("The roles tradelock_application, tradelock_operator and tradelock_reader "
-             "have "
-             "their rights.");
+        puts("The roles have their rights: the database's name with _application, _operator and "
+             "_reader.");
     return finish_output(EXIT_DONE);
 }
 

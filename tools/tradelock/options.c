@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 static const char config_option[] =
-    "  --config FILE   settings; else $TRADELOCK_CONFIG, ./tradelock.cnf or\n"
-    "                  /etc/tradelock.cnf\n";
+    "  --config FILE   settings; else $TRADELOCK_CONFIG or /etc/tradelock.cnf\n";
 static const char shard_option[] = "  --shard NAME    of a fleet: this shard alone\n";
 static const char other_options[] = "  --json          print JSON, for programs\n"
                                     "  -h, --help      print this\n";
@@ -179,8 +178,6 @@ static const char *find_config(const struct common *common)
         return common->config_file;
     if (from_environment != NULL && from_environment[0] != '\0')
         return from_environment;
-    if (access("tradelock.cnf", F_OK) == 0)
-        return "tradelock.cnf";
     if (access("/etc/tradelock.cnf", F_OK) == 0)
         return "/etc/tradelock.cnf";
     return NULL;
@@ -210,7 +207,7 @@ const char *command_config(const struct common *common)
 
     if (file == NULL)
         fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
-              "or make ./tradelock.cnf or /etc/tradelock.cnf\n",
+              "or make /etc/tradelock.cnf\n",
               stderr);
     return file;
 }

@@ -24,11 +24,14 @@ static const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
 
 static int goes_on(tl_status status, int64_t end_ms)
 {
-    return tl_status_class(status) == TL_CLASS_RETRY && now_ms() < end_ms;
+    const tl_class class_ = tl_status_class(status);
+
+    return (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_UNKNOWN) && now_ms() < end_ms;
 }
 
 /* All processes come to the new server at once, which may be full for a moment, and each looks at
- * the row that is written here: who has time tries again. */
+ * the row that is written here: who has time tries again.  So it does where an answer is lost, since
+ * promoting twice does no harm. */
 static tl_status offer(tl_client *client, int fenced, const char *actor, const char *reason,
                        int64_t end_ms)
 {

@@ -52,7 +52,7 @@ const struct command command_reap = {
             "lanes of trades whose session is over or whose max_hold has passed.  Dead\n"
             "holders of read-write locks are freed.  Any number may run at once, and the\n"
             "living are not touched.  Needs an account with the role "
-            "tradelock_application.\n",
+            "DATABASE_application.\n",
     .options = "",
     .run = run,
 };

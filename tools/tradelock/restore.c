@@ -40,7 +40,7 @@ static int add_missing(void *context, const tl_missing *row)
 {
     struct preview *preview = context;
     const char *why = !row->attested      ? "has not attested"
-                      : row->missing == 0 ? "the old server was not seen to wait for a replica"
+                      : row->missing == 0 ? "the old server was not seen to wait for this one"
                                           : row->step;
 
     json_array_append_new(preview->missing.rows,

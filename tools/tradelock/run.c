@@ -1,21 +1,22 @@
 /*
  * Runs a command under a lock, as flock(1) does, over machines.
  *
- * The command's process is made first, while this one has a single thread, and waits behind a pipe;
- * it becomes the command when the lock is there, and ends when this process ends before that.
- * Signals are blocked in all threads and taken by waiting for them, one at a time.
+ * The keeper of the command (keeper.h) is made first, while this process has a single thread; it
+ * begins the command when the lock is there, and ends it when this process ends before that.
+ * Signals are blocked in all threads and taken by waiting for them, one at a time.  A lease is
+ * renewed on a thread of its own: an answer that does not come delays no signal.
  */
 #include "command.h"
+#include "keeper.h"
 
 #include <tradelock/resource.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,7 +31,6 @@ enum {
 
 #define MAX_HOLD_DEFAULT_MS INT64_C(86400000)
 #define KILL_AFTER_DEFAULT_MS INT64_C(10000)
-#define NO_DEADLINE INT64_MAX
 #define WAIT_SLICE_MS 250
 /* Raised by the library's thread when the lock is lost; nobody else sends it. */
 #define SIGNAL_LOST SIGRTMIN
@@ -39,17 +39,18 @@ struct job {
     struct common common;
     const char *locks[TL_RESOURCES_MAX];
     size_t count;
-    int64_t wait_ms, kill_after_ms;
+    int64_t wait_ms;
     tl_mutex_options options;
-    char **command;
 
-    pid_t pid;
-    int go;        /* a byte written here lets the command begin */
-    int own_group; /* the command leads a process group of its own */
+    keeper keeper;
     sigset_t taken, before;
+    int lost, code;
 
-    int lost, over, wait_status;
-    int64_t renew_at_ms, kill_at_ms;
+    /* Of the thread that renews. */
+    tl_mutex *mutex;
+    pthread_mutex_t turn;
+    pthread_cond_t wake;
+    int over; /* under turn */
 };
 
 static int64_t now_ms(void)
@@ -58,57 +59,6 @@ static int64_t now_ms(void)
 
     clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* ------------------------------------------------------------------ the command -- */
-
-/* In the child.  It dies with its parent: alone it would go on without the lock. */
-static _Noreturn void become_command(const struct job *job, int wait_fd, pid_t parent)
-{
-    char byte;
-    ssize_t got;
-
-    if (job->own_group)
-        (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        _exit(EXIT_INTERNAL);
-    do
-        got = read(wait_fd, &byte, 1);
-    while (got < 0 && errno == EINTR);
-    if (got != 1)
-        _exit(EXIT_DONE);
-    close(wait_fd);
-    (void)sigprocmask(SIG_SETMASK, &job->before, NULL);
-    execvp(job->command[0], job->command);
-    fprintf(stderr, "tradelock: %s cannot be run: %s\n", job->command[0], strerror(errno));
-    _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
-}
-
-static int prepare_command(struct job *job)
-{
-    pid_t parent = getpid();
-    int fds[2];
-
-    /* At a terminal the command must stay in its foreground group. */
-    job->own_group = !isatty(STDIN_FILENO);
-    if (pipe(fds) != 0)
-        return 0;
-    job->pid = fork();
-    if (job->pid == 0) {
-        close(fds[1]);
-        become_command(job, fds[0], parent);
-    }
-    close(fds[0]);
-    job->go = fds[1];
-    if (job->pid > 0 && job->own_group)
-        (void)setpgid(job->pid, job->pid);
-    return job->pid > 0;
-}
-
-static void signal_command(const struct job *job, int number)
-{
-    (void)kill(job->own_group ? -job->pid : job->pid, number);
 }
 
 /* --------------------------------------------------------------------- signals -- */
@@ -139,92 +89,110 @@ static void lose(struct job *job)
         return;
     job->lost = 1;
     fputs("tradelock: the lock is lost: the command is told to end\n", stderr);
-    signal_command(job, SIGTERM);
-    signal_command(job, SIGCONT);
-    job->kill_at_ms = now_ms() + job->kill_after_ms;
+    keeper_end(&job->keeper);
 }
 
-static void take_signal(struct job *job, const siginfo_t *info)
+/* Waits for signals until all is over that the command started. */
+static void live(struct job *job)
 {
-    if (info->si_signo == SIGNAL_LOST)
-        lose(job);
-    else if (info->si_signo == SIGCHLD)
-        job->over = waitpid(job->pid, &job->wait_status, WNOHANG) == job->pid;
-    else if (job->own_group || info->si_code != SI_KERNEL)
-        /* What the terminal sends reaches its whole foreground group by itself. */
-        signal_command(job, info->si_signo);
+    siginfo_t info;
+
+    for (;;) {
+        if (sigwaitinfo(&job->taken, &info) < 0)
+            continue;
+        if (info.si_signo == SIGNAL_LOST)
+            lose(job);
+        else if (info.si_signo != SIGCHLD && (job->keeper.own_group || info.si_code != SI_KERNEL))
+            /* What the terminal sends reaches its whole foreground group by itself. */
+            keeper_signal(&job->keeper, info.si_signo);
+        else if (info.si_signo == SIGCHLD && keeper_is_over(&job->keeper, &job->code))
+            return;
+    }
 }
 
-/* -------------------------------------------------------------------- its life -- */
+/* -------------------------------------------------------------------- its lease -- */
 
 /* A renewal that is not answered is tried again soon; when none comes through in time the library
  * says that the lock is lost. */
-static void renew(struct job *job, tl_mutex *mutex)
+static void *renew(void *argument)
 {
-    int64_t lease_ms = job->options.lease_ms;
-    tl_status status = tl_mutex_renew(mutex, lease_ms);
+    struct job *job = argument;
+    const int64_t lease_ms = job->options.lease_ms;
+    int64_t pause_ms = lease_ms / 3;
+    struct timespec until;
 
-    if (status == TL_LOST)
-        lose(job);
-    job->renew_at_ms = now_ms() + (status == TL_OK ? lease_ms / 3 : lease_ms / 10);
-}
-
-static void keep_time(struct job *job, tl_mutex *mutex)
-{
-    if (job->lost && now_ms() >= job->kill_at_ms) {
-        signal_command(job, SIGKILL);
-        job->kill_at_ms = NO_DEADLINE;
-    }
-    if (!job->lost && now_ms() >= job->renew_at_ms)
-        renew(job, mutex);
-}
-
-static void live(struct job *job, tl_mutex *mutex)
-{
-    job->kill_at_ms = NO_DEADLINE;
-    job->renew_at_ms = NO_DEADLINE;
-    if (job->options.lease_ms > 0)
-        job->renew_at_ms = now_ms() + job->options.lease_ms / 3;
+    pthread_mutex_lock(&job->turn);
     while (!job->over) {
-        int64_t until_ms = job->lost ? job->kill_at_ms : job->renew_at_ms;
-        int64_t left_ms = until_ms == NO_DEADLINE ? 1000 : until_ms - now_ms();
-        struct timespec pause = {0, 1000000};
-        siginfo_t info;
-
-        if (left_ms > 0) {
-            pause.tv_sec = (time_t)(left_ms / 1000);
-            pause.tv_nsec = (long)(left_ms % 1000) * 1000000;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += pause_ms % 1000 * 1000000;
+        until.tv_sec += pause_ms / 1000 + until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&job->wake, &job->turn, &until) != ETIMEDOUT)
+            continue;
+        pthread_mutex_unlock(&job->turn);
+        switch (tl_mutex_renew(job->mutex, lease_ms)) {
+        case TL_OK:
+            pause_ms = lease_ms / 3;
+            break;
+        case TL_LOST:
+            (void)kill(getpid(), SIGNAL_LOST);
+            /* fall through */
+        default:
+            pause_ms = lease_ms / 10;
         }
-        if (sigtimedwait(&job->taken, &info, &pause) > 0)
-            take_signal(job, &info);
-        keep_time(job, mutex);
+        pthread_mutex_lock(&job->turn);
     }
+    pthread_mutex_unlock(&job->turn);
+    return NULL;
 }
 
-static int code_of_command(const struct job *job)
+static int start_renewing(struct job *job, pthread_t *thread)
 {
-    if (WIFSIGNALED(job->wait_status))
-        return 128 + WTERMSIG(job->wait_status);
-    return WEXITSTATUS(job->wait_status);
+    pthread_condattr_t monotonic;
+
+    pthread_mutex_init(&job->turn, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&job->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return pthread_create(thread, NULL, renew, job) == 0;
 }
 
-static int run_locked(struct job *job, tl_mutex *mutex)
+static void stop_renewing(struct job *job, pthread_t thread)
 {
+    pthread_mutex_lock(&job->turn);
+    job->over = 1;
+    pthread_cond_signal(&job->wake);
+    pthread_mutex_unlock(&job->turn);
+    pthread_join(thread, NULL);
+}
+
+static int run_locked(struct job *job)
+{
+    const int renews = job->options.lease_ms > 0;
+    pthread_t renewing;
     tl_status status;
 
-    if (write(job->go, "g", 1) != 1) {
-        fprintf(stderr, "tradelock: the command could not be started: %s\n", strerror(errno));
+    if (renews && !start_renewing(job, &renewing)) {
+        fputs("tradelock: the thread that renews the lease could not be started\n", stderr);
         return EXIT_INTERNAL;
     }
-    live(job, mutex);
-    status = tl_mutex_unlock(mutex);
+    if (keeper_go(&job->keeper)) {
+        live(job);
+    } else {
+        fprintf(stderr, "tradelock: the command could not be started: %s\n", strerror(errno));
+        job->code = EXIT_INTERNAL;
+    }
+    if (renews)
+        stop_renewing(job, renewing);
+    status = tl_mutex_unlock(job->mutex);
     if (status == TL_LOST || job->lost) {
         fputs("tradelock: the lock was lost before the command had ended\n", stderr);
         return EXIT_LOST;
     }
     if (status != TL_OK)
         fprintf(stderr, "tradelock: the lock could not be given back: %s\n", tl_error_message());
-    return code_of_command(job);
+    return job->code;
 }
 
 /* A signal that ends programs came while the lock was waited for; 0 when none did. */
@@ -241,13 +209,13 @@ static int ending_signal(const struct job *job)
 
 /* In slices, since signals are only looked at between them.  *ended_by: the signal that came
  * meanwhile. */
-static tl_status wait_for_lock(const struct job *job, tl_mutex *mutex, int *ended_by)
+static tl_status wait_for_lock(const struct job *job, int *ended_by)
 {
     int64_t until_ms = now_ms() + job->wait_ms, left_ms = job->wait_ms;
     tl_status status;
 
     do {
-        status = tl_mutex_lock(mutex, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS);
+        status = tl_mutex_lock(job->mutex, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS);
         *ended_by = ending_signal(job);
         left_ms = until_ms - now_ms();
     } while (*ended_by == 0 && status == TL_TIMEOUT && left_ms > 0);
@@ -256,21 +224,20 @@ static tl_status wait_for_lock(const struct job *job, tl_mutex *mutex, int *ende
 
 static int ask(struct job *job, tl_client *client)
 {
-    tl_mutex *mutex = NULL;
-    tl_status status = tl_mutex_new_set(&mutex, client, job->locks, job->count, &job->options);
+    tl_status status = tl_mutex_new_set(&job->mutex, client, job->locks, job->count, &job->options);
     int ended_by = 0, code;
 
     if (status == TL_OK)
-        status = wait_for_lock(job, mutex, &ended_by);
+        status = wait_for_lock(job, &ended_by);
     if (ended_by != 0)
         code = 128 + ended_by;
     else if (status == TL_GRANTED)
-        code = run_locked(job, mutex);
+        code = run_locked(job);
     else
         code = report(status);
     if (ended_by == 0 && (status == TL_BUSY || status == TL_TIMEOUT))
         code = EXIT_NOT_LOCKED;
-    tl_mutex_free(mutex);
+    tl_mutex_free(job->mutex);
     return code;
 }
 
@@ -283,7 +250,7 @@ static int set_option(const struct command *self, struct job *job, int option)
         [OPTION_LEASE - OPTION_LOCK] = &job->options.lease_ms,
         [OPTION_MAX_HOLD - OPTION_LOCK] = &job->options.max_hold_ms,
         [OPTION_MIN_HOLD - OPTION_LOCK] = &job->options.min_hold_ms,
-        [OPTION_KILL_AFTER - OPTION_LOCK] = &job->kill_after_ms,
+        [OPTION_KILL_AFTER - OPTION_LOCK] = &job->keeper.kill_after_ms,
     };
 
     if (option == OPTION_LOCK) {
@@ -337,8 +304,8 @@ static int check(const struct command *self, const struct job *job, int argc, ch
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct job job = {
-        .options = TL_MUTEX_OPTIONS_INIT, .kill_after_ms = KILL_AFTER_DEFAULT_MS, .go = -1};
+    struct job job = {.options = TL_MUTEX_OPTIONS_INIT,
+                      .keeper = {.kill_after_ms = KILL_AFTER_DEFAULT_MS}};
     tl_client *client = NULL;
     int code = EXIT_DONE;
 
@@ -348,20 +315,20 @@ static int run(const struct command *self, int argc, char **argv)
     code = check(self, &job, argc, argv);
     if (code != EXIT_DONE)
         return code;
-    job.command = argv + optind;
+    job.keeper.command = argv + optind;
     job.options.loss = on_loss;
     /* Its name only: arguments may be nobody's business. */
-    job.options.payload = job.command[0];
-    job.options.payload_size = strnlen(job.command[0], TL_RESOURCE_PAYLOAD_MAX);
+    job.options.payload = job.keeper.command[0];
+    job.options.payload_size = strnlen(job.keeper.command[0], TL_RESOURCE_PAYLOAD_MAX);
     block_signals(&job);
-    if (!prepare_command(&job)) {
+    if (!keeper_make(&job.keeper, &job.before)) {
         fprintf(stderr, "tradelock: no process for the command: %s\n", strerror(errno));
         return EXIT_INTERNAL;
     }
     code = open_working_client(&client, &job.common, "tradelock run");
     if (code == EXIT_DONE)
         code = ask(&job, client);
-    close(job.go);
+    close(job.keeper.to);
     tl_client_close(client);
     return code;
 }
@@ -372,9 +339,10 @@ const struct command command_run = {
     .arguments = "--lock NAME [--wait TIME] [--lease TIME] -- COMMAND [ARGUMENT...]",
     .text = "Runs COMMAND while it holds the resource NAME, and ends with its exit code,\n"
             "or with 128 and the signal that ended it; 126 and 127 as in a shell.  75: the\n"
-            "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND got\n"
-            "SIGTERM, and later SIGKILL.  Signals are passed on to COMMAND and, when stdin\n"
-            "is no terminal, to all that it started.\n",
+            "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND and\n"
+            "what it started got SIGTERM, and later SIGKILL.  What it leaves behind when it\n"
+            "ends is waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
+            "terminal, to all that it started.\n",
     .options = "  --lock NAME     the resource; several times: all of them or none\n"
                "  --wait TIME     wait so long for the lock (0s: ask once)\n"
                "  --lease TIME    renew the lock as often as needed, and let others have it\n"

@@ -27,6 +27,13 @@ TL_EXPORT tl_status tl_key_check(const tl_key *key);
  * empty nor longer than TL_BATCH_MAX bytes.  TL_INVALID: the sentence says what is wrong. */
 TL_EXPORT tl_status tl_batch_check(const char *batch);
 
+#define TL_PATH 4096
+
+/* TL_OK: nobody but root and this account can change the file, which says what is run or which server
+ * is believed, or a folder above it; `resolved`, its path without symbolic links, is what to open.
+ * TL_INVALID: the sentence says who can, or why it cannot be looked at. */
+TL_EXPORT tl_status tl_writers_check(const char *path, char resolved[TL_PATH]);
+
 /* Whether this is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters, of
  * which neither trace nor parent is all zero.  NULL is none. */
 TL_EXPORT int tl_is_traceparent(const char *text);

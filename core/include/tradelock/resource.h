@@ -100,8 +100,9 @@ typedef struct tl_resource_view {
 typedef struct tl_mutex tl_mutex;
 
 /*
- * Called once for a grant that is no longer certain, from a thread of the library's own, within a
- * beat (1 s by default).  resource: the first one concerned.  why:
+ * Called once for a grant that is no longer certain, from a thread of the library's own that waits
+ * for no server: at once when its time is over, and within a beat (1 s by default) of what a
+ * heartbeat or a look at the row tells.  resource: the first one concerned.  why:
  *
  *     TL_LOST           The lock was taken over, or an operator took it away.
  *     TL_TIMEOUT        The lease or max_hold is over.

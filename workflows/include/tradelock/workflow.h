@@ -792,7 +792,8 @@ TL_EXPORT tl_status tl_fleet_workflow_run(tl_fleet_workflows *workflows, const t
                                           tl_answer *answer);
 TL_EXPORT tl_status tl_fleet_workflow_settle(tl_fleet_workflows *workflows, tl_answer *answer);
 /* The shard's database is asked first whether it has the customer; if it has not, the map is read
- * anew.  TL_MISDIRECTED as above; one that waits asks again until its time is over. */
+ * anew.  TL_MISDIRECTED as above; one that waits asks again until its time is over,
+ * which is not prolonged by a shard that falls silent. */
 TL_EXPORT tl_status tl_fleet_workflow_look(tl_fleet_workflows *workflows, const tl_key *key,
                                            tl_trade *trade);
 TL_EXPORT tl_status tl_fleet_workflow_await(tl_fleet_workflows *workflows, const tl_key *key,

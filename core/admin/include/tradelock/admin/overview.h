@@ -43,6 +43,11 @@ typedef struct tl_overview {
     uint64_t alive, silent, ended; /* sessions */
     int cut;                       /* there is more than was counted */
     int64_t now_us;
+    /* The connection of the oldest transaction that holds rows for five seconds or longer, for which
+     * asks and heartbeats may wait; 0: there is none, or the server does not show it. */
+    uint64_t blocker;
+    int64_t blocker_us;
+    char blocker_account[200];
 } tl_overview;
 
 #define TL_OVERVIEW_VERSION 1u

@@ -28,8 +28,8 @@ typedef struct tl_migrated {
  */
 TL_EXPORT tl_status tl_migrate(tl_client *client, tl_migrated *migrated);
 
-/* Makes the roles tradelock_application, tradelock_operator and tradelock_reader, and gives them
- * the rights they need in this database (sql/grants.sql).  TL_OK: they have them.  Needs an
+/* Makes the roles NAME_application, NAME_operator and NAME_reader, where NAME is the database's, and
+ * gives them the rights they need in it (sql/grants.sql).  TL_OK: they have them.  Needs an
  * administrator's account. */
 TL_EXPORT tl_status tl_grant_roles(tl_client *client);
 
