@@ -264,7 +264,7 @@ static const char *all_nodes(void)
 
 static int64_t restores_at(int node)
 {
-    return database_number(nodes[node].sql, "SELECT COUNT(*) FROM tl_restore");
+    return database_number(nodes[node].sql, "SELECT COUNT(*) FROM tl_restore WHERE step <> 'kept'");
 }
 
 static int refuse_all(void *context, const char *op_code)
