@@ -363,7 +363,8 @@ tl_status tl_fleet_workflow_await(tl_fleet_workflows *all, const tl_key *key, in
                                   tl_trade *trade)
 {
     const int64_t end_ms = schedule_now_ms() + (wait_ms > 0 ? wait_ms : 0);
-    tl_status status = check(all);
+    char sentence[SENTENCE];
+    tl_status status = check(all), before = TL_OK;
 
     if (status == TL_OK && key == NULL)
         status = tl_error_report(TL_INVALID, "key is NULL");
@@ -371,12 +372,16 @@ tl_status tl_fleet_workflow_await(tl_fleet_workflows *all, const tl_key *key, in
         status = tl_error_report(TL_INVALID, "wait_ms is negative");
     for (unsigned i = 0; status == TL_OK; i++) {
         const int64_t left_ms = end_ms - schedule_now_ms();
-        char sentence[SENTENCE];
         size_t shard = SIZE_MAX;
         const int64_t now_ms = wait_ms > 0 && left_ms < 1 ? 1 : left_ms;
         tl_status said = look_once(all, key, wait_ms > 0 ? now_ms : 0, trade, &shard);
 
-        (void)keep_sentence(said, sentence);
+        /* Too little of the wait may be left to ask again: what was said before stands. */
+        if (said == TL_UNREACHABLE && before == TL_MISDIRECTED && schedule_now_ms() >= end_ms)
+            said = before;
+        else
+            (void)keep_sentence(said, sentence);
+        before = said;
         if (!is_elsewhere(all, key->cust_no, said, shard) || (i >= REDIRECTS_MAX && left_ms <= 0))
             return tl_error_report(said, "%s", sentence);
         look_for_owner(all, said, i);
