@@ -132,7 +132,7 @@ BEGIN
     START TRANSACTION;
     SELECT 1, l.sends, l.per_second, l.next_at INTO is_there, most, rate, next
         FROM trade_channel_limit l WHERE l.channel = name AND l.op_code = op FOR UPDATE;
-    SET now_at = SYSDATE(6);
+    SET now_at = tl_moment();
     IF is_there AND most IS NOT NULL THEN
         SELECT COALESCE(SUM(s.session_id IS NOT NULL AND s.ended_at IS NULL
                 AND p.wanted > p.permits), 0),
@@ -283,7 +283,7 @@ BEGIN
             begun, sends, unknown_ones, last_probe, next, had
         FROM trade_channel_breaker b
         WHERE b.channel = name AND b.op_code = op AND b.unknowns IS NOT NULL FOR UPDATE;
-    SET now_at = SYSDATE(6);
+    SET now_at = tl_moment();
     IF is_there AND since IS NOT NULL AND probe > 0 AND probe = last_probe THEN
         SET next = now_at + INTERVAL IF(answered = 2, 0, every) SECOND;
         SET told = told + IF(answered = 0, 1, 0);
@@ -358,7 +358,7 @@ BEGIN
         INTO is_there, every, since, last_probe, next, had
         FROM trade_channel_breaker b
         WHERE b.channel = name AND b.op_code = op AND b.unknowns IS NOT NULL FOR UPDATE;
-    SET now_at = SYSDATE(6);
+    SET now_at = tl_moment();
     IF is_there AND since IS NOT NULL THEN
         SET furthest = now_at + INTERVAL GREATEST(every * 1000, had) * 1000 MICROSECOND;
         IF own > 0 AND own = last_probe THEN

@@ -1036,6 +1036,25 @@ static void test_who_and_when_are_the_servers_to_say(void **state)
                      4);
 }
 
+/* What definers' code writes is in UTC, whatever zone the session that calls it has. */
+static void test_a_zone_bends_no_moment(void **state)
+{
+    struct fixture *f = *state;
+
+    database_run(f->admin, "INSERT INTO trade_channel_breaker (channel, op_code, unknowns, "
+                           "decided_at, reason, actor, account) VALUES ('zone', 'PAY', 1, "
+                           "UTC_TIMESTAMP(6), 'r', 'a', 'a')");
+    assert_int_equal(try(f->as[APPLICATION], "SET time_zone = '+13:00'"), 0);
+    assert_int_equal(
+        try(f->as[APPLICATION], "CALL tl_channel_told('zone', 'PAY', 0, 0, 0, 1, 1, 1, @said)"), 0);
+    assert_int_equal(try(f->as[APPLICATION], "SET time_zone = DEFAULT"), 0);
+    assert_int_equal(database_number(f->admin,
+                                     "SELECT COUNT(*) FROM trade_channel_breaker WHERE channel = "
+                                     "'zone' AND opened_at BETWEEN UTC_TIMESTAMP(6) - INTERVAL 1 "
+                                     "HOUR AND UTC_TIMESTAMP(6)"),
+                     1);
+}
+
 static void test_nothing_changed_nothing_recorded(void **state)
 {
     struct fixture *f = *state;
@@ -1075,6 +1094,7 @@ TEST_MAIN(grants)
         cmocka_unit_test(test_sql_typed_by_hand_is_recorded),
         cmocka_unit_test(test_history_is_not_forged_by_rev),
         cmocka_unit_test(test_who_and_when_are_the_servers_to_say),
+        cmocka_unit_test(test_a_zone_bends_no_moment),
         cmocka_unit_test(test_no_revision_is_by_hand_too),
         cmocka_unit_test(test_a_key_never_changes),
         cmocka_unit_test(test_other_locks_and_what_is_ignored),
