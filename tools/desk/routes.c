@@ -220,7 +220,8 @@ static void answer_known(struct visit *visit)
     const int posts = strcmp(request->method, "POST") == 0;
 
     visit->account = visit->session->account;
-    if (posts)
+    /* A search is sent by POST so that no number stands in an address; it is no act. */
+    if (posts && strcmp(request->path, "/search") != 0)
         shards_look_anew(visit->session->shards);
     if (!visit_is_of_fleet(visit)) {
         const tl_status status = visit_go_to(visit, 0);
