@@ -3,8 +3,8 @@
 -- happens once, whatever its status. Neither sessions nor the clock are looked at here: a subquery
 -- of an INSERT would lock the holder's session row, and delay its heartbeat, and the clock may have
 -- been set.  A caller that was refused reads the row.  If the holder is dead or overdue, the caller
--- asks again, alone, with the fence that it saw. Such rows are not on the due index: they have no retry lane, and no
--- janitor opens them.
+-- asks again, alone, with the fence that it saw.  Such rows are not on the due index: they have no
+-- retry lane, and no janitor opens them.
 UPDATE s
 SET s.status = 'P',
     s.step = 'reask',
