@@ -257,9 +257,8 @@ static tl_status try_to_register(tl_workflows *workflows, const char *op_code)
     tl_status status = tl_workflow_register(workflows, &w);
 
     /* Memory for what the server says is missing: it counts as not said. */
-    CHECK(status == TL_OK || status == TL_NO_MEMORY ||
-              (channel.declared && status == TL_UNREACHABLE),
-          "%s", tl_status_name(status));
+    CHECK(status == TL_OK || status == TL_NO_MEMORY || status == TL_UNREACHABLE, "%s",
+          tl_status_name(status));
     return status;
 }
 

@@ -1990,27 +1990,27 @@ static void test_which_steps_are_kept(void **state)
 {
     static commit_marks noted;
     db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
-    commit_mark step = mark_of("a"), beat = mark_of("b"), *all;
+    commit_mark done = mark_of("a"), beat = mark_of("b"), *all;
     uint64_t round;
     size_t count;
 
     (void)state;
-    step.kind = MARK_TRADE;
+    done.kind = MARK_TRADE;
     beat.kind = MARK_BEAT;
     marks_init(&noted);
     for (size_t i = 0; i < 1 << 15; i++) /* more than there is room for */
-        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+        assert_true(marks_note(&noted, &done, &old, marks_begin(&noted)));
     assert_false(marks_of_others(&noted, &promoted, &all, &count));
     free(all);
     marks_closed(&noted, &old, marks_begin(&noted));
     assert_false(marks_drop_closed(&noted, &old));
     for (size_t i = 0; i < 3 * COMMIT_MARKS_MAX; i++)
-        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+        assert_true(marks_note(&noted, &done, &old, marks_begin(&noted)));
     assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
     assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
     assert_true(marks_drop_closed(&noted, &old));
     round = marks_begin(&noted);
-    assert_true(marks_note(&noted, &step, &old, round)); /* beside the round */
+    assert_true(marks_note(&noted, &done, &old, round)); /* beside the round */
     marks_closed(&noted, &old, round);
     assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
     assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
