@@ -87,7 +87,7 @@ static void test_the_same_file_again_resumes_it(void **state)
     (void)run_file("'payroll 11/2026'");
     expect_batch("\nbatch payroll 11/2026: not complete, 3 of 12 open\n"
                  "  3 in doubt: 300 EUR (minor units)\n  9 succeeded: 900 EUR (minor units)\n");
-    house_work(&self, 2, HOUSE_PATIENCE_MS);
+    house_work(&self, 2, PATIENCE_MS);
     assert_int_equal(run_file("'payroll 11/2026'"), 0);
     expect_batch("\nbatch payroll 11/2026: complete, 12 trades\n"
                  "  12 succeeded: 1200 EUR (minor units)\n");
@@ -167,7 +167,7 @@ static void test_each_line_tells_amount_and_batch(void **state)
 {
     static const char ending[] = ", amount 100 EUR, batch " HOSTILE "]\n";
     char service_log[64], worker_log[64], words[512];
-    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_answer answer = TL_ANSWER_INIT;
     char *log_no;
     pid_t worker;

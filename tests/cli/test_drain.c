@@ -45,7 +45,7 @@ static long long written(void)
 
 static void await_check(tl_status status)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (tl_channel_check(operators.h.client, "any", "ANY") != status) {
         assert_true(now_ms() < end_ms);
@@ -340,7 +340,7 @@ static void test_slow_beats(void **state)
         slow[i] = open_slow();
     }
     pid = start();
-    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    end_ms = now_ms() + PATIENCE_MS;
     while (!refuses(slow[0]) && !refuses(slow[1]) && !refuses(slow[2])) {
         assert_true(now_ms() < end_ms);
         usleep(5000);

@@ -60,7 +60,7 @@ static void expect_empty(void)
 
 static void await_check(tl_client *client, tl_status status)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (tl_channel_check(client, "any", "ANY") != status) {
         assert_true(now_ms() < end_ms);
@@ -172,7 +172,7 @@ static void test_a_prepare_callback(void **state)
 static void *ask(void *argument)
 {
     struct asking *a = argument;
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     /* Its half second is over many times before the drain is heard. */
     do

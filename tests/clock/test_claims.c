@@ -26,7 +26,6 @@
     "commit_ms=5s\nschedule=100ms\nattempts=500\nbusiness_lock_wait_s=5\ngrace_ms=10m\n"           \
     "deadline_ms=20s\n"
 #define JUMP_MS 760000
-#define PATIENCE_MS 60000
 
 static stepping *server_here;
 static house self;

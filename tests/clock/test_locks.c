@@ -27,7 +27,6 @@
 /* Such a process learns of it last. */
 #define LATE "site=clock\nbeat_ms=2s\nsession_ms=30s\nclock_margin_ms=100ms\n"
 #define AWARE "site=clock\nbeat_ms=100ms\nsession_ms=30s\nclock_margin_ms=100ms\n"
-#define PATIENCE_MS 40000
 #define HOUR_MS 3600000
 #define LONG_MS 60000
 #define SHORT_MS 4000

@@ -24,7 +24,6 @@
     "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"                 \
     "commit_ms=1s\nschedule=100ms\nattempts=500\nbusiness_lock_wait_s=1\n"
 #define MARGIN "clock_margin_ms=100ms\n"
-#define PATIENCE_MS 40000
 #define DAY_MS INT64_C(86400000)
 
 static stepping *server_here;

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define LIMIT_MS 600000
-#define PATIENCE_MS 60000
 
 enum way {
     WAY_KILLED,  /* kill -9, and the replica is promoted */

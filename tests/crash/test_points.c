@@ -162,7 +162,7 @@ static long long requests(const town *self)
 /* The processes have ended; the server may still read what they said last. */
 static void await_farewells(town *self)
 {
-    const int64_t end_ms = now_ms() + 60000;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (database_number(self->sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
                                       "id <> CONNECTION_ID() AND command <> 'Daemon'") > 0) {

@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000
-
 static shards all;
 
 #define assert_status(got, expected)                                                               \

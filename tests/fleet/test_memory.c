@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define ALLOCATIONS_MAX 600
-#define PATIENCE_MS 60000
 
 static shards all;
 

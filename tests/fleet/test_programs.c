@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 120000
 #define CUSTOMERS 8
 #define BALANCE 100000000
 #define ROWS 240

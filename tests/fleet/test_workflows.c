@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 120000
 #define CUSTOMERS 6 /* of each shard */
 #define BALANCE 100000000
 #define PROCESSES 3

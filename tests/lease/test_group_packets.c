@@ -28,7 +28,6 @@
     "pool_size=3\npool_wait_ms=60ms\ncommit_ms=60ms\nconnect_timeout_s=2\n"
 /* How long a thread calls again before the round is wrong, and how often: while the line is down an
  * answer comes at once. */
-#define PATIENCE_MS 60000
 #define AGAIN_MS 5
 #define DELAY_US 300 /* of each packet, so that groups form */
 #define DOWN_MS 150

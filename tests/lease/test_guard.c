@@ -21,8 +21,6 @@
  * count because two beats of its own were too far apart. */
 #define LASTING "beat_ms=1s\nsession_ms=30s\n"
 #define MORTAL "beat_ms=100\nsession_ms=4s\n"
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
 
 static fixture f;
 

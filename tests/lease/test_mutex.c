@@ -18,9 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
-
 static fixture f;
 
 static int setup(void **state)

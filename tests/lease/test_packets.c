@@ -26,7 +26,6 @@
 /* The fast run takes one packet in so many, always others. */
 #define STRIDE 19
 #define CALLS_MAX 20
-#define PATIENCE_MS 30000
 
 static fixture f;
 static wire *line;

@@ -18,8 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATIENCE_MS 60000
-
 enum place { IN_PREPARE, IN_EXECUTE, IN_APPLY, PLACES };
 
 static database *db;

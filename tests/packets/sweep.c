@@ -12,7 +12,6 @@
 
 /* Called again so often, and as long as this: a slow machine needs more calls. */
 #define CALLS_MAX 8
-#define PATIENCE_MS 30000
 #define PACKETS_MAX 400
 #define STRIDE 20
 #define COMPLAINTS 25

@@ -30,7 +30,6 @@
 #define SETTINGS                                                                                   \
     "beat_ms=20ms\nsession_ms=3s\nconnect_timeout_s=1\nread_timeout_s=1\n"                         \
     "pool_wait_ms=1s\n"
-#define PATIENCE_MS 60000
 #define PACKETS_MAX 400
 #define STRIDE 11
 

@@ -25,9 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
-
 static server *own; /* innodb_snapshot_isolation=ON, and it may be restarted */
 static scene s;
 static unsigned calls; /* of callbacks */

@@ -32,7 +32,6 @@
 #define THREADS 14
 /* How long a thread calls again before the round is wrong, and how often: while the line is down an
  * answer comes at once. */
-#define PATIENCE_MS 60000
 #define AGAIN_MS 5
 #define DELAY_US 300 /* of each packet, so that groups form */
 #define DOWN_MS 80

@@ -21,7 +21,6 @@
 #include <string.h>
 
 #define ALLOCATIONS_MAX 400
-#define PATIENCE_MS 120000
 #define POLL_MS 5
 
 /* Whoever puts things right looks often. */

@@ -23,8 +23,6 @@
 #include <unistd.h>
 
 #define WAITS "ask_wait_min_ms=5ms\nask_wait_max_ms=20ms\n"
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
 
 static fixture f;
 

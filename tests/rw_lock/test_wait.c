@@ -133,7 +133,7 @@ static int64_t intent_left_ms(const char *resource)
  * part of its time. */
 static void await_intent(const char *resource)
 {
-    int64_t until_ms = crew_now_ms() + 60000;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
 
     while (intent_left_ms(resource) < 2500 && crew_now_ms() < until_ms)
         crew_sleep_ms(2);

@@ -312,7 +312,7 @@ static void test_expiry(void **state)
 
 static void wait_for_status(const char *path, const char *wanted)
 {
-    int64_t limit_ms = now_ms() + 120000;
+    int64_t limit_ms = now_ms() + PATIENCE_MS;
 
     for (;;) {
         struct answer answer = sim_ask(&sim, NULL, path, NULL, 10000);

@@ -1,6 +1,7 @@
 #include "support/crew.h"
 
 #include "support/server.h"
+#include "support/theme.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -186,7 +187,7 @@ int crew_is_asleep(int thread)
 
 void crew_await_asleep(const atomic_int *thread)
 {
-    const int64_t until_ms = crew_now_ms() + 60000;
+    const int64_t until_ms = crew_now_ms() + PATIENCE_MS;
 
     while ((atomic_load(thread) == 0 || !crew_is_asleep(atomic_load(thread))) &&
            crew_now_ms() < until_ms)

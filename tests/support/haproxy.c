@@ -2,6 +2,7 @@
 #include "support/haproxy.h"
 
 #include "support/server.h"
+#include "support/theme.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +13,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PATIENCE_MS 60000
 
 struct haproxy {
     char dir[64], config[96], socket[96];

@@ -16,6 +16,9 @@
     int test_main_##theme(int argc, char **argv);                                                  \
     int test_main_##theme(__attribute__((unused)) int argc, __attribute__((unused)) char **argv)
 
+/* How long a test waits for what must come: after that it hangs.  A busy machine is no hang. */
+#define PATIENCE_MS 240000
+
 /* A count for each tier of tools/test.  TL_TEST_TIER says which tier this is: first, deep or long;
  * a test that is run by hand is deep. */
 unsigned tier_pick(unsigned first, unsigned deep, unsigned full);

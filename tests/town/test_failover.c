@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 #define LIMIT_MS 600000
-#define PATIENCE_MS 60000
 #define SKIPPED 77
 #define SERVERS 3
 #define AHEAD "+30s"

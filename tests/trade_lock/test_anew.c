@@ -28,7 +28,6 @@
 #define SETTINGS                                                                                   \
     "beat_ms=50ms\nsession_ms=60s\npool_wait_ms=400ms\ncommit_ms=2s\n"                             \
     "connect_timeout_s=10\n"
-#define PATIENCE_MS 60000
 
 static fixture f;
 static tap *line;

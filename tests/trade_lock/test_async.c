@@ -183,7 +183,7 @@ static void complete_three(tl_status statuses[3])
     for (int taken = 0; taken < 3; taken++) {
         tl_completion done;
 
-        assert_int_equal(poll(&readable, 1, 60000), 1);
+        assert_int_equal(poll(&readable, 1, PATIENCE_MS), 1);
         assert_int_equal(tl_client_completed(f.client, &done, 1), 1);
         for (int i = 0; i < 3; i++)
             if (done.lock == locks[i])

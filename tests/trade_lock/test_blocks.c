@@ -107,7 +107,7 @@ static long long asleep_within(void)
 static void assert_nothing_left(const char *next)
 {
     tl_lock_options options = sync_options("x");
-    int64_t until_ms = crew_now_ms() + 20000;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
     long long asleep;
     tl_lock *after;
 

@@ -29,7 +29,6 @@
 #define THREADS 20
 #define ROUNDS 12
 #define AMOUNT 10
-#define PATIENCE_MS 120000
 
 /* Roles of threads, which are those of their customers too. */
 #define POOR 5
@@ -252,7 +251,7 @@ static int goes_on(int times, int most)
 
 static void check_nothing_open(void)
 {
-    const int64_t until_ms = crew_now_ms() + 20000;
+    const int64_t until_ms = crew_now_ms() + PATIENCE_MS;
     long long open;
 
     while ((open = database_transactions(SQL, "ACTIVE", "command = 'Sleep'")) > 0 &&

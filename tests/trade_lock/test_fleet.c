@@ -234,7 +234,7 @@ static void test_submitted(void **state)
         tl_completion done[64];
         size_t count;
 
-        assert_int_equal(poll(&readable, 1, 60000), 1);
+        assert_int_equal(poll(&readable, 1, PATIENCE_MS), 1);
         count = tl_client_completed(f.client, done, 64);
         for (size_t i = 0; i < count; i++) {
             const int foreign = ((tl_lock **)done[i].context - locks) % 5 == 0;

@@ -28,7 +28,6 @@
 #include <unistd.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n"
-#define PATIENCE_MS 60000
 #define CUSTOMERS 6
 #define KEYS 100000
 

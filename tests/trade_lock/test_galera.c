@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #define NODES 3
-#define PATIENCE_MS 60000
 #define TIMES "beat_ms=100ms\nread_timeout_s=2\nconnect_timeout_s=4\n"
 #define BEATING TIMES "session_ms=6s\n"
 /* Of those that live on at the next writer, however slow the machine is. */

@@ -372,7 +372,7 @@ static void test_many_threads_share_statements(void **state)
 /* As many as are on their way at once, who waits behind them in vain, and who comes when the first
  * of those has left. */
 enum { HELD = 3, IN_VAIN = 6, LATER = 6 };
-#define PATIENCE_MS 600
+#define POOL_WAIT_MS 600
 
 static struct {
     tl_client *client;
@@ -407,7 +407,7 @@ static void ask_late(int number)
     tl_lock *lock;
 
     await_left(number < IN_VAIN ? 0 : 1);
-    crew_sleep_ms(number % IN_VAIN * PATIENCE_MS / IN_VAIN / 2);
+    crew_sleep_ms(number % IN_VAIN * POOL_WAIT_MS / IN_VAIN / 2);
     snprintf(serial, sizeof serial, "late-%d", number);
     lock = lock_new(held.client, serial, serial, &options);
     if (number < IN_VAIN) {
@@ -442,7 +442,7 @@ static void test_a_step_leaves_in_time(void **state)
 
     (void)state;
     snprintf(settings, sizeof settings,
-             "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", PATIENCE_MS);
+             "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", POOL_WAIT_MS);
     held.line = tap_start(server_socket(server_shared()));
     file = database_option_file_at(scene.f.db, tap_socket(held.line), settings);
     options.config_file = file;

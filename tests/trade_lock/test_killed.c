@@ -29,7 +29,6 @@
 #define THREADS 8
 #define KILLER THREADS
 #define FLUSHER (THREADS + 1)
-#define PATIENCE_MS 120000
 #define TRADES 40
 
 static struct {

@@ -27,7 +27,6 @@
 #define BRIEF "pool_wait_ms=400\ncommit_ms=400\n" COMMON
 /* Where it is not, a slow machine has time to find out. */
 #define PATIENT "pool_wait_ms=60s\ncommit_ms=60s\n" COMMON
-#define PATIENCE_MS 60000
 
 static fixture f;
 static tap *line;
@@ -514,7 +513,7 @@ static void await_delayed(void)
 
 static void control(struct shared_fate *all)
 {
-    int64_t until_ms = crew_now_ms() + 60000;
+    int64_t until_ms = crew_now_ms() + PATIENCE_MS;
 
     crew_await_asleep(&all->threads[ENDING]);
     tap_release(line);

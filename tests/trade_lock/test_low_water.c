@@ -19,7 +19,6 @@
 #define LASTING                                                                                    \
     "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                               \
     "connect_timeout_s=10\nread_timeout_s=60\n"
-#define PATIENCE_MS 180000
 /* In milliseconds: before long, and still to come when the row is written. */
 #define SOON 1000
 #define MARK "(SELECT low_water FROM trade_lock_low_water WHERE op_code='%s')"

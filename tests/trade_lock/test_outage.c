@@ -74,7 +74,7 @@ static uint64_t beats_of(const tl_client *client)
 static void await_beats(const tl_client *client, unsigned beats)
 {
     uint64_t first = beats_of(client);
-    int64_t end_ms = crew_now_ms() + 60000;
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
     while (beats_of(client) < first + beats) {
         assert_true(crew_now_ms() < end_ms);

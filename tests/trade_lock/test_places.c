@@ -25,7 +25,6 @@ enum { ALONE = 4, CONNECTIONS = 7, ABLE = CONNECTIONS - 4, ALL = ALONE + 2 };
 /* Of a crowd's first steps, where there are connections enough: three, and one more beside them. */
 enum { CROWD = 4 };
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\nread_timeout_s=600\n"
-#define PATIENCE_MS 20000
 
 static fixture f;
 static tap *line;

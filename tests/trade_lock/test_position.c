@@ -33,8 +33,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
 /* So long nothing may have happened. */
 #define QUIET_MS 1500
 #define BEATING "beat_ms=100ms\nsession_ms=20s\nread_timeout_s=2\nconnect_timeout_s=4\n"

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
 /* How long a thread that has the processor may think before it sends something. */
 #define LOOK_MS 300
 

@@ -27,8 +27,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nothing here is expected to take long; machines are slow sometimes. */
-#define PATIENCE_MS 60000
 #define TOGETHER 8
 
 static fixture f;

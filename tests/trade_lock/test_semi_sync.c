@@ -25,7 +25,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000
 /* No beat comes meanwhile: what is committed behind one that waits would be seen by nobody. */
 #define SETTINGS "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\ncommit_ms=1s\npool_wait_ms=1s\n"
 

@@ -27,8 +27,6 @@
 #define LASTING COMMON "beat_ms=1s\nsession_ms=30s\n"
 /* Over before a heartbeat that is not answered is given up and sent again. */
 #define BRIEF COMMON "beat_ms=50ms\nsession_ms=800ms\n"
-/* Machines are slow sometimes; nothing here is expected to take long. */
-#define PATIENCE_MS 60000
 
 static database *base;
 static char *mortal_file;

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE_MS 60000
 /* Heartbeats of the test's own clients are no matter here. */
 #define SETTINGS "beat_ms=100ms\nsession_ms=60s\n"
 

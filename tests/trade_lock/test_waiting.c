@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000
 /* Whoever waited in vain for one after the other of a crowd would be later. */
 #define LATE_MS 15000
 

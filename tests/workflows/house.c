@@ -1,6 +1,7 @@
 #include "house.h"
 
 #include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -176,7 +177,7 @@ tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms)
     while (count_open(self) > 0 && now_ms() < end_ms)
         usleep(20000);
     tl_worker_stop(worker);
-    assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(tl_worker_wait(worker, PATIENCE_MS), TL_OK);
     assert_status(tl_worker_count(worker, &counts), TL_OK);
     tl_worker_free(worker);
     assert_int_equal(counts.in_flight, 0);

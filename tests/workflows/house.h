@@ -23,8 +23,6 @@
 #define HOUSE_SETTINGS HOUSE_SETTINGS_OF("30s")
 /* The same, but nothing is over while a machine stands still. */
 #define HOUSE_PATIENT_SETTINGS HOUSE_SETTINGS_WITH("1m", "1m", "20s", "5s", "10m")
-/* The longest that a worker may take for what is left to it. */
-#define HOUSE_PATIENCE_MS 60000
 
 typedef struct house {
     server *own; /* NULL: the shared one */

@@ -69,14 +69,14 @@ static void the_worker_writes_the_same(void **state)
     payout_pay(self, "W1", 100, TL_IN_DOUBT);
     payout_entries(self, "W1", "1P");
     payout_purse(self, "1000 100");
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 1 -");
     payout_entries(self, "W1", "1P 1Y");
     payout_purse(self, "900 0");
 
     payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_FAILED);
     payout_pay(self, "W2", 100, TL_IN_DOUBT);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W2", "F 1 1 D");
     payout_entries(self, "W2", "1P 1F");
     payout_purse(self, "900 0");

@@ -41,7 +41,7 @@ static void expect_written_later(house *self, const char *serial, enum moment mo
     house_row(self, serial, "P 1 1 -");
     payout_entries(self, serial, "1P");
     mend(self);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, serial, paid ? "Y 1 1 -" : "F 1 1 D");
     payout_entries(self, serial, paid ? "1P 1Y" : "1P 1F");
     assert_int_equal(atomic_load(&script.sent), sent);
@@ -110,7 +110,7 @@ static void an_ending_that_changes_no_row_is_broken(void **state)
     house_row(self, "W1", "P 1 1 -");
     payout_entries(self, "W1", "1P");
     put_purse_back(self);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 1 -");
     payout_entries(self, "W1", "1P 1Y");
     payout_purse(self, "900 0");
@@ -137,7 +137,7 @@ static void books_that_stay_broken_are_parked(void **state)
                             "SET MESSAGE_TEXT = 'the purse is shut'; END IF");
     payout_pay(self, "W1", 100, TL_IN_DOUBT);
     assert_true(house_alarmed(self, "the purse is shut"));
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.parked, 1);
     house_retry_row(self, "W1", "F", "apply failed");
     payout_pay(self, "W1", 100, TL_PARKED);
@@ -249,7 +249,7 @@ static void many_are_written_once_each(void **state)
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                 "lane = 'S' AND status = 'P'"),
                      asked);
-    counts = house_work(self, THREADS, HOUSE_PATIENCE_MS);
+    counts = house_work(self, THREADS, PATIENCE_MS);
     assert_int_equal(counts.failed, failed);
     assert_int_equal(counts.succeeded, asked - failed);
     assert_int_equal(database_number(self->sql, "SELECT SUM(frozen) FROM purse"), 0);
@@ -302,7 +302,7 @@ static void lock_without_books(house *self, int number)
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
 
-    options.max_hold_ms = HOUSE_PATIENCE_MS;
+    options.max_hold_ms = PATIENCE_MS;
     ending.outcome = TL_OUTCOME_SUCCESS;
     for (int i = 0; !atomic_load(&let_go); i++) {
         char serial[24];
@@ -347,7 +347,7 @@ static void hold_the_purse(house *self)
     atomic_store(&is_held, 1);
     while ((now_ms() < began_ms + 2 * HELD_SESSION_MS || count_ended(look, "F") < FREE ||
             atomic_load(&bare) < BARE_LOCKS || count_beats(self) < beats + BEATS) &&
-           now_ms() < began_ms + HOUSE_PATIENCE_MS)
+           now_ms() < began_ms + PATIENCE_MS)
         crew_sleep_ms(20);
     print_message("%d of %d ended, %d locks without books, %d beats in %d ms\n",
                   count_ended(look, "F"), FREE, atomic_load(&bare),
@@ -387,7 +387,7 @@ static void end_beside_a_held_purse(house *self, int held)
     assert_int_equal(pthread_create(&others, NULL, run_beside_the_worker, self), 0);
     while (!atomic_load(&is_held))
         crew_sleep_ms(5);
-    counts = house_work(self, WORKERS, 2 * HOUSE_PATIENCE_MS);
+    counts = house_work(self, WORKERS, 2 * PATIENCE_MS);
     assert_int_equal(pthread_join(others, NULL), 0);
     assert_int_equal(counts.failed, (held + FREE) / 3);
     assert_int_equal(counts.succeeded, held + FREE - (held + FREE) / 3);
@@ -461,7 +461,7 @@ static void an_ending_is_settled_with_its_rows(void **state)
     assert_status(tl_workflow_run(self.workflows, &request, &answer), TL_UNKNOWN);
     assert_true(answer.own);
     server_restart(own);
-    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    end_ms = now_ms() + PATIENCE_MS;
     do {
         status = tl_workflow_settle(self.workflows, &answer);
     } while (status == TL_UNKNOWN && now_ms() < end_ms);

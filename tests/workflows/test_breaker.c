@@ -219,7 +219,7 @@ static long long number(const char *what)
 
 static void await(const char *what, long long least)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (number(what) < least) {
         if (now_ms() > end_ms)
@@ -230,7 +230,7 @@ static void await(const char *what, long long least)
 
 static void await_closed(void)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (number(IS_OPEN) != 0) {
         assert_true(now_ms() < end_ms);
@@ -242,7 +242,7 @@ static void await_closed(void)
 static void await_beats(void)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     uint64_t before;
 
     assert_status(tl_client_stats(self.client, &stats), TL_OK);
@@ -292,7 +292,7 @@ static void serve(void *context, int process)
 /* No process alone has heard so many: they count together. */
 static void all_processes_open_it_together(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pid_t children[PROCESSES];
     long sends, refused;
 
@@ -408,7 +408,7 @@ static void the_lane_probes_with_one(void **state)
 /* kill -9 in the middle of a probe: others probe once its hold is over, and no sooner. */
 static void a_prober_that_is_killed(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pid_t children[2] = {0, 0};
     long long probes;
     int64_t killed_ms;
@@ -518,7 +518,7 @@ static void a_share_opens_it(void **state)
 /* Nothing is due in the retry lane, and no worker runs: an ask is the probe. */
 static void an_ask_probes_where_nobody_does(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_status status;
 
     (void)state;
@@ -549,7 +549,7 @@ static tl_worker *start_worker(void)
  * lane: asks have a turn too, and one of them closes the breaker. */
 static void a_poisoned_trade_does_not_keep_it_open(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker;
     tl_status status;
 
@@ -570,7 +570,7 @@ static void a_poisoned_trade_does_not_keep_it_open(void **state)
  * doubt, but the channel answered. */
 static void a_decline_in_doubt_is_an_answer(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker;
 
     (void)state;
@@ -589,7 +589,7 @@ static void a_decline_in_doubt_is_an_answer(void **state)
 /* A callback that hangs has the probe for as long as its hold: then this process probes again. */
 static void a_probe_that_hangs(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker;
     tl_status status;
 

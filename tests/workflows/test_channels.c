@@ -125,17 +125,17 @@ static tl_worker *start_worker(void)
 static void stop_worker(tl_worker *worker)
 {
     tl_worker_stop(worker);
-    assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(tl_worker_wait(worker, PATIENCE_MS), TL_OK);
     tl_worker_free(worker);
 }
 
 static void await_number(long long least, const char *query)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (database_number(self.sql, "%s", query) < least) {
         if (now_ms() > end_ms)
-            fail_msg("not within a minute: %s", query);
+            fail_msg("not in time: %s", query);
         usleep(10000);
     }
 }
@@ -344,7 +344,7 @@ static void a_failure_is_not_tried_anew_elsewhere(void **state)
 static void decide(const char *channel, int pauses)
 {
     tl_pause pause = TL_PAUSE_INIT;
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     pause.channel = channel;
     pause.actor = "ann";
@@ -471,7 +471,7 @@ static void a_contract_falls(void **state)
 /* A process that was taken for dead goes on only by what holds meanwhile. */
 static void a_process_that_wakes_declares_anew(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     char first[40];
 
     (void)state;
@@ -610,7 +610,7 @@ static void release_of_chaos(void *context, int number)
         tl_answer_clear(&answer);
     }
     tl_worker_stop(worker);
-    CREW_STATUS(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
+    CREW_STATUS(tl_worker_wait(worker, PATIENCE_MS), TL_OK);
     tl_worker_free(worker);
     release_close(&mine);
 }

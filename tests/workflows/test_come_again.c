@@ -101,7 +101,7 @@ static int64_t run_one(tl_status expected)
 static void await_end(void)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
 
     options.idle_max_ms = 20;

@@ -230,7 +230,7 @@ static void serve(void *context, int process)
 static void serve_all(int64_t run_ms)
 {
     pid_t children[PROCESSES];
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     leave();
     for (int i = 0; i < PROCESSES; i++)
@@ -337,7 +337,7 @@ static void hang_all(void *context, int process)
 
 static void what_a_dead_process_had_comes_free(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_status answered = TL_OVERLOADED;
     int64_t killed_ms;
     pid_t child;
@@ -381,7 +381,7 @@ static long long rows_of_others(void)
 
 static void await_rows_of_others(long long count, const char *prefix)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     for (int i = 0; rows_of_others() != count; i++) {
         char serial[32];
@@ -397,7 +397,7 @@ static void await_rows_of_others(long long count, const char *prefix)
  * channel that nothing limits any more with the session's row. */
 static void rows_of_the_dead_go(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_client *client;
     int status;
 
@@ -450,7 +450,7 @@ static void rows_of_the_dead_go(void **state)
 static void await_beats(void)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     uint64_t before;
 
     assert_status(tl_client_stats(self.client, &stats), TL_OK);
@@ -486,7 +486,7 @@ static void end_only_permit(tl_lock *held)
 /* What this process had is forgotten with the limit: another one later begins with all of it. */
 static void a_limit_that_is_lifted_and_set_again(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     (void)state;
     limit_to(OP, 1, 0);
@@ -541,7 +541,7 @@ static long long metric(const char *line)
 static void the_retry_lane_obeys(void **state)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
     tl_lock *held = NULL;
 

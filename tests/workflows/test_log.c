@@ -133,7 +133,7 @@ static void withdraw_at(struct site *site, const char *serial, tl_status wanted)
 static void work(void)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
 
     options.threads = 2;
@@ -360,7 +360,7 @@ static void the_janitor_tells_the_trace(void **state)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_key key = {"DEAD", CUSTOMER, WITHDRAW_OP};
-    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_lock *lock = NULL;
 
     (void)state;

@@ -69,7 +69,7 @@ static tl_status decide(tl_client *client, const char *op_code, int pauses)
 /* Until this process has heard of it. */
 static void await(tl_status status)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (tl_channel_check(self.client, CHANNEL, WITHDRAW_OP) != status) {
         assert_true(now_ms() < end_ms);
@@ -180,7 +180,7 @@ static void nothing_is_tried_anew_and_the_channel_not_asked(void **state)
     (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(&self, "LOST", "C1", 100, TL_IN_DOUBT);
-    (void)house_work(&self, 1, HOUSE_PATIENCE_MS);
+    (void)house_work(&self, 1, PATIENCE_MS);
     house_row(&self, "LOST", "F 1 1 N");
     pause_now(NULL);
     queries = requests("query");
@@ -198,7 +198,7 @@ static void what_is_due_waits_and_goes_on(void **state)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
     long long before;
     tl_stats stats = {.version = TL_STATS_VERSION};
@@ -260,7 +260,7 @@ static void what_is_claimed_is_not_armed(void **state)
                      0);
     house_row(&self, "CLAIMED", "P 1 1 -");
     resume_now(NULL);
-    (void)house_work(&self, 1, HOUSE_PATIENCE_MS);
+    (void)house_work(&self, 1, PATIENCE_MS);
     house_row(&self, "CLAIMED", "Y 1 2 -");
     house_books(&self, 1);
 }
@@ -391,7 +391,7 @@ static void a_drain_grants_no_trade_at_all(void **state)
     assert_status(tl_lock_ask(again, 0), TL_GRANTED);
     finish(again);
     tl_lock_free(claim);
-    (void)house_work(&self, 1, HOUSE_PATIENCE_MS);
+    (void)house_work(&self, 1, PATIENCE_MS);
     house_row(&self, "DOUBT", "Y 1 2 -");
     house_books(&self, 1);
 }
@@ -446,7 +446,7 @@ static void what_is_no_drain_is_refused(void **state)
 /* The last state that was read holds. */
 static void what_cannot_be_read_changes_nothing(void **state)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     (void)state;
     pause_now(NULL);
@@ -516,7 +516,7 @@ static void serve(void *context, int process)
 
 static void await_number(long long wanted, const char *sql)
 {
-    const int64_t end_ms = now_ms() + 2 * HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + 2 * PATIENCE_MS;
 
     while (database_number(self.sql, "%s", sql) != wanted) {
         if (now_ms() > end_ms)
@@ -527,7 +527,7 @@ static void await_number(long long wanted, const char *sql)
 
 static void await_refusals(int process)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (atomic_load(&shared->refused[process]) < 2L * CALLERS) {
         assert_true(now_ms() < end_ms);
@@ -548,7 +548,7 @@ static tl_client *open_operator(void)
 
 static void pause_and_see(tl_client *client, pid_t killed)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
     long long attempts, rows, parked;
     json_int_t sent;
     int status;
@@ -585,7 +585,7 @@ static void nothing_new_leaves_any_process_of(const char *said)
 {
     pid_t children[PROCESSES];
     tl_client *client;
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     house_leave(&self);
     database_set(self.db, "site=test\nbeat_ms=100ms\nsession_ms=5s\nmax_hold_ms=2s\n"

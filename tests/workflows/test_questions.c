@@ -99,7 +99,7 @@ struct work {
 static void await_worked(const char *serial)
 {
     const tl_key key = {serial, "C1", PAYOUT_OP};
-    const int64_t end_ms = crew_now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_trade trade = TL_TRADE_INIT;
 
     while (tl_workflow_look(self.workflows, &key, &trade) != TL_SUCCEEDED) {
@@ -255,7 +255,7 @@ static void a_cut_connection_is_waited_for(void **state)
     }
     open_front();
     atomic_store(is_open, 1);
-    assert_status(await("K1", 2 * HOUSE_PATIENCE_MS, &trade), TL_SUCCEEDED);
+    assert_status(await("K1", 2 * PATIENCE_MS, &trade), TL_SUCCEEDED);
     assert_int_equal(crew_wait(cutter), 0);
     crew_unshare(is_open, sizeof *is_open);
     assert_int_equal(crew_wait(child), 0);
@@ -283,7 +283,7 @@ static void a_restart_of_the_server_is_waited_for(void **state)
     child = crew_fork(pay, (void *)(uintptr_t)&work, 0);
     restarted = child;
     open_front();
-    assert_status(await("R1", 2 * HOUSE_PATIENCE_MS, &trade), TL_SUCCEEDED);
+    assert_status(await("R1", 2 * PATIENCE_MS, &trade), TL_SUCCEEDED);
     assert_int_equal(crew_wait(restarted), 0);
     close_front();
 }
@@ -321,7 +321,7 @@ static void *await_long(void *context)
 {
     struct interrupted *seen = context;
 
-    seen->status = await("S1", 2 * HOUSE_PATIENCE_MS, &seen->trade);
+    seen->status = await("S1", 2 * PATIENCE_MS, &seen->trade);
     return NULL;
 }
 

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000
-
 static int open_window(void **state)
 {
     static house self;

@@ -143,7 +143,7 @@ static void a_lost_answer_is_in_doubt_until_the_worker_asks(void **state)
     tl_answer_clear(&answer);
     house_balance(self, "C1", "1000 100");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 2, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 2, PATIENCE_MS);
     assert_int_equal(counts.succeeded, 1);
     assert_int_equal(counts.sends, 0);
     house_row(self, "W1", "Y 1 1 -");
@@ -168,7 +168,7 @@ static void what_never_left_is_queued_and_sent_later(void **state)
     sim_start(&self->sim, arguments);
     snprintf(self->url, sizeof self->url, "http://127.0.0.1:%u", self->sim.port);
     house_reopen(self);
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.sends, 1);
     assert_int_equal(counts.queries, 0);
     house_row(self, "W1", "Y 1 1 -");
@@ -182,7 +182,7 @@ static void a_rate_limit_is_queued(void **state)
     house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":2}");
     house_expect(self, "W1", "C1", 100, TL_QUEUED);
     house_row(self, "W1", "P 1 0 -");
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
 }
@@ -194,7 +194,7 @@ static void what_is_accepted_is_paid_later(void **state)
 
     house_rule(self, "{\"kind\":\"accepted\",\"delay_ms\":300}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.succeeded, 1);
     assert_int_equal(counts.sends, 0);
     assert_true(counts.queries >= 1); /* two, when the first one comes in time */
@@ -213,7 +213,7 @@ static void the_same_key_is_sent_again(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_key(self, "W1", before);
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     house_key(self, "W1", after);
     assert_string_equal(before, after);
     assert_int_equal(counts.claimed, 1);
@@ -234,7 +234,7 @@ static void a_rate_limited_repetition_is_sent_again(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_rule(self, "{\"kind\":\"rate_limit\",\"endpoint\":\"pay\",\"count\":2}");
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.claimed, 3);
     assert_int_equal(counts.queries, 3);
     assert_int_equal(counts.sends, 3);
@@ -260,7 +260,7 @@ static void the_same_key_twice_at_once_pays_once(void **state)
 
     house_rule(self, "{\"kind\":\"slow\",\"endpoint\":\"pay\",\"delay_ms\":2000}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 2 -");
     for (int i = 0; i < 3000 && succeeded(self) < 2; i++)
         usleep(20000);
@@ -318,7 +318,7 @@ static void the_deadline_comes_nearer_within_an_attempt(void **state)
     assert_status(tl_workflow_run(self->workflows, &request, &answer), TL_IN_DOUBT);
     tl_answer_clear(&answer);
     assert_true(told.executed_ms <= 30000 && told.executed_ms > 0);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
                                                 "'PAYOUT' AND status = 'Y' AND sends = 2"),
                      1);
@@ -335,7 +335,7 @@ static void a_replayed_decline_counts(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_rule(self, "{\"kind\":\"decline\"}");
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "F 1 2 D");
     house_balance(self, "C1", "1000 0");
     house_books(self, 0);
@@ -352,7 +352,7 @@ static void a_cancelled_payment_is_tried_anew(void **state)
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_key(self, "W1", first);
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.sends, 0);
     assert_int_equal(counts.cancels, 1);
     house_row(self, "W1", "F 1 1 C");
@@ -380,7 +380,7 @@ static void fail_by_absence(house *self, char key[TL_CHANNEL_KEY_MAX + 1])
     house_rule(self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_key(self, "W1", key);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "F 1 1 N");
 }
 
@@ -560,7 +560,7 @@ static void a_lagging_query_is_not_believed(void **state)
     house_rule(self, "{\"kind\":\"drop_after\"}");
     house_rule(self, "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":1500}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     assert_true(sim_faults(&self->sim, "not_found_first") > 0);
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
@@ -578,7 +578,7 @@ static void one_withdrawal_of_a_customer_at_a_time(void **state)
     house_expect(self, "W2", "C1", 100, TL_CUSTOMER_BUSY);
     house_row(self, "W2", "none");
     house_expect(self, "W3", "C2", 100, TL_SUCCEEDED);
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_expect(self, "W2", "C1", 100, TL_SUCCEEDED);
     house_books(self, 3);
 }
@@ -610,7 +610,7 @@ static void a_failing_apply_is_booked_by_evidence(void **state)
     house_row(self, "W1", "P 1 1 -");
     house_balance(self, "C1", "1000 100");
     database_run(self->sql, "RENAME TABLE hidden TO ledger");
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.queries + counts.sends, 0);
     house_row(self, "W1", "Y 1 1 -");
     house_books(self, 1);
@@ -623,7 +623,7 @@ static void an_apply_that_keeps_failing_is_parked(void **state)
 
     database_run(self->sql, "RENAME TABLE ledger TO hidden");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.claimed, 8);
     assert_int_equal(counts.parked, 1);
     house_retry_row(self, "W1", "F", "apply failed");

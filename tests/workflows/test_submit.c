@@ -199,7 +199,7 @@ static void the_worker_ends_it(void **state)
     payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_SUCCEEDED);
     pay_only(self, "W1", 100, TL_IN_DOUBT);
     payout_purse(self, "1000 100");
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 1 -");
     payout_entries(self, "W1", "1P 1Y");
     payout_purse(self, "900 0");
@@ -275,7 +275,7 @@ static void books_that_refuse_a_success_leave_it_on_file(void **state)
     assert_true(house_alarmed(self, "the books refused the outcome SUCCEEDED"));
     payout_entries(self, "W1", "1P");
     script.spoil[AT_Y] = NULL;
-    house_work(self, 1, HOUSE_PATIENCE_MS);
+    house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 1 -");
     payout_entries(self, "W1", "1P 1Y");
     payout_purse(self, "900 0");
@@ -377,19 +377,19 @@ static void a_paused_channel_answers_at_once(void **state)
     pause.actor = "ann";
     pause.reason = "maintenance";
     assert_status(tl_channel_pause(self->client, &pause), TL_OK);
-    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    end_ms = now_ms() + PATIENCE_MS;
     while (tl_channel_check(self->client, "c", PAYOUT_OP) == TL_OK) {
         assert_true(now_ms() < end_ms);
         usleep(5000);
     }
     begun_ms = now_ms();
     pay_only(self, "W1", 100, TL_OVERLOADED);
-    assert_true(now_ms() - begun_ms < HOUSE_PATIENCE_MS);
+    assert_true(now_ms() - begun_ms < PATIENCE_MS);
     house_row(self, "W1", "none");
     pay_only(self, "W0", 1, TL_ALREADY_DONE);
     pause.reason = "over";
     assert_status(tl_channel_resume(self->client, &pause), TL_OK);
-    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    end_ms = now_ms() + PATIENCE_MS;
     while (tl_channel_check(self->client, "c", PAYOUT_OP) != TL_OK) {
         assert_true(now_ms() < end_ms);
         usleep(5000);
@@ -465,7 +465,7 @@ static tl_lock *ask_beside_an_ending(house *self, const char *op)
 static void await_limit(house *self, const char *name)
 {
     char line[128];
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     snprintf(line, sizeof line, "tradelock_channel_sends_under_way{channel=\"%s\",operation=\"\"}",
              name);
@@ -527,7 +527,7 @@ static void a_pause_refuses_beside_an_ending(void **state)
     pause.actor = "ann";
     pause.reason = "maintenance";
     assert_status(tl_channel_pause(self->client, &pause), TL_OK);
-    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    end_ms = now_ms() + PATIENCE_MS;
     while (tl_channel_check(self->client, "shut", "SHUT") == TL_OK) {
         assert_true(now_ms() < end_ms);
         usleep(5000);
@@ -1208,7 +1208,7 @@ static void all_is_right(house *self, int count)
 
     const int64_t begun_ms = now_ms();
 
-    house_work(self, 4, 2 * HOUSE_PATIENCE_MS);
+    house_work(self, 4, 2 * PATIENCE_MS);
     print_message("all have ended after %lld ms\n", (long long)(now_ms() - begun_ms));
     paid = database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
                                       "status = 'Y'");
@@ -1239,7 +1239,7 @@ static void killed_in_the_middle(withdraw_kind kind, int hold)
     static house self;
     struct killed killed = {.of = &self, .hold = hold, .sent = crew_share(sizeof(atomic_int))};
     const int64_t begun_ms = now_ms();
-    int64_t end_ms = begun_ms + HOUSE_PATIENCE_MS;
+    int64_t end_ms = begun_ms + PATIENCE_MS;
     int status;
     pid_t child;
 
@@ -1359,7 +1359,7 @@ static void a_lost_answer_is_settled(void **state)
     assert_true(stats.repeats + stats.settled > 0);
     for (int i = 0; i < MANY; i++)
         tl_answer_clear(&ones[i].answer);
-    house_work(self, 4, 2 * HOUSE_PATIENCE_MS);
+    house_work(self, 4, 2 * PATIENCE_MS);
     each_key_is_paid_once(self, pay_the_others(self));
 }
 

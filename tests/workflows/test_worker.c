@@ -115,7 +115,7 @@ static void only_the_poisoned_trade_is_parked(void **state)
     house *self = *state;
     char serial[16];
     int deaths = 0, status = 0;
-    int64_t end_ms = now_ms() + 2 * HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + 2 * PATIENCE_MS;
     pid_t pid;
 
     house_rule(self, "{\"kind\":\"drop_after\",\"count\":0}");
@@ -163,11 +163,11 @@ static tl_worker *start_worker(house *self, unsigned threads, int64_t unclaimed_
 
 static void wait_until(house *self, const char *question, long long wanted)
 {
-    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (database_number(self->sql, "%s", question) != wanted) {
         if (now_ms() > end_ms)
-            fail_msg("not within a minute: %s = %lld", question, wanted);
+            fail_msg("not in time: %s = %lld", question, wanted);
         usleep(10000);
     }
 }
@@ -192,7 +192,7 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
     tl_worker_stop(worker);
     assert_status(tl_worker_check(worker), TL_WRONG_STATE);
     assert_status(tl_worker_wait(worker, 0), TL_TIMEOUT);
-    assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(tl_worker_wait(worker, PATIENCE_MS), TL_OK);
     assert_status(tl_worker_count(worker, &counts), TL_OK);
     assert_int_equal(counts.claimed, 2);
     assert_int_equal(counts.succeeded, 2);
@@ -200,17 +200,17 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                 "lane = 'S' AND status = 'P'"),
                      4);
-    house_work(self, 4, HOUSE_PATIENCE_MS);
+    house_work(self, 4, PATIENCE_MS);
     house_books(self, 6);
 }
 
 static void wait_for_check(tl_worker *worker, int works)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while ((tl_worker_check(worker) == TL_OK) != works) {
         if (now_ms() > end_ms)
-            fail_msg("not within a minute: the worker %s", works ? "works" : "does not work");
+            fail_msg("not in time: the worker %s", works ? "works" : "does not work");
         usleep(10000);
     }
 }
@@ -251,8 +251,8 @@ static void two_workers_share_the_work(void **state)
     wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'", 40);
     tl_worker_stop(first);
     tl_worker_stop(second);
-    assert_status(tl_worker_wait(first, HOUSE_PATIENCE_MS), TL_OK);
-    assert_status(tl_worker_wait(second, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(tl_worker_wait(first, PATIENCE_MS), TL_OK);
+    assert_status(tl_worker_wait(second, PATIENCE_MS), TL_OK);
     tl_worker_count(first, &one);
     tl_worker_count(second, &two);
     assert_int_equal(one.claimed + two.claimed, 40);
@@ -317,7 +317,7 @@ static tl_worker *start_stuck(tl_workflows *workflows)
     workflow.channel.can_query = 1;
     workflow.execute = never_executed;
     workflow.query = stuck_query;
-    workflow.policy.max_hold_ms = 4 * HOUSE_PATIENCE_MS; /* nobody opens the lanes meanwhile */
+    workflow.policy.max_hold_ms = 4 * PATIENCE_MS; /* nobody opens the lanes meanwhile */
     assert_status(tl_workflow_register(workflows, &workflow), TL_OK);
     options.threads = STUCK_THREADS;
     options.idle_max_ms = 50;
@@ -349,7 +349,7 @@ static void what_waits_for_stuck_threads_is_given_back(void **state)
                STUCK_TRADES);
     assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"), 1);
     /* A job counts itself after its trade is over. */
-    for (int waited_ms = 0; waited_ms < HOUSE_PATIENCE_MS; waited_ms += 5) {
+    for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += 5) {
         counts = (tl_worker_counts)TL_WORKER_COUNTS_INIT;
         assert_status(tl_worker_count(worker, &counts), TL_OK);
         if (counts.succeeded == STUCK_TRADES)
@@ -370,7 +370,7 @@ static void unserved_work_raises_an_alarm(void **state)
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
     tl_key key = {"T1", "C1", "TRANSFER"};
-    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_lock *lock = NULL;
     tl_worker *worker;
 
@@ -403,7 +403,7 @@ static void what_never_left_fails_after_the_deadline(void **state)
     house_expect(self, "W1", "C1", 100, TL_QUEUED);
     database_run(self->sql, "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6) WHERE "
                             "lane = 'S'");
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.sends + counts.queries, 0);
     house_row(self, "W1", "F 1 0 L");
     house_balance(self, "C1", "1000000 0");
@@ -418,7 +418,7 @@ static void attempts_used_up_are_parked(void **state)
     house_rule(self, "{\"kind\":\"drop_after\"}");
     house_rule(self, "{\"kind\":\"unreachable\",\"count\":0}");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
-    counts = house_work(self, 1, HOUSE_PATIENCE_MS);
+    counts = house_work(self, 1, PATIENCE_MS);
     assert_int_equal(counts.queries, 8);
     house_row(self, "W1", "P 1 1 -");
     house_retry_row(self, "W1", "F", "attempts used up");
@@ -468,7 +468,7 @@ static void an_ending_is_settled_when_the_server_is_back(void **state)
     assert_status(tl_workflow_run(workflows, &request, &answer), TL_UNKNOWN);
     assert_true(answer.own);
     server_restart(dying);
-    end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    end_ms = now_ms() + PATIENCE_MS;
     do {
         status = tl_workflow_settle(workflows, &answer);
     } while (status == TL_UNKNOWN && now_ms() < end_ms);

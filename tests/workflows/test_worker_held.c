@@ -48,11 +48,11 @@ static int close_house(void **state)
 
 static void wait_until(house *self, const char *question, long long wanted)
 {
-    int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (database_number(self->sql, "%s", question) != wanted) {
         if (now_ms() > end_ms)
-            fail_msg("not within a minute: %s = %lld", question, wanted);
+            fail_msg("not in time: %s = %lld", question, wanted);
         usleep(10000);
     }
 }
@@ -62,7 +62,7 @@ static void leave_in_doubt(house *self, const char *op_code, const char *prefix,
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
 
-    options.max_hold_ms = HOUSE_PATIENCE_MS;
+    options.max_hold_ms = PATIENCE_MS;
     options.payload = "x";
     options.payload_size = 1;
     for (int i = 0; i < count; i++) {
@@ -237,7 +237,7 @@ static int was_left(tl_worker *worker)
             return 0;
     } while (counts.unknown == 0);
     limit_memory(RLIM_INFINITY);
-    if (tl_worker_wait(worker, HOUSE_PATIENCE_MS) != TL_NO_MEMORY ||
+    if (tl_worker_wait(worker, PATIENCE_MS) != TL_NO_MEMORY ||
         tl_worker_count(worker, &counts) != TL_OK)
         return 0;
     printf("claimed %d, ended %d, given back %d\n", (int)counts.claimed, (int)counts.succeeded,
@@ -282,7 +282,7 @@ static int held_main(char **argv)
                        NULL,
                        stops   ? STOPPED_HOLD_MS
                        : hangs ? HOLD_MS
-                               : HOUSE_PATIENCE_MS) != TL_OK ||
+                               : PATIENCE_MS) != TL_OK ||
         tl_worker_start(&worker, workflows, &with) != TL_OK)
         return 3;
     atomic_store(&worker_that_stops, worker);
@@ -346,8 +346,7 @@ static void serve_all(house *self, useconds_t answers_us)
     tl_worker *worker = NULL;
 
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
-    assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, HOUSE_PATIENCE_MS),
-                  TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, PATIENCE_MS), TL_OK);
     options.idle_max_ms = 50;
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
     wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
@@ -393,10 +392,9 @@ static void one_that_hangs_leaves_the_others_their_share(void **state)
         self,
         "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND next_run_at <= UTC_TIMESTAMP(6)", 20);
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
-    assert_status(register_query(workflows, "HANGS", hanging_on, (void *)&hangs, HOUSE_PATIENCE_MS),
+    assert_status(register_query(workflows, "HANGS", hanging_on, (void *)&hangs, PATIENCE_MS),
                   TL_OK);
-    assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, HOUSE_PATIENCE_MS),
-                  TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, PATIENCE_MS), TL_OK);
     options.idle_max_ms = 500;
     options.threads = 4;
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
@@ -463,7 +461,7 @@ static tl_worker *start_worker(tl_workflows *workflows, query_fn query, useconds
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_worker *worker = NULL;
 
-    assert_status(register_query(workflows, "PAYOUT", query, answers_us, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", query, answers_us, PATIENCE_MS), TL_OK);
     options.threads = 6;
     options.idle_max_ms = 50;
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
@@ -508,9 +506,9 @@ static void without_memory_nothing_is_counted(void **state)
 
     leave_suspects(self, 1, 0);
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
-    assert_status(register_query(workflows, "PAYOUT", answering, NULL, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(register_query(workflows, "PAYOUT", answering, NULL, PATIENCE_MS), TL_OK);
     options.op_code = "PAYOUT";
-    options.max_hold_ms = HOUSE_PATIENCE_MS;
+    options.max_hold_ms = PATIENCE_MS;
     options.suspects = 1;
     assert_status(tl_claim_due(self->client, &options, &lock, &count), TL_OK);
     assert_int_equal(count, 1);
@@ -553,7 +551,7 @@ static void a_stop_waits_for_a_suspect(void **state)
     used_ms = cpu_ms() - used_ms;
     if (used_ms > 500)
         fail_msg("a worker that waits for two seconds computed for %d ms", (int)used_ms);
-    assert_status(tl_worker_wait(worker, HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(tl_worker_wait(worker, PATIENCE_MS), TL_OK);
     assert_int_equal(database_number(self->sql, ENDED("DIED")), 1);
     tl_worker_free(worker);
     tl_workflows_free(workflows);
@@ -627,7 +625,7 @@ static tl_query holding(void *context, const tl_attempt *attempt, tl_reply *repl
 
 static void await_held(void)
 {
-    const int64_t end_ms = now_ms() + HOUSE_PATIENCE_MS;
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     while (!atomic_load(&is_held)) {
         assert_true(now_ms() < end_ms);
@@ -650,7 +648,7 @@ static void what_waits_for_held_threads_is_given_back(void **state)
 
     leave_in_doubt(self, "PAYOUT", "T", 2 * STOPS_AT);
     assert_status(tl_workflows_new(&held, self->client), TL_OK);
-    assert_status(register_query(held, "PAYOUT", holding, NULL, 10 * HOUSE_PATIENCE_MS), TL_OK);
+    assert_status(register_query(held, "PAYOUT", holding, NULL, 10 * PATIENCE_MS), TL_OK);
     options.threads = 1;
     options.idle_max_ms = 50;
     assert_status(tl_worker_start(&holds, held, &options), TL_OK);
@@ -659,8 +657,7 @@ static void what_waits_for_held_threads_is_given_back(void **state)
     other.config_file = database_option_file(self->db);
     assert_status(tl_client_open(&client, &other), TL_OK);
     assert_status(tl_workflows_new(&free_ones, client), TL_OK);
-    assert_status(register_query(free_ones, "PAYOUT", answering, &at_once, HOUSE_PATIENCE_MS),
-                  TL_OK);
+    assert_status(register_query(free_ones, "PAYOUT", answering, &at_once, PATIENCE_MS), TL_OK);
     assert_status(tl_worker_start(&helps, free_ones, &options), TL_OK);
     wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
                2 * STOPS_AT - 1);
