@@ -262,6 +262,37 @@ static void await_rounds(void)
     usleep(200 * 1000);
 }
 
+static uint64_t unreachable(tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats.beats_unreachable;
+}
+
+static void await_unreachable(tl_client *client, uint64_t times)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (unreachable(client) < times) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* The primary takes no more writes, and the replica has all.  Each process has looked once more, after
+ * the last beat that was answered, whether the primary waits for its replica: the replica is stopped
+ * next, and who looked after that would have seen no one. */
+static void stop_writes(void)
+{
+    const uint64_t mine = unreachable(f.client), other = unreachable(second);
+
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_unreachable(f.client, mine + 1);
+    await_unreachable(second, other + 1);
+    await_copy();
+}
+
 /* All that the replica was sent is applied; then it is none any more. */
 static void apply_all(void)
 {
@@ -430,8 +461,7 @@ static void test_a_planned_switch_over(void **state)
     open_pair(1);
     lock = granted(second, "held", "c1", &options);
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     promote(); /* a hook that runs twice */
@@ -465,24 +495,6 @@ static void drain_slowly(const char *hosts)
                         "COMMIT");
     f.client = open_with(file_with(hosts, SLOW), 0);
     second = open_with(file_with(hosts, SLOW), 0);
-}
-
-static uint64_t unreachable(tl_client *client)
-{
-    tl_stats stats = {.version = TL_STATS_VERSION};
-
-    assert_status(tl_client_stats(client, &stats), TL_OK);
-    return stats.beats_unreachable;
-}
-
-static void await_unreachable(tl_client *client, uint64_t times)
-{
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (unreachable(client) < times) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
 }
 
 /* While the primary takes no writes, no beat can be confirmed there, and one that was refused is not
@@ -616,8 +628,7 @@ static void test_who_waits_connects_to_nothing(void **state)
     database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
                         "COMMIT");
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     usleep(QUIET_MS * 1000);
     made[0] = database_counter(f.sql, "Connections");
@@ -825,8 +836,7 @@ static void test_a_replica_that_is_not_read_only(void **state)
     assert_int_equal(warns_of_replica(f.client), 0);
     await_copy();
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -853,8 +863,8 @@ static void end_meanwhile(int waits_there)
     ends = open_with(file_of(both()), 0);
     await_rounds();
     usleep(QUIET_MS * 1000); /* it has seen the clock */
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
+    await_unreachable(ends, 1);
     if (waits_there) {
         take_writes();
         usleep(QUIET_MS * 1000);
@@ -894,8 +904,7 @@ static void test_a_program_was_too_early(void **state)
     (void)state;
     open_pair(1);
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     early = open_with(file_of(both()), 0);
     assert_int_not_equal(ask_now(early, "early"), TL_GRANTED);
@@ -994,8 +1003,7 @@ static void switch_over_late(int64_t late_ms)
     snprintf(sessions[0], sizeof sessions[0], "%s", tl_client_session(f.client));
     snprintf(sessions[1], sizeof sessions[1], "%s", tl_client_session(second));
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     usleep((useconds_t)late_ms * 1000);
     promote();
@@ -1116,8 +1124,7 @@ static void promote_old(void)
 static void switch_over(void)
 {
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -1164,8 +1171,7 @@ static void test_accepted_before_it_knows(void **state)
     open_pair(1);
     await_rounds();
     from = life_server(session_life(f.client->session));
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -1510,8 +1516,7 @@ static void test_an_ending_at_the_old_server(void **state)
     open_pair(1);
     lock = granted(f.client, "held", "c1", &options);
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -1990,27 +1995,27 @@ static void test_which_steps_are_kept(void **state)
 {
     static commit_marks noted;
     db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
-    commit_mark step = mark_of("a"), beat = mark_of("b"), *all;
+    commit_mark done = mark_of("a"), beat = mark_of("b"), *all;
     uint64_t round;
     size_t count;
 
     (void)state;
-    step.kind = MARK_TRADE;
+    done.kind = MARK_TRADE;
     beat.kind = MARK_BEAT;
     marks_init(&noted);
     for (size_t i = 0; i < 1 << 15; i++) /* more than there is room for */
-        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+        assert_true(marks_note(&noted, &done, &old, marks_begin(&noted)));
     assert_false(marks_of_others(&noted, &promoted, &all, &count));
     free(all);
     marks_closed(&noted, &old, marks_begin(&noted));
     assert_false(marks_drop_closed(&noted, &old));
     for (size_t i = 0; i < 3 * COMMIT_MARKS_MAX; i++)
-        assert_true(marks_note(&noted, &step, &old, marks_begin(&noted)));
+        assert_true(marks_note(&noted, &done, &old, marks_begin(&noted)));
     assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
     assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
     assert_true(marks_drop_closed(&noted, &old));
     round = marks_begin(&noted);
-    assert_true(marks_note(&noted, &step, &old, round)); /* beside the round */
+    assert_true(marks_note(&noted, &done, &old, round)); /* beside the round */
     marks_closed(&noted, &old, round);
     assert_int_equal(kept_of(&noted, &promoted), 3 * COMMIT_MARKS_MAX + 1);
     assert_true(marks_note(&noted, &beat, &old, marks_begin(&noted)));
