@@ -975,6 +975,56 @@ static void test_a_session_that_only_began(void **state)
     close_pair();
 }
 
+/* The first one lost its session, and goes on at the server that just took writes: each time the row
+ * of its next session is there, and for a second what it reads next is not. */
+static MYSQL *begin_slowly(void)
+{
+    MYSQL *table;
+
+    await_rounds();
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    open_ops();
+    table = server_connect(copy);
+    database_run(table, "USE %s", database_name(f.db));
+    database_run(table, "LOCK TABLES trade_channel WRITE");
+    database_run(sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = '' "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(f.client));
+    return table;
+}
+
+static void await_sessions(const char *which, long long wanted)
+{
+    char query[160];
+
+    snprintf(query, sizeof query, "SELECT COUNT(*) >= %lld FROM tl_session WHERE ended_at %s",
+             wanted, which);
+    await_number(sql_copy, query, 1);
+}
+
+/* Sessions that only began at the new server, and were taken back, before it was promoted and after
+ * it: nobody is told of anything under those. */
+static void test_a_session_that_was_taken_back(void **state)
+{
+    MYSQL *table;
+
+    (void)state;
+    open_pair(1);
+    table = begin_slowly();
+    await_sessions("IS NOT NULL", 2);
+    await_sessions("IS NULL", 2);
+    promote();
+    await_sessions("IS NOT NULL", 3);
+    mysql_close(table);
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
 static atomic_int losses;
 
 static void on_loss(void *context, const char *resource, tl_status why)
@@ -2374,6 +2424,7 @@ TEST_MAIN(position)
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
+        cmocka_unit_test(test_a_session_that_was_taken_back),
         cmocka_unit_test(test_all_connections_are_lent),
         cmocka_unit_test(test_a_replica_that_is_not_read_only),
         cmocka_unit_test(test_a_program_ends_meanwhile),
