@@ -5,6 +5,7 @@
 
 #include "client/client.h"
 #include "client/position.h"
+#include "client/restored.h"
 #include "db/db.h"
 #include "support/crew.h"
 #include "support/haproxy.h"
@@ -1018,6 +1019,28 @@ static void test_a_session_that_was_taken_back(void **state)
     await_sessions("IS NULL", 2);
     promote();
     await_sessions("IS NOT NULL", 3);
+    mysql_close(table);
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
+/* The process attests while its next session begins, which is among those that have to: it attests
+ * under that one too. */
+static void test_a_session_that_just_begins(void **state)
+{
+    db *connection;
+    MYSQL *table;
+
+    (void)state;
+    open_pair(1);
+    table = begin_slowly();
+    await_sessions("IS NULL", 2);
+    promote();
+    assert_status(pool_get(f.client->connections, POOL_QUICK, PATIENCE_MS, &connection), TL_OK);
+    assert_status(restored_look(f.client, connection), TL_OK);
+    pool_put(f.client->connections, connection);
     mysql_close(table);
     await_accepted();
     await_grant(f.client, "s1");
@@ -2425,6 +2448,7 @@ TEST_MAIN(position)
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
         cmocka_unit_test(test_a_session_that_was_taken_back),
+        cmocka_unit_test(test_a_session_that_just_begins),
         cmocka_unit_test(test_all_connections_are_lent),
         cmocka_unit_test(test_a_replica_that_is_not_read_only),
         cmocka_unit_test(test_a_program_ends_meanwhile),
