@@ -517,9 +517,10 @@ CREATE TABLE IF NOT EXISTS tl_session (
     -- set once, by the owner or by an observer; committed before any of its locks is touched
     ended_at DATETIME(6) NULL,
     ended_by UUID NULL,
-    -- Where it was ended; '': by itself, when it knew of no commit that a server could lack.  And
-    -- the number of the last restore that was accepted on that server then: who was ended before
-    -- another server was accepted was told of nothing since (object/restore.sql).
+    -- Where it was ended; '': by itself, when it knew of no commit that a server could lack, or
+    -- never lived under this name.  And the number of the last restore that was accepted on that
+    -- server then: who was ended before another server was accepted was told of nothing since
+    -- (object/restore.sql).
     ended_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     ended_no BIGINT UNSIGNED NULL,
     -- the owner ended it, and left no trade in process

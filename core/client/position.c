@@ -61,14 +61,14 @@ static db_answer tell_missing(db *connection, uint64_t number, const char *sessi
 }
 
 /* Under each session that this process had, since the end of an earlier one may be missing. */
-static db_answer attest(const tl_client *client, db *connection, uint64_t number, unsigned missing,
-                        int kept)
+static db_answer attest(const tl_client *client, db *connection, uint64_t number,
+                        position_found *found)
 {
     db_answer answer = DB_DONE;
 
-    for (const life *l = session_life(client->session); l != NULL && answer == DB_DONE;
-         l = l->before)
-        answer = store_attest(connection, number, l->session_id, missing, kept);
+    found->under = session_life(client->session);
+    for (const life *l = found->under; l != NULL && answer == DB_DONE; l = l->before)
+        answer = store_attest(connection, number, l->session_id, found->missing, found->kept);
     return answer;
 }
 
@@ -146,29 +146,39 @@ static db_answer clock_fits(tl_client *client, db *connection, int *fits)
     return store_attest_clock(connection, least_us - margin_us, most_us + margin_us, fits);
 }
 
-tl_status position_attest(tl_client *client, db *connection, uint64_t number, unsigned *missing)
+tl_status position_attest(tl_client *client, db *connection, uint64_t number, position_found *found)
 {
     commit_mark *all = NULL;
     size_t count = 0;
     int fits = 0, whole;
-    int kept = -1;
     db_answer answer = clock_fits(client, connection, &fits);
 
-    *missing = 0;
+    *found = (position_found){.kept = -1};
     if (answer == DB_DONE && !fits)
         return error_set(TL_TRY_AGAIN, "the clock of the promoted server was not compared yet");
     whole = marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count);
     if (answer == DB_DONE)
         answer = get_in_step(connection);
     if (answer == DB_DONE)
-        answer = look_up_all(client, connection, number, all, count, missing);
+        answer = look_up_all(client, connection, number, all, count, &found->missing);
     if (!whole)
-        ++*missing; /* it does not know any more what it was told */
+        found->missing++; /* it does not know any more what it was told */
     if (answer == DB_DONE)
-        answer = was_kept(client, connection, all, count, &kept);
+        answer = was_kept(client, connection, all, count, &found->kept);
     if (answer == DB_DONE)
-        answer = attest(client, connection, number, *missing, kept);
+        answer = attest(client, connection, number, found);
     memory_free(all);
+    return answer == DB_DONE ? TL_OK
+                             : db_read_status(connection, answer, "attesting to the new server");
+}
+
+tl_status position_attest_again(tl_client *client, db *connection, uint64_t number,
+                                position_found *found)
+{
+    db_answer answer = DB_DONE;
+
+    if (found->under != session_life(client->session))
+        answer = attest(client, connection, number, found);
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "attesting to the new server");
 }

@@ -21,12 +21,23 @@
 #include <tradelock/tradelock.h>
 
 struct tl_client;
+struct life;
+
+/* What a process found on a promoted server. */
+typedef struct position_found {
+    unsigned missing; /* so many commits are not there */
+    int kept; /* the old server answered none before this one had it; -1: nobody told it any */
+    const struct life *under; /* the newest of the sessions under which it was written down */
+} position_found;
 
 /* Looks up all that was committed on other servers, on a connection to the promoted one, and writes
- * down what this process found.  TL_OK: that is done, and *missing says how many are; TL_TRY_AGAIN:
- * not before the server's clock is believed. */
+ * down what this process found.  TL_OK: that is done; TL_TRY_AGAIN: not before the server's clock is
+ * believed. */
 tl_status position_attest(struct tl_client *client, db *connection, uint64_t number,
-                          unsigned *missing);
+                          position_found *found);
+/* Writes it down under the sessions that the process has begun since, too. */
+tl_status position_attest_again(struct tl_client *client, db *connection, uint64_t number,
+                                position_found *found);
 /* After a confirmed beat, on its connection: a round that closes what this process was granted. */
 void position_close(struct tl_client *client, db *connection);
 /* The same without writing anything down: for a process that comes when it is accepted already. */

@@ -517,7 +517,8 @@ static int take(struct look *l, int may_lack, db_server_state *state)
 
 /* Whether the look was on the promoted server to which this process attests, and under which
  * number.  A process that only begins has nothing to attest. */
-static int is_to_attest(const struct look *l, uint64_t *number, int *has_attested)
+static int is_to_attest(const struct look *l, uint64_t *number, int *has_attested,
+                        position_found *found)
 {
     restored_servers *all = &l->client->servers;
     int is;
@@ -527,6 +528,7 @@ static int is_to_attest(const struct look *l, uint64_t *number, int *has_atteste
          db_get_uint(l->seen, 0, RESTORED_PROMOTED) == all->promoted_no;
     *number = all->promoted_no;
     *has_attested = all->has_attested;
+    *found = all->found;
     pthread_mutex_unlock(&all->mutex);
     return is;
 }
@@ -554,16 +556,18 @@ static void keep_late_look(const struct look *l)
     all->promoted_no = l->here->term.number;
     all->has_attested = 1;
     all->lacks = 0;
+    all->found = (position_found){.kept = -1};
     marks_forget_left(&all->noted);
     pthread_mutex_unlock(&all->mutex);
 }
 
-static void keep_attestation(restored_servers *all, uint64_t number, unsigned missing)
+static void keep_attestation(restored_servers *all, uint64_t number, const position_found *found)
 {
     pthread_mutex_lock(&all->mutex);
     if (all->promoted_no == number) {
         all->has_attested = 1;
-        all->lacks |= missing > 0;
+        all->lacks |= found->missing > 0;
+        all->found = *found;
     }
     pthread_mutex_unlock(&all->mutex);
 }
@@ -573,23 +577,24 @@ static int attest(const struct look *l)
 {
     restored_servers *all = &l->client->servers;
     uint64_t number;
-    unsigned missing = 0;
+    position_found found;
     int has_attested;
-    tl_status status = TL_OK;
+    tl_status status;
 
-    if (!is_to_attest(l, &number, &has_attested))
+    if (!is_to_attest(l, &number, &has_attested, &found))
         return 0;
-    if (!has_attested) {
-        status = position_attest(l->client, l->connection, number, &missing);
-        if (status == TL_OK)
-            keep_attestation(all, number, missing);
-        if (status == TL_OK && missing > 0)
-            log_line(&l->client->logger, TL_ALARM, NULL, 0,
-                     "the promoted server lacks %u of the last commits of this process: operators "
-                     "decide (`tradelock restore status`)",
-                     missing);
-    }
-    if (status == TL_OK && missing == 0)
+    /* A session may have begun here before the server was promoted, and the process goes on under it
+     * only now. */
+    status = has_attested ? position_attest_again(l->client, l->connection, number, &found)
+                          : position_attest(l->client, l->connection, number, &found);
+    if (status == TL_OK)
+        keep_attestation(all, number, &found);
+    if (status == TL_OK && !has_attested && found.missing > 0)
+        log_line(&l->client->logger, TL_ALARM, NULL, 0,
+                 "the promoted server lacks %u of the last commits of this process: operators "
+                 "decide (`tradelock restore status`)",
+                 found.missing);
+    if (status == TL_OK && found.missing == 0)
         status = position_accept(l->connection, number);
     if (status != TL_OK && status != TL_TRY_AGAIN)
         log_line(&l->client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());

@@ -52,6 +52,7 @@
 #define TL_CLIENT_RESTORED_H
 
 #include "base/random.h"
+#include "client/position.h"
 #include "db/db.h"
 #include "session/session.h"
 #include "transition/marks.h"
@@ -96,7 +97,8 @@ typedef struct restored_servers {
     uint64_t promoted_no;
     restored_term promoted_before;
     int has_attested, lacks;
-    commit_marks noted; /* under its own mutex: what this process was last told was committed */
+    position_found found; /* once it has attested */
+    commit_marks noted;   /* under its own mutex: what this process was last told was committed */
     /* Fixed: the settings name several hosts. */
     int has_list;
 } restored_servers;

@@ -422,11 +422,8 @@ static tl_status insert_row(session *s, life *of, int *is_there)
     return TL_OK;
 }
 
-static int write_end(session *s, const life *of, int settled)
+static int write_end(session *s, const life *of, int settled, int is_told)
 {
-    const int is_told =
-        s->options.is_told == NULL ||
-        s->options.is_told(s->options.confirmed_context, db_server_of(s->connection));
     db_result result = DB_RESULT_INIT;
     const db_answer answer =
         store_session_end(s->connection, of->session_id, settled, is_told, &result);
@@ -435,10 +432,11 @@ static int write_end(session *s, const life *of, int settled)
     return answer == DB_DONE;
 }
 
-/* Nobody asked for anything under this name.  1: its row has ended. */
+/* Nobody asked for anything under this name, nor was told of anything, whatever this process was told
+ * under others: so it is asked for nothing where the server is promoted.  1: its row has ended. */
 static int take_row_back(session *s, const life *of)
 {
-    return s->connection != NULL && db_usable(s->connection) && write_end(s, of, 1);
+    return s->connection != NULL && db_usable(s->connection) && write_end(s, of, 1, 0);
 }
 
 /* What is decided while a session begins is decided before its row is there, and then it is read
@@ -908,12 +906,18 @@ static int has_to_answer(const session *s, const life *mine)
            s->options.has_to_answer(s->options.confirmed_context, life_server(mine));
 }
 
+static int is_told(const session *s)
+{
+    return s->options.is_told == NULL ||
+           s->options.is_told(s->options.confirmed_context, db_server_of(s->connection));
+}
+
 /* 1: somewhere, once it has answered. */
 static int try_to_end(session *s, const life *mine, int settled)
 {
     return s->connection != NULL && db_usable(s->connection) &&
            (life_is_at(mine, db_server_of(s->connection)) || !has_to_answer(s, mine)) &&
-           write_end(s, mine, settled);
+           write_end(s, mine, settled, is_told(s));
 }
 
 /* Who ends while the server is lost, or takes no writes since its replica is about to be promoted,

@@ -128,6 +128,9 @@ VALUES (number, of_session, which, what, cust, serial, op, its_token);
 -- and one that is cut off can be told of nothing more.  So nobody waits for a session that has ended
 -- here, as observers end it, without attesting.
 --
+-- Nor for one that ended in order on no named server ('') since it was named among those who have to
+-- attest, as for one that did so before (tl_restore_opened).
+--
 -- Nor may anybody else have spoken against this server: declared it, or found that something is
 -- missing.  "Another server" is what every promoted one is.
 --
@@ -160,7 +163,8 @@ BEGIN
         SET short = short + (SELECT COUNT(*)
             FROM tl_attestation a LEFT JOIN tl_session x ON x.session_id = a.session_id
             WHERE a.restore_no = number AND a.attested_at IS NULL
-                AND NOT (fenced AND (x.session_id IS NULL OR x.ended_at IS NOT NULL)));
+                AND NOT (fenced AND (x.session_id IS NULL OR x.ended_at IS NOT NULL))
+                AND COALESCE(x.ended_on <> '', 1));
     END IF;
     IF last_no = number AND done_no < number AND short = 0 AND vouched > 0
         AND CAST(@@read_only AS CHAR) IN ('0', 'OFF')
@@ -179,7 +183,7 @@ BEGIN
         WHERE one = 1;
         INSERT INTO tl_restore (restore_no, step, reason, account)
         VALUES (number, 'proved', CONCAT('nothing is missing: ', asked - dead,
-            ' sessions attested', IF(dead > 0, CONCAT(', ', dead, ' died before'), '')), USER());
+            ' sessions attested', IF(dead > 0, CONCAT(', ', dead, ' ended before'), '')), USER());
     END IF;
     COMMIT;
 END;

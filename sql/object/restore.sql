@@ -113,7 +113,8 @@ BEGIN
     -- and no clock matters.
     --
     -- Nor is one asked that ended in order on no named server (''): its process was never told of a
-    -- commit but by this server itself, before anybody had accepted it, and those are here.
+    -- commit but by this server itself, before anybody had accepted it, and those are here; or it
+    -- only began, and nobody was told of anything under its name.
     IF NEW.step = 'promoted' THEN
         SELECT accepted_no INTO done_no FROM tl_schema WHERE one = 1;
         INSERT INTO tl_attestation (restore_no, session_id)

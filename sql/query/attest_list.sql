@@ -6,5 +6,6 @@ SELECT a.session_id, COALESCE(CONCAT(x.program, ' ', x.pid, '@', x.host), ''),
 FROM tl_attestation a
 LEFT JOIN tl_attestation_missing m ON m.restore_no = a.restore_no AND m.session_id = a.session_id
 LEFT JOIN tl_session x ON x.session_id = a.session_id
-WHERE a.restore_no = :number AND (a.attested_at IS NULL OR a.missing > 0 OR a.kept = 0)
+WHERE a.restore_no = :number AND ((a.attested_at IS NULL AND COALESCE(x.ended_on <> '', 1))
+    OR a.missing > 0 OR a.kept = 0)
 ORDER BY a.session_id, m.item

@@ -1,5 +1,6 @@
 -- The owner ends its session, and says whether it left no trade in process.  told = 0: it knows of
--- no commit that this server could lack, so nobody asks it where it ended.
+-- no commit that this server could lack, or never lived under this name; so nobody asks it where it
+-- ended.
 UPDATE tl_session
 SET ended_at = UTC_TIMESTAMP(6),
     ended_on = IF(:told, CONCAT_WS(' ', @@hostname, @@server_id, @@datadir), ''),

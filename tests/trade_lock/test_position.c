@@ -5,6 +5,7 @@
 
 #include "client/client.h"
 #include "client/position.h"
+#include "client/restored.h"
 #include "db/db.h"
 #include "support/crew.h"
 #include "support/haproxy.h"
@@ -260,6 +261,37 @@ static void await_rounds(void)
     usleep(200 * 1000);
 }
 
+static uint64_t unreachable(tl_client *client)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+
+    assert_status(tl_client_stats(client, &stats), TL_OK);
+    return stats.beats_unreachable;
+}
+
+static void await_unreachable(tl_client *client, uint64_t times)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+
+    while (unreachable(client) < times) {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+    }
+}
+
+/* The primary takes no more writes, and the replica has all.  Each process has looked once more, after
+ * the last beat that was answered, whether the primary waits for its replica: the replica is stopped
+ * next, and who looked after that would have seen no one. */
+static void stop_writes(void)
+{
+    const uint64_t mine = unreachable(f.client), other = unreachable(second);
+
+    database_run(f.sql, "SET GLOBAL read_only = 1");
+    await_unreachable(f.client, mine + 1);
+    await_unreachable(second, other + 1);
+    await_copy();
+}
+
 /* All that the replica was sent is applied; then it is none any more. */
 static void apply_all(void)
 {
@@ -428,8 +460,7 @@ static void test_a_planned_switch_over(void **state)
     open_pair(1);
     lock = granted(second, "held", "c1", &options);
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     promote(); /* a hook that runs twice */
@@ -463,24 +494,6 @@ static void drain_slowly(const char *hosts)
                         "COMMIT");
     f.client = open_with(file_with(hosts, SLOW), 0);
     second = open_with(file_with(hosts, SLOW), 0);
-}
-
-static uint64_t unreachable(tl_client *client)
-{
-    tl_stats stats = {.version = TL_STATS_VERSION};
-
-    assert_status(tl_client_stats(client, &stats), TL_OK);
-    return stats.beats_unreachable;
-}
-
-static void await_unreachable(tl_client *client, uint64_t times)
-{
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (unreachable(client) < times) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
 }
 
 /* While the primary takes no writes, no beat can be confirmed there, and one that was refused is not
@@ -614,8 +627,7 @@ static void test_who_waits_connects_to_nothing(void **state)
     database_run(f.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
                         "COMMIT");
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     usleep(QUIET_MS * 1000);
     made[0] = database_counter(f.sql, "Connections");
@@ -823,8 +835,7 @@ static void test_a_replica_that_is_not_read_only(void **state)
     assert_int_equal(warns_of_replica(f.client), 0);
     await_copy();
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -851,8 +862,8 @@ static void end_meanwhile(int waits_there)
     ends = open_with(file_of(both()), 0);
     await_rounds();
     usleep(QUIET_MS * 1000); /* it has seen the clock */
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
+    await_unreachable(ends, 1);
     if (waits_there) {
         take_writes();
         usleep(QUIET_MS * 1000);
@@ -892,8 +903,7 @@ static void test_a_program_was_too_early(void **state)
     (void)state;
     open_pair(1);
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     early = open_with(file_of(both()), 0);
     assert_int_not_equal(ask_now(early, "early"), TL_GRANTED);
@@ -964,6 +974,78 @@ static void test_a_session_that_only_began(void **state)
     close_pair();
 }
 
+/* The first one lost its session, and goes on at the server that just took writes: each time the row
+ * of its next session is there, and for a second what it reads next is not. */
+static MYSQL *begin_slowly(void)
+{
+    MYSQL *table;
+
+    await_rounds();
+    server_kill9(primary);
+    apply_all();
+    take_writes();
+    open_ops();
+    table = server_connect(copy);
+    database_run(table, "USE %s", database_name(f.db));
+    database_run(table, "LOCK TABLES trade_channel WRITE");
+    database_run(sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = '' "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(f.client));
+    return table;
+}
+
+static void await_sessions(const char *which, long long wanted)
+{
+    char query[160];
+
+    snprintf(query, sizeof query, "SELECT COUNT(*) >= %lld FROM tl_session WHERE ended_at %s",
+             wanted, which);
+    await_number(sql_copy, query, 1);
+}
+
+/* Sessions that only began at the new server, and were taken back, before it was promoted and after
+ * it: nobody is told of anything under those. */
+static void test_a_session_that_was_taken_back(void **state)
+{
+    MYSQL *table;
+
+    (void)state;
+    open_pair(1);
+    table = begin_slowly();
+    await_sessions("IS NOT NULL", 2);
+    await_sessions("IS NULL", 2);
+    promote();
+    await_sessions("IS NOT NULL", 3);
+    mysql_close(table);
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
+/* The process attests while its next session begins, which is among those that have to: it attests
+ * under that one too. */
+static void test_a_session_that_just_begins(void **state)
+{
+    db *connection;
+    MYSQL *table;
+
+    (void)state;
+    open_pair(1);
+    table = begin_slowly();
+    await_sessions("IS NULL", 2);
+    promote();
+    assert_status(pool_get(f.client->connections, POOL_QUICK, PATIENCE_MS, &connection), TL_OK);
+    assert_status(restored_look(f.client, connection), TL_OK);
+    pool_put(f.client->connections, connection);
+    mysql_close(table);
+    await_accepted();
+    await_grant(f.client, "s1");
+    await_grant(second, "s2");
+    close_pair();
+}
+
 static atomic_int losses;
 
 static void on_loss(void *context, const char *resource, tl_status why)
@@ -992,8 +1074,7 @@ static void switch_over_late(int64_t late_ms)
     snprintf(sessions[0], sizeof sessions[0], "%s", tl_client_session(f.client));
     snprintf(sessions[1], sizeof sessions[1], "%s", tl_client_session(second));
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     usleep((useconds_t)late_ms * 1000);
     promote();
@@ -1114,8 +1195,7 @@ static void promote_old(void)
 static void switch_over(void)
 {
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -1162,8 +1242,7 @@ static void test_accepted_before_it_knows(void **state)
     open_pair(1);
     await_rounds();
     from = life_server(session_life(f.client->session));
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -1508,8 +1587,7 @@ static void test_an_ending_at_the_old_server(void **state)
     open_pair(1);
     lock = granted(f.client, "held", "c1", &options);
     await_rounds();
-    database_run(f.sql, "SET GLOBAL read_only = 1");
-    await_copy();
+    stop_writes();
     take_writes();
     promote();
     await_accepted();
@@ -2367,6 +2445,8 @@ TEST_MAIN(position)
         cmocka_unit_test(test_the_writer_dies_between_slow_beats),
         cmocka_unit_test(test_a_process_just_begins),
         cmocka_unit_test(test_a_session_that_only_began),
+        cmocka_unit_test(test_a_session_that_was_taken_back),
+        cmocka_unit_test(test_a_session_that_just_begins),
         cmocka_unit_test(test_all_connections_are_lent),
         cmocka_unit_test(test_a_replica_that_is_not_read_only),
         cmocka_unit_test(test_a_program_ends_meanwhile),
