@@ -288,7 +288,7 @@ static void test_what_was_decided_waits_for_a_send(void **state)
                                   "WHERE serial_no = 'L2' AND lane = 'S'");
     options.threads = 1;
     assert_status(tl_worker_start(&worker, operators.h.workflows, &options), TL_OK);
-    for (int turn = 0; turn < 3000 && !waits_long("L2"); turn++)
+    for (int turn = 0; turn < PATIENCE_MS / 20 && !waits_long("L2"); turn++)
         usleep(20000);
     tl_worker_stop(worker);
     assert_status(tl_worker_wait(worker, 10000), TL_OK);

@@ -457,7 +457,7 @@ static void *set_right(void *context)
     MYSQL *sql = database_connect(self.db);
 
     (void)context;
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < PATIENCE_MS; i++) {
         if (database_number(sql, "SELECT COUNT(*) FROM trade_lock") > 0)
             break;
         usleep(1000);

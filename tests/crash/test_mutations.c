@@ -100,7 +100,7 @@ static void work_with(const char *mutation)
     child worker = town_worker(&self, self.worker_config, 2, environment);
 
     town_await_ready(&worker);
-    for (int i = 0; i < 1000 && town_open_trades(&self) > 0; i++)
+    for (int i = 0; i < PATIENCE_MS / 20 && town_open_trades(&self) > 0; i++)
         usleep(20000);
     child_signal(&worker, SIGTERM);
     assert_int_equal(child_wait(&worker, 20000), 0);
@@ -288,7 +288,7 @@ static void submit_together(void *context, tl_lock *lock, tl_status status)
 
 static void await_completions(tl_client *client, int left)
 {
-    for (int i = 0; i < 30000 && left > 0; i++) {
+    for (int i = 0; i < PATIENCE_MS && left > 0; i++) {
         tl_completion done;
 
         while (tl_client_completed(client, &done, 1) == 1) {
@@ -642,7 +642,7 @@ static void close_queue(void)
 
 static void await_held_up(void)
 {
-    for (int i = 0; i < 30000 && !tap_done(queue.line); i++)
+    for (int i = 0; i < PATIENCE_MS && !tap_done(queue.line); i++)
         crew_sleep_ms(1);
 }
 
@@ -740,7 +740,7 @@ static tl_status compensate(const char *serial)
 
     retry.lane = TL_LANE_RETRY;
     retry.max_hold_ms = 60000;
-    for (int i = 0; i < 6000 && (status == TL_BUSY || status == TL_NOT_DUE); i++) {
+    for (int i = 0; i < PATIENCE_MS / 10 && (status == TL_BUSY || status == TL_NOT_DUE); i++) {
         tl_lock *lock = handle(1, serial, &retry);
 
         status = tl_lock_ask(lock, 0);

@@ -162,7 +162,7 @@ static void woken_within_the_exchange_after_not_found(void **state)
 /* Until so many trades have succeeded. */
 static void await_paid(long long wanted)
 {
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < PATIENCE_MS / 5; i++) {
         if (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                       "status = 'Y' AND lane = 'S'") >= wanted)
             return;
@@ -306,7 +306,7 @@ static void a_worker_goes_on(void **state)
     wait_stopped(&worker);
     end_the_sleeping("tradelock-worker");
     child_signal(&worker, SIGCONT);
-    for (int i = 0; i < 3000 && town_open_trades(&self) > 0; i++)
+    for (int i = 0; i < PATIENCE_MS / 10 && town_open_trades(&self) > 0; i++)
         usleep(10000);
     assert_int_equal(town_open_trades(&self), 0);
     child_signal(&worker, SIGTERM);

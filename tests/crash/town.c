@@ -2,6 +2,7 @@
 
 #include "support/crew.h"
 #include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -255,7 +256,7 @@ static void show_open(town *self)
 /* Before it is ready, a signal to end would end it as if it were nobody's. */
 void town_await_ready(const child *worker)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < PATIENCE_MS / 5; i++) {
         char *text = file_read(worker->output);
         int ready = text != NULL && strstr(text, "ready") != NULL;
 

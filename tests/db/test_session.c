@@ -120,7 +120,8 @@ static void the_name_leads_to_the_connection(void **state)
                                      id),
                      1);
     db_close(connection);
-    for (int i = 0; i < 6000 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name); i++)
+    for (int i = 0;
+         i < PATIENCE_MS / 10 && database_number(plain, "SELECT IS_USED_LOCK('%s')", name); i++)
         usleep(10000);
     assert_int_equal(database_number(plain, "SELECT IS_USED_LOCK('%s') IS NULL", name), 1);
     db_close(second);

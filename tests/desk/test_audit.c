@@ -80,7 +80,7 @@ static const char *token_of(struct visitor *visitor)
 
 static void wait_for_end(struct visitor *visitor)
 {
-    for (int i = 0; i < 1200; i++) {
+    for (int i = 0; i < PATIENCE_MS / 50; i++) {
         visitor_get(visitor, "/audit");
         if (strstr(visitor->body, "An audit is running") == NULL)
             return;
@@ -300,7 +300,7 @@ static void test_two_files_at_once(void **state)
     EXPECT_PAGE(&v, 503, "Others are sending statements just now");
     while (count > 0)
         close(sockets[--count]);
-    for (int i = 0; i < 1000 && v.status != 400; i++) {
+    for (int i = 0; i < PATIENCE_MS / 20 && v.status != 400; i++) {
         send_statement(&v, "no header\n");
         usleep(20000);
     }

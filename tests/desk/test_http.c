@@ -249,7 +249,7 @@ static void test_two_people_resolve_it(void **state)
     visitor_get(&bob, "/audit");
     visitor_post(&bob, "/audit", NULL, "token", visitor_field(&bob, "token"));
     EXPECT_PAGE(&bob, 303, "");
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < PATIENCE_MS / 50; i++) {
         visitor_get(&bob, "/audit");
         if (strstr(bob.body, "Last run") != NULL)
             break;

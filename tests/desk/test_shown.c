@@ -524,7 +524,7 @@ static void test_any_past_moment(void **state)
 /* Looks until it is there: channels are counted three times a minute. */
 static void await_words(struct visitor *v, const char *path, const char *words)
 {
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < PATIENCE_MS / 100; i++) {
         visitor_get(v, path);
         if (v->status == 200 && strstr(v->body, words) != NULL)
             return;

@@ -219,7 +219,7 @@ static _Noreturn void hold(int64_t lease_ms, int to_parent)
     fence = tl_mutex_fence(mutex, NULL);
     if (write(to_parent, &fence, sizeof fence) != (ssize_t)sizeof fence)
         _exit(99);
-    for (int i = 0; i < 3000 && atomic_load(&told) == 0; i++)
+    for (int i = 0; i < PATIENCE_MS / 10 && atomic_load(&told) == 0; i++)
         crew_sleep_ms(10);
     if (tl_mutex_remaining_ms(mutex) != 0)
         _exit(98);

@@ -452,7 +452,7 @@ static int end_of(pid_t pid)
 
 static uint64_t wait_until_locked(const char *resource)
 {
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < PATIENCE_MS / 20; i++) {
         long long fence = database_number(
             f.sql, "SELECT fence FROM resource_lock WHERE resource='%s' AND status='L'", resource);
 
@@ -475,7 +475,7 @@ static const char *mark(void)
 
 static void wait_for_mark(void)
 {
-    for (int i = 0; i < 3000 && access(mark(), F_OK) != 0; i++)
+    for (int i = 0; i < PATIENCE_MS / 20 && access(mark(), F_OK) != 0; i++)
         crew_sleep_ms(20);
     assert_int_equal(unlink(mark()), 0);
 }
@@ -545,7 +545,7 @@ static void wait_for_numbers(pid_t *pids, int count)
 {
     int got = 0;
 
-    for (int i = 0; i < 3000 && got < count; i++) {
+    for (int i = 0; i < PATIENCE_MS / 20 && got < count; i++) {
         FILE *file = fopen(mark(), "re");
 
         for (got = 0; file != NULL && got < count && fscanf(file, "%d", &pids[got]) == 1;)

@@ -58,7 +58,7 @@ static void wait_until_queued(struct waiting *w, uint64_t asks_wanted)
 {
     int seen = 0;
 
-    for (int i = 0; i < 6000 && seen < 3; i++) {
+    for (int i = 0; i < PATIENCE_MS / 10 && seen < 3; i++) {
         crew_sleep_ms(10);
         seen = asks() >= asks_wanted && crew_is_asleep(atomic_load(&w->thread)) ? seen + 1 : 0;
     }

@@ -42,7 +42,7 @@ static void await(tl_status (*try)(tl_client *client, const char *resource), con
 {
     tl_status status = try(f.client, resource);
 
-    for (int i = 0; i < 600 && status != expected; i++) {
+    for (int i = 0; i < PATIENCE_MS / 50 && status != expected; i++) {
         crew_sleep_ms(50);
         status = try(f.client, resource);
     }

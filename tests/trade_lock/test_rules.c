@@ -194,7 +194,7 @@ static void await_together(void)
     tl_completion done;
     int left = TOGETHER;
 
-    for (int i = 0; i < 60000 && left > 0; i++) {
+    for (int i = 0; i < PATIENCE_MS && left > 0; i++) {
         while (tl_client_completed(f.other, &done, 1) == 1) {
             assert_status(done.status, TL_IN_DOUBT);
             left--;

@@ -481,13 +481,12 @@ static void a_process_that_wakes_declares_anew(void **state)
     database_run(self.sql, "UPDATE trade_channel SET contract = REPLACE(contract, 'idempotent=0',"
                            " 'idempotent=1') WHERE channel = 'bank-a'");
     database_run(self.sql, "INSERT INTO tl_session_channel SELECT 'bank-a', 'WITHDRAW', UUID()");
-    database_run(self.sql,
-                 "INSERT INTO tl_session (session_id, program, host, pid,"
-                 " connection_name, timeout_ms, started_at, alive_until)"
-                 " SELECT session_id, 'other', 'h', 1, UUID(), 3600000,"
-                 " UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
-                 " FROM tl_session_channel ORDER BY session_id = '%s' LIMIT 1",
-                 first);
+    database_run(self.sql, "INSERT INTO tl_session (session_id, program, host, pid,"
+                           " connection_name, timeout_ms, started_at, alive_until)"
+                           " SELECT session_id, 'other', 'h', 1, UUID(), 3600000,"
+                           " UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
+                           " FROM tl_session_channel WHERE session_id NOT IN"
+                           " (SELECT session_id FROM tl_session)");
     database_run(self.sql,
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = UUID()"
                  " WHERE session_id = '%s'",

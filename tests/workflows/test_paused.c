@@ -159,7 +159,7 @@ static void a_trade_that_is_there_answers_as_ever(void **state)
     house_expect(&self, "DECLINED", "C1", 100, TL_FAILED);
     house_expect(&self, "DOUBT", "C1", 100, TL_IN_DOUBT);
     assert_status(tl_restore_declare(self.client, "ann", "a restore"), TL_OK);
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < PATIENCE_MS / 20; i++) {
         tl_answer answer = TL_ANSWER_INIT;
         tl_status status = house_run(&self, "NEW", "C1", 100, 0, &answer);
 
