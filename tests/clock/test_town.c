@@ -40,7 +40,7 @@ static void purge(stepped *self)
                                      "--config", self->purge_config, NULL};
     child command = town_start(&self->crowd.town, "tradelock", arguments, NULL);
 
-    assert_int_not_equal(child_wait(&command, 20000), -1);
+    assert_int_not_equal(child_wait(&command, PATIENCE_MS), -1);
 }
 
 /* Large steps back bring deadlines forward each time: two of them, and the deadline is longer than

@@ -1,5 +1,6 @@
 #include "crowd.h"
 
+#include "support/theme.h"
 #include "workflows/cmocka_all.h"
 
 #include <signal.h>
@@ -77,7 +78,7 @@ void crowd_start(crowd *self)
 static void end_one(child *victim)
 {
     kill(victim->pid, SIGKILL);
-    assert_int_not_equal(child_wait(victim, 20000), -1);
+    assert_int_not_equal(child_wait(victim, PATIENCE_MS), -1);
 }
 
 /* A service begins its lines anew each time, and with thousands of them would never come to the
@@ -133,7 +134,7 @@ void crowd_ask_all_again(crowd *self)
     for (unsigned i = 0; i < self->services; i++) {
         child service =
             town_service(&self->town, self->town.worker_config, self->rows[i], self->threads, NULL);
-        int status = child_wait(&service, 300000);
+        int status = child_wait(&service, PATIENCE_MS);
 
         if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 6)) {
             char *text = file_read(service.output);

@@ -60,7 +60,7 @@ static void double_taps(const char *mutation)
     fclose(file);
     free(text);
     service = town_service(&self, self.service_config, rows, 8, environment);
-    assert_int_not_equal(child_wait(&service, 30000), -1);
+    assert_int_not_equal(child_wait(&service, PATIENCE_MS), -1);
     if (mutation == NULL)
         town_finish(&self, 30000);
     free(rows);
@@ -90,7 +90,7 @@ static void lose_answers(const char *rule)
 
     town_rule(&self, rule);
     service = town_service(&self, self.service_config, rows, 3, NULL);
-    assert_int_not_equal(child_wait(&service, 30000), -1);
+    assert_int_not_equal(child_wait(&service, PATIENCE_MS), -1);
     free(rows);
 }
 
@@ -103,7 +103,7 @@ static void work_with(const char *mutation)
     for (int i = 0; i < PATIENCE_MS / 20 && town_open_trades(&self) > 0; i++)
         usleep(20000);
     child_signal(&worker, SIGTERM);
-    assert_int_equal(child_wait(&worker, 20000), 0);
+    assert_int_equal(child_wait(&worker, PATIENCE_MS), 0);
     assert_int_equal(town_open_trades(&self), 0);
 }
 
@@ -153,7 +153,7 @@ static void sleep_before_sending(const char *point, const char *mutation)
     assert_true(WIFSTOPPED(status));
     town_finish(&self, 30000);
     child_signal(&zombie, SIGCONT);
-    assert_int_not_equal(child_wait(&zombie, 30000), -1);
+    assert_int_not_equal(child_wait(&zombie, PATIENCE_MS), -1);
     free(rows);
 }
 

@@ -92,7 +92,7 @@ static void supply(town *self, const outcome *what)
     if (what->rule != NULL)
         town_rule(self, what->rule);
     service = town_service(self, self->service_config, rows, 8, NULL);
-    assert_int_not_equal(child_wait(&service, 30000), -1);
+    assert_int_not_equal(child_wait(&service, PATIENCE_MS), -1);
     /* Workers meet a channel that is well again, but for one thing: sometimes a query is not
      * answered either. */
     town_no_rules(self);
@@ -113,7 +113,7 @@ static void make_victims(town *self)
     char *rows = town_rows(self, 4);
     child dead = town_service(self, self->janitor_config, rows, 4, dies);
 
-    assert_int_not_equal(child_wait(&dead, 20000), -1);
+    assert_int_not_equal(child_wait(&dead, PATIENCE_MS), -1);
     free(rows);
 }
 
@@ -236,7 +236,7 @@ static void count_points(town *self, const role *of, const outcome *what, points
     running = of == &janitor ? reap(self, environment) : of->start(self, what, environment);
     if (of == &worker)
         stop_worker(self, &running, open_before);
-    assert_int_not_equal(child_wait(&running, 20000), -1);
+    assert_int_not_equal(child_wait(&running, PATIENCE_MS), -1);
     await_farewells(self);
     database_run(self->sql, "SET GLOBAL general_log = 0");
     points_read(to, path, of->nth_max);
@@ -271,7 +271,7 @@ static void wait_for_room(struct flight *flights, unsigned *flying, unsigned mos
             if (now_ms() >= flight->end_ms) {
                 /* It works on without having come to its point. */
                 child_signal(&flight->running, SIGTERM);
-                status = child_wait(&flight->running, 20000);
+                status = child_wait(&flight->running, PATIENCE_MS);
             } else if (!child_ended(&flight->running, &status)) {
                 continue;
             }

@@ -83,7 +83,7 @@ static void sleep_at(const char *only, const char *says, const char *row, const 
     town_finish(&self, 30000);
     steps = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log");
     child_signal(&zombie, SIGCONT);
-    assert_int_not_equal(child_wait(&zombie, 30000), -1);
+    assert_int_not_equal(child_wait(&zombie, PATIENCE_MS), -1);
     /* Nothing was written: not one step more, whatever it believed. */
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log"), steps);
     text = file_read(zombie.output);
@@ -187,7 +187,7 @@ static void end_the_sleeping(const char *program)
     for (int i = 0; i < 20 && sessions_of(program) > 0; i++) {
         child janitor = town_start(&self, "tradelock", arguments, NULL);
 
-        assert_int_equal(child_wait(&janitor, 20000), 0);
+        assert_int_equal(child_wait(&janitor, PATIENCE_MS), 0);
     }
     assert_int_equal(sessions_of(program), 0);
 }
@@ -205,7 +205,7 @@ static void wake(child *zombie, unsigned threads)
     char *text, *at;
 
     child_signal(zombie, SIGCONT);
-    assert_int_not_equal(child_wait(zombie, 60000), -1);
+    assert_int_not_equal(child_wait(zombie, PATIENCE_MS), -1);
     text = file_read(zombie->output);
     at = strstr(text, "repeated ");
     if (at == NULL || sscanf(at, "repeated %u", &repeated) != 1 ||
@@ -296,7 +296,7 @@ static void a_worker_goes_on(void **state)
     /* Paid, and the answer lost. */
     town_rule(&self, "{\"kind\":\"drop_after\",\"count\":0}");
     service = town_service(&self, self.service_config, rows, 4, NULL);
-    assert_int_not_equal(child_wait(&service, 60000), -1);
+    assert_int_not_equal(child_wait(&service, PATIENCE_MS), -1);
     town_no_rules(&self);
     assert_true(town_open_trades(&self) > 0);
     free(rows);
@@ -310,7 +310,7 @@ static void a_worker_goes_on(void **state)
         usleep(10000);
     assert_int_equal(town_open_trades(&self), 0);
     child_signal(&worker, SIGTERM);
-    assert_int_equal(child_wait(&worker, 20000), 0);
+    assert_int_equal(child_wait(&worker, PATIENCE_MS), 0);
 }
 
 /* ------------------------------------------------- alive, and forgot its lock -- */
@@ -352,7 +352,7 @@ static void max_hold_opens_a_forgotten_lock(void **state)
     assert_false(tl_may_send(lock, 1));
     assert_int_equal(tl_lock_remaining_ms(lock), 0);
     janitor = town_start(&self, "tradelock", arguments, NULL);
-    assert_int_equal(child_wait(&janitor, 20000), 0);
+    assert_int_equal(child_wait(&janitor, PATIENCE_MS), 0);
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_state WHERE "
                                                "serial_no = 'FORGOTTEN' AND state = 'in doubt'"),
                      1);

@@ -280,7 +280,7 @@ void town_finish(town *self, int64_t limit_ms)
     while (town_open_trades(self) > 0 && now_ms() < end_ms)
         usleep(20000);
     child_signal(&worker, SIGTERM);
-    status = child_wait(&worker, 20000);
+    status = child_wait(&worker, PATIENCE_MS);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || town_open_trades(self) > 0) {
         char *text = file_read(worker.output);
 
