@@ -279,7 +279,7 @@ static const struct right {
     {"NNN", "DELETE FROM tl_clock_step"},
     {"NNN", "INSERT INTO tl_clock_step VALUES (9, 1, NOW(), NOW(), 'ann', 'ann')"},
     {"NYN", "CALL tl_purge_named(7776000000, 10, '', '', '', @purged, @named)"},
-    {"NYN", "CALL tl_purge_archived(7776000000, '[]', @purged)"},
+    {"NYN", "CALL tl_purge_archived(7776000000, '[]', '5e', '-', 1, @purged)"},
     {"NYY", "SELECT COUNT(*) FROM tl_archive_set"},
     {"NNN", "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades, account) VALUES "
             "('5f', '-', 1, 3, 'ann')"},
@@ -447,13 +447,10 @@ static const struct forgery {
      "beyond all clocks"},
     {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 86400000, 1000, '', '', '', @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_named(86400000, 1000, '', '', '', @p, @n)", "retention"},
-    {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', @p)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', '5e', '-', 1, @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_acts(86400000, 10, @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_sessions(86400000, 10, @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_mutexes(0, NULL, 10, '', @p)", "retention"},
-    {OPERATOR, "SET @tl_act = NULL",
-     "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades) VALUES ('5e', '-', 1, 3)",
-     "by a purge"},
 };
 
 /* Temporary tables stand in for ours in all code that a session calls, where an account may make
@@ -572,6 +569,18 @@ static void test_a_purge_leaves_an_act(void **state)
                                      "1 AND ended_at IS NOT NULL AND account = '%s@localhost'",
                                      f->account[OPERATOR]),
                      1);
+    /* That a set of an archive was there is no word of an operator's, not even in a purge. */
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_act_begin('purge', '--archive /x', '', 'a', "
+                                          "NULL, 0, @tl_act)"),
+                     0);
+    assert_int_not_equal(try(f->as[OPERATOR], "INSERT INTO tl_archive_set (sha, before_sha, "
+                                              "set_no, trades) VALUES ('5e', '-', 1, 3)"),
+                         0);
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_purge_archived(7776000000, '[[\"c\", \"none\", "
+                                          "\"WITHDRAW\", \"1 0 0 0 0\"]]', '5e', '-', 1, @p)"),
+                     0);
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_act_end(@tl_act, NULL)"), 0);
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM tl_archive_set"), 0);
 }
 
 /* While a restore is open success is filed of a trade that was lost: by evidence alone. */
