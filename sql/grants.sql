@@ -136,8 +136,7 @@ GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_operator`;
 GRANT SELECT ON tl_session TO `{database}_operator`;
--- A purge that writes an archive puts each set on record.
-GRANT SELECT, INSERT (sha, before_sha, set_no, trades) ON tl_archive_set TO `{database}_operator`;
+GRANT SELECT ON tl_archive_set TO `{database}_operator`;
 GRANT SELECT ON tl_schema TO `{database}_operator`;
 -- Operators declare, propose and confirm in their own name; a procedure writes what accepting
 -- changes.

@@ -748,11 +748,12 @@ CREATE TABLE IF NOT EXISTS tl_slot (
     CONSTRAINT only_leaving_takes CHECK (taking IS NULL OR state = 'leaving')
 ) ENGINE = InnoDB;
 
--- A set that was complete and on the disk, before anything of it was removed.  Append only.  The
--- sum of a set's manifest stands for the whole chain of sets up to it, since each manifest has the
+-- A set of an archive of which trades were removed, written by the procedure that removes them
+-- (sql/object/purge.sql); it was complete and on the disk before.  The sum of a set's manifest stands for the whole chain of sets up to it, since each manifest has the
 -- sum of the one before.
 --   sha         SHA-256 of its manifest
 --   before_sha  that of the set before; '-': it is the first of an archive
+--   trades      how many of them were removed
 CREATE TABLE IF NOT EXISTS tl_archive_set (
     sha CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
     before_sha CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

@@ -295,6 +295,21 @@ int archive_is_removed(const archive_dir *self, uint32_t set)
     return faccessat(self->fd, path, F_OK, 0) == 0;
 }
 
+uint64_t archive_removed(const archive_dir *self, uint32_t set)
+{
+    char name[ARCHIVE_NAME], path[ARCHIVE_NAME + 16], text[64] = "";
+    int fd;
+
+    name_set(name, set);
+    snprintf(path, sizeof path, "%s/removed", name);
+    fd = openat(self->fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
+        text[0] = '\0';
+    if (fd >= 0)
+        close(fd);
+    return strtoull(text, NULL, 10);
+}
+
 /* Only said, never relied on to be there: without it the set is gone through once more. */
 tl_status archive_mark_removed(archive_dir *self, uint32_t set, uint64_t removed)
 {

@@ -85,8 +85,6 @@ void archive_close(archive_dir *self);
 /* Whether the archive is this database's, and has every set that is on record there: *server
  * becomes what a new manifest says of it. */
 tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server);
-/* Puts a set on record, before anything of it is removed. */
-tl_status archive_record(db *connection, const archive_manifest *manifest);
 
 /* The manifest of a set, whose own sum is right, which is of a format and a schema that are known,
  * and which follows the one before. */
@@ -96,6 +94,8 @@ tl_status archive_verify(archive_dir *self, const archive_manifest *manifest);
 /* Whether it is there now: another program may have finished it meanwhile. */
 int archive_has(const archive_dir *self, uint32_t set);
 int archive_is_removed(const archive_dir *self, uint32_t set);
+/* How many trades of it the last purge removed, as that said; 0 also if it said nothing. */
+uint64_t archive_removed(const archive_dir *self, uint32_t set);
 tl_status archive_mark_removed(archive_dir *self, uint32_t set, uint64_t removed);
 
 /* Reads a file of a set piece by piece, unpacked.  take() returns TL_OK to go on. */
@@ -124,6 +124,9 @@ db_answer store_archive_trade_resolution(db *connection, const char *named, db_r
 db_answer store_archive_server(db *connection, const archive_manifest *last, db_result *result);
 /* (whether the set is on record, the set that followed it, whether a restore came since) */
 db_answer store_archive_recorded(db *connection, const archive_manifest *last, db_result *result);
-db_answer store_archive_record(db *connection, const archive_manifest *manifest);
+/* Removes those of a page of the set that are still what was named, and puts the set on record.  The
+ * result is that of store_purge_result(). */
+db_answer store_purge_archived(db *connection, const archive_manifest *set, int64_t older_ms,
+                               const char *named);
 
 #endif

@@ -1,5 +1,4 @@
-/* What the database knows of an archive: whose it is, and which sets it had.  Reads the directory,
- * and writes the record of a set. */
+/* What the database knows of an archive: whose it is, and which sets it had.  Reads the directory. */
 #include "admin/archive.h"
 
 #include "client/read.h"
@@ -31,8 +30,8 @@ static tl_status judge_owner(const archive_dir *self, const archive_manifest *la
     return TL_OK;
 }
 
-/* The newest set stands for all before it.  One whose trades are not marked as removed may have
- * been named a moment ago, so it need not be on record yet. */
+/* The newest set stands for all before it.  It is on record since the first of its trades was
+ * removed; none was where its mark is missing, or says so. */
 static tl_status judge_record(const archive_dir *self, const db_result *row, int may_lack)
 {
     const uint32_t next = (uint32_t)db_get_uint(row, 0, FOLLOWED_BY);
@@ -44,7 +43,7 @@ static tl_status judge_record(const archive_dir *self, const db_result *row, int
                          " is on record in the database: the newest sets are lost",
                          self->path, self->last, next);
     if (self->last == 0 || may_lack || db_get_int(row, 0, IS_RECORDED) != 0 ||
-        db_get_int(row, 0, WAS_RESTORED) != 0 || !archive_is_removed(self, self->last))
+        db_get_int(row, 0, WAS_RESTORED) != 0 || archive_removed(self, self->last) == 0)
         return TL_OK;
     return error_set(TL_INVALID,
                      "%s/%08" PRIu32 " is not on record in the database: it was changed, or is not "
@@ -99,10 +98,4 @@ tl_status archive_check_server(archive_dir *self, db *connection, archive_manife
     }
     db_result_free(&row);
     return status;
-}
-
-tl_status archive_record(db *connection, const archive_manifest *manifest)
-{
-    return read_status(connection, store_archive_record(connection, manifest),
-                       "recording a set of an archive");
 }

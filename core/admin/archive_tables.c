@@ -91,9 +91,10 @@ db_answer store_archive_recorded(db *connection, const archive_manifest *last, d
                    .written_at = db_text(last->written_at));
 }
 
-db_answer store_archive_record(db *connection, const archive_manifest *manifest)
+db_answer store_purge_archived(db *connection, const archive_manifest *set, int64_t older_ms,
+                               const char *named)
 {
-    return SQL_RUN(connection, NULL, archive_record, .sha = db_text(manifest->sha),
-                   .before_sha = db_text(manifest->before), .set_no = db_uint(manifest->set),
-                   .trades = db_uint(manifest->trades));
+    return SQL_RUN(connection, NULL, purge_archived, .older_ms = db_int(older_ms),
+                   .named = db_text(named), .sha = db_text(set->sha),
+                   .before_sha = db_text(set->before), .set_no = db_uint(set->set));
 }

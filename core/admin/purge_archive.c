@@ -4,8 +4,7 @@
  * page, each only if it is still what was named.
  *
  *   - cut off before the set has its name: nothing was removed, and the set is begun anew
- *   - cut off after it: the next purge first puts the set on record in the database, then goes on
- *     removing what it names
+ *   - cut off after it: the next purge first goes on removing what it names
  *   - a trade that changed in between stays, and goes into a later set with a higher revision
  *
  * So every row is in the database or in a complete set; if in both, with the same key and revision.
@@ -98,6 +97,7 @@ static tl_status read_page(struct purge *p, struct place *after, struct page *pa
 
 struct removal {
     struct purge *purge;
+    const archive_manifest *of;
     int64_t older_ms;
     uint64_t removed;
     struct text_buffer line;
@@ -115,7 +115,7 @@ static tl_status remove_page(struct removal *r)
     do
         status = read_status(
             p->connection,
-            store_purge_archived(p->connection, r->older_ms, text_buffer_text(&r->line)),
+            store_purge_archived(p->connection, r->of, r->older_ms, text_buffer_text(&r->line)),
             "purging");
     while (purge_may_repeat(status, &repeats));
     if (status == TL_OK)
@@ -178,16 +178,14 @@ static tl_status keep_name(const struct purge *p, uint32_t set)
 static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
 {
     const int64_t least = p->client->config.retention_ms;
-    struct removal r = {.purge = p};
     archive_manifest manifest;
+    struct removal r = {.purge = p, .of = &manifest};
     tl_status status = archive_read_manifest(&p->archive, set, &manifest);
 
     if (status == TL_OK)
         status = archive_verify(&p->archive, &manifest);
     if (status == TL_OK)
         status = keep_name(p, set);
-    if (status == TL_OK)
-        status = archive_record(p->connection, &manifest);
     /* What this server has need not be what the set was written from. */
     if (status == TL_OK && strcmp(manifest.server, p->server.server) != 0) {
         if (removed != NULL)

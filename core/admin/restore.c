@@ -102,7 +102,7 @@ static db_answer run_promoting(task *t, db *connection)
     return answer;
 }
 
-static int judge_promoting(task *t, const db *connection)
+static int judge_refused(task *t, const db *connection)
 {
     if (db_errno(connection) != REFUSED_BY_TRIGGER)
         return 0;
@@ -113,7 +113,7 @@ static int judge_promoting(task *t, const db *connection)
 tl_status tl_promote(tl_client *client, int fenced, const char *actor, const char *reason)
 {
     struct promoting p = {fenced, actor, reason};
-    static const task_kind kind = {.run = run_promoting, .judge = judge_promoting};
+    static const task_kind kind = {.run = run_promoting, .judge = judge_refused};
     task t = {.kind = &kind, .name = "promoting the server", .context = &p};
     tl_status status;
 
@@ -359,7 +359,7 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
                             uint64_t *doubtful)
 {
     struct accepting a = {.half = {.actor = actor, .reason = reason}, .client = client};
-    static const task_kind kind = {.run = run_half, .read = read_half};
+    static const task_kind kind = {.run = run_half, .read = read_half, .judge = judge_refused};
     task t = {.kind = &kind, .name = "accepting the server", .context = &a};
     tl_status status;
 

@@ -337,12 +337,6 @@ db_answer store_purge_named_result(db *connection, db_result *result)
     return db_run(connection, &sql_purge_named_result, NULL, 0, result);
 }
 
-db_answer store_purge_archived(db *connection, int64_t older_ms, const char *named)
-{
-    return SQL_RUN(connection, NULL, purge_archived, .older_ms = db_int(older_ms),
-                   .named = db_text(named));
-}
-
 db_answer store_purge_resources(db *connection, const store_purge_what *what, const char *after)
 {
     return SQL_RUN(connection, NULL, purge_resources, .only_counts = db_int(what->only_counts),

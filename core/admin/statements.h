@@ -300,8 +300,6 @@ db_answer store_purge_result(db *connection, db_result *result);
 db_answer store_purge_named(db *connection, int64_t older_ms, unsigned most,
                             const store_list_place *after);
 db_answer store_purge_named_result(db *connection, db_result *result);
-/* Removes those of them that are still what was named. */
-db_answer store_purge_archived(db *connection, int64_t older_ms, const char *named);
 /* The same for lease mutexes and read-write locks, behind the name. */
 db_answer store_purge_resources(db *connection, const store_purge_what *what, const char *after);
 db_answer store_purge_rw(db *connection, const store_purge_what *what, const char *after);

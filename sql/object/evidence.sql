@@ -38,8 +38,8 @@ CREATE OR REPLACE TRIGGER trade_evidence_inserted BEFORE INSERT ON trade_evidenc
 FOR EACH ROW
 whole:
 BEGIN
-    DECLARE found TINYINT DEFAULT 0;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET found = 0;
+    DECLARE found TINYINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET found = NULL;
 
     CALL tl_guard(0);
     IF tl_slot_copies() THEN
@@ -58,7 +58,10 @@ BEGIN
     FROM trade_lock
     WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no AND op_code = NEW.op_code
     FOR UPDATE;
-    SET NEW.contradicts = found, NEW.account = USER(), NEW.filed_at = tl_moment();
+    IF found IS NULL AND NEW.outcome = 'SUCCEEDED' THEN
+        CALL tl_restore_filed();
+    END IF;
+    SET NEW.contradicts = COALESCE(found, 0), NEW.account = USER(), NEW.filed_at = tl_moment();
 END;
 
 -- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is
@@ -69,7 +72,8 @@ END;
 --
 -- Success of a trade whose row was lost in a restore makes the row, as a success, so that nobody is
 -- granted it again; money that came back makes none.  What else was lost (contents, business rows)
--- is not known here.
+-- is not known here.  Whether a restore is open is read with a lock: nobody files by an old snapshot
+-- what those who accepted it have not seen.
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 whole:
@@ -111,7 +115,9 @@ BEGIN
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
         END IF;
-    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0 AND tl_restored() THEN
+    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0
+        AND COALESCE((SELECT restore_no <> accepted_no FROM tl_schema WHERE one = 1
+            LOCK IN SHARE MODE), 1) THEN
         INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
             token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
             created_at, updated_at)

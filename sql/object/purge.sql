@@ -245,8 +245,14 @@ CALL tl_purge_page(2, older_ms, most, after_cust, after_serial, after_op, purged
 -- is judged anew, and goes only if it still is what was named: a row that changed, evidence or a
 -- decision that came meanwhile is not in the archive, so that trade stays.  A trade that is gone
 -- already, after a purge that was cut off, is stepped over.
+--
+-- The same transaction puts the set on record: so where trades are gone their set is on record, also
+-- in a promoted copy, and no set is of which nothing was removed.  What is in its files is not known
+-- here.
 CREATE OR REPLACE PROCEDURE tl_purge_archived(IN older_ms BIGINT UNSIGNED,
     IN named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN set_sha CHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
+    IN sha_before CHAR(64) CHARACTER SET ascii COLLATE ascii_bin, IN number INT UNSIGNED,
     OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -290,6 +296,11 @@ BEGIN
     END LOOP;
     CLOSE page;
     CALL tl_purge_act(older_ms, removed);
+    IF removed > 0 THEN
+        INSERT INTO tl_archive_set (sha, before_sha, set_no, trades, account, noted_at)
+        VALUES (set_sha, sha_before, number, removed, USER(), tl_moment())
+        ON DUPLICATE KEY UPDATE trades = trades + removed;
+    END IF;
     COMMIT;
     SET purged = CONCAT_WS(' ', removed, seen, cust, serial, op, locks, steps, filed, decided);
 END;
@@ -446,19 +457,4 @@ BEGIN
 
     SELECT COUNT(*) INTO purged FROM tl_session
     WHERE swept_at < cut AND ended_at < cut;
-END;
-
--- A set of an archive is put on record by a purge that is under way.
-CREATE OR REPLACE TRIGGER tl_archive_set_inserted BEFORE INSERT ON tl_archive_set
-FOR EACH ROW
-BEGIN
-    DECLARE act BIGINT UNSIGNED DEFAULT @tl_act;
-
-    CALL tl_guard(1);
-    SET NEW.noted_at = tl_moment();
-    IF NOT COALESCE(EXISTS (SELECT 1 FROM tl_act WHERE act_no = act AND what = 'purge'
-        AND ended_at IS NULL AND tl_account_name(account) = tl_account_name(USER())), 0) THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'a set of an archive is put on record by a purge that is under way';
-    END IF;
 END;

@@ -14,7 +14,7 @@ RETURN COALESCE((SELECT restore_no <> accepted_no
 
 -- Checks each step of a restore, also one that is typed by hand.  A step that opens a restore gets
 -- the next number.  A proposal is about the open restore, and somebody else confirms it, on the
--- same server.
+-- same server: one who filed no payment of which no trade was here (tl_restore_filed).
 CREATE OR REPLACE TRIGGER tl_restore_inserted BEFORE INSERT ON tl_restore
 FOR EACH ROW
 BEGIN
@@ -86,6 +86,15 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'whoever proposed a decision cannot confirm it';
         END IF;
+        IF EXISTS (SELECT 1 FROM trade_evidence e JOIN tl_restore o
+                ON o.restore_no = done_no + 1 AND o.step IN ('declared', 'found', 'promoted')
+            JOIN trade_lock t ON t.cust_no = e.cust_no AND t.serial_no = e.serial_no
+                AND t.op_code = e.op_code AND t.first_logged_at >= o.decided_at
+            WHERE e.outcome = 'SUCCEEDED' AND e.filed_at >= o.decided_at
+                AND tl_account_name(e.account) = tl_account_name(NEW.account)) THEN
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+                MESSAGE_TEXT = 'whoever filed a payment without a trade does not confirm';
+        END IF;
         IF proposed_on <> NEW.identity THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'it was proposed on another server';
@@ -155,6 +164,24 @@ BEGIN
         INSERT INTO tl_restore (step, reason, account) VALUES ('found', why, USER());
     END IF;
     COMMIT;
+END;
+
+-- Before success of a trade that is not here is filed, which makes it Y while a restore is open.  A
+-- server that nobody has accepted is put on record with it.  A proposal does not cover it: the next
+-- restore begins.  So whoever confirms has filed none of it, and sees all of it.
+CREATE OR REPLACE PROCEDURE tl_restore_filed()
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+    DECLARE last_no, done_no BIGINT UNSIGNED;
+    DECLARE known VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+    SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
+    FROM tl_schema WHERE one = 1 FOR UPDATE;
+    IF IF(last_no = done_no, COALESCE(known <> tl_identity(), 0), (SELECT COUNT(*) FROM tl_restore
+        WHERE restore_no = last_no AND step = 'proposed' LOCK IN SHARE MODE)) THEN
+        INSERT INTO tl_restore (step, reason, account)
+        VALUES ('found', 'a payment was filed of which no trade is here', USER());
+    END IF;
 END;
 
 -- Accepts a restore, once both halves exist, within the transaction that writes the second one.

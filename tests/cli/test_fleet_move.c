@@ -403,6 +403,7 @@ static void test_target_went_back_in_time(void **state)
                                          "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
                                          "'lost' AND status = 'Y'"),
                          1);
+        database_propose(sql[B]); /* what was filed voids the proposal */
         expect_done(AT_B("restore", "accept", "--reason", "r"), "Accepted");
         database_run(sql[B], "DELETE FROM trade_lock WHERE serial_no = 'lost'; "
                              "DELETE FROM trade_lock_past WHERE serial_no = 'lost'; "

@@ -118,8 +118,8 @@ static void write_statement(char *path)
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 
     assert_non_null(file);
-    fprintf(file, "serial_no,cust_no,channel_ref\nGONE1,C1,ref-1\nGONE2,C1,ref-2\n"
-                  "HANGS,C1,ref-3\n");
+    fprintf(file, "serial_no,cust_no,channel_ref,amount_minor,currency\n"
+                  "GONE1,C1,ref-1,200,EUR\nGONE2,C1,ref-2,300,EUR\nHANGS,C1,ref-3,100,EUR\n");
     fclose(file);
 }
 
@@ -147,6 +147,22 @@ static void nobody_goes_round_it(void)
     mysql_close(ann);
 }
 
+/* What the other one sees before accepting it. */
+static void expect_filed(void)
+{
+    output *o = RUN("restore", "status", "--json", "--config", operators.config[BOB]);
+    json_t *document = output_json(o), *filed = json_object_get(document, "filed");
+    char account[48];
+
+    snprintf(account, sizeof account, "%s@localhost", operators.user[ANN]);
+    assert_int_equal(json_array_size(filed), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(filed, 0), "account")),
+                        account);
+    expect_money(filed, 0, "EUR", "500", 2);
+    json_decref(document);
+    output_free(o);
+}
+
 static void test_the_whole_way(void **state)
 {
     char path[] = "/tmp/tradelock-statement-XXXXXX";
@@ -169,6 +185,12 @@ static void test_the_whole_way(void **state)
     output_free(o);
     file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
     file_statement(path, "0", 0, "3 known already");
+    status_says("Filed as paid while it is open, by these accounts:");
+    expect_filed();
+    restore_says(BOB, "accept", 0, "Proposed.");
+    restore_says(ANN, "accept", 1, "whoever filed a payment without a trade does not confirm");
+    restore_says(ANN, "declare", 0, "Declared.");
+    expect_filed();
     restore_says(ANN, "accept", 0, "Proposed.");
     restore_says(ANN, "accept", 0, "Proposed.");
     status_says("proposed at ");
@@ -308,7 +330,7 @@ static void test_it_is_promoted(void **state)
     promoted_whole();
     promoted_while_held("LOCK TABLES tl_attestation WRITE", "read_timeout_s=1");
     database_run(operators.h.sql, "DELETE FROM tl_restore; DELETE FROM tl_attestation; UPDATE "
-                                  "tl_schema SET restore_no = 0");
+                                  "tl_schema SET restore_no = accepted_no");
     promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
     o = promote("--reason", "the primary is gone");
     EXPECT_CODE(o, 0);

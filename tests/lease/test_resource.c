@@ -562,6 +562,8 @@ static void wait_for_numbers(pid_t *pids, int count)
     "trap '' TERM; (echo $BASHPID >>\"$0\"; exec sleep 1000) & "                                   \
     "setsid sh -c 'echo $$ >>\"$0\"; sleep 1000' \"$0\" & echo $$ >>\"$0\"; "
 
+#define NEXT ": >\"$0\""
+
 /* None of the job outlives the lock: a child that deafened itself, and one of another session. */
 static void test_a_killed_run_ends_all(void **state)
 {
@@ -585,6 +587,31 @@ static void test_a_killed_run_ends_all(void **state)
             if (kill(pids[j], 0) == 0)
                 fail_msg("process %d of job %d works on without the lock", j, i);
     }
+}
+
+/* A run that is stopped renews nothing: its job is over before the next one has the lock. */
+static void test_a_stopped_run_ends_its_job(void **state)
+{
+    const char *const arguments[] = {"run",      "--lock", "stopped", "--lease", "6s",
+                                     "--config", config,   "--",      "bash",    "-c",
+                                     JOB "wait", mark(),   NULL};
+    const char *const next[] = {"run", "--lock", "stopped", "--wait", "1m",   "--config", config,
+                                "--",  "sh",     "-c",      NEXT,     mark(), NULL};
+    pid_t pid = start(arguments), pids[3], other;
+
+    (void)state;
+    wait_for_numbers(pids, 3);
+    kill(pid, SIGSTOP);
+    other = start(next);
+    wait_for_mark();
+    for (int j = 0; j < 3; j++)
+        if (kill(pids[j], 0) == 0)
+            print_error("process %d works on, and another one has its lock\n", j);
+    for (int j = 0; j < 3; j++)
+        assert_int_not_equal(kill(pids[j], 0), 0);
+    assert_int_equal(end_of(other), 0);
+    kill(pid, SIGCONT);
+    assert_int_equal(end_of(pid), 76);
 }
 
 /* The process between the two is killed: the one with the lock ends the job. */
@@ -733,6 +760,7 @@ TEST_MAIN(resource)
         cmocka_unit_test(test_a_signal_while_waiting),
         cmocka_unit_test(test_lease),
         cmocka_unit_test(test_a_killed_run_ends_all),
+        cmocka_unit_test(test_a_stopped_run_ends_its_job),
         cmocka_unit_test(test_a_killed_keeper_leaves_nobody),
         cmocka_unit_test(test_the_lock_is_held_for_all),
         cmocka_unit_test(test_run_after_a_restore),

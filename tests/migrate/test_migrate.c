@@ -61,7 +61,7 @@ static void assert_complete(const database *where)
                      1);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM information_schema.triggers "
                                                  "WHERE trigger_schema = DATABASE()"),
-                     24);
+                     23);
     mysql_close(connection);
 }
 

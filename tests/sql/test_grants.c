@@ -279,7 +279,7 @@ static const struct right {
     {"NNN", "DELETE FROM tl_clock_step"},
     {"NNN", "INSERT INTO tl_clock_step VALUES (9, 1, NOW(), NOW(), 'ann', 'ann')"},
     {"NYN", "CALL tl_purge_named(7776000000, 10, '', '', '', @purged, @named)"},
-    {"NYN", "CALL tl_purge_archived(7776000000, '[]', @purged)"},
+    {"NYN", "CALL tl_purge_archived(7776000000, '[]', '5e', '-', 1, @purged)"},
     {"NYY", "SELECT COUNT(*) FROM tl_archive_set"},
     {"NNN", "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades, account) VALUES "
             "('5f', '-', 1, 3, 'ann')"},
@@ -291,6 +291,7 @@ static const struct right {
     {"NYN", "CALL tl_purge_rw_locks(0, 7776000000, 10, '', @purged)"},
     {"NNN", "CALL tl_purge_act(7776000000, 1)"},
     {"NNN", "CALL tl_guard(0)"},
+    {"NNN", "CALL tl_restore_filed()"},
     {"YNN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
     /* what nobody's session may bend: rows of others, numbers, and who is who */
     {"YNN", "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
@@ -446,13 +447,10 @@ static const struct forgery {
      "beyond all clocks"},
     {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 86400000, 1000, '', '', '', @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_named(86400000, 1000, '', '', '', @p, @n)", "retention"},
-    {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', @p)", "retention"},
+    {OPERATOR, "DO 1", "CALL tl_purge_archived(86400000, '[]', '5e', '-', 1, @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_acts(86400000, 10, @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_sessions(86400000, 10, @p)", "retention"},
     {OPERATOR, "DO 1", "CALL tl_purge_mutexes(0, NULL, 10, '', @p)", "retention"},
-    {OPERATOR, "SET @tl_act = NULL",
-     "INSERT INTO tl_archive_set (sha, before_sha, set_no, trades) VALUES ('5e', '-', 1, 3)",
-     "by a purge"},
 };
 
 /* Temporary tables stand in for ours in all code that a session calls, where an account may make
@@ -571,6 +569,18 @@ static void test_a_purge_leaves_an_act(void **state)
                                      "1 AND ended_at IS NOT NULL AND account = '%s@localhost'",
                                      f->account[OPERATOR]),
                      1);
+    /* That a set of an archive was there is no word of an operator's, not even in a purge. */
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_act_begin('purge', '--archive /x', '', 'a', "
+                                          "NULL, 0, @tl_act)"),
+                     0);
+    assert_int_not_equal(try(f->as[OPERATOR], "INSERT INTO tl_archive_set (sha, before_sha, "
+                                              "set_no, trades) VALUES ('5e', '-', 1, 3)"),
+                         0);
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_purge_archived(7776000000, '[[\"c\", \"none\", "
+                                          "\"WITHDRAW\", \"1 0 0 0 0\"]]', '5e', '-', 1, @p)"),
+                     0);
+    assert_int_equal(try(f->as[OPERATOR], "CALL tl_act_end(@tl_act, NULL)"), 0);
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM tl_archive_set"), 0);
 }
 
 /* While a restore is open success is filed of a trade that was lost: by evidence alone. */
@@ -680,6 +690,18 @@ static void test_one_operator_decides_nothing(void **state)
                      2);
 }
 
+/* Whoever asks for it drops it. */
+static MYSQL *second_operator(struct fixture *f, char name[40])
+{
+    snprintf(name, 40, "%s_b", f->account[OPERATOR]);
+    database_run(f->admin,
+                 "CREATE USER %1$s@localhost IDENTIFIED BY 'secret'; GRANT "
+                 "{database}_operator TO %1$s@localhost; SET DEFAULT ROLE "
+                 "{database}_operator FOR %1$s@localhost",
+                 name);
+    return connect_as(f, name);
+}
+
 /* Two can, and the step is by the account that confirmed. */
 #define CLOSING(part)                                                                              \
     "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, reason, "   \
@@ -689,15 +711,8 @@ static void test_two_operators_decide(void **state)
 {
     struct fixture *f = *state;
     char second[40];
-    MYSQL *other;
+    MYSQL *other = second_operator(f, second);
 
-    snprintf(second, sizeof second, "%s_b", f->account[OPERATOR]);
-    database_run(f->admin,
-                 "CREATE USER %1$s@localhost IDENTIFIED BY 'secret'; GRANT "
-                 "{database}_operator TO %1$s@localhost; SET DEFAULT ROLE "
-                 "{database}_operator FOR %1$s@localhost",
-                 second);
-    other = connect_as(f, second);
     assert_int_equal(try(other, "SELECT rev, fence INTO @rev, @fence" ROW_OF("odd")), 0);
     assert_int_equal(try(other, HALF("odd", "C", "2")), 0);
     assert_int_equal(database_number(f->admin,
@@ -717,6 +732,78 @@ static void test_two_operators_decide(void **state)
     assert_int_equal(try(f->as[OPERATOR], "ROLLBACK"), 0);
     mysql_close(other);
     database_run(f->admin, "DROP USER %s@localhost", second);
+}
+
+#define FILE_LOST(serial)                                                                          \
+    "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "   \
+    "filed_at) VALUES ('c', '" serial "', 'WITHDRAW', 1, 'SUCCEEDED', 'bank', '', NOW())"
+#define HALF_OF_RESTORE(half)                                                                      \
+    "INSERT INTO tl_restore (restore_no, step, reason, actor) VALUES (@no, '" half "', 'r', 'a')"
+
+static void look_and_run(MYSQL *connection, const char *half)
+{
+    assert_int_equal(try(connection, "SELECT restore_no INTO @no FROM tl_schema"), 0);
+    if (try(connection, half) != 0)
+        fail_msg("%s: %s", half, mysql_error(connection));
+}
+
+static void accept_restore(MYSQL *operator)
+{
+    assert_int_equal(try(operator, "START TRANSACTION"), 0);
+    look_and_run(operator, HALF_OF_RESTORE("confirmed"));
+    look_and_run(operator, "CALL tl_restore_accept(1000, UUID())");
+    assert_int_equal(try(operator, "COMMIT"), 0);
+}
+
+/* Success of a trade that is not there makes it Y while a restore is open.  Nobody has it accepted
+ * who filed it, nobody after the other one has proposed, and nobody files it later. */
+static void test_another_one_accepts_what_was_filed(void **state)
+{
+    static const char declare[] =
+        "INSERT INTO tl_restore (step, reason, actor) VALUES ('declared', 'r', 'a')";
+    struct fixture *f = *state;
+    char second[40];
+    MYSQL *ann = f->as[OPERATOR], *bob = second_operator(f, second);
+    MYSQL *late = connect_as(f, f->account[OPERATOR]);
+
+    look_and_run(ann, declare);
+    look_and_run(bob, HALF_OF_RESTORE("proposed"));
+    look_and_run(ann, FILE_LOST("new1"));
+    assert_int_equal(try(ann, "SELECT restore_no INTO @no FROM tl_schema"), 0);
+    expect_words(ann, HALF_OF_RESTORE("confirmed"), "nothing was proposed");
+    look_and_run(bob, HALF_OF_RESTORE("proposed"));
+    expect_words(ann, HALF_OF_RESTORE("confirmed"), "whoever filed a payment without a trade");
+    look_and_run(ann, declare);
+    look_and_run(ann, HALF_OF_RESTORE("proposed"));
+    assert_int_equal(try(late, "START TRANSACTION WITH CONSISTENT SNAPSHOT"), 0);
+    accept_restore(bob);
+    assert_int_equal(database_number(f->admin, "SELECT tl_restored()"), 0);
+    look_and_run(late, FILE_LOST("new2"));
+    assert_int_equal(try(late, "COMMIT"), 0);
+    assert_int_equal(log_rows(f, "new1"), 1);
+    assert_int_equal(log_rows(f, "new2"), 0);
+    mysql_close(late);
+    mysql_close(bob);
+    database_run(f->admin, "DROP USER %s@localhost", second);
+}
+
+/* On a server that nobody has accepted the first success of a lost trade puts that on record. */
+static void test_a_restore_is_found_by_what_is_filed(void **state)
+{
+    struct fixture *f = *state;
+
+    database_run(f->admin, "UPDATE tl_schema SET identity = 'elsewhere 1 /x'");
+    assert_int_equal(try(f->as[OPERATOR], FILE_LOST("new3")), 0);
+    assert_int_equal(
+        database_number(f->admin,
+                        "SELECT COUNT(*) FROM tl_restore r JOIN tl_schema s ON r.restore_no = "
+                        "s.accepted_no + 1 JOIN trade_evidence e ON e.serial_no = 'new3' AND "
+                        "e.filed_at >= r.decided_at WHERE r.step = 'found' AND r.account = "
+                        "'%s@localhost'",
+                        f->account[OPERATOR]),
+        1);
+    database_run(f->admin, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = "
+                           "restore_no");
 }
 
 /* What is filed has its effect whoever types it, and says who typed it. */
@@ -1103,6 +1190,8 @@ TEST_MAIN(grants)
         cmocka_unit_test(test_the_grants_name_every_column),
         cmocka_unit_test(test_nothing_changed_nothing_recorded),
         cmocka_unit_test(test_removal_is_recorded),
+        cmocka_unit_test(test_another_one_accepts_what_was_filed),
+        cmocka_unit_test(test_a_restore_is_found_by_what_is_filed),
     };
 
     return server_run_tests(tests, set_up, tear_down);

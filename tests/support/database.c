@@ -358,6 +358,8 @@ void database_propose(MYSQL *connection)
     database_run(connection, "SET @accepted = (SELECT accepted_no FROM tl_schema); "
                              "CALL tl_restore_found(@accepted, 'a test'); "
                              "SET @open = (SELECT restore_no FROM tl_schema); "
+                             "UPDATE trade_evidence SET account = 'ann@localhost' WHERE account = "
+                             "USER() AND outcome = 'SUCCEEDED'; "
                              "INSERT INTO tl_restore (restore_no, step, reason, actor, account) "
                              "VALUES (@open, 'proposed', 'a test', 'ann', 'ann@localhost')");
 }

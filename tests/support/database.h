@@ -51,8 +51,8 @@ char *database_text(MYSQL *connection, const char *format, ...)
 /* What SHOW SLAVE STATUS says in that column, to be freed with free(); NULL: nothing. */
 char *database_replication(MYSQL *connection, const char *column);
 
-/* Somebody else, with another account than the test's, proposes to accept the restore that is open;
- * tl_restore_accept() confirms it. */
+/* Somebody else, with another account than the test's, proposes to accept the restore that is open,
+ * and has filed what was filed; tl_restore_accept() confirms it. */
 void database_propose(MYSQL *connection);
 
 /* Ends all connections to this database that are newer than the given one. */

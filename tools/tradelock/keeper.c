@@ -4,7 +4,8 @@
  * The keeper takes orphans over (PR_SET_CHILD_SUBREAPER), so whatever a command leaves behind, in
  * whichever process group or session, is a child of the keeper's, and is over when that has none.
  * It gets one number after another from the process that holds the lock: a signal to pass on, or
- * one of those below.  The end of these numbers is the end of that process.
+ * one of those below.  The end of these numbers is the end of that process.  One that is stopped
+ * sends none, and ends nothing: so memory that both have tells until when the lock is certain.
  */
 #include "keeper.h"
 
@@ -14,9 +15,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -30,6 +33,14 @@ enum { NUMBER_GO = 200, NUMBER_END };
 /* Without its holder a lock is another's soon. */
 #define DEAD_KILL_AFTER_MS 1000
 #define LOOK_MS 20
+/* poll() does not count while the machine sleeps, and the lock's time does. */
+#define POLL_MOST_MS 1000
+
+struct keeper_lock {
+    _Atomic int64_t end_at_ms; /* CLOCK_BOOTTIME */
+    _Atomic int64_t kill_after_ms;
+    atomic_int gave_up;
+};
 
 /* In the keeper. */
 struct kept {
@@ -165,6 +176,22 @@ static void pass_on(const struct kept *self, int number)
         (void)kill(self->of->own_group ? -self->pid : self->pid, number);
 }
 
+static int64_t certain_ms(const struct kept *self)
+{
+    return atomic_load(&self->of->lock->end_at_ms) - now_ms();
+}
+
+static _Noreturn void give_up(struct kept *self)
+{
+    const int64_t kill_after_ms = atomic_load(&self->of->lock->kill_after_ms);
+
+    fputs("tradelock: the lock is not certain any more: the command is told to end\n", stderr);
+    atomic_store(&self->of->lock->gave_up, 1);
+    end_all(self,
+            self->of->kill_after_ms < kill_after_ms ? self->of->kill_after_ms : kill_after_ms);
+    _exit(self->code);
+}
+
 /* Takes one number; the process that holds the lock is dead if none comes any more. */
 static void listen_to(struct kept *self, int from)
 {
@@ -175,6 +202,8 @@ static void listen_to(struct kept *self, int from)
         got = read(from, &number, 1);
     while (got < 0 && errno == EINTR);
     if (got == 1 && number == NUMBER_GO) {
+        if (certain_ms(self) <= 0)
+            give_up(self);
         begin(self);
     } else if (got == 1 && number != NUMBER_END) {
         pass_on(self, number);
@@ -184,6 +213,15 @@ static void listen_to(struct kept *self, int from)
                           : DEAD_KILL_AFTER_MS);
         _exit(self->code);
     }
+}
+
+static int wait_ms(const struct kept *self)
+{
+    const int64_t left_ms = certain_ms(self);
+
+    if (self->pid == 0)
+        return -1;
+    return left_ms <= 0 ? 0 : left_ms < POLL_MOST_MS ? (int)left_ms : POLL_MOST_MS;
 }
 
 static _Noreturn void keep(struct kept *self, int from)
@@ -201,11 +239,13 @@ static _Noreturn void keep(struct kept *self, int from)
     sigaddset(&child, SIGCHLD);
     fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     for (;;) {
-        (void)poll(fds, 2, -1);
+        (void)poll(fds, 2, wait_ms(self));
         while (read(fds[1].fd, &info, sizeof info) > 0)
             continue;
         if (self->pid > 0 && reap(self))
             _exit(self->code);
+        if (self->pid > 0 && certain_ms(self) <= 0)
+            give_up(self);
         if (self->over && !is_told)
             fputs("tradelock: the command has ended, and what it started has not: the lock is "
                   "held until then\n",
@@ -225,6 +265,10 @@ int keeper_make(keeper *self, const void *before)
 
     /* At a terminal the command must stay in its foreground group. */
     self->own_group = !isatty(STDIN_FILENO);
+    self->lock =
+        mmap(NULL, sizeof *self->lock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (self->lock == MAP_FAILED)
+        return 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return 0;
     /* What a keeper leaves that is killed. */
@@ -244,6 +288,23 @@ static int say(const keeper *self, int number)
     const unsigned char byte = (unsigned char)number;
 
     return send(self->to, &byte, 1, MSG_NOSIGNAL) == 1;
+}
+
+void keeper_certain(keeper *self, int64_t at_ms, int64_t left_ms)
+{
+    if (left_ms <= 0)
+        return;
+    /* The first time tells how long the lock lasts. */
+    if (atomic_load(&self->lock->kill_after_ms) == 0)
+        atomic_store(&self->lock->kill_after_ms,
+                     left_ms / 4 < DEAD_KILL_AFTER_MS ? left_ms / 4 : DEAD_KILL_AFTER_MS);
+    atomic_store(&self->lock->end_at_ms,
+                 at_ms + left_ms - atomic_load(&self->lock->kill_after_ms) * 3 / 2);
+}
+
+int keeper_gave_up(const keeper *self)
+{
+    return atomic_load(&self->lock->gave_up);
 }
 
 int keeper_go(const keeper *self)

@@ -30,9 +30,9 @@ static int declare(tl_client *client, const struct common *common, const char *a
 
 /* -------------------------------------------------------------------- status -- */
 
-/* What accepting would do: counts, and the money that they told of. */
+/* What accepting would do: counts, the money that they told of, and what was filed meanwhile. */
 struct preview {
-    struct listing counts, money;
+    struct listing counts, money, filed;
     struct listing missing; /* why a promoted server is not accepted by itself */
 };
 
@@ -64,6 +64,16 @@ static void add_money(struct listing *money, const tl_restore_count *row, const 
               number);
 }
 
+static void add_filed(struct listing *filed, const tl_restore_count *row, const char *number)
+{
+    json_array_append_new(filed->rows,
+                          json_pack("{s:s, s:o, s:o, s:I}", "account", row->state, "currency",
+                                    json_text(row->currency), "sum_minor",
+                                    json_text(row->sum_minor), "count", (json_int_t)row->count));
+    table_add(filed->table, row->state, row->currency[0] != '\0' ? row->currency : "not told",
+              row->sum_minor, number);
+}
+
 static int add_count(void *context, const tl_restore_count *row)
 {
     struct preview *preview = context;
@@ -71,7 +81,10 @@ static int add_count(void *context, const tl_restore_count *row)
 
     snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
     if (row->currency != NULL) {
-        add_money(&preview->money, row, number);
+        if (row->state[0] != '\0')
+            add_filed(&preview->filed, row, number);
+        else
+            add_money(&preview->money, row, number);
         return 0;
     }
     json_array_append_new(preview->counts.rows,
@@ -83,19 +96,19 @@ static int add_count(void *context, const tl_restore_count *row)
 
 static json_t *json_restore(const tl_restore *r, const struct preview *preview)
 {
-    return json_pack("{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-                     "s:o, "
-                     "s:I, s:O, s:O, s:O}",
-                     "open", r->open, "number", (json_int_t)r->number, "accepted",
-                     (json_int_t)r->accepted, "since", json_time(r->since_us), "accepted_at",
-                     json_time(r->accepted_us), "was", json_text(r->was), "is", json_text(r->is),
-                     "how", json_text(r->how), "reason", json_text(r->reason), "actor",
-                     json_text(r->actor), "account", json_text(r->account), "proposed_at",
-                     json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
-                     json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
-                     "confirmer_account", json_text(r->confirmer_account), "doubtful",
-                     (json_int_t)r->doubtful, "counts", preview->counts.rows, "money",
-                     preview->money.rows, "missing", preview->missing.rows);
+    return json_pack(
+        "{s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:I, s:O, s:O, s:O, s:O}",
+        "open", r->open, "number", (json_int_t)r->number, "accepted", (json_int_t)r->accepted,
+        "since", json_time(r->since_us), "accepted_at", json_time(r->accepted_us), "was",
+        json_text(r->was), "is", json_text(r->is), "how", json_text(r->how), "reason",
+        json_text(r->reason), "actor", json_text(r->actor), "account", json_text(r->account),
+        "proposed_at", json_time(r->proposed_us), "proposal", json_text(r->proposal), "proposer",
+        json_text(r->proposer), "proposer_account", json_text(r->proposer_account),
+        "confirmer_account", json_text(r->confirmer_account), "doubtful", (json_int_t)r->doubtful,
+        "counts", preview->counts.rows, "money", preview->money.rows, "filed", preview->filed.rows,
+        "missing", preview->missing.rows);
 }
 
 static void print_state(const tl_restore *r)
@@ -140,10 +153,14 @@ static void print_missing(const struct preview *preview)
 static void print_preview(const struct preview *preview)
 {
     table_print(preview->counts.table);
-    if (json_array_size(preview->money.rows) == 0)
-        return;
-    printf("\nThe money in doubt, as the trades told it:\n");
-    table_print(preview->money.table);
+    if (json_array_size(preview->money.rows) > 0) {
+        printf("\nThe money in doubt, as the trades told it:\n");
+        table_print(preview->money.table);
+    }
+    if (json_array_size(preview->filed.rows) > 0) {
+        printf("\nFiled as paid while it is open, by these accounts:\n");
+        table_print(preview->filed.table);
+    }
 }
 
 static int show(tl_client *client, const struct common *common)
@@ -151,6 +168,7 @@ static int show(tl_client *client, const struct common *common)
     struct preview preview = {
         .counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()},
         .money = {table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL), json_array()},
+        .filed = {table_new("ACCOUNT", "CURRENCY", "MINOR UNITS", "PAYMENTS", NULL), json_array()},
         .missing = {table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
                     json_array()}};
     tl_restore r = TL_RESTORE_INIT;
@@ -173,8 +191,10 @@ static int show(tl_client *client, const struct common *common)
     }
     table_free(preview.counts.table);
     table_free(preview.money.table);
+    table_free(preview.filed.table);
     json_decref(preview.counts.rows);
     json_decref(preview.money.rows);
+    json_decref(preview.filed.rows);
     table_free(preview.missing.table);
     json_decref(preview.missing.rows);
     return code;

@@ -3,8 +3,9 @@
  *
  * The keeper of the command (keeper.h) is made first, while this process has a single thread; it
  * begins the command when the lock is there, and ends it when this process ends before that.
- * Signals are blocked in all threads and taken by waiting for them, one at a time.  A lease is
- * renewed on a thread of its own: an answer that does not come delays no signal.
+ * Signals are blocked in all threads and taken by waiting for them, one at a time.  A thread of its
+ * own renews a lease, so that an answer that does not come delays no signal, and tells the keeper how
+ * long the lock is certain.
  */
 #include "command.h"
 #include "keeper.h"
@@ -32,6 +33,7 @@ enum {
 #define MAX_HOLD_DEFAULT_MS INT64_C(86400000)
 #define KILL_AFTER_DEFAULT_MS INT64_C(10000)
 #define WAIT_SLICE_MS 250
+#define TELL_MS 500
 /* Raised by the library's thread when the lock is lost; nobody else sends it. */
 #define SIGNAL_LOST SIGRTMIN
 
@@ -112,13 +114,33 @@ static void live(struct job *job)
 
 /* -------------------------------------------------------------------- its lease -- */
 
+static void tell_keeper(struct job *job)
+{
+    const int64_t at_ms = now_ms(); /* before it is asked: this process may be stopped in between */
+
+    keeper_certain(&job->keeper, at_ms, tl_mutex_remaining_ms(job->mutex));
+}
+
+/* When to renew it again. */
+static int64_t renew_once(struct job *job)
+{
+    const int64_t lease_ms = job->options.lease_ms;
+    const tl_status status = tl_mutex_renew(job->mutex, lease_ms);
+
+    if (status == TL_LOST)
+        (void)kill(getpid(), SIGNAL_LOST);
+    return status == TL_OK ? lease_ms / 3 : lease_ms / 10;
+}
+
 /* A renewal that is not answered is tried again soon; when none comes through in time the library
- * says that the lock is lost. */
+ * says that the lock is lost, if the keeper has not ended the command before.  Without a lease the
+ * session's beats renew the lock. */
 static void *renew(void *argument)
 {
     struct job *job = argument;
     const int64_t lease_ms = job->options.lease_ms;
-    int64_t pause_ms = lease_ms / 3;
+    const int64_t tell_ms = tl_mutex_remaining_ms(job->mutex) / 10 + 1;
+    int64_t pause_ms = lease_ms > 0 ? lease_ms / 3 : tell_ms < TELL_MS ? tell_ms : TELL_MS;
     struct timespec until;
 
     pthread_mutex_lock(&job->turn);
@@ -130,16 +152,9 @@ static void *renew(void *argument)
         if (pthread_cond_timedwait(&job->wake, &job->turn, &until) != ETIMEDOUT)
             continue;
         pthread_mutex_unlock(&job->turn);
-        switch (tl_mutex_renew(job->mutex, lease_ms)) {
-        case TL_OK:
-            pause_ms = lease_ms / 3;
-            break;
-        case TL_LOST:
-            (void)kill(getpid(), SIGNAL_LOST);
-            /* fall through */
-        default:
-            pause_ms = lease_ms / 10;
-        }
+        if (lease_ms > 0)
+            pause_ms = renew_once(job);
+        tell_keeper(job);
         pthread_mutex_lock(&job->turn);
     }
     pthread_mutex_unlock(&job->turn);
@@ -169,12 +184,12 @@ static void stop_renewing(struct job *job, pthread_t thread)
 
 static int run_locked(struct job *job)
 {
-    const int renews = job->options.lease_ms > 0;
     pthread_t renewing;
     tl_status status;
 
-    if (renews && !start_renewing(job, &renewing)) {
-        fputs("tradelock: the thread that renews the lease could not be started\n", stderr);
+    tell_keeper(job);
+    if (!start_renewing(job, &renewing)) {
+        fputs("tradelock: the thread that renews the lock could not be started\n", stderr);
         return EXIT_INTERNAL;
     }
     if (keeper_go(&job->keeper)) {
@@ -183,10 +198,9 @@ static int run_locked(struct job *job)
         fprintf(stderr, "tradelock: the command could not be started: %s\n", strerror(errno));
         job->code = EXIT_INTERNAL;
     }
-    if (renews)
-        stop_renewing(job, renewing);
+    stop_renewing(job, renewing);
     status = tl_mutex_unlock(job->mutex);
-    if (status == TL_LOST || job->lost) {
+    if (status == TL_LOST || job->lost || keeper_gave_up(&job->keeper)) {
         fputs("tradelock: the lock was lost before the command had ended\n", stderr);
         return EXIT_LOST;
     }
@@ -340,8 +354,9 @@ const struct command command_run = {
     .text = "Runs COMMAND while it holds the resource NAME, and ends with its exit code,\n"
             "or with 128 and the signal that ended it; 126 and 127 as in a shell.  75: the\n"
             "lock was not got, and COMMAND did not run.  76: the lock was lost; COMMAND and\n"
-            "what it started got SIGTERM, and later SIGKILL.  What it leaves behind when it\n"
-            "ends is waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
+            "what it started got SIGTERM, and later SIGKILL; where it could not be renewed in\n"
+            "time, before another may have it.  What COMMAND leaves behind when it ends is\n"
+            "waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
             "terminal, to all that it started.\n",
     .options = "  --lock NAME     the resource; several times: all of them or none\n"
                "  --wait TIME     wait so long for the lock (0s: ask once)\n"

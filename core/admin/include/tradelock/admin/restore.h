@@ -50,7 +50,8 @@ TL_EXPORT tl_status tl_promote(tl_client *client, int fenced, const char *actor,
  *
  *     TL_OK        The server is accepted, and *doubtful says how many trades are in doubt.
  *     TL_PARKED    It is proposed, and nothing has changed.  Another account must accept too.
- *     TL_REFUSED   No restore is open.
+ *     TL_REFUSED   No restore is open, or this account would confirm payments that it filed itself,
+ *                  of which there was no trade.
  *     TL_LOST      It was proposed on another server.  Propose it here.
  *     TL_UNKNOWN   The answer was lost.  The same call again finds out.
  */
@@ -83,6 +84,8 @@ typedef struct tl_restore {
  *     so many locks        op_code is "": of this kind (state), which it would take away
  *     the money of trades  state is "": count trades told an amount in this currency, sum_minor
  *                          altogether, in minor units; those with currency "" told none
+ *     what was filed       state is an account and currency not NULL: count payments that it filed
+ *                          while the restore is open, and their money as above
  */
 typedef struct tl_restore_count {
     const char *op_code, *state;
