@@ -72,8 +72,7 @@ END;
 --
 -- Success of a trade whose row was lost in a restore makes the row, as a success, so that nobody is
 -- granted it again; money that came back makes none.  What else was lost (contents, business rows)
--- is not known here.  Whether a restore is open is read with a lock: nobody files by an old snapshot
--- what those who accepted it have not seen.
+-- is not known here.
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 whole:
@@ -115,9 +114,7 @@ BEGIN
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
         END IF;
-    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0
-        AND COALESCE((SELECT restore_no <> accepted_no FROM tl_schema WHERE one = 1
-            LOCK IN SHARE MODE), 1) THEN
+    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0 AND tl_restored() THEN
         INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
             token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
             created_at, updated_at)

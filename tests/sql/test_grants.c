@@ -540,13 +540,17 @@ static long long log_rows(struct fixture *f, const char *serial)
 static void test_a_purge_leaves_an_act(void **state)
 {
     struct fixture *f = *state;
+    unsigned error;
 
     /* A jump of the clock counts, whatever snapshot the session has. */
     assert_int_equal(try(f->as[OPERATOR], "START TRANSACTION WITH CONSISTENT SNAPSHOT"), 0);
     database_run(f->admin, "UPDATE tl_clock SET steps = steps + 1");
-    assert_int_equal(
-        try(f->as[OPERATOR], "CALL tl_purge_trades(0, 7776000000, 10, '', '', '', @p)"), 1644);
-    assert_non_null(strstr(mysql_error(f->as[OPERATOR]), "the server's clock was set"));
+    error = try(f->as[OPERATOR], "CALL tl_purge_trades(0, 7776000000, 10, '', '', '', @p)");
+    /* From 11.6 on the server itself refuses to read what came after the snapshot. */
+    if (error != 1020) {
+        assert_int_equal(error, 1644);
+        assert_non_null(strstr(mysql_error(f->as[OPERATOR]), "the server's clock was set"));
+    }
     assert_int_equal(try(f->as[OPERATOR], "ROLLBACK"), 0);
     database_run(f->admin, "UPDATE tl_clock SET steps = steps - 1");
     database_run(f->admin,
