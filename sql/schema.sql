@@ -119,7 +119,7 @@ CREATE TABLE IF NOT EXISTS trade_lock (
 
 -- From where on a sync row of an operation may be in process: each one whose next_run_at
 -- lies before the mark has ended, or has been opened.  Janitors move it, at most up to now
--- (low_water_clear.sql); the next_run_at that a row gets lies five seconds at least behind
+-- (low_water_clear); the next_run_at that a row gets lies five seconds at least behind
 -- the moment at which it is written.
 CREATE TABLE IF NOT EXISTS trade_lock_low_water (
     op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL PRIMARY KEY,
@@ -604,7 +604,7 @@ CREATE TABLE IF NOT EXISTS tl_act_row (
 ) ENGINE = InnoDB;
 
 -- Which schema this is, and the oldest client that it still serves.  The version is raised once
--- everything is there (migrate_done.sql).
+-- everything is there (migrate_done).
 --   identity     the server that was accepted, without its port, which says nothing about the data
 --   restore_no   how many restores were declared or found (tl_restore)
 --   accepted_no  which of them was accepted last, and accepted_at when.  While the two numbers
@@ -749,8 +749,8 @@ CREATE TABLE IF NOT EXISTS tl_slot (
 ) ENGINE = InnoDB;
 
 -- A set of an archive of which trades were removed, written by the procedure that removes them
--- (sql/object/purge.sql); it was complete and on the disk before.  The sum of a set's manifest stands for the whole chain of sets up to it, since each manifest has the
--- sum of the one before.
+-- (sql/object/purge.sql); it was complete and on the disk before.  The sum of a set's manifest stands
+-- for the whole chain of sets up to it, since each manifest has the sum of the one before.
 --   sha         SHA-256 of its manifest
 --   before_sha  that of the set before; '-': it is the first of an archive
 --   trades      how many of them were removed

@@ -1,7 +1,7 @@
 /*
  * Copies the rows of a slot's customers from one database to another.
  *
- * A row goes as the text of its literals, which the source writes (slot_table.sql): what was read
+ * A row goes as the text of its literals, which the source writes (slot_table): what was read
  * at the one and what is read at the other afterwards are compared as they are.  So no column can be
  * forgotten here, nor one of a business table that nobody knows.  The statements are made from the
  * names of columns; whose rows they touch is said by the names of customers.

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The values of list_columns.sql. */
+/* The values of list_columns. */
 #define LIST_FILTER(f)                                                                             \
     .cust = db_text((f)->cust), .op = db_text((f)->op), .retry_op = db_text((f)->retry_op),        \
     .lane = db_text((f)->lane), .status = db_text((f)->status), .channel = db_text((f)->channel),  \

@@ -21,7 +21,7 @@ enum store_list_column {
     LIST_PLACE_TEXT
 };
 
-/* What list_columns.sql asks of a row; "" and 0 (amount_over: -1) for whatever is not asked. */
+/* What list_columns asks of a row; "" and 0 (amount_over: -1) for whatever is not asked. */
 typedef struct store_list_filter {
     const char *cust, *op, *retry_op, *lane, *status, *channel, *log_no, *batch, *channel_ref;
     int64_t amount_over, since_us, until_us, as_of_us, older_ms, idle_ms;
@@ -384,7 +384,7 @@ db_answer store_slot_take(db *connection, const char *slots, const char *reason)
 db_answer store_slot_untake(db *connection);
 db_answer store_slot_strangers(db *connection, const char *slots, db_result *result);
 
-/* The columns of slot_row.sql. */
+/* The columns of slot_row. */
 enum store_slot_column {
     SLOT_ROW_STATE,
     SLOT_ROW_VERSION,

@@ -64,7 +64,7 @@ struct table {
     const char *schema_name; /* NULL: that of the connection */
 };
 
-/* The columns of declared_table.sql. */
+/* The columns of declared_table. */
 enum { TABLE_IS_ONE, TABLE_ENGINE, TABLE_COMMITS, TABLE_IS_OURS };
 
 static int name_table(struct table *to, const book_text *text)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The columns, as declared_types.sql tells them. */
+/* The columns, as declared_types tells them. */
 enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_INVISIBLE, COLUMN_NEEDED, COLUMN_DERIVED };
 
 enum takes { TAKES_INT = 1, TAKES_TEXT = 2, TAKES_BYTES = 4 };

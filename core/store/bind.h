@@ -32,7 +32,7 @@ db_answer step_run(db *connection, const struct sql_text *statement, const step 
 
 /*
  * SQL_RUN(connection, result, purge, .older_ms = db_int(older_ms), .most = db_uint(most)) runs
- * sql/query/purge.sql.  Each of its names has to be given a value, in any order: one that it does
+ * the statement purge.  Each of its names has to be given a value, in any order: one that it does
  * not have, that is missing or given twice does not compile.  Needs: a statement with names.
  */
 #define SQL_RUN(connection, result, statement, ...)                                                \

@@ -20,7 +20,7 @@ typedef struct resource_step {
     const void *payload;
     size_t payload_size;
     const char *remark, *actor;
-    const char *dead; /* of an ask: holders that were seen dead (resource_ask.sql); or NULL */
+    const char *dead; /* of an ask: holders that were seen dead (resource_ask); or NULL */
 } resource_step;
 
 /* One row for each resource, in their order: (token, fence). */

@@ -15,7 +15,7 @@ typedef struct view_inside {
     unsigned char token[16];
 } view_inside;
 
-/* The columns in the order of sql/query/view_columns.sql; other statements that are read with
+/* The columns in the order of view_columns; other statements that are read with
  * view_read() select the same; views_by_key has one more, for nothing_filed.  Payload and result
  * point into the result. */
 void view_read(tl_view *view, view_inside *inside, const db_result *result, size_t row);

@@ -9,7 +9,7 @@
 -- off.  A jump that nobody has seen yet shows by two other moments, of which the earlier counts.
 -- One is what the time would be without clock jumps since the server was started: UUID() tells it,
 -- whose moments follow the server's monotonic clock.  The other is the last sign of life of a
--- process, as in clock_open.sql.
+-- process, as in clock_open.
 CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
 RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
 BEGIN

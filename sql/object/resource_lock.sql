@@ -1,4 +1,4 @@
--- A release in a group (resource_group.sql) changes the row that was granted; if the row is gone,
+-- A release in a group (resource_group) changes the row that was granted; if the row is gone,
 -- the lock is lost, and no row is made.  The trigger runs after the INSERT, since one before it
 -- would also run for every row that is there already.
 CREATE OR REPLACE TRIGGER resource_lock_inserted AFTER INSERT ON resource_lock

@@ -1,3 +1,49 @@
+-- Acts of operators, and accounts.
+
+-- name: account_made
+-- How the server tells that it is this account; every account may ask for its own.
+SHOW CREATE USER
+
+-- name: account_name
+-- Who is connected, as decisions and history name the account, and in which database.
+SELECT CURRENT_USER(), DATABASE()
+
+-- name: act_begin
+-- Begins an act of an operator; the procedure says under whose name.
+CALL tl_act_begin(:what, :said, :reason, :actor, :log_no, :planned, @tl_act)
+
+-- name: act_begun
+-- The number of the act that this connection began last.
+SELECT @tl_act
+
+-- name: act_end
+-- Ends an act; a second time it does nothing.
+CALL tl_act_end(:act_no, :counts)
+
+-- name: act_note
+-- Notes an act within the transaction that does it; cust_no NULL: it is about no trade.
+CALL tl_act_note(:what, :said, :reason, :actor, :log_no, :cust_no, :serial_no, :op_code, :fence,
+    :result)
+
+-- name: act_row
+-- Writes what became of a row of an act, in the transaction that did it; a second time it does
+-- nothing.
+CALL tl_act_row(:act_no, :row_no, :cust_no, :serial_no, :op_code, :fence, :result, :done)
+
+-- name: act_row_seen
+-- What became of a row of an act; no row: the transaction that was to do it was not committed.
+SELECT result FROM tl_act_row WHERE act_no = :act_no AND row_no = :row_no
+
+-- name: act_rows
+-- The rows of an act, in their order.
+SELECT row_no, cust_no, serial_no, op_code, fence, result,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', acted_at) AS acted_us
+FROM tl_act_row
+WHERE act_no = :act_no AND row_no > :after_row
+ORDER BY row_no
+LIMIT :most
+
+-- name: acts
 -- A page of what operators did, the latest first, from every table that tells it.  Each table is
 -- read by its index of moments, at most a page of it.  `tie` orders what happened at one moment as
 -- the index does; a page goes on behind (moment, table, tie).  `passes`: it is by that person.

@@ -1,3 +1,56 @@
+-- What is old and goes.
+
+-- name: purge
 -- Purges one page of trades, or only counts what would go; the procedure decides what may go and
 -- commits by itself.
 CALL tl_purge_trades(:only_counts, :older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged)
+
+-- name: purge_acts
+-- Purges a page of acts with their rows; the procedure decides which.
+CALL tl_purge_acts(:older_ms, :most, @tl_purged_acts)
+
+-- name: purge_acts_result
+-- How many rows the last purge_acts of this connection removed.
+SELECT @tl_purged_acts
+
+-- name: purge_archived
+-- Removes the trades of a page that was named, and is in an archive; the procedure judges each anew,
+-- leaves alone what changed since, puts the set on record, and commits by itself.  A second call
+-- finds nothing of it.
+CALL tl_purge_archived(:older_ms, :named, :sha, :before_sha, :set_no, @tl_purged)
+
+-- name: purge_named
+-- Names the trades of a page that may go, and removes nothing; the procedure decides which, and
+-- keeps nothing locked.  What is read of them afterwards counts only if purge_archived finds
+-- them as they were named.
+CALL tl_purge_named(:older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged, @tl_named)
+
+-- name: purge_named_result
+-- The result of the last purge_named of this connection.
+SELECT @tl_purged, @tl_named
+
+-- name: purge_resources
+-- Purges one page of lease mutexes, or only counts what would go; the procedure decides what may go
+-- and commits by itself.
+CALL tl_purge_mutexes(:only_counts, :older_ms, :most, :after, @tl_purged)
+
+-- name: purge_result
+-- The result of the last page that this connection purged.
+SELECT @tl_purged
+
+-- name: purge_rw
+-- Purges one page of read-write locks, or only counts what would go; the procedure decides what may
+-- go and commits by itself.
+CALL tl_purge_rw_locks(:only_counts, :older_ms, :most, :after, @tl_purged)
+
+-- name: purge_sessions
+-- Purges a batch of sessions that ended and were swept long ago; the procedure decides which.
+CALL tl_purge_sessions(:older_ms, :most, @tl_purged_sessions)
+
+-- name: purge_sessions_count
+-- Counts the sessions that a purge would remove; the procedure decides which.
+CALL tl_purge_sessions_count(:older_ms, @tl_purged_sessions)
+
+-- name: purge_sessions_result
+-- How many sessions the last purge_sessions of this connection removed.
+SELECT @tl_purged_sessions

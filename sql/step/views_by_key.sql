@@ -1,4 +1,4 @@
--- As view_by_key.sql, for many keys.  The first SELECT gives the keys their names and types, so
+-- As view_by_key, for many keys.  The first SELECT gives the keys their names and types, so
 -- that each row is found by its primary key.  A table that seems empty is read whole, without a
 -- lock.
 -- The last column says whether evidence or decisions are on file about the trade, so that a worker

@@ -1,6 +1,5 @@
-# The half of embed_sql that knows statements: the files of sql/query, each of which is one, and
-# those of sql/step, each of which describes a step, from which its statements are made
-# (sql/README.md).  Needs fail() and trim() of embed_sql.
+# The half of embed_sql that knows statements: those of sql/query, and those that are made from the
+# files of sql/step, each of which describes a step (sql/README.md).  Needs fail() and trim() of embed_sql.
 
 function has(words, word)
 {

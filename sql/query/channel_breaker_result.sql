@@ -1,2 +1,0 @@
--- What this connection's last call about a breaker came to.
-SELECT @tl_breaker

@@ -1,2 +1,0 @@
--- What the account of this connection may do, its roles included.
-SHOW GRANTS

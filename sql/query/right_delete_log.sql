@@ -1,2 +1,0 @@
--- Whether this account may remove history; no row can match.
-DELETE FROM trade_lock_past WHERE FALSE

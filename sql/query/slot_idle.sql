@@ -1,2 +1,0 @@
--- How long a transaction of this connection may stand idle, in seconds.
-SET idle_transaction_timeout = :seconds

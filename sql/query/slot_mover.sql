@@ -1,2 +1,0 @@
--- From here on this connection writes into an arriving slot whose token this is.
-SET @tl_mover = :token
