@@ -281,6 +281,17 @@ static unsigned pay_until(tl_fleet *fleet, const char *prefix, const char *other
     return 0;
 }
 
+/* Again, where a busy machine took too long. */
+static void look_again(tl_fleet *fleet)
+{
+    tl_status status;
+
+    do
+        status = tl_fleet_look_again(fleet);
+    while (status == TL_TIMEOUT);
+    assert_status(status, TL_OK);
+}
+
 static void lose_a_shard(int kills)
 {
     char other[TL_CUST_MAX + 1];
@@ -299,7 +310,7 @@ static void lose_a_shard(int kills)
         assert_status(tl_fleet_client(fleet, other, &client), TL_UNREACHABLE);
     assert_non_null(strstr(tl_error_message(), "shard b"));
     assert_status(tl_fleet_shard_client(fleet, 0, &client), TL_OK);
-    assert_status(tl_fleet_look_again(fleet), TL_OK);
+    look_again(fleet);
     if (kills)
         shards_restart(&all, 1);
     else
@@ -370,7 +381,7 @@ static void test_a_slot_that_was_handed_over(void **state)
     /* With the client of before: whatever the map says, the database refuses. */
     assert_status(pay_with(before, "moved", cust), TL_MISDIRECTED);
     assert_int_equal(rows_at(0, "moved"), 0);
-    assert_status(tl_fleet_look_again(fleet), TL_OK);
+    look_again(fleet);
     assert_status(tl_fleet_owner(fleet, cust, &owner), TL_OK);
     assert_int_equal(owner, 1);
     assert_status(tl_fleet_client(fleet, cust, &client), TL_OK);

@@ -1316,25 +1316,74 @@ static void expect_stopped_at(const char *table)
     free(found);
 }
 
-/* What was committed while the replica stood still is passed over, by a position that is set by hand.
- * goes_on: replication is told to go on in spite of what it does not find. */
-static void skip_some(int goes_on)
+/* How a replica comes to pass over what was committed while it stood still: `before` that is
+ * committed, `after` it. */
+struct passing {
+    void (*before)(void), (*after)(void);
+};
+
+/* As if it had all until now, read while the replica still receives: else a commit waits for it. */
+static void set_position(void)
+{
+    char *position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
+
+    database_run(sql_copy, "STOP SLAVE; RESET MASTER; SET GLOBAL gtid_slave_pos = '%s'", position);
+    free(position);
+}
+
+static void dump(void)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command,
+             "mariadb-dump --no-defaults --socket='%s' --single-transaction --routines %s "
+             ">'%s/dump.sql'",
+             server_socket(primary), database_name(f.db), server_dir(primary));
+    assert_int_equal(system(command), 0);
+}
+
+/* As of the dump, and then as if it were of now. */
+static void load_dump(void)
+{
+    char command[1024];
+
+    set_position();
+    database_run(sql_copy, "SET GLOBAL read_only = 0");
+    snprintf(command, sizeof command, "mariadb --no-defaults --socket='%s' %s <'%s/dump.sql'",
+             server_socket(copy), database_name(f.db), server_dir(primary));
+    assert_int_equal(system(command), 0);
+    database_run(sql_copy, "SET GLOBAL read_only = 1; RESET MASTER");
+}
+
+/* The primary's log begins anew, and what the replica had received goes, too. */
+static void begin_log_anew(void)
+{
+    database_run(sql_copy, "STOP SLAVE");
+    database_run(f.sql, "RESET MASTER");
+    database_run(sql_copy, "RESET SLAVE; RESET MASTER; SET GLOBAL gtid_slave_pos = ''");
+}
+
+static const struct passing by_hand = {NULL, set_position};
+static const struct passing by_dump = {dump, load_dump};
+static const struct passing by_new_log = {NULL, begin_log_anew};
+
+/* goes_on: replication is told to go on in spite of what it does not find. */
+static void skip_some(const struct passing *how, int goes_on)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
-    char *position;
 
     open_pair(1);
     await_rounds();
     database_run(sql_copy, "STOP SLAVE SQL_THREAD");
+    if (how->before != NULL)
+        how->before();
     lock = granted(f.client, "lost", "c1", &options);
     await_rounds();
-    position = database_text(f.sql, "SELECT @@gtid_binlog_pos");
-    database_run(sql_copy, "STOP SLAVE; SET GLOBAL gtid_slave_pos = '%s'", position);
+    how->after();
     if (goes_on)
         database_run(sql_copy, "SET GLOBAL slave_exec_mode = IDEMPOTENT");
     database_run(sql_copy, "START SLAVE");
-    free(position);
     if (goes_on) {
         await_rounds();
         await_copy();
@@ -1479,7 +1528,19 @@ static void test_one_trade_is_passed_over_at_last(void **state)
 static void test_a_position_set_by_hand(void **state)
 {
     (void)state;
-    skip_some(0);
+    skip_some(&by_hand, 0);
+}
+
+static void test_a_replica_made_of_an_old_dump(void **state)
+{
+    (void)state;
+    skip_some(&by_dump, 0);
+}
+
+static void test_a_log_that_begins_anew(void **state)
+{
+    (void)state;
+    skip_some(&by_new_log, 0);
 }
 
 /* A replica that tries commits side by side, undoes them and begins anew passes over none. */
@@ -1515,7 +1576,7 @@ static void test_a_replica_in_parallel(void **state)
 static void test_beats_that_were_passed_over(void **state)
 {
     (void)state;
-    skip_some(1);
+    skip_some(&by_hand, 1);
 }
 
 /* Beats cover the grant that is lost; the sessions wait on the new server, and beat there, until it
@@ -2459,6 +2520,8 @@ TEST_MAIN(position)
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_some_of_the_log_is_missing),
         cmocka_unit_test(test_a_position_set_by_hand),
+        cmocka_unit_test(test_a_replica_made_of_an_old_dump),
+        cmocka_unit_test(test_a_log_that_begins_anew),
         cmocka_unit_test(test_beats_that_were_passed_over),
         cmocka_unit_test(test_a_replica_in_parallel),
         cmocka_unit_test(test_one_trade_is_passed_over),
