@@ -63,6 +63,7 @@ static void leave_in_doubt(house *self, const char *op_code, const char *prefix,
     tl_ending ending = TL_ENDING_INIT;
 
     options.max_hold_ms = PATIENCE_MS;
+    options.channel = "c";
     options.payload = "x";
     options.payload_size = 1;
     for (int i = 0; i < count; i++) {
@@ -283,8 +284,10 @@ static int held_main(char **argv)
                        stops   ? STOPPED_HOLD_MS
                        : hangs ? HOLD_MS
                                : PATIENCE_MS) != TL_OK ||
-        tl_worker_start(&worker, workflows, &with) != TL_OK)
+        tl_worker_start(&worker, workflows, &with) != TL_OK) {
+        fprintf(stderr, "%s\n", tl_error_message());
         return 3;
+    }
     atomic_store(&worker_that_stops, worker);
     if (leaves)
         result = was_left(worker) ? 0 : 8;
@@ -582,7 +585,7 @@ static void nothing_is_begun_with_half_a_hold(void **state)
     pid_t pid, ended;
 
     leave_in_doubt(self, "PAYOUT", "T", 2 * STOPS_AT);
-    database_set(self->db, "session_ms=60s\n"); /* it outlives the stop with ease */
+    database_set(self->db, "site=test\nsession_ms=60s\n"); /* it outlives the stop with ease */
     pid = start_held(self, "stops", "1");
     assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
     if (!WIFSTOPPED(status))
