@@ -648,8 +648,9 @@ static void test_a_breaker_is_shown(void **state)
     visitor_get(&bob, path);
     EXPECT_PAGE(&bob, 200, "The breaker of channel idempotent is open since ");
     EXPECT_PAGE(&bob, 200, "it is not claimed and no attempt is used up");
-    database_run(operators.h.sql, "UPDATE trade_channel_breaker SET next_at = UTC_TIMESTAMP(6); "
-                                  "CALL tl_channel_probe('idempotent', '', 0, 60000, 0, @state)");
+    database_run(operators.h.sql,
+                 "UPDATE trade_channel_breaker SET next_at = UTC_TIMESTAMP(6); "
+                 "CALL tl_channel_probe('idempotent', '', 0, 60000, 4102444800000000, @state)");
     visitor_get(&bob, "/channels");
     EXPECT_PAGE(&bob, 200, "Probes without an answer: 0; one goes on since ");
     EXPECT_PAGE(&bob, 200, "The next one begins no later than ");
