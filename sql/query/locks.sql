@@ -40,6 +40,17 @@ ON DUPLICATE KEY UPDATE
     updated_at = IF(token = VALUES(token), VALUES(updated_at), updated_at)
 RETURNING token, fence
 
+-- name: resource_columns
+-- What operators see of a resource.
+resource, state, status, step, fence, rev, thread_no, log_no, session_id,
+    CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor, payload,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', locked_at) AS locked_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', updated_at) AS updated_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', lease_until) AS lease_until_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', free_at) AS free_us
+
 -- name: resource_force
 -- An operator takes a lock away; the procedure decides, and notes the act.
 CALL tl_resource_force(:resource, :seen_fence, :thread_no, :log_no, :token, :actor, :remark)
@@ -102,14 +113,7 @@ FOR UPDATE
 
 -- name: resource_list
 -- A page of resources in the order of their names, after the one named.
-SELECT resource, state, status, step, fence, rev, thread_no, log_no, session_id,
-    CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor, payload,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', locked_at) AS locked_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', updated_at) AS updated_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', lease_until) AS lease_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', free_at) AS free_us
+SELECT /*include resource_columns*/
 FROM resource_lock_state
 WHERE resource > :after
 ORDER BY resource
@@ -139,14 +143,7 @@ WHERE token = :held_token AND status = 'L' AND max_hold_until > UTC_TIMESTAMP(6)
 
 -- name: resource_show
 -- One resource, and its holder's session.
-SELECT resource, state, status, step, fence, rev, thread_no, log_no, session_id,
-    CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor, payload,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', locked_at) AS locked_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', updated_at) AS updated_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', lease_until) AS lease_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', free_at) AS free_us
+SELECT /*include resource_columns*/
 FROM resource_lock_state
 WHERE resource = :resource
 
@@ -196,6 +193,17 @@ ON DUPLICATE KEY UPDATE kind = VALUES(kind), status = VALUES(status), step = VAL
     over_at = VALUES(over_at), max_hold_until = VALUES(max_hold_until),
     remark = VALUES(remark), actor = VALUES(actor), acquired_at = VALUES(acquired_at),
     done_at = NULL, released_at = NULL, updated_at = VALUES(updated_at)
+
+-- name: rw_columns
+-- What operators see of a holder of a read-write lock.
+resource, slot, kind, state, step, by_session, fence, rev, thread_no, log_no,
+    session_id, CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', acquired_at) AS acquired_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', done_at) AS done_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', released_at) AS released_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', over_at) AS over_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us
 
 -- name: rw_done
 -- In the caller's transaction: writes that its business is done.  Whoever wants to free this holder
@@ -260,14 +268,7 @@ FOR UPDATE
 
 -- name: rw_list
 -- A page of holders in the order of their resources, after the one named.
-SELECT resource, slot, kind, state, step, by_session, fence, rev, thread_no, log_no,
-    session_id, CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', acquired_at) AS acquired_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', done_at) AS done_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', released_at) AS released_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', over_at) AS over_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us
+SELECT /*include rw_columns*/
 FROM resource_holder_state
 WHERE resource >= :resource AND (resource > :resource OR slot > :slot)
 ORDER BY resource, slot
@@ -349,14 +350,7 @@ LIMIT 256
 
 -- name: rw_show
 -- The holders of one resource, after the one numbered.
-SELECT resource, slot, kind, state, step, by_session, fence, rev, thread_no, log_no,
-    session_id, CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', acquired_at) AS acquired_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', done_at) AS done_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', released_at) AS released_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', over_at) AS over_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max_hold_until) AS max_hold_until_us,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at) AS now_us
+SELECT /*include rw_columns*/
 FROM resource_holder_state
 WHERE resource = :resource AND slot > :slot
 ORDER BY resource, slot

@@ -79,13 +79,7 @@ SELECT CASE
         WHEN t.sends > 0 THEN 'in_doubt'
         ELSE 'queued'
     END AS state,
-    COALESCE(t.channel, 'unknown'), COALESCE(t.currency, 'unknown'),
-    (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE)
-        + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 10 MINUTE)
-        + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 HOUR)
-        + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 DAY) AS age,
-    COUNT(*), CAST(COALESCE(SUM(t.amount_minor), 0) AS CHAR),
-    GREATEST(0, MAX(TIMESTAMPDIFF(SECOND, t.created_at, UTC_TIMESTAMP(6))))
+    /*include metrics_trades_columns*/
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)
     WHERE op_code = :op_code AND next_run_at IS NULL AND session_id IS NULL
@@ -97,17 +91,21 @@ LEFT JOIN trade_lock r ON r.cust_no = d.cust_no AND r.serial_no = d.serial_no
     AND r.op_code = :retry_op AND r.repeatable = 0
 GROUP BY 1, 2, 3, 4
 
--- name: metrics_working
--- The trades of one operation that a compensating attempt holds now, as metrics_trades tells
--- them.  Their retry rows have a holder and no next moment.
-SELECT IF(t.status = 'P', 'working', 'other') AS state,
-    COALESCE(t.channel, 'unknown'), COALESCE(t.currency, 'unknown'),
+-- name: metrics_trades_columns
+-- Trades of one state by channel, currency and age; their money, and the oldest.
+COALESCE(t.channel, 'unknown'), COALESCE(t.currency, 'unknown'),
     (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 10 MINUTE)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 HOUR)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 DAY) AS age,
     COUNT(*), CAST(COALESCE(SUM(t.amount_minor), 0) AS CHAR),
     GREATEST(0, MAX(TIMESTAMPDIFF(SECOND, t.created_at, UTC_TIMESTAMP(6))))
+
+-- name: metrics_working
+-- The trades of one operation that a compensating attempt holds now, as metrics_trades tells
+-- them.  Their retry rows have a holder and no next moment.
+SELECT IF(t.status = 'P', 'working', 'other') AS state,
+    /*include metrics_trades_columns*/
 FROM (SELECT cust_no, serial_no
     FROM trade_lock FORCE INDEX (due)
     WHERE op_code = :retry_op AND next_run_at IS NULL
