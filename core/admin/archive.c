@@ -286,22 +286,28 @@ int archive_has(const archive_dir *self, uint32_t set)
     return faccessat(self->fd, name, F_OK, 0) == 0;
 }
 
-int archive_is_removed(const archive_dir *self, uint32_t set)
+static void name_mark(char path[static ARCHIVE_NAME + 16], uint32_t set)
 {
-    char name[ARCHIVE_NAME], path[ARCHIVE_NAME + 16];
+    char name[ARCHIVE_NAME];
 
     name_set(name, set);
-    snprintf(path, sizeof path, "%s/removed", name);
+    snprintf(path, ARCHIVE_NAME + 16, "%s/removed", name);
+}
+
+int archive_is_removed(const archive_dir *self, uint32_t set)
+{
+    char path[ARCHIVE_NAME + 16];
+
+    name_mark(path, set);
     return faccessat(self->fd, path, F_OK, 0) == 0;
 }
 
 uint64_t archive_removed(const archive_dir *self, uint32_t set)
 {
-    char name[ARCHIVE_NAME], path[ARCHIVE_NAME + 16], text[64] = "";
+    char path[ARCHIVE_NAME + 16], text[64] = "";
     int fd;
 
-    name_set(name, set);
-    snprintf(path, sizeof path, "%s/removed", name);
+    name_mark(path, set);
     fd = openat(self->fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
         text[0] = '\0';
@@ -313,12 +319,11 @@ uint64_t archive_removed(const archive_dir *self, uint32_t set)
 /* Only said, never relied on to be there: without it the set is gone through once more. */
 tl_status archive_mark_removed(archive_dir *self, uint32_t set, uint64_t removed)
 {
-    char name[ARCHIVE_NAME], path[ARCHIVE_NAME + 16], text[64];
+    char path[ARCHIVE_NAME + 16], text[64];
     const int size = snprintf(text, sizeof text, "%" PRIu64 " trades\n", removed);
     int fd, failed;
 
-    name_set(name, set);
-    snprintf(path, sizeof path, "%s/removed", name);
+    name_mark(path, set);
     fd = openat(self->fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return archive_problem(self, path, "written");
