@@ -85,8 +85,10 @@ BEGIN
     END;
 
     START TRANSACTION;
-    UPDATE tl_schema SET site = says WHERE one = 1 AND site IS NULL;
-    SELECT site INTO known FROM tl_schema WHERE one = 1 FOR UPDATE;
+    IF (SELECT site FROM tl_schema WHERE one = 1) IS NULL THEN
+        UPDATE tl_schema SET site = says WHERE one = 1 AND site IS NULL;
+    END IF;
+    SELECT site INTO known FROM tl_schema WHERE one = 1 LOCK IN SHARE MODE;
     COMMIT;
 END;
 

@@ -30,7 +30,8 @@ CALL tl_channel_decide(:channel, :op_code, :paused, :log_no, :actor, :reason)
 
 -- name: channel_declare
 -- A session declares what its program promises of a channel; the procedure commits by itself
--- (sql/object/contract.sql).
+-- (sql/object/contract.sql).  It waits for others that declare: services start together.
+SET STATEMENT innodb_lock_wait_timeout = 5 FOR
 CALL tl_channel_declare(:channel, :op_code, :session_id, :was, :contract, :more, @tl_contract)
 
 -- name: channel_declare_result

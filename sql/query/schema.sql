@@ -81,5 +81,7 @@ SELECT version, oldest_client FROM tl_schema WHERE one = 1
 SELECT COALESCE(site, '') FROM tl_schema WHERE one = 1
 
 -- name: site_is
--- A session says its site; the procedure commits by itself (sql/object/contract.sql).
+-- A session says its site; the procedure commits by itself (sql/object/contract.sql).  It waits for
+-- others that begin: services start together.
+SET STATEMENT innodb_lock_wait_timeout = 5 FOR
 CALL tl_site_is(:site, @tl_contract)

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -508,6 +509,53 @@ static void a_process_that_wakes_declares_anew(void **state)
     pay("W1", TL_SUCCEEDED);
 }
 
+/* A start in a thread of its own. */
+struct start {
+    bank of;
+    tl_status status;
+    atomic_int over;
+};
+
+static void *start_beside(void *argument)
+{
+    struct start *start = argument;
+
+    start->status = try_release(start->of, "");
+    atomic_store(&start->over, 1);
+    return NULL;
+}
+
+/* It begins while others hold this row, as those do that begin in the same moment. */
+static void start_behind(const char *locked)
+{
+    struct start start = {A(WITHDRAW_PLAIN), TL_INTERNAL, 0};
+    MYSQL *others = database_connect(self.db);
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
+    pthread_t thread;
+
+    database_run(others, "START TRANSACTION");
+    database_run(others, "%s", locked);
+    assert_int_equal(pthread_create(&thread, NULL, start_beside, &start), 0);
+    while (!atomic_load(&start.over) &&
+           database_number(self.sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE"
+                                     " db = DATABASE() AND id <> CONNECTION_ID() AND"
+                                     " info IS NOT NULL AND time_ms > 100") == 0) {
+        assert_true(now_ms() < end_ms);
+        usleep(5000);
+    }
+    database_run(others, "ROLLBACK");
+    pthread_join(thread, NULL);
+    mysql_close(others);
+    assert_status(start.status, TL_OK);
+}
+
+static void services_start_together(void **state)
+{
+    (void)state;
+    start_behind("SELECT site FROM tl_schema WHERE one = 1 FOR UPDATE");
+    start_behind("SELECT contract FROM trade_channel FOR UPDATE");
+}
+
 /* A file of settings with another site, beside the one of the house. */
 static const char *other_site(void)
 {
@@ -710,6 +758,7 @@ TEST_MAIN(channels)
         cmocka_unit_test_setup_teardown(a_contract_falls, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(a_process_that_wakes_declares_anew, open_banks,
                                         close_banks),
+        cmocka_unit_test_setup_teardown(services_start_together, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(another_site_is_refused, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(what_is_no_former_channel, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(releases_come_and_go, open_chaos, close_banks),
