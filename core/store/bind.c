@@ -46,7 +46,7 @@ static db_value payload_or_hold(const step *s)
 }
 
 #define UUID(text) db_uuid(text, *(*uuid)++)
-#define FIELD_VALUE(name, column, value)                                                           \
+#define FIELD_VALUE(name, value)                                                                   \
     case STEP_FIELD_##name:                                                                        \
         return value;
 

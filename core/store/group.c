@@ -1,5 +1,5 @@
 /*
- * Runs many steps in one execution of one prepared statement: the group forms of sql/step/ask.sql.
+ * Runs many steps in one execution of one prepared statement: the three `group` ones of sql/step/ask.sql.
  * Touches the connection and the steps only.
  */
 #include "store/group.h"

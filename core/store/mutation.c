@@ -1,5 +1,5 @@
 /* Chooses the form of a statement: in builds with TL_TEST_HOOKS, the one without the safety rule
- * that the environment switches off.  The build makes those forms (tools/dev/embed_steps.awk).
+ * that the environment switches off.  The build makes those forms (tools/dev/embed_sql).
  * Touches no state. */
 #include "store/mutation.h"
 

@@ -1,5 +1,5 @@
 # The statements, steps, migrations and schema objects of sql/ become sql_text.h and sql_text.c in
-# generated/.  Made by sh and awk, which every Debian has.
+# generated/.
 file(GLOB TL_QUERIES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/query/*.sql)
 file(GLOB TL_STEPS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/step/*.sql)
 file(GLOB TL_MIGRATIONS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/schema.sql
@@ -22,8 +22,7 @@ add_custom_command(
   COMMAND ${PROJECT_SOURCE_DIR}/tools/dev/embed_sql
     ${TL_GENERATED} ${TL_SQL_FILES}
   DEPENDS ${PROJECT_SOURCE_DIR}/tools/dev/embed_sql
-    ${PROJECT_SOURCE_DIR}/tools/dev/embed_steps.awk ${TL_GENERATED}/sql_files.txt
-    ${TL_SQL_FILES}
+    ${TL_GENERATED}/sql_files.txt ${TL_SQL_FILES}
   COMMENT "Embedding sql/"
   VERBATIM)
 add_custom_target(tl-sql DEPENDS ${TL_GENERATED}/sql_text.h ${TL_GENERATED}/sql_text.c)
