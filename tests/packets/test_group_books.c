@@ -413,7 +413,8 @@ static void print_figures(deed what, const struct figures *figures, const char *
            figures->undecided, (unsigned long long)figures->settled,
            (unsigned long long)figures->killed, figures->wrong,
            (long long)(clock_boottime_ms() - begin_ms) / 1000);
-    assert_true(figures->groups > figures->rounds);
+    /* On a busy machine the threads of a round do not all come at once. */
+    assert_true(4 * figures->groups > figures->rounds);
     assert_true(2 * figures->grouped > 3 * figures->groups);
     assert_int_equal(figures->wrong, 0);
 }

@@ -13,13 +13,13 @@ install(DIRECTORY core/include/tradelock core/admin/include/tradelock
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 # The pages keep their folders, so that they find each other.
-foreach(page
-    README.md CHANGELOG.md GLOSSARY.md LICENSE SECURITY.md
-    config/METRICS.md config/grafana-dashboard.json config/prometheus-alerts.yml
-    config/tradelock.cnf core/README.md core/lock/README.md sql/README.md
-    tests/README.md tools/LARGE.md tools/PRODUCTION.md tools/README.md tools/RESTORE.md tools/RUNBOOK.md
-    tools/bench/HISTORY.md tools/bench/README.md tools/bench/throughput.svg
-    tools/desk/README.md tools/desk/now.png tools/simulator/README.md workflows/README.md)
+file(GLOB pages RELATIVE ${PROJECT_SOURCE_DIR} *.md)
+foreach(room config core sql tests tools workflows)
+  file(GLOB_RECURSE more RELATIVE ${PROJECT_SOURCE_DIR} ${room}/*.md)
+  list(APPEND pages ${more})
+endforeach()
+foreach(page ${pages} LICENSE config/grafana-dashboard.json config/prometheus-alerts.yml
+    config/tradelock.cnf tools/bench/throughput.svg tools/desk/now.png)
   get_filename_component(folder ${page} DIRECTORY)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
