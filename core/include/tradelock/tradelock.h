@@ -108,10 +108,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TL_VERSION_MAJOR 0
-#define TL_VERSION_MINOR 1
+#define TL_VERSION_MAJOR 1
+#define TL_VERSION_MINOR 0
 #define TL_VERSION_PATCH 0
-#define TL_VERSION_STRING "0.1.0"
+#define TL_VERSION_STRING "1.0.0"
 
 #if defined(__GNUC__)
 #define TL_EXPORT __attribute__((visibility("default")))
@@ -259,7 +259,9 @@ TL_EXPORT tl_status tl_error_report(tl_status status, const char *format, ...)
 #define tl_error_report(status, ...) ((void)tl_error_report((status), __VA_ARGS__), (status))
 #endif
 
-/* The version of the library that is linked, as TL_VERSION_STRING is that of the header. */
+/* The version of the library that is linked, as TL_VERSION_STRING is that of the header.  All
+ * libraries of one major version have one SONAME: a program that was built with an earlier one runs
+ * with a later one, unchanged.  Structs grow at their end alone, by their member `version`. */
 TL_EXPORT const char *tl_version(void);
 
 /* ------------------------------------------------- threads, work and the log -- */

@@ -56,7 +56,7 @@ class EvidenceRow(Structure):
 _VIEW_FN = CFUNCTYPE(c_int, c_void_p, POINTER(View))
 _EVIDENCE_FN = CFUNCTYPE(c_int, c_void_p, POINTER(EvidenceRow))
 
-_library = ctypes.CDLL("libtradelock.so.0")
+_library = ctypes.CDLL("libtradelock.so.1")
 for _name, _result, _arguments in [
         ("tl_client_open", c_int, [POINTER(c_void_p), POINTER(ClientOptions)]),
         ("tl_client_close", None, [c_void_p]),
