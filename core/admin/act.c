@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "trade_lock/evidence.h"
 #include "transition/task.h"
 
@@ -65,11 +66,16 @@ static void fill(store_act *to, const tl_act *act, char log_no[TL_UUID_TEXT])
 tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint64_t *act_no)
 {
     db_result row = DB_RESULT_INIT;
-    tl_status status =
-        db_error_status(connection, store_act_begin(connection, act, planned), "beginning an act");
+    tl_status status = db_error_status(
+        connection,
+        SQL_RUN(connection, NULL, act_begin, .what = db_text(act->what), .said = db_text(act->said),
+                .reason = db_text(act->reason), .actor = db_text(act->actor),
+                .log_no = db_text(act->log_no), .planned = db_uint(planned)),
+        "beginning an act");
 
     if (status == TL_OK)
-        status = read_status(connection, store_act_begun(connection, &row), "beginning an act");
+        status = read_status(connection, db_run(connection, &sql_act_begun, NULL, 0, &row),
+                             "beginning an act");
     if (status == TL_OK)
         *act_no = db_get_uint(&row, 0, 0);
     db_result_free(&row);
@@ -79,7 +85,9 @@ tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint
 tl_status act_end(db *connection, uint64_t act_no, const char *counts)
 {
     return act_no == 0 ? TL_OK
-                       : read_status(connection, store_act_end(connection, act_no, counts),
+                       : read_status(connection,
+                                     SQL_RUN(connection, NULL, act_end, .act_no = db_uint(act_no),
+                                             .counts = db_text(counts)),
                                      "ending an act");
 }
 

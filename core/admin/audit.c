@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/clock.h"
 #include "store/server.h"
 
@@ -331,9 +332,10 @@ static int audit_all(void *context)
     if (status == TL_OK && c->archive != NULL)
         status = audit_archive_look(c);
     if (status == TL_OK)
-        status = read_status(c->audit->connection,
-                             store_clock_steps(c->audit->connection, &c->audit->back),
-                             "reading the clock jumps");
+        status =
+            read_status(c->audit->connection,
+                        db_run(c->audit->connection, &sql_clock_steps, NULL, 0, &c->audit->back),
+                        "reading the clock jumps");
     if (status == TL_OK && c->given)
         status = read_slots(c);
     if (status == TL_OK && c->audit->progress != NULL)

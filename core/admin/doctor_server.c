@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "client/schema.h"
 #include "client/server.h"
+#include "store/bind.h"
 #include "store/clock.h"
 #include "admin/statements.h"
 
@@ -250,7 +251,8 @@ tl_status doctor_clock(doctor *d)
     enum { JUMPS, UNSETTLED, SIZE, AGE, ACTOR };
     db_result r = DB_RESULT_INIT;
     tl_status status =
-        read_status(d->connection, store_clock_last(d->connection, &r), "asking for clock jumps");
+        read_status(d->connection, db_run(d->connection, &sql_clock_last, NULL, 0, &r),
+                    "asking for clock jumps");
     char found[64];
 
     if (status == TL_OK && r.rows == 1 && db_get_int(&r, 0, JUMPS) > 0) {

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/act.h"
+#include "store/bind.h"
 #include "store/resource.h"
 #include "transition/task.h"
 
@@ -102,7 +103,8 @@ static int list_all(void *context)
 
     while (status == TL_OK && more) {
         status = read_status(list->connection,
-                             store_resource_list(list->connection, list->after, PAGE_ROWS, &rows),
+                             SQL_RUN(list->connection, &rows, resource_list,
+                                     .after = db_text(list->after), .most = db_uint(PAGE_ROWS)),
                              "listing resources");
         if (status == TL_OK)
             more = show_page(list, &rows);
@@ -174,7 +176,11 @@ static db_answer run_force(task *t, db *connection)
 
     f->changed = 0;
     if (answer == DB_DONE)
-        answer = store_resource_force(connection, &f->step, f->fence, &result);
+        answer = SQL_RUN(
+            connection, &result, resource_force, .thread_no = db_text(f->step.thread_no),
+            .log_no = db_text(f->step.log_no), .token = db_bytes(f->step.token, RESOURCE_TOKEN),
+            .remark = db_text(f->step.remark), .actor = db_text(f->step.actor),
+            .resource = db_text(f->step.resources[0]), .seen_fence = db_uint(f->fence));
     if (answer == DB_DONE)
         f->changed = result.affected > 0;
     if (answer == DB_DONE)

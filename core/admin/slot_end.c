@@ -14,6 +14,7 @@
 #include "client/client.h"
 #include "client/read.h"
 #include "client/schema.h"
+#include "store/bind.h"
 #include "store/server.h"
 
 #include <stdio.h>
@@ -374,8 +375,9 @@ void slot_close_ends(struct move *m)
 tl_status slot_ask_version(struct move *m, uint64_t *version)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status = end_status(&m->to, store_slot_version(m->to.connection, m->said->slot, &r),
-                                  "asking who owns the slot");
+    tl_status status = end_status(
+        &m->to, SQL_RUN(m->to.connection, &r, slot_version, .slot = db_uint(m->said->slot)),
+        "asking who owns the slot");
 
     if (status == TL_OK && r.rows == 0)
         status = error_set(TL_REFUSED,

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "client/client.h"
+#include "store/bind.h"
 #include "store/channel.h"
 
 #include <inttypes.h>
@@ -178,8 +179,9 @@ tl_status breakers_look(struct tl_client *client, db *connection)
 {
     channel_breakers *all = &client->breakers;
     db_result r = DB_RESULT_INIT;
-    tl_status status = db_read_status(connection, store_channel_breakers(connection, &r),
-                                      "reading the breakers of channels");
+    tl_status status =
+        db_read_status(connection, db_run(connection, &sql_channel_breakers, NULL, 0, &r),
+                       "reading the breakers of channels");
 
     pthread_mutex_lock(&all->mutex);
     if (status == TL_OK)

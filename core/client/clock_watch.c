@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/client.h"
+#include "store/bind.h"
 #include "store/store.h"
 #include "store/clock.h"
 
@@ -114,8 +115,9 @@ static tl_status record(tl_client *client, db *connection, uint32_t known, int64
     db_answer answer;
 
     for (;;) {
-        answer = store_clock_stepped(connection, known, size_us, clock_boottime_us() - since_us,
-                                     client->actor);
+        answer = SQL_RUN(
+            connection, NULL, clock_stepped, .known = db_uint(known), .size_us = db_int(size_us),
+            .before_us = db_int(clock_boottime_us() - since_us), .actor = db_text(client->actor));
         if (answer != DB_ERROR || !db_row_is_taken(connection) || clock_left_ms(deadline_ms) == 0)
             break;
         clock_sleep_until_ms(clock_deadline(RECORD_AGAIN_MS));
@@ -303,11 +305,13 @@ static tl_status adjust_page(tl_client *client, db *connection, unsigned *left,
 {
     db_result result = DB_RESULT_INIT;
     unsigned rows = 0, mine = 0;
-    db_answer answer = store_clock_settle(connection, PAGE, tl_thread_uuid(), client->actor);
+    db_answer answer =
+        SQL_RUN(connection, NULL, clock_settle, .most = db_uint(PAGE),
+                .thread_no = db_text(tl_thread_uuid()), .actor = db_text(client->actor));
     tl_status status;
 
     if (answer == DB_DONE)
-        answer = store_clock_settled(connection, &result);
+        answer = db_run(connection, &sql_clock_settled, NULL, 0, &result);
     status = answer == DB_DONE
                  ? TL_OK
                  : db_error_status(connection, answer, "adjusting rows after a clock jump");

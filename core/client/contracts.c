@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "client/client.h"
+#include "store/bind.h"
 #include "store/channel.h"
 
 #include <inttypes.h>
@@ -237,7 +238,9 @@ static tl_status add(struct tl_client *client, const char *channel, const char *
     if (one != NULL)
         status = declare(connection, tl_client_session(client), one);
     else
-        status = db_read_status(connection, store_channel_known(connection, channel, op_code),
+        status = db_read_status(connection,
+                                SQL_RUN(connection, NULL, channel_known,
+                                        .channel = db_text(channel), .op_code = db_text(op_code)),
                                 "making the channel known");
     pool_put(client->connections, connection);
     return status;

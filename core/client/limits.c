@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "client/client.h"
+#include "store/bind.h"
 #include "store/channel.h"
 
 #include <inttypes.h>
@@ -162,8 +163,9 @@ tl_status limits_look(struct tl_client *client, db *connection)
 {
     channel_limits *all = &client->limits;
     db_result r = DB_RESULT_INIT;
-    tl_status status = db_read_status(connection, store_channel_limits(connection, &r),
-                                      "reading the limits of channels");
+    tl_status status =
+        db_read_status(connection, db_run(connection, &sql_channel_limits, NULL, 0, &r),
+                       "reading the limits of channels");
 
     pthread_mutex_lock(&all->mutex);
     if (status == TL_OK)

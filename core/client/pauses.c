@@ -9,6 +9,7 @@
 #include "client/breakers.h"
 #include "client/client.h"
 #include "client/limits.h"
+#include "store/bind.h"
 #include "store/channel.h"
 
 #include <tradelock/layer.h>
@@ -178,8 +179,9 @@ static tl_status look(struct tl_client *client, db *connection, int64_t notice_m
 {
     db_result r = DB_RESULT_INIT;
     struct pause *list = NULL;
-    tl_status status = db_read_status(connection, store_channel_paused(connection, &r),
-                                      "reading which channels are paused");
+    tl_status status =
+        db_read_status(connection, db_run(connection, &sql_channel_paused, NULL, 0, &r),
+                       "reading which channels are paused");
     size_t count = r.rows;
 
     if (status == TL_OK)

@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "client/clock_watch.h"
 #include "client/restored.h"
+#include "store/bind.h"
 #include "store/position.h"
 #include "store/store.h"
 
@@ -46,18 +47,11 @@ static int is_by_token(const commit_mark *m)
 static db_answer tell_missing(db *connection, uint64_t number, const char *session_id,
                               unsigned item, const commit_mark *m)
 {
-    const store_missing missing = {
-        .number = number,
-        .session_id = session_id,
-        .item = item,
-        .step = m->name,
-        .cust_no = m->cust_no,
-        .serial_no = m->serial_no,
-        .op_code = m->op_code,
-        .token = is_by_token(m) ? m->token : NULL,
-    };
-
-    return store_attest_missing(connection, &missing);
+    return SQL_RUN(connection, NULL, attest_missing, .number = db_uint(number),
+                   .session_id = db_text(session_id), .item = db_uint(item),
+                   .step = db_text(m->name), .cust_no = db_text(m->cust_no),
+                   .serial_no = db_text(m->serial_no), .op_code = db_text(m->op_code),
+                   .token = db_bytes(is_by_token(m) ? m->token : NULL, MARK_TOKEN));
 }
 
 /* Under each session that this process had, since the end of an earlier one may be missing. */
@@ -68,7 +62,9 @@ static db_answer attest(const tl_client *client, db *connection, uint64_t number
 
     found->under = session_life(client->session);
     for (const life *l = found->under; l != NULL && answer == DB_DONE; l = l->before)
-        answer = store_attest(connection, number, l->session_id, found->missing, found->kept);
+        answer = SQL_RUN(connection, NULL, attest, .number = db_uint(number),
+                         .session_id = db_text(l->session_id), .missing = db_uint(found->missing),
+                         .kept = found->kept >= 0 ? db_int(found->kept) : db_null());
     return answer;
 }
 
@@ -192,7 +188,8 @@ void position_close(tl_client *client, db *connection)
     if (db_state_of(server) != DB_SERVER_WHOLE || !marks_drop_closed(noted, server))
         return;
     began = marks_begin(noted);
-    if (store_session_close(connection, session_id(client->session)) == DB_DONE)
+    if (SQL_RUN(connection, NULL, session_close,
+                .session_id = db_text(session_id(client->session))) == DB_DONE)
         marks_closed(noted, server, began);
 }
 
@@ -214,7 +211,7 @@ tl_status position_count_missing(tl_client *client, db *connection, unsigned *mi
 
 tl_status position_accept(db *connection, uint64_t number)
 {
-    const db_answer answer = store_attest_accept(connection, number);
+    const db_answer answer = SQL_RUN(connection, NULL, attest_accept, .number = db_uint(number));
 
     return answer == DB_DONE ? TL_OK
                              : db_read_status(connection, answer, "accepting the new server");

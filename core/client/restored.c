@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "client/position.h"
 #include "client/schema.h"
+#include "store/bind.h"
 #include "store/position.h"
 #include "store/server.h"
 
@@ -376,8 +377,9 @@ static int witness_speaks(const struct look *l, char *why, size_t space)
 
 static tl_status write_down(const struct look *l, const char *why)
 {
-    db_answer answer =
-        store_restore_found(l->connection, db_get_uint(l->seen, 0, RESTORED_ACCEPTED), why);
+    db_answer answer = SQL_RUN(l->connection, NULL, restore_found,
+                               .accepted = db_uint(db_get_uint(l->seen, 0, RESTORED_ACCEPTED)),
+                               .why = db_text(why));
     restored_servers *all = &l->client->servers;
     tl_status status;
     int is_told;
@@ -651,7 +653,7 @@ static int is_shared(tl_client *client, db *connection)
     restored_servers *all = &client->servers;
     db_result is = DB_RESULT_INIT;
     struct met_server *here;
-    const int known = store_server_cluster(connection, &is) == DB_DONE;
+    const int known = db_run(connection, &sql_server_cluster, NULL, 0, &is) == DB_DONE;
     const int shared = !known || db_get_int(&is, 0, 0) != 0;
 
     db_result_free(&is);
@@ -819,7 +821,7 @@ static tl_status check_kin(const struct look *l)
     pthread_mutex_unlock(&all->mutex);
     if (!all->has_list || is_met)
         return TL_OK;
-    answer = store_server_kin(l->connection, &kin);
+    answer = db_run(l->connection, &sql_server_kin, NULL, 0, &kin);
     status = db_read_status(l->connection, answer, "asking which servers are on record");
     if (status == TL_OK) {
         pthread_mutex_lock(&all->mutex);
@@ -850,9 +852,9 @@ static tl_status judge_here(struct look *l)
 
 static db_answer read_here(struct look *l)
 {
-    return store_server_restored(l->connection,
-                                 l->witness.session[0] != '\0' ? l->witness.session : NULL,
-                                 l->age_ms, l->seen);
+    return SQL_RUN(l->connection, l->seen, server_restored,
+                   .session_id = db_text(l->witness.session[0] != '\0' ? l->witness.session : NULL),
+                   .age_ms = db_int(l->age_ms));
 }
 
 /* Of a beat that a node of Galera lacks it first waits until the node is in step: what others have

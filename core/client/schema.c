@@ -2,6 +2,7 @@
 #include "client/schema.h"
 
 #include "base/error.h"
+#include "store/bind.h"
 #include "store/server.h"
 
 #include "sql_text.h"
@@ -16,7 +17,7 @@ unsigned schema_newest(void)
 tl_status schema_read(db *connection, schema_found *found)
 {
     db_result result = DB_RESULT_INIT;
-    db_answer answer = store_schema_version(connection, &result);
+    db_answer answer = db_run(connection, &sql_schema_version, NULL, 0, &result);
     tl_status status = TL_OK;
 
     memset(found, 0, sizeof *found);

@@ -9,6 +9,7 @@
 #include "base/thread_context.h"
 #include "client/client.h"
 #include "client/read.h"
+#include "store/bind.h"
 #include "store/server.h"
 
 #include <stdio.h>
@@ -439,8 +440,9 @@ static tl_status read_version(tl_client *client, unsigned slot, db_result *rows)
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK)
-        status = read_status(connection, store_slot_version(connection, slot, rows),
-                             "asking whether a slot is here");
+        status =
+            read_status(connection, SQL_RUN(connection, rows, slot_version, .slot = db_uint(slot)),
+                        "asking whether a slot is here");
     read_end(client, connection);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "client/caller.h"
+#include "store/bind.h"
 
 static tl_status guard_rows(lock_handle *handle, db *borrowed)
 {
@@ -14,8 +15,9 @@ static tl_status guard_rows(lock_handle *handle, db *borrowed)
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < h->grant.count && status == TL_OK; i++) {
-        db_answer answer = store_resource_guard(borrowed, h->grant.names[i], h->grant.token,
-                                                h->fences[i], &result);
+        db_answer answer = SQL_RUN(
+            borrowed, &result, resource_guard, .token = db_bytes(h->grant.token, RESOURCE_TOKEN),
+            .fence = db_uint(h->fences[i]), .resource = db_text(h->grant.names[i]));
 
         if (answer != DB_DONE)
             status = caller_must_roll_back(borrowed, answer, "guarding the transaction");

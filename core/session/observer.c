@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -121,7 +122,8 @@ static tl_status expire(observer *o, db *connection, const struct seen *seen, ui
     tl_status status = TL_OK;
 
     assert(seen->present && seen->unchanged_since_ms >= 0 && strcmp(seen->id, o->own_id) != 0);
-    answer = store_session_expire(connection, by, seen->id, seen->beat, &result);
+    answer = SQL_RUN(connection, &result, session_expire, .observer = db_text(by),
+                     .session_id = db_text(seen->id), .beat = db_uint(seen->beat));
     if (answer != DB_DONE) {
         status = db_error_status(connection, answer, "ending an expired session");
     } else if (result.affected == 1) {
@@ -141,7 +143,8 @@ tl_status observer_look(observer *o, db *connection, uint64_t *ended)
      * time of a look itself is nobody's silence. */
     int64_t before_ms = clock_boottime_ms(), now_ms;
     db_answer answer =
-        store_session_others(connection, o->own_id[0] != '\0' ? o->own_id : NO_SESSION, &result);
+        SQL_RUN(connection, &result, session_others,
+                .session_id = db_text(o->own_id[0] != '\0' ? o->own_id : NO_SESSION));
     tl_status status = TL_OK;
 
     if (answer != DB_DONE) {

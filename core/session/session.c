@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/thread_context.h"
 #include "session/observer.h"
+#include "store/bind.h"
 #include "store/channel.h"
 #include "store/store.h"
 
@@ -161,7 +162,8 @@ static enum beat find_out(session *s, const life *mine, int is_taken, session_be
 {
     enum { ENDED, BEAT };
     db_result result = DB_RESULT_INIT;
-    db_answer answer = store_session_seen(s->connection, mine->session_id, &result);
+    db_answer answer =
+        SQL_RUN(s->connection, &result, session_seen, .session_id = db_text(mine->session_id));
     enum beat found = is_taken ? BEAT_CONFIRMED : BEAT_UNREACHABLE;
 
     if (answer != DB_DONE) {
@@ -326,7 +328,8 @@ static void say_that_it_obeys(session *s, const life *mine)
 
     if (since_us == 0 || since_us == s->obeys_us || s->connection == NULL)
         return;
-    answer = store_drain_obeyed(s->connection, mine->session_id, since_us);
+    answer = SQL_RUN(s->connection, NULL, drain_obeyed, .session_id = db_text(mine->session_id),
+                     .since_us = db_int(since_us));
     if (answer != DB_DONE)
         note_failure(s, answer, "saying that a drain is obeyed");
     else
@@ -426,7 +429,8 @@ static int write_end(session *s, const life *of, int settled, int is_told)
 {
     db_result result = DB_RESULT_INIT;
     const db_answer answer =
-        store_session_end(s->connection, of->session_id, settled, is_told, &result);
+        SQL_RUN(s->connection, &result, session_end, .told = db_int(is_told),
+                .settled = db_int(settled), .session_id = db_text(of->session_id));
 
     db_result_free(&result);
     return answer == DB_DONE;

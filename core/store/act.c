@@ -3,19 +3,6 @@
 
 #include "store/bind.h"
 
-db_answer store_act_begin(db *connection, const store_act *act, uint64_t planned)
-{
-    return SQL_RUN(connection, NULL, act_begin, .what = db_text(act->what),
-                   .said = db_text(act->said), .reason = db_text(act->reason),
-                   .actor = db_text(act->actor), .log_no = db_text(act->log_no),
-                   .planned = db_uint(planned));
-}
-
-db_answer store_act_begun(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_act_begun, NULL, 0, result);
-}
-
 db_answer store_act_write(db *connection, uint64_t act_no, uint64_t row_no,
                           const store_act_row *row)
 {
@@ -23,17 +10,6 @@ db_answer store_act_write(db *connection, uint64_t act_no, uint64_t row_no,
                    .cust_no = db_text(row->key->cust_no), .serial_no = db_text(row->key->serial_no),
                    .op_code = db_text(row->key->op_code), .fence = db_uint(row->fence),
                    .result = db_text(row->result), .done = db_int(row->done));
-}
-
-db_answer store_act_seen(db *connection, uint64_t act_no, uint64_t row_no, db_result *result)
-{
-    return SQL_RUN(connection, result, act_row_seen, .act_no = db_uint(act_no),
-                   .row_no = db_uint(row_no));
-}
-
-db_answer store_act_end(db *connection, uint64_t act_no, const char *counts)
-{
-    return SQL_RUN(connection, NULL, act_end, .act_no = db_uint(act_no), .counts = db_text(counts));
 }
 
 db_answer store_act_note(db *connection, const store_act *act, const store_act_row *row)

@@ -18,16 +18,9 @@ typedef struct store_act_row {
     int done; /* 0: it was left alone */
 } store_act_row;
 
-db_answer store_act_begin(db *connection, const store_act *act, uint64_t planned);
-/* (the number) */
-db_answer store_act_begun(db *connection, db_result *result);
 /* Within the transaction that does it. */
 db_answer store_act_write(db *connection, uint64_t act_no, uint64_t row_no,
                           const store_act_row *row);
-/* (result) */
-db_answer store_act_seen(db *connection, uint64_t act_no, uint64_t row_no, db_result *result);
-/* counts may be NULL. */
-db_answer store_act_end(db *connection, uint64_t act_no, const char *counts);
 /* A whole act, within the transaction that does it; row NULL: it is about no trade. */
 db_answer store_act_note(db *connection, const store_act *act, const store_act_row *row);
 

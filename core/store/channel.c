@@ -4,12 +4,6 @@
 
 #include "store/bind.h"
 
-db_answer store_channel_known(db *connection, const char *channel, const char *op_code)
-{
-    return SQL_RUN(connection, NULL, channel_known, .channel = db_text(channel),
-                   .op_code = db_text(op_code));
-}
-
 db_answer store_channel_declare(db *connection, const store_contract *what, db_result *result)
 {
     const db_answer answer = SQL_RUN(
@@ -31,22 +25,6 @@ db_answer store_site_is(db *connection, const char *site, db_result *result)
     return answer == DB_ERROR ? db_undo(connection) : answer;
 }
 
-db_answer store_channel_paused(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_channel_paused, NULL, 0, result);
-}
-
-db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us)
-{
-    return SQL_RUN(connection, NULL, drain_obeyed, .session_id = db_text(session_id),
-                   .since_us = db_int(since_us));
-}
-
-db_answer store_channel_limits(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_channel_limits, NULL, 0, result);
-}
-
 db_answer store_channel_share(db *connection, const store_share *share, db_result *result)
 {
     db_answer answer =
@@ -59,11 +37,6 @@ db_answer store_channel_share(db *connection, const store_share *share, db_resul
     if (answer == DB_DONE)
         return db_run(connection, &sql_channel_share_result, NULL, 0, result);
     return answer == DB_ERROR ? db_undo(connection) : answer;
-}
-
-db_answer store_channel_breakers(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_channel_breakers, NULL, 0, result);
 }
 
 static db_answer tell_or_probe(db *connection, const store_breaker *what)

@@ -4,9 +4,6 @@
 
 #include "db/db.h"
 
-/* Makes the channel and its operation known; nothing happens where they are. */
-db_answer store_channel_known(db *connection, const char *channel, const char *op_code);
-
 /* Declares what a session promises of it (sql/object/contract.sql), in two round trips; the result
  * is one text, the verdict. */
 typedef struct store_contract {
@@ -28,13 +25,9 @@ enum store_channel_paused_column {
     PAUSED_SINCE_US,
     PAUSED_FOR_US
 };
-db_answer store_channel_paused(db *connection, db_result *result);
-
-db_answer store_drain_obeyed(db *connection, const char *session_id, int64_t since_us);
 
 /* What limits there are; a number that is NULL is none. */
 enum store_channel_limits_column { LIMITS_CHANNEL, LIMITS_OP, LIMITS_SENDS, LIMITS_PER_SECOND };
-db_answer store_channel_limits(db *connection, db_result *result);
 
 /* Takes a share of one limit (sql/object/channel.sql), in two round trips; the result is one
  * text. */
@@ -57,7 +50,6 @@ enum store_channel_breakers_column {
     BREAKERS_IN_A_ROW,
     BREAKERS_AGAIN_MS
 };
-db_answer store_channel_breakers(db *connection, db_result *result);
 
 /* Tells what was counted, or asks for the probe (sql/object/channel.sql), in two round trips; the
  * result is one text. */

@@ -57,33 +57,3 @@ db_answer store_clock_future(db *connection, const char *op_code, int64_t *futur
     db_result_free(&result);
     return answer;
 }
-
-db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
-                              const char *actor)
-{
-    return SQL_RUN(connection, NULL, clock_stepped, .known = db_uint(known),
-                   .size_us = db_int(size_us), .before_us = db_int(before_us),
-                   .actor = db_text(actor));
-}
-
-db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
-                             const char *actor)
-{
-    return SQL_RUN(connection, NULL, clock_settle, .most = db_uint(most),
-                   .thread_no = db_text(thread_no), .actor = db_text(actor));
-}
-
-db_answer store_clock_settled(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_clock_settled, NULL, 0, result);
-}
-
-db_answer store_clock_last(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_clock_last, NULL, 0, result);
-}
-
-db_answer store_clock_steps(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_clock_steps, NULL, 0, result);
-}

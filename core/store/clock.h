@@ -20,17 +20,5 @@ db_answer store_clock_look(db *connection, store_clock *found);
 db_answer store_clock_open(db *connection, const char *boot_id, store_clock *found);
 /* How far in the future the latest last step of an operation's rows in process lies. */
 db_answer store_clock_future(db *connection, const char *op_code, int64_t *future_us);
-/* known: how many jumps this process knew of; before_us: the jump was at most this long ago. */
-db_answer store_clock_stepped(db *connection, uint32_t known, int64_t size_us, int64_t before_us,
-                              const char *actor);
-db_answer store_clock_settle(db *connection, unsigned most, const char *thread_no,
-                             const char *actor);
-/* One text of three numbers: jumps left, rows changed, and 0 if another process adjusts now. */
-db_answer store_clock_settled(db *connection, db_result *result);
-
-/* (jumps, unsettled, size, age in microseconds, actor) */
-db_answer store_clock_last(db *connection, db_result *result);
-/* (size, earliest moment in microseconds) of each jump back */
-db_answer store_clock_steps(db *connection, db_result *result);
 
 #endif

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKEN_SIZE 16
-
 /* 0: no row, NULL or 0. */
 static db_answer is_true(db_answer answer, db_result *result, int *out)
 {
@@ -161,26 +159,4 @@ db_answer store_attest_evidence(db *connection, const tl_key *key, uint64_t evid
                            .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code),
                            .thread_no = db_text(thread_no)),
                    &result, there);
-}
-
-db_answer store_attest(db *connection, uint64_t number, const char *session_id, unsigned missing,
-                       int kept)
-{
-    return SQL_RUN(connection, NULL, attest, .number = db_uint(number),
-                   .session_id = db_text(session_id), .missing = db_uint(missing),
-                   .kept = kept >= 0 ? db_int(kept) : db_null());
-}
-
-db_answer store_attest_missing(db *connection, const store_missing *m)
-{
-    return SQL_RUN(connection, NULL, attest_missing, .number = db_uint(m->number),
-                   .session_id = db_text(m->session_id), .item = db_uint(m->item),
-                   .step = db_text(m->step), .cust_no = db_text(m->cust_no),
-                   .serial_no = db_text(m->serial_no), .op_code = db_text(m->op_code),
-                   .token = db_bytes(m->token, TOKEN_SIZE));
-}
-
-db_answer store_attest_accept(db *connection, uint64_t number)
-{
-    return SQL_RUN(connection, NULL, attest_accept, .number = db_uint(number));
 }

@@ -40,17 +40,4 @@ db_answer store_attest_holder(db *connection, const char *resource, unsigned slo
                               int *there);
 db_answer store_attest_evidence(db *connection, const tl_key *key, uint64_t evidence_id,
                                 const char *thread_no, int *there);
-/* kept: 1, 0, or -1: it cannot say. */
-db_answer store_attest(db *connection, uint64_t number, const char *session_id, unsigned missing,
-                       int kept);
-typedef struct store_missing {
-    uint64_t number;
-    const char *session_id;
-    unsigned item;
-    const char *step, *cust_no, *serial_no, *op_code;
-    const uint8_t *token; /* or NULL */
-} store_missing;
-db_answer store_attest_missing(db *connection, const store_missing *missing);
-db_answer store_attest_accept(db *connection, uint64_t number);
-
 #endif

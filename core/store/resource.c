@@ -147,36 +147,14 @@ db_answer store_resource_token_seen(db *connection, const char *resource, const 
                    .token = db_bytes(token, RESOURCE_TOKEN));
 }
 
-db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
-                               uint64_t fence, db_result *result)
-{
-    return SQL_RUN(connection, result, resource_guard, .token = db_bytes(token, RESOURCE_TOKEN),
-                   .fence = db_uint(fence), .resource = db_text(resource));
-}
-
 db_answer store_caller_transaction(db *connection, db_result *result)
 {
     return db_run(connection, &sql_caller_transaction, NULL, 0, result);
 }
 
-db_answer store_resource_force(db *connection, const resource_step *s, uint64_t fence,
-                               db_result *result)
-{
-    return SQL_RUN(connection, result, resource_force, .thread_no = db_text(s->thread_no),
-                   .log_no = db_text(s->log_no), .token = db_bytes(s->token, RESOURCE_TOKEN),
-                   .remark = db_text(s->remark), .actor = db_text(s->actor),
-                   .resource = db_text(s->resources[0]), .seen_fence = db_uint(fence));
-}
-
 db_answer store_resource_show(db *connection, const char *resource, db_result *result)
 {
     return SQL_RUN(connection, result, resource_show, .resource = db_text(resource));
-}
-
-db_answer store_resource_list(db *connection, const char *after, unsigned limit, db_result *result)
-{
-    return SQL_RUN(connection, result, resource_list, .after = db_text(after),
-                   .most = db_uint(limit));
 }
 
 enum view_column {

@@ -51,18 +51,11 @@ db_answer store_resource_now(db *connection, const char *resource, const uint8_t
 db_answer store_resource_token_seen(db *connection, const char *resource, const uint8_t *token,
                                     db_result *result);
 
-/* On the caller's connection.  (held); no row when absent. */
-db_answer store_resource_guard(db *connection, const char *resource, const uint8_t *token,
-                               uint64_t fence, db_result *result);
 /* (in_transaction, autocommit, idle_transaction_s, identity) */
 db_answer store_caller_transaction(db *connection, db_result *result);
 
-/* result->affected: 1 if the lock was taken away. */
-db_answer store_resource_force(db *connection, const resource_step *s, uint64_t fence,
-                               db_result *result);
 /* For resource_view_read(). */
 db_answer store_resource_show(db *connection, const char *resource, db_result *result);
-db_answer store_resource_list(db *connection, const char *after, unsigned limit, db_result *result);
 
 /* A row of show and list; the payload points into the result. */
 void resource_view_read(tl_resource_view *view, const db_result *result, size_t row);

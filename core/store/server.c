@@ -4,11 +4,6 @@
 
 #include "store/bind.h"
 
-db_answer store_schema_version(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_schema_version, NULL, 0, result);
-}
-
 db_answer store_fleet_of(db *connection, db_result *result)
 {
     return db_run(connection, &sql_fleet_of, NULL, 0, result);
@@ -17,34 +12,6 @@ db_answer store_fleet_of(db *connection, db_result *result)
 db_answer store_slots(db *connection, db_result *result)
 {
     return db_run(connection, &sql_slots, NULL, 0, result);
-}
-
-db_answer store_slot_version(db *connection, unsigned slot, db_result *result)
-{
-    return SQL_RUN(connection, result, slot_version, .slot = db_uint(slot));
-}
-
-db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
-                                db_result *result)
-{
-    return SQL_RUN(connection, result, server_restored, .session_id = db_text(session_id),
-                   .age_ms = db_int(age_ms));
-}
-
-db_answer store_server_kin(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_server_kin, NULL, 0, result);
-}
-
-db_answer store_server_cluster(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_server_cluster, NULL, 0, result);
-}
-
-db_answer store_restore_found(db *connection, uint64_t accepted, const char *why)
-{
-    return SQL_RUN(connection, NULL, restore_found, .accepted = db_uint(accepted),
-                   .why = db_text(why));
 }
 
 db_answer store_right(db *connection, store_right_of right)

@@ -5,15 +5,11 @@
 
 #include "db/db.h"
 
-/* (version, oldest_client) */
-db_answer store_schema_version(db *connection, db_result *result);
 /* The columns of what a database says of itself: the first two are NULL, if it is of no fleet. */
 enum store_fleet_column { FLEET_OF_NAME, FLEET_OF_SHARD, FLEET_OF_INSTALLATION };
 db_answer store_fleet_of(db *connection, db_result *result);
 /* (slot, state, version, other): each slot that is or was here. */
 db_answer store_slots(db *connection, db_result *result);
-/* (version): of a slot that is here; no row: it is not. */
-db_answer store_slot_version(db *connection, unsigned slot, db_result *result);
 /* The columns of a look for a restore.  session_id is the session that may bear witness, NULL for
  * none; age_ms is the time since its last confirmed beat. */
 enum store_restored_column {
@@ -31,14 +27,6 @@ enum store_restored_column {
 };
 /* What RESTORED_LOG says of the binary log. */
 enum { RESTORED_NO_LOG, RESTORED_HAS_LOG, RESTORED_LOG_SEMI_SYNC };
-db_answer store_server_restored(db *connection, const char *session_id, int64_t age_ms,
-                                db_result *result);
-/* (identity): all servers that are on record there. */
-db_answer store_server_kin(db *connection, db_result *result);
-/* (1 or 0): whether its rows are one with those of other servers, as Galera's are. */
-db_answer store_server_cluster(db *connection, db_result *result);
-/* accepted: the number of the last accepted restore, as the look saw it. */
-db_answer store_restore_found(db *connection, uint64_t accepted, const char *why);
 
 /* Asks whether this account has a right: DB_DONE if it has.  Touches no row. */
 typedef enum store_right_of {

@@ -32,30 +32,6 @@ db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_
     return answer;
 }
 
-db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
-                         const char *op_code)
-{
-    return SQL_RUN(connection, NULL, row_held, .cust_no = db_text(cust_no),
-                   .serial_no = db_text(serial_no), .op_code = db_text(op_code));
-}
-
-db_answer store_holder_silent(db *connection, const char *session_id_text, db_result *result)
-{
-    return SQL_RUN(connection, result, holder_silent, .session_id = db_text(session_id_text));
-}
-
-db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
-                              db_result *result)
-{
-    return SQL_RUN(connection, result, customer_busy, .cust_no = db_text(cust_no),
-                   .op_code = db_text(op_code));
-}
-
-db_answer store_connection_used(db *connection, const char *name, db_result *result)
-{
-    return SQL_RUN(connection, result, connection_used, .name = db_text(name));
-}
-
 db_answer store_replica_awaited(db *connection, int64_t waited_ms, int *is_awaited)
 {
     db_result result = DB_RESULT_INIT;
@@ -65,20 +41,6 @@ db_answer store_replica_awaited(db *connection, int64_t waited_ms, int *is_await
     *is_awaited = answer == DB_DONE && db_get_uint(&result, 0, 0) > 0;
     db_result_free(&result);
     return answer;
-}
-
-db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned limit,
-                               db_result *result)
-{
-    return SQL_RUN(connection, result, claim_suspects, .retry_op = db_text(retry_op),
-                   .most = db_uint(limit));
-}
-
-db_answer store_claim_candidates(db *connection, const char *retry_op, int64_t from_us,
-                                 unsigned limit, db_result *result)
-{
-    return SQL_RUN(connection, result, claim_candidates, .retry_op = db_text(retry_op),
-                   .from_us = db_int(from_us), .most = db_uint(limit));
 }
 
 db_answer store_next_due(db *connection, const char *op_code, db_result *result)
@@ -149,49 +111,10 @@ db_answer store_session_beat(db *connection, const char *session_id, int waits,
                    .waits = db_int(waits), SESSION_CLOCK(clock));
 }
 
-db_answer store_session_close(db *connection, const char *session_id)
-{
-    return SQL_RUN(connection, NULL, session_close, .session_id = db_text(session_id));
-}
-
-db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result)
-{
-    return SQL_RUN(connection, result, session_acknowledge, .session_id = db_text(session_id));
-}
-
-db_answer store_session_seen(db *connection, const char *session_id, db_result *result)
-{
-    return SQL_RUN(connection, result, session_seen, .session_id = db_text(session_id));
-}
-
-db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
-                            db_result *result)
-{
-    return SQL_RUN(connection, result, session_end, .told = db_int(is_told),
-                   .settled = db_int(settled), .session_id = db_text(session_id));
-}
-
-db_answer store_session_others(db *connection, const char *session_id, db_result *result)
-{
-    return SQL_RUN(connection, result, session_others, .session_id = db_text(session_id));
-}
-
-db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
-                               uint64_t beat, db_result *result)
-{
-    return SQL_RUN(connection, result, session_expire, .observer = db_text(observer),
-                   .session_id = db_text(session_id), .beat = db_uint(beat));
-}
-
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result)
 {
     return SQL_RUN(connection, result, evidence_lock, .cust_no = db_text(key->cust_no),
                    .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code));
-}
-
-db_answer store_slot_asked(db *connection, const char *cust_no)
-{
-    return SQL_RUN(connection, NULL, slot_asked, .cust_no = db_text(cust_no));
 }
 
 static db_answer open_gone(db *connection, const store_gone *gone)

@@ -22,13 +22,6 @@ typedef enum store_way {
 /* Runs the step. */
 db_answer store_step(db *connection, step *s, store_way way);
 
-/* DB_ERROR of the kind DB_KIND_REPEAT: an open transaction has the row locked. */
-db_answer store_row_held(db *connection, const char *cust_no, const char *serial_no,
-                         const char *op_code);
-
-/* (milliseconds since its last beat); no row for a session that is over. */
-db_answer store_holder_silent(db *connection, const char *session_id_text, db_result *result);
-
 /* A trade's row and what belongs to it, for view_read(). */
 db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
                      const char *op_code, db_result *result);
@@ -36,26 +29,15 @@ db_answer store_view(db *connection, const char *cust_no, const char *serial_no,
 /* The same of many rows, in no order. */
 db_answer store_list_views(db *connection, const tl_key *keys, size_t count, db_result *result);
 
-/* (serial_no, state) of the customer's exclusive trade in process. */
-db_answer store_customer_busy(db *connection, const char *cust_no, const char *op_code,
-                              db_result *result);
-
 /* (mine, status, fence, epoch, session_lives, my_session); no row when the key is absent. */
 db_answer store_token_now(db *connection, const step *s, db_result *result);
 /* (0 or 1) */
 db_answer store_token_seen(db *connection, const step *s, db_result *result);
-/* The connection id that holds the name, or NULL. */
-db_answer store_connection_used(db *connection, const char *name, db_result *result);
 /* Whether a commit there has waited for a replica for so long. */
 db_answer store_replica_awaited(db *connection, int64_t waited_ms, int *is_awaited);
 
-/* (cust_no, serial_no), locked until the transaction ends. */
-db_answer store_claim_suspects(db *connection, const char *retry_op, unsigned limit,
-                               db_result *result);
 /* The same of those that are no suspects, and since when each is due, in microseconds since 1970;
  * from_us: only what is due since then, or later. */
-db_answer store_claim_candidates(db *connection, const char *retry_op, int64_t from_us,
-                                 unsigned limit, db_result *result);
 db_answer store_next_due(db *connection, const char *op_code, db_result *result);
 /* (how many, at most `limit`, and how late the oldest is in microseconds).  unpaused_op: those of
  * this operation whose channel is paused are left out; NULL: none is. */
@@ -98,22 +80,8 @@ db_answer store_session_insert(db *connection, const store_session *session);
 /* waits: the session waits on a server that may yet be promoted. */
 db_answer store_session_beat(db *connection, const char *session_id, int waits,
                              const store_session_clock *clock, db_result *result);
-/* Removes the receipts of what the session was granted. */
-db_answer store_session_close(db *connection, const char *session_id);
-/* Answered once all that was committed before is where this server's replicas must have it. */
-db_answer store_session_acknowledge(db *connection, const char *session_id, db_result *result);
-/* (ended, beat); no row when it is gone */
-db_answer store_session_seen(db *connection, const char *session_id, db_result *result);
-db_answer store_session_end(db *connection, const char *session_id, int settled, int is_told,
-                            db_result *result);
-/* (session_id, beat, timeout_ms) */
-db_answer store_session_others(db *connection, const char *session_id, db_result *result);
-db_answer store_session_expire(db *connection, const char *observer, const char *session_id,
-                               uint64_t beat, db_result *result);
 
 /* Evidence, in the order in which its transaction calls them. */
-/* Where a step found no row: DB_ERROR if the customer belongs to another shard of the fleet. */
-db_answer store_slot_asked(db *connection, const char *cust_no);
 /* (status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 /* What a holder knows whose row is gone.  The row is made anew: P, without a holder, its lane

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "client/pauses.h"
+#include "store/bind.h"
 #include "store/store.h"
 #include "store/many.h"
 
@@ -141,11 +142,13 @@ static db_answer find_due(struct batch *b, const char *retry_op, unsigned most, 
 {
     due_marks *marks = &b->client->due_marks;
     int64_t from_us = due_mark_get(marks, b->options->op_code);
-    db_answer answer = store_claim_candidates(b->connection, retry_op, from_us, most, rows);
+    db_answer answer = SQL_RUN(b->connection, rows, claim_candidates, .retry_op = db_text(retry_op),
+                               .from_us = db_int(from_us), .most = db_uint(most));
 
     if (answer == DB_DONE && rows->rows == 0 && from_us != 0) {
         from_us = 0;
-        answer = store_claim_candidates(b->connection, retry_op, from_us, most, rows);
+        answer = SQL_RUN(b->connection, rows, claim_candidates, .retry_op = db_text(retry_op),
+                         .from_us = db_int(from_us), .most = db_uint(most));
     }
     if (answer == DB_DONE)
         due_mark_set(marks, b->options->op_code, from_us,
@@ -160,7 +163,8 @@ static db_answer find_candidates(struct batch *b, db_result *rows)
 
     text_copy(retry_op, sizeof retry_op, b->options->op_code);
     strcat(retry_op, TL_RETRY_SUFFIX);
-    return b->options->suspects ? store_claim_suspects(b->connection, retry_op, most, rows)
+    return b->options->suspects ? SQL_RUN(b->connection, rows, claim_suspects,
+                                          .retry_op = db_text(retry_op), .most = db_uint(most))
                                 : find_due(b, retry_op, most, rows);
 }
 
@@ -498,7 +502,8 @@ tl_status tl_next_due_ms(tl_client *client, const char *op_code, int64_t *due_ms
 
 static db_answer one_suspect(db *connection, const char *retry_op, db_result *result)
 {
-    return store_claim_suspects(connection, retry_op, 1, result);
+    return SQL_RUN(connection, result, claim_suspects, .retry_op = db_text(retry_op),
+                   .most = db_uint(1));
 }
 
 tl_status tl_suspects_due(tl_client *client, const char *op_code, int *due)

@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "store/act.h"
+#include "store/bind.h"
 #include "store/store.h"
 #include "trade_lock/lock.h"
 
@@ -130,7 +131,8 @@ static db_answer note(const struct filing *f, uint64_t fence)
  * are of before there were fleets is in none. */
 static db_answer look_elsewhere(struct filing *f)
 {
-    const db_answer answer = store_slot_asked(f->connection, f->evidence.key.cust_no);
+    const db_answer answer =
+        SQL_RUN(f->connection, NULL, slot_asked, .cust_no = db_text(f->evidence.key.cust_no));
 
     return answer == DB_ERROR && db_error_kind_of(db_errno(f->connection)) == DB_KIND_ACCESS
                ? DB_DONE
@@ -207,7 +209,8 @@ static db_answer read_act_row(task *t, db *connection)
 {
     struct filing *f = t->context;
     db_result row = DB_RESULT_INIT;
-    db_answer answer = store_act_seen(connection, f->act->act_no, f->act->row_no, &row);
+    db_answer answer = SQL_RUN(connection, &row, act_row_seen, .act_no = db_uint(f->act->act_no),
+                               .row_no = db_uint(f->act->row_no));
 
     if (answer == DB_DONE && row.rows == 1) {
         f->found = 1;

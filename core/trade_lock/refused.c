@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -20,7 +21,8 @@ static tl_status find_customer(tl_lock *lock)
 
     if (status != TL_OK)
         return status;
-    if (store_customer_busy(connection, lock->cust_no, lock->op_code, &result) == DB_DONE &&
+    if (SQL_RUN(connection, &result, customer_busy, .cust_no = db_text(lock->cust_no),
+                .op_code = db_text(lock->op_code)) == DB_DONE &&
         result.rows > 0) {
         text_copy(lock->view.other_serial, sizeof lock->view.other_serial,
                   db_get_text(&result, 0, 0));

@@ -5,6 +5,7 @@
 #include "client/read.h"
 
 #include "base/error.h"
+#include "store/bind.h"
 #include "store/store.h"
 #include "store/view.h"
 
@@ -15,7 +16,9 @@
 static int is_being_decided(db *connection, const tl_view *view)
 {
     return view->status == 'P' &&
-           store_row_held(connection, view->cust_no, view->serial_no, view->op_code) == DB_ERROR &&
+           SQL_RUN(connection, NULL, row_held, .cust_no = db_text(view->cust_no),
+                   .serial_no = db_text(view->serial_no),
+                   .op_code = db_text(view->op_code)) == DB_ERROR &&
            db_error_kind_of(db_errno(connection)) == DB_KIND_REPEAT;
 }
 
@@ -26,7 +29,9 @@ static int64_t silence_of(db *connection, const tl_view *view)
     int64_t silent_ms = -1;
 
     if (view->session_id[0] != '\0' &&
-        store_holder_silent(connection, view->session_id, &result) == DB_DONE && result.rows == 1)
+        SQL_RUN(connection, &result, holder_silent, .session_id = db_text(view->session_id)) ==
+            DB_DONE &&
+        result.rows == 1)
         silent_ms = db_get_int(&result, 0, 0);
     db_result_free(&result);
     return silent_ms;

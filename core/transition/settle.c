@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -114,7 +115,7 @@ static db_answer find_named(db *connection, const char *name, uint64_t *id, int 
     db_answer answer;
 
     snprintf(lock_name, sizeof lock_name, "tl:%s", name);
-    answer = store_connection_used(connection, lock_name, &result);
+    answer = SQL_RUN(connection, &result, connection_used, .name = db_text(lock_name));
     if (answer == DB_DONE) {
         *id = db_get_uint(&result, 0, 0);
         *waits = db_get_int(&result, 0, 1) != 0;
@@ -245,7 +246,8 @@ static db_answer commit_as(const char *session_id, db *connection, int64_t deadl
     db_result result = DB_RESULT_INIT;
     db_answer answer;
 
-    while ((answer = store_session_acknowledge(connection, session_id, &result)) == DB_ERROR &&
+    while ((answer = SQL_RUN(connection, &result, session_acknowledge,
+                             .session_id = db_text(session_id))) == DB_ERROR &&
            db_errno(connection) == ERROR_LOCK_WAIT && clock_left_ms(deadline_ms) > 0)
         clock_sleep_until_ms(clock_deadline(LOOK_AGAIN_MS));
     *committed = answer == DB_DONE && result.affected == 1;

@@ -76,7 +76,10 @@ static void *migrate(void *context)
     struct migrator *m = context;
     tl_client *client = open_to_migrate(m->where);
 
-    m->status = tl_migrate(client, &m->migrated);
+    /* Another one's turn may last longer than a call waits: then it is to be called again. */
+    do
+        m->status = tl_migrate(client, &m->migrated);
+    while (m->status == TL_TIMEOUT);
     tl_client_close(client);
     return NULL;
 }
