@@ -114,7 +114,7 @@ db_answer store_session_expire(db *connection, const char *observer, const char 
 /* Evidence, in the order in which its transaction calls them. */
 /* Where a step found no row: DB_ERROR if the customer belongs to another shard of the fleet. */
 db_answer store_slot_asked(db *connection, const char *cust_no);
-/* (status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent) */
+/* (status, epoch, channel_key, fence, and said_columns) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 /* What a holder knows whose row is gone.  The row is made anew: P, without a holder, its lane
  * due. */

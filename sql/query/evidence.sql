@@ -46,7 +46,7 @@ ORDER BY evidence_id
 
 -- name: evidence_lock
 -- Filing evidence locks the sync row first, so it comes wholly before or wholly after an ending.
-SELECT status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent
+SELECT status, epoch, channel_key, fence, /*include said_columns*/
 FROM trade_lock
 WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
 FOR UPDATE
