@@ -70,33 +70,6 @@ db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const
 /* ("program pid@host", the end of its life in microseconds or NULL); no row: it is forgotten. */
 db_answer store_session_was(db *connection, const char *session_id, db_result *result);
 
-enum store_timeline_column {
-    STEP_OP,
-    STEP_STEP,
-    STEP_STATUS,
-    STEP_REV,
-    STEP_FENCE,
-    STEP_EPOCH,
-    STEP_ATTEMPTS,
-    STEP_CLAIMS,
-    STEP_SENDS,
-    STEP_CONFLICT,
-    STEP_PROOF,
-    STEP_THREAD,
-    STEP_LOG,
-    STEP_SESSION,
-    STEP_PARKED,
-    STEP_CHANNEL_KEY,
-    STEP_CHANNEL_REF,
-    STEP_REMARK,
-    STEP_ACTOR,
-    STEP_ACCOUNT,
-    STEP_LOGGED,
-    STEP_SEND_UNTIL,
-    STEP_MAX_HOLD,
-    STEP_NEXT_RUN,
-    STEP_HOLDER
-};
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 

@@ -86,9 +86,11 @@ VALUES (:cust_no, :serial_no, :op_code, :rev, :verdict, :part, :fence, :epoch, :
 -- name: resolve_list
 -- What operators proposed and confirmed about a trade, and what was not carried out, oldest first;
 -- of each whether the account that asks now wrote it, and whether it waits for a second operator.
-SELECT d.rev, d.fence, d.epoch, d.verdict, d.part, d.reason, d.actor, d.account,
-    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at), d.although_pending, t.rev IS NOT NULL
+SELECT d.rev, d.fence, d.epoch, d.verdict AS decision, d.part = 2 AS confirms,
+    d.part = 3 AS refused, d.reason, d.actor, d.account,
+    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS decided_us, d.although_pending,
+    t.rev IS NOT NULL AS stands
 FROM trade_resolution d
 LEFT JOIN trade_lock t ON /*include proposal_stands_condition*/
 WHERE d.cust_no = :cust_no AND d.serial_no = :serial_no AND d.op_code = :op_code

@@ -10,10 +10,15 @@
 
 enum field_type {
     FIELD_TEXT,
+    FIELD_STRING,
     FIELD_LETTER,
     FIELD_LANE,
     FIELD_PROOF,
     FIELD_STATE,
+    FIELD_MUTEX,
+    FIELD_HOLDER,
+    FIELD_MODE,
+    FIELD_DECISION,
     FIELD_FLAG,
     FIELD_COUNT,
     FIELD_NUMBER,
@@ -24,12 +29,10 @@ enum field_type {
     FIELD_MADE /* of several fields, by whoever shows it */
 };
 
-/* Of a trade's view. */
+/* Of a trade's view: what stands together. */
 enum field_group {
-    GROUP_KEY,
-    GROUP_KIND,
+    GROUP_NONE,
     GROUP_TROUBLE,
-    GROUP_PROOF,
     GROUP_REQUEST,
     GROUP_COUNTS,
     GROUP_HOLDER,
@@ -38,7 +41,6 @@ enum field_group {
     GROUP_TIMES,
     GROUP_CHANNEL,
     GROUP_FOUND,
-    GROUP_ACTOR,
     GROUP_REMARK,
     GROUP_CONTENTS
 };
@@ -53,7 +55,7 @@ struct field {
 #define FIELD_ONE(...) +1
 enum { VIEW_FIELDS = 0 TL_VIEW_MAP(FIELD_ONE) };
 
-extern const struct field view_fields[VIEW_FIELDS]; /* of a tl_view */
+extern const struct field view_fields[VIEW_FIELDS];
 
 #define FIELD_SPACE 64
 /* The value in words, "" for none: of the row, or in `space`.  Money and bytes have none. */
@@ -62,7 +64,12 @@ int64_t field_time(const struct field *field, const void *row);
 /* *size becomes how many there are. */
 const void *field_bytes(const struct field *field, const void *row, size_t *size);
 
-/* Every field of the map that JSON has. */
-json_t *record_json(const struct field *fields, size_t count, const void *row);
+/* A row; every field is always there. */
+json_t *json_view(const tl_view *view);
+json_t *json_step(const tl_step *step);
+json_t *json_evidence(const tl_evidence_row *row);
+json_t *json_resolution(const tl_resolution_row *row);
+json_t *json_resource(const tl_resource_view *view);
+json_t *json_holder(const tl_holder_view *view);
 
 #endif
