@@ -93,57 +93,9 @@ db_answer store_slot_customers(db *connection, const char *after, unsigned most,
 db_answer store_open_transactions(db *connection, db_result *result);
 
 /* What operators decided about channels; op_code "": about a channel as a whole. */
-enum store_channel_column {
-    CHANNEL_ROW_NAME,
-    CHANNEL_ROW_OP,
-    CHANNEL_ROW_PAUSED,
-    CHANNEL_ROW_DECIDED_US,
-    CHANNEL_ROW_REASON,
-    CHANNEL_ROW_ACTOR,
-    CHANNEL_ROW_ACCOUNT,
-    CHANNEL_ROW_NOW_US,
-    CHANNEL_ROW_OWN,
-    /* The limit, as the pause before it. */
-    CHANNEL_ROW_SENDS,
-    CHANNEL_ROW_PER_SECOND,
-    CHANNEL_ROW_LIMITED_US,
-    CHANNEL_ROW_LIMIT_REASON,
-    CHANNEL_ROW_LIMIT_ACTOR,
-    CHANNEL_ROW_LIMIT_ACCOUNT,
-    CHANNEL_ROW_LIMIT_OWN,
-    /* The breaker, likewise. */
-    CHANNEL_ROW_UNKNOWNS,
-    CHANNEL_ROW_SHARE,
-    CHANNEL_ROW_WINDOW_S,
-    CHANNEL_ROW_PROBE_S,
-    CHANNEL_ROW_OPENED_US,
-    CHANNEL_ROW_OPENED,
-    CHANNEL_ROW_BREAKER_US,
-    CHANNEL_ROW_BREAKER_REASON,
-    CHANNEL_ROW_BREAKER_ACTOR,
-    CHANNEL_ROW_BREAKER_ACCOUNT,
-    CHANNEL_ROW_BREAKER_OWN,
-    /* Of one that is open. */
-    CHANNEL_ROW_SILENT_PROBES,
-    CHANNEL_ROW_PROBED_US,
-    CHANNEL_ROW_PROBES,
-    CHANNEL_ROW_PROBE_US
-};
 /* channel NULL: of all. */
 db_answer store_channel_list(db *connection, const char *channel, db_result *result);
 /* The limits, and how much of each is used; what is NULL is 0. */
-enum store_channel_use_column {
-    CHANNEL_USE_NAME,
-    CHANNEL_USE_OP,
-    CHANNEL_USE_SENDS,
-    CHANNEL_USE_PER_SECOND,
-    CHANNEL_USE_PERMITS,
-    CHANNEL_USE_WANTED,
-    CHANNEL_USE_ENDED,
-    CHANNEL_USE_ENDED_FREE_US,
-    CHANNEL_USE_HOLD_MS,
-    CHANNEL_USE_NEXT_US
-};
 db_answer store_channel_use(db *connection, db_result *result);
 /* (session, permits) */
 db_answer store_channel_permits(db *connection, db_result *result);
@@ -280,27 +232,6 @@ db_answer store_purge_rw(db *connection, const store_purge_what *what, const cha
 db_answer store_purge_sessions(db *connection, const store_purge_what *what);
 db_answer store_purge_sessions_result(db *connection, db_result *result);
 
-enum store_acts_column {
-    ACTS_AT,
-    ACTS_ORIGIN,
-    ACTS_TIE,
-    ACTS_PASSES,
-    ACTS_WHAT,
-    ACTS_SAID,
-    ACTS_CUST,
-    ACTS_SERIAL,
-    ACTS_OP,
-    ACTS_FENCE,
-    ACTS_REASON,
-    ACTS_ACTOR,
-    ACTS_ACCOUNT,
-    ACTS_NUMBER,
-    ACTS_PLANNED,
-    ACTS_DONE,
-    ACTS_SKIPPED,
-    ACTS_COUNTS,
-    ACTS_ENDED
-};
 #define ACTS_TIE_MAX 191
 /* Behind which act a page starts. */
 typedef struct store_acts_place {
@@ -310,31 +241,12 @@ typedef struct store_acts_place {
 /* person: "": all pass. */
 db_answer store_acts(db *connection, int64_t since_us, const char *person,
                      const store_acts_place *after, unsigned most, db_result *result);
-enum store_act_rows_column {
-    ACT_ROW_NUMBER,
-    ACT_ROW_CUST,
-    ACT_ROW_SERIAL,
-    ACT_ROW_OP,
-    ACT_ROW_FENCE,
-    ACT_ROW_RESULT,
-    ACT_ROW_AT
-};
 db_answer store_act_rows(db *connection, uint64_t act_no, uint64_t after_row, unsigned most,
                          db_result *result);
 /* As store_purge_sessions(), of acts with their rows. */
 db_answer store_purge_acts(db *connection, int64_t older_ms, unsigned most);
 db_answer store_purge_acts_result(db *connection, db_result *result);
 
-enum store_known_column {
-    KNOWN_NUMBER,
-    KNOWN_FENCE,
-    KNOWN_STATUS,
-    KNOWN_EPOCH,
-    KNOWN_MINOR,
-    KNOWN_CURRENCY,
-    KNOWN_CONTRADICTS,
-    KNOWN_FILED
-};
 /* Of the payments, of which the first has that number. */
 db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
                                size_t count, db_result *result);
