@@ -114,17 +114,6 @@ typedef struct store_channel_decision {
 db_answer store_channel_decide(db *connection, const store_channel_decision *decision);
 
 /* What a decision of two operators rests on.  Reading it locks both rows. */
-enum store_resolve_column {
-    RESOLVE_STATUS,
-    RESOLVE_EPOCH,
-    RESOLVE_FENCE,
-    RESOLVE_REV,
-    RESOLVE_CONFLICT,
-    RESOLVE_HELD,
-    RESOLVE_SUCCESS_FILED,
-    RESOLVE_MAY_SEND,
-    RESOLVE_LANE_OPEN
-};
 db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
                              db_result *result);
 
@@ -144,29 +133,6 @@ typedef struct store_restore_half_of {
 db_answer store_restore_half(db *connection, const store_restore_half_of *half);
 /* Within the transaction that confirms. */
 db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms, const char *thread_no);
-enum store_restore_column {
-    RESTORE_NOW,
-    RESTORE_NUMBER,
-    RESTORE_ACCEPTED,
-    RESTORE_ACCEPTED_US,
-    RESTORE_WAS,
-    RESTORE_IS,
-    RESTORE_SINCE_US,
-    RESTORE_STEP,
-    RESTORE_REASON,
-    RESTORE_ACTOR,
-    RESTORE_ACCOUNT,
-    RESTORE_PROPOSAL,
-    RESTORE_PROPOSER,
-    RESTORE_PROPOSER_ACCOUNT,
-    RESTORE_PROPOSED_US,
-    RESTORE_OWN_PROPOSAL,
-    RESTORE_PROPOSED_ELSEWHERE,
-    RESTORE_CONFIRMER_ACCOUNT,
-    RESTORE_OWN_CONFIRMATION,
-    RESTORE_DOUBTFUL,
-    RESTORE_IS_HERE
-};
 db_answer store_restore_status(db *connection, db_result *result);
 /* (op_code, state, how many); op_code "" for locks */
 db_answer store_restore_trades(db *connection, db_result *result);
@@ -253,16 +219,6 @@ db_answer store_evidence_known(db *connection, const tl_payment *payments, size_
 
 db_answer store_fleet_name(db *connection, const char *fleet, const char *shard);
 db_answer store_fleet_probe(db *connection, db_result *result);
-enum store_slot_list_column {
-    SLOT_NUMBER,
-    SLOT_STATE,
-    SLOT_VERSION,
-    SLOT_OTHER,
-    SLOT_SEALED,
-    SLOT_CHANGED,
-    SLOT_ACCOUNT,
-    SLOT_REASON
-};
 db_answer store_slot_list(db *connection, db_result *result);
 /* slots: a JSON array; or a digit for each slot. */
 db_answer store_slot_take(db *connection, const char *slots, const char *reason);
@@ -270,15 +226,6 @@ db_answer store_slot_untake(db *connection);
 db_answer store_slot_strangers(db *connection, const char *slots, db_result *result);
 
 /* The columns of slot_row. */
-enum store_slot_column {
-    SLOT_ROW_STATE,
-    SLOT_ROW_VERSION,
-    SLOT_ROW_OTHER,
-    SLOT_ROW_SEALED,
-    SLOT_ROW_TOKEN,
-    SLOT_ROW_TABLES,
-    SLOT_ROW_TAKING
-};
 db_answer store_slot_row(db *connection, unsigned slot, db_result *result);
 
 /* What a slot is, or is to become.  NULL: none. */
