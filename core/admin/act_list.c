@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/acts.h>
 
 #include <inttypes.h>
@@ -63,21 +65,21 @@ struct acts {
 static void show(struct acts *list, const db_result *r, size_t row)
 {
     const tl_act_view act = {
-        .what = db_get_text(r, row, ACTS_WHAT),
-        .said = db_get_text(r, row, ACTS_SAID),
-        .reason = db_get_text(r, row, ACTS_REASON),
-        .actor = db_get_text(r, row, ACTS_ACTOR),
-        .account = db_get_text(r, row, ACTS_ACCOUNT),
-        .counts = db_get_text(r, row, ACTS_COUNTS),
-        .key = {db_get_text(r, row, ACTS_SERIAL), db_get_text(r, row, ACTS_CUST),
-                db_get_text(r, row, ACTS_OP)},
-        .fence = db_get_uint(r, row, ACTS_FENCE),
-        .act_no = db_get_uint(r, row, ACTS_NUMBER),
-        .planned = db_get_uint(r, row, ACTS_PLANNED),
-        .done = db_get_uint(r, row, ACTS_DONE),
-        .skipped = db_get_uint(r, row, ACTS_SKIPPED),
-        .begun_us = db_get_int(r, row, ACTS_AT),
-        .ended_us = db_get_int(r, row, ACTS_ENDED),
+        .what = db_get_text(r, row, COLUMN_acts_what),
+        .said = db_get_text(r, row, COLUMN_acts_said),
+        .reason = db_get_text(r, row, COLUMN_acts_reason),
+        .actor = db_get_text(r, row, COLUMN_acts_actor),
+        .account = db_get_text(r, row, COLUMN_acts_account),
+        .counts = db_get_text(r, row, COLUMN_acts_counts),
+        .key = {db_get_text(r, row, COLUMN_acts_serial_no),
+                db_get_text(r, row, COLUMN_acts_cust_no), db_get_text(r, row, COLUMN_acts_op_code)},
+        .fence = db_get_uint(r, row, COLUMN_acts_fence),
+        .act_no = db_get_uint(r, row, COLUMN_acts_act_no),
+        .planned = db_get_uint(r, row, COLUMN_acts_planned),
+        .done = db_get_uint(r, row, COLUMN_acts_done),
+        .skipped = db_get_uint(r, row, COLUMN_acts_skipped),
+        .begun_us = db_get_int(r, row, COLUMN_acts_at_us),
+        .ended_us = db_get_int(r, row, COLUMN_acts_ended_us),
     };
 
     list->left--;
@@ -89,15 +91,16 @@ static void show(struct acts *list, const db_result *r, size_t row)
 static void show_page(struct acts *list, const db_result *r)
 {
     for (size_t row = 0; row < r->rows && !list->stopped; row++) {
-        const int passes = db_get_int(r, row, ACTS_PASSES) != 0;
+        const int passes = db_get_int(r, row, COLUMN_acts_passes) != 0;
 
         if (passes && list->left == 0) {
             list->stopped = 1;
             break;
         }
-        list->place.us = db_get_int(r, row, ACTS_AT);
-        text_copy(list->place.origin, sizeof list->place.origin, db_get_text(r, row, ACTS_ORIGIN));
-        text_copy(list->place.tie, sizeof list->place.tie, db_get_text(r, row, ACTS_TIE));
+        list->place.us = db_get_int(r, row, COLUMN_acts_at_us);
+        text_copy(list->place.origin, sizeof list->place.origin,
+                  db_get_text(r, row, COLUMN_acts_origin));
+        text_copy(list->place.tie, sizeof list->place.tie, db_get_text(r, row, COLUMN_acts_tie));
         if (passes)
             show(list, r, row);
     }
@@ -177,12 +180,13 @@ static int show_rows(struct rows *list, const db_result *r)
 {
     for (size_t row = 0; row < r->rows; row++) {
         const tl_act_row one = {
-            .row_no = db_get_uint(r, row, ACT_ROW_NUMBER),
-            .key = {db_get_text(r, row, ACT_ROW_SERIAL), db_get_text(r, row, ACT_ROW_CUST),
-                    db_get_text(r, row, ACT_ROW_OP)},
-            .fence = db_get_uint(r, row, ACT_ROW_FENCE),
-            .result = db_get_text(r, row, ACT_ROW_RESULT),
-            .acted_us = db_get_int(r, row, ACT_ROW_AT),
+            .row_no = db_get_uint(r, row, COLUMN_act_rows_row_no),
+            .key = {db_get_text(r, row, COLUMN_act_rows_serial_no),
+                    db_get_text(r, row, COLUMN_act_rows_cust_no),
+                    db_get_text(r, row, COLUMN_act_rows_op_code)},
+            .fence = db_get_uint(r, row, COLUMN_act_rows_fence),
+            .result = db_get_text(r, row, COLUMN_act_rows_result),
+            .acted_us = db_get_int(r, row, COLUMN_act_rows_acted_us),
         };
 
         list->after = one.row_no;
@@ -244,18 +248,18 @@ struct paid {
 static int show_paid(const struct paid *list, const db_result *r)
 {
     for (size_t row = 0; row < r->rows; row++) {
-        const char *status = db_get_text(r, row, KNOWN_STATUS);
+        const char *status = db_get_text(r, row, COLUMN_evidence_known_status);
         const tl_payment_view one = {
-            .number = (size_t)db_get_uint(r, row, KNOWN_NUMBER),
-            .fence = db_get_uint(r, row, KNOWN_FENCE),
+            .number = (size_t)db_get_uint(r, row, COLUMN_evidence_known_number),
+            .fence = db_get_uint(r, row, COLUMN_evidence_known_fence),
             .status = status[0] != '\0' ? status[0] : ' ',
-            .epoch = (uint32_t)db_get_uint(r, row, KNOWN_EPOCH),
-            .contradicts = db_get_int(r, row, KNOWN_CONTRADICTS) != 0,
-            .known =
-                status[0] != '\0' && (db_get_int(r, row, KNOWN_FILED) ||
-                                      (status[0] == 'Y' && !db_get_int(r, row, KNOWN_CONTRADICTS))),
-            .amount_minor = db_get_int(r, row, KNOWN_MINOR),
-            .currency = db_get_text(r, row, KNOWN_CURRENCY),
+            .epoch = (uint32_t)db_get_uint(r, row, COLUMN_evidence_known_epoch),
+            .contradicts = db_get_int(r, row, COLUMN_evidence_known_contradicts) != 0,
+            .known = status[0] != '\0' &&
+                     (db_get_int(r, row, COLUMN_evidence_known_filed) ||
+                      (status[0] == 'Y' && !db_get_int(r, row, COLUMN_evidence_known_contradicts))),
+            .amount_minor = db_get_int(r, row, COLUMN_evidence_known_amount_minor),
+            .currency = db_get_text(r, row, COLUMN_evidence_known_currency),
         };
 
         if (list->each(list->context, &one) != 0)

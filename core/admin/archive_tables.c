@@ -1,38 +1,19 @@
-/* What an archive holds of each table: the columns of its file, and the statement that reads them.
- * A test compares the columns with the tables'. */
+/* What an archive holds of each table: the columns of its file, which are those of the statement that
+ * reads them.  A test compares them with the tables'. */
 #include "admin/archive.h"
 
 #include "store/bind.h"
 
 #include <string.h>
 
+#define TABLE(name)                                                                                \
+    {#name, COLUMN_NAMES_archive_##name, COLUMNS_archive_##name, store_archive_##name}
+
 const archive_columns archive_tables[ARCHIVE_TABLES] = {
-    {"trade_lock",
-     "cust_no,serial_no,op_code,lane,status,step,thread_no,log_no,session_id,token,"
-     "fence,rev,epoch,attempts,claims,sends,send_until,not_found_since,"
-     "seen_by_channel,cancel_tried,success_epoch,max_hold_until,next_run_at,"
-     "deadline_at,parked,conflict,exclusive,repeatable,retryable,proof,fingerprint,"
-     "channel,channel_key,channel_ref,payload,result,remark,actor,created_at,"
-     "updated_at,logged_at,account,first_rev,first_logged_at,first_account,"
-     "first_thread_no,first_log_no,first_session_id,first_token,first_sends,"
-     "first_max_hold_until,first_next_run_at,first_channel_key,amount_minor,currency,"
-     "longest_hold_ms,batch,traceparent,session_ended_us,first_session_ended_us,"
-     "operators",
-     61, store_archive_trade_lock},
-    {"trade_lock_past",
-     "cust_no,serial_no,op_code,rev,logged_at,step,status,thread_no,log_no,session_id,"
-     "token,fence,epoch,attempts,claims,sends,send_until,max_hold_until,next_run_at,"
-     "parked,conflict,proof,channel_key,channel_ref,remark,actor,account,"
-     "longest_hold_ms,session_ended_us,operators",
-     30, store_archive_trade_lock_past},
-    {"trade_evidence",
-     "evidence_id,cust_no,serial_no,op_code,epoch,channel_key,outcome,final,"
-     "channel_ref,source,remark,thread_no,account,filed_at,amount_minor,currency,contradicts",
-     17, store_archive_trade_evidence},
-    {"trade_resolution",
-     "cust_no,serial_no,op_code,rev,verdict,part,fence,epoch,reason,actor,thread_no,"
-     "account,decided_at,although_pending,log_no,worker",
-     16, store_archive_trade_resolution},
+    TABLE(trade_lock),
+    TABLE(trade_lock_past),
+    TABLE(trade_evidence),
+    TABLE(trade_resolution),
 };
 
 const char *archive_file_name(int file)

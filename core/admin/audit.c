@@ -15,6 +15,8 @@
 #include "store/clock.h"
 #include "store/server.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/audit.h>
 
 #include <inttypes.h>
@@ -148,8 +150,8 @@ static tl_status read_slots(audit_comparison *c)
     if (is_shard)
         answer = store_slot_list(c->audit->connection, &r);
     for (size_t i = 0; is_shard && answer == DB_DONE && i < r.rows; i++) {
-        const size_t slot = (size_t)db_get_uint(&r, i, SLOT_NUMBER);
-        const char *state = db_get_text(&r, i, SLOT_STATE);
+        const size_t slot = (size_t)db_get_uint(&r, i, COLUMN_slot_list_slot);
+        const char *state = db_get_text(&r, i, COLUMN_slot_list_state);
 
         if (slot < TL_FLEET_SLOTS && (strcmp(state, "gone") == 0 || strcmp(state, "arriving") == 0))
             c->has_copies = c->is_copied[slot] = 1;

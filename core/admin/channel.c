@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "transition/task.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/channels.h>
 #include <tradelock/layer.h>
 
@@ -43,21 +45,22 @@ static const char *name_of(char to[160], const store_channel_decision *d)
 static size_t row_of(const db_result *rows, const char *op_code)
 {
     for (size_t row = 0; row < rows->rows; row++)
-        if (strcmp(db_get_text(rows, row, CHANNEL_ROW_OP), op_code) == 0)
+        if (strcmp(db_get_text(rows, row, COLUMN_channel_list_op_code), op_code) == 0)
             return row;
     return SIZE_MAX;
 }
 
 static int is_paused(const db_result *rows, size_t row)
 {
-    return row != SIZE_MAX && db_get_int(rows, row, CHANNEL_ROW_PAUSED) != 0;
+    return row != SIZE_MAX && db_get_int(rows, row, COLUMN_channel_list_paused) != 0;
 }
 
 /* Whether the limit is as it is to be. */
 static int is_limited_so(const struct deciding *d, const db_result *rows, size_t row)
 {
-    return (row != SIZE_MAX ? db_get_int(rows, row, CHANNEL_ROW_SENDS) : 0) == d->half.sends &&
-           (row != SIZE_MAX ? db_get_int(rows, row, CHANNEL_ROW_PER_SECOND) : 0) ==
+    return (row != SIZE_MAX ? db_get_int(rows, row, COLUMN_channel_list_sends) : 0) ==
+               d->half.sends &&
+           (row != SIZE_MAX ? db_get_int(rows, row, COLUMN_channel_list_per_second) : 0) ==
                d->half.per_second;
 }
 
@@ -71,10 +74,11 @@ static int is_broken_so(const struct deciding *d, const db_result *rows, size_t 
 {
     const store_channel_decision *half = &d->half;
 
-    return number_of(rows, row, CHANNEL_ROW_UNKNOWNS) == half->unknowns &&
-           (half->unknowns == 0 || (number_of(rows, row, CHANNEL_ROW_SHARE) == half->share &&
-                                    number_of(rows, row, CHANNEL_ROW_WINDOW_S) == half->window_s &&
-                                    number_of(rows, row, CHANNEL_ROW_PROBE_S) == half->probe_s));
+    return number_of(rows, row, COLUMN_channel_list_unknowns) == half->unknowns &&
+           (half->unknowns == 0 ||
+            (number_of(rows, row, COLUMN_channel_list_share) == half->share &&
+             number_of(rows, row, COLUMN_channel_list_window_s) == half->window_s &&
+             number_of(rows, row, COLUMN_channel_list_probe_s) == half->probe_s));
 }
 
 /* The row says what was to be said, in the own name. */
@@ -82,18 +86,21 @@ static int is_own(const struct deciding *d, const db_result *rows, size_t row)
 {
     if (d->half.breaks)
         return row != SIZE_MAX && is_broken_so(d, rows, row) &&
-               db_get_int(rows, row, CHANNEL_ROW_BREAKER_OWN) != 0 &&
-               strcmp(db_get_text(rows, row, CHANNEL_ROW_BREAKER_REASON), d->half.reason) == 0 &&
-               strcmp(db_get_text(rows, row, CHANNEL_ROW_BREAKER_ACTOR), d->half.actor) == 0;
+               db_get_int(rows, row, COLUMN_channel_list_breaker_own) != 0 &&
+               strcmp(db_get_text(rows, row, COLUMN_channel_list_breaker_reason), d->half.reason) ==
+                   0 &&
+               strcmp(db_get_text(rows, row, COLUMN_channel_list_breaker_actor), d->half.actor) ==
+                   0;
     if (d->half.limits)
         return row != SIZE_MAX && is_limited_so(d, rows, row) &&
-               db_get_int(rows, row, CHANNEL_ROW_LIMIT_OWN) != 0 &&
-               strcmp(db_get_text(rows, row, CHANNEL_ROW_LIMIT_REASON), d->half.reason) == 0 &&
-               strcmp(db_get_text(rows, row, CHANNEL_ROW_LIMIT_ACTOR), d->half.actor) == 0;
+               db_get_int(rows, row, COLUMN_channel_list_limit_own) != 0 &&
+               strcmp(db_get_text(rows, row, COLUMN_channel_list_limit_reason), d->half.reason) ==
+                   0 &&
+               strcmp(db_get_text(rows, row, COLUMN_channel_list_limit_actor), d->half.actor) == 0;
     return row != SIZE_MAX && is_paused(rows, row) == d->half.pauses &&
-           db_get_int(rows, row, CHANNEL_ROW_OWN) != 0 &&
-           strcmp(db_get_text(rows, row, CHANNEL_ROW_REASON), d->half.reason) == 0 &&
-           strcmp(db_get_text(rows, row, CHANNEL_ROW_ACTOR), d->half.actor) == 0;
+           db_get_int(rows, row, COLUMN_channel_list_own) != 0 &&
+           strcmp(db_get_text(rows, row, COLUMN_channel_list_reason), d->half.reason) == 0 &&
+           strcmp(db_get_text(rows, row, COLUMN_channel_list_actor), d->half.actor) == 0;
 }
 
 static tl_status not_paused(const struct deciding *d, const db_result *rows, const char *name)
@@ -138,8 +145,8 @@ static tl_status judge(const struct deciding *d, const db_result *rows)
         return error_set(TL_ALREADY_DONE,
                          is_all(&d->half) ? "%s drains already, by %s: %s"
                                           : "%s is paused already, by %s: %s",
-                         name, db_get_text(rows, row, CHANNEL_ROW_ACCOUNT),
-                         db_get_text(rows, row, CHANNEL_ROW_REASON));
+                         name, db_get_text(rows, row, COLUMN_channel_list_account),
+                         db_get_text(rows, row, COLUMN_channel_list_reason));
     return TL_OK;
 }
 
@@ -322,39 +329,39 @@ tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker)
 
 static void take_row(tl_pause_row *one, const db_result *r, size_t row)
 {
-    const char *channel = db_get_text(r, row, CHANNEL_ROW_NAME);
+    const char *channel = db_get_text(r, row, COLUMN_channel_list_channel);
     const int same = one->channel != NULL && strcmp(one->channel, channel) == 0;
 
-    one->paused = db_get_int(r, row, CHANNEL_ROW_PAUSED) != 0;
+    one->paused = db_get_int(r, row, COLUMN_channel_list_paused) != 0;
     one->channel = channel;
-    one->op_code = db_get_text(r, row, CHANNEL_ROW_OP);
+    one->op_code = db_get_text(r, row, COLUMN_channel_list_op_code);
     /* The channel as a whole comes first. */
     one->as_whole = one->op_code[0] == '\0' ? one->paused : same && one->as_whole;
-    one->decided_us = db_get_int(r, row, CHANNEL_ROW_DECIDED_US);
-    one->reason = db_get_text(r, row, CHANNEL_ROW_REASON);
-    one->actor = db_get_text(r, row, CHANNEL_ROW_ACTOR);
-    one->account = db_get_text(r, row, CHANNEL_ROW_ACCOUNT);
-    one->now_us = db_get_int(r, row, CHANNEL_ROW_NOW_US);
-    one->sends = db_get_int(r, row, CHANNEL_ROW_SENDS);
-    one->per_second = db_get_int(r, row, CHANNEL_ROW_PER_SECOND);
-    one->limited_us = db_get_int(r, row, CHANNEL_ROW_LIMITED_US);
-    one->limit_reason = db_get_text(r, row, CHANNEL_ROW_LIMIT_REASON);
-    one->limit_actor = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACTOR);
-    one->limit_account = db_get_text(r, row, CHANNEL_ROW_LIMIT_ACCOUNT);
-    one->unknowns = db_get_int(r, row, CHANNEL_ROW_UNKNOWNS);
-    one->share = db_get_int(r, row, CHANNEL_ROW_SHARE);
-    one->window_s = db_get_int(r, row, CHANNEL_ROW_WINDOW_S);
-    one->probe_s = one->unknowns > 0 ? db_get_int(r, row, CHANNEL_ROW_PROBE_S) : 0;
-    one->opened_us = db_get_int(r, row, CHANNEL_ROW_OPENED_US);
-    one->opened = db_get_int(r, row, CHANNEL_ROW_OPENED);
-    one->breaker_us = db_get_int(r, row, CHANNEL_ROW_BREAKER_US);
-    one->breaker_reason = db_get_text(r, row, CHANNEL_ROW_BREAKER_REASON);
-    one->breaker_actor = db_get_text(r, row, CHANNEL_ROW_BREAKER_ACTOR);
-    one->breaker_account = db_get_text(r, row, CHANNEL_ROW_BREAKER_ACCOUNT);
-    one->silent_probes = db_get_int(r, row, CHANNEL_ROW_SILENT_PROBES);
-    one->probed_us = db_get_int(r, row, CHANNEL_ROW_PROBED_US);
-    one->probes = db_get_int(r, row, CHANNEL_ROW_PROBES) != 0;
-    one->probe_us = db_get_int(r, row, CHANNEL_ROW_PROBE_US);
+    one->decided_us = db_get_int(r, row, COLUMN_channel_list_decided_us);
+    one->reason = db_get_text(r, row, COLUMN_channel_list_reason);
+    one->actor = db_get_text(r, row, COLUMN_channel_list_actor);
+    one->account = db_get_text(r, row, COLUMN_channel_list_account);
+    one->now_us = db_get_int(r, row, COLUMN_channel_list_now_us);
+    one->sends = db_get_int(r, row, COLUMN_channel_list_sends);
+    one->per_second = db_get_int(r, row, COLUMN_channel_list_per_second);
+    one->limited_us = db_get_int(r, row, COLUMN_channel_list_limited_us);
+    one->limit_reason = db_get_text(r, row, COLUMN_channel_list_limit_reason);
+    one->limit_actor = db_get_text(r, row, COLUMN_channel_list_limit_actor);
+    one->limit_account = db_get_text(r, row, COLUMN_channel_list_limit_account);
+    one->unknowns = db_get_int(r, row, COLUMN_channel_list_unknowns);
+    one->share = db_get_int(r, row, COLUMN_channel_list_share);
+    one->window_s = db_get_int(r, row, COLUMN_channel_list_window_s);
+    one->probe_s = one->unknowns > 0 ? db_get_int(r, row, COLUMN_channel_list_probe_s) : 0;
+    one->opened_us = db_get_int(r, row, COLUMN_channel_list_opened_us);
+    one->opened = db_get_int(r, row, COLUMN_channel_list_opened);
+    one->breaker_us = db_get_int(r, row, COLUMN_channel_list_breaker_us);
+    one->breaker_reason = db_get_text(r, row, COLUMN_channel_list_breaker_reason);
+    one->breaker_actor = db_get_text(r, row, COLUMN_channel_list_breaker_actor);
+    one->breaker_account = db_get_text(r, row, COLUMN_channel_list_breaker_account);
+    one->silent_probes = db_get_int(r, row, COLUMN_channel_list_silent_probes);
+    one->probed_us = db_get_int(r, row, COLUMN_channel_list_probed_us);
+    one->probes = db_get_int(r, row, COLUMN_channel_list_probes) != 0;
+    one->probe_us = db_get_int(r, row, COLUMN_channel_list_probe_us);
 }
 
 /* What is not limited has no row of use.  Limits are few. */
@@ -363,15 +370,15 @@ static void take_use(tl_pause_row *one, const db_result *use)
     one->permits = one->wanted = one->permits_ended = 0;
     one->ended_free_us = one->longest_hold_ms = one->next_us = 0;
     for (size_t row = 0; row < use->rows; row++) {
-        if (strcmp(db_get_text(use, row, CHANNEL_USE_NAME), one->channel) != 0 ||
-            strcmp(db_get_text(use, row, CHANNEL_USE_OP), one->op_code) != 0)
+        if (strcmp(db_get_text(use, row, COLUMN_channel_use_channel), one->channel) != 0 ||
+            strcmp(db_get_text(use, row, COLUMN_channel_use_op_code), one->op_code) != 0)
             continue;
-        one->permits = db_get_int(use, row, CHANNEL_USE_PERMITS);
-        one->wanted = db_get_int(use, row, CHANNEL_USE_WANTED);
-        one->permits_ended = db_get_int(use, row, CHANNEL_USE_ENDED);
-        one->ended_free_us = db_get_int(use, row, CHANNEL_USE_ENDED_FREE_US);
-        one->longest_hold_ms = db_get_int(use, row, CHANNEL_USE_HOLD_MS);
-        one->next_us = db_get_int(use, row, CHANNEL_USE_NEXT_US);
+        one->permits = db_get_int(use, row, COLUMN_channel_use_permits);
+        one->wanted = db_get_int(use, row, COLUMN_channel_use_wanted);
+        one->permits_ended = db_get_int(use, row, COLUMN_channel_use_permits_ended);
+        one->ended_free_us = db_get_int(use, row, COLUMN_channel_use_ended_free_us);
+        one->longest_hold_ms = db_get_int(use, row, COLUMN_channel_use_longest_hold_ms);
+        one->next_us = db_get_int(use, row, COLUMN_channel_use_next_us);
         return;
     }
 }
@@ -379,8 +386,8 @@ static void take_use(tl_pause_row *one, const db_result *use)
 static int is_any_limited(const db_result *r)
 {
     for (size_t row = 0; row < r->rows; row++)
-        if (db_get_int(r, row, CHANNEL_ROW_SENDS) > 0 ||
-            db_get_int(r, row, CHANNEL_ROW_PER_SECOND) > 0)
+        if (db_get_int(r, row, COLUMN_channel_list_sends) > 0 ||
+            db_get_int(r, row, COLUMN_channel_list_per_second) > 0)
             return 1;
     return 0;
 }

@@ -16,6 +16,8 @@
 #include "trade_lock/decision.h"
 #include "transition/task.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/decisions.h>
 
 #include <string.h>
@@ -82,7 +84,7 @@ static db_answer read_halves(struct deciding *d, db *connection)
 
 static tl_status judge_clear(const db_result *row)
 {
-    return db_get_int(row, 0, RESOLVE_CONFLICT)
+    return db_get_int(row, 0, COLUMN_resolve_lock_conflict)
                ? TL_OK
                : error_set(TL_REFUSED, "no evidence contradicts this row; there is nothing "
                                        "to clear");
@@ -92,12 +94,12 @@ static tl_status judge_clear(const db_result *row)
  * success. */
 static tl_status judge_paid_in_process(const db_result *row, unsigned epoch)
 {
-    if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
+    if (db_get_int(row, 0, COLUMN_resolve_lock_success_filed))
         return error_set(TL_REFUSED,
                          "evidence says that epoch %u, which is in process, was paid: a "
                          "worker ends the trade as paid",
                          epoch);
-    if (db_get_int(row, 0, RESOLVE_CONFLICT))
+    if (db_get_int(row, 0, COLUMN_resolve_lock_conflict))
         return error_set(TL_REFUSED,
                          "evidence says that an epoch before %u was paid, and epoch %u "
                          "is in process: decide first that epoch %u failed, then that "
@@ -114,7 +116,7 @@ static tl_status judge_paid(const db_result *row, char status, unsigned epoch)
 {
     if (status == 'P')
         return judge_paid_in_process(row, epoch);
-    if (db_get_int(row, 0, RESOLVE_CONFLICT))
+    if (db_get_int(row, 0, COLUMN_resolve_lock_conflict))
         return TL_OK;
     return error_set(TL_REFUSED,
                      "the trade failed with proof, and no evidence contradicts that: "
@@ -130,13 +132,13 @@ static tl_status judge_failed(const struct deciding *d, const db_result *row, ch
     if (d->decided_failed)
         return error_set(TL_REFUSED, "two operators have decided that already; a worker "
                                      "carries it out");
-    if (db_get_int(row, 0, RESOLVE_SUCCESS_FILED))
+    if (db_get_int(row, 0, COLUMN_resolve_lock_success_filed))
         return error_set(TL_EVIDENCE, "evidence says that money moved: a worker ends the "
                                       "trade as paid");
-    if (db_get_int(row, 0, RESOLVE_MAY_SEND))
+    if (db_get_int(row, 0, COLUMN_resolve_lock_may_send))
         return error_set(TL_BUSY, "a sender that was given this trade may still send; look "
                                   "at `send until`, and decide after it");
-    if (!db_get_int(row, 0, RESOLVE_LANE_OPEN))
+    if (!db_get_int(row, 0, COLUMN_resolve_lock_lane_open))
         return error_set(TL_REFUSED, "this trade has no open retry lane that could carry "
                                      "the decision out");
     return TL_OK;
@@ -144,8 +146,8 @@ static tl_status judge_failed(const struct deciding *d, const db_result *row, ch
 
 static tl_status judge_row(const struct deciding *d, const db_result *row)
 {
-    const char status = db_get_text(row, 0, RESOLVE_STATUS)[0];
-    const uint64_t fence = db_get_uint(row, 0, RESOLVE_FENCE);
+    const char status = db_get_text(row, 0, COLUMN_resolve_lock_status)[0];
+    const uint64_t fence = db_get_uint(row, 0, COLUMN_resolve_lock_fence);
 
     if (fence != d->half.fence)
         return error_set(TL_LOST,
@@ -155,7 +157,7 @@ static tl_status judge_row(const struct deciding *d, const db_result *row)
     if (status == 'Y' && d->half.decision != TL_DECISION_CLEAR)
         return error_set(TL_ALREADY_DONE, "the trade has succeeded, and nobody turns that "
                                           "into anything");
-    if (status == 'P' && db_get_int(row, 0, RESOLVE_HELD))
+    if (status == 'P' && db_get_int(row, 0, COLUMN_resolve_lock_held))
         return error_set(TL_BUSY, "somebody is at it, or died at it and nobody has opened "
                                   "its lane yet (`tradelock reap` does)");
     switch (d->half.decision) {
@@ -218,8 +220,8 @@ static db_answer run_half(task *t, db *connection)
         d->status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", d->half.key->serial_no,
                               d->half.key->cust_no, d->half.key->op_code);
     if (answer == DB_DONE && row.rows == 1) {
-        d->half.epoch = (uint32_t)db_get_uint(&row, 0, RESOLVE_EPOCH);
-        d->half.rev = db_get_uint(&row, 0, RESOLVE_REV);
+        d->half.epoch = (uint32_t)db_get_uint(&row, 0, COLUMN_resolve_lock_epoch);
+        d->half.rev = db_get_uint(&row, 0, COLUMN_resolve_lock_rev);
         answer = read_halves(d, connection);
     }
     /* An earlier call committed this very half; the row may have changed since. */

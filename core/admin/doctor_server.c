@@ -10,6 +10,8 @@
 #include "store/clock.h"
 #include "admin/statements.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/server.h>
 
 #include <stdio.h>
@@ -328,9 +330,9 @@ static void judge_identity(doctor *d, const char *was, const char *here)
 
 static void judge_restore(doctor *d, const db_result *r)
 {
-    const char *how = db_get_text(r, 0, RESTORE_STEP);
+    const char *how = db_get_text(r, 0, COLUMN_restore_status_step);
 
-    if (!db_get_int(r, 0, RESTORE_NOW))
+    if (!db_get_int(r, 0, COLUMN_restore_status_restored))
         doctor_tell(d, TL_FINDING_OK, "restore", "none open", "no restore is declared or found");
     else
         doctor_tell(d, TL_FINDING_UNSAFE, "restore", how[0] != '\0' ? how : "found",
@@ -366,7 +368,8 @@ tl_status doctor_restore(doctor *d)
                                    "asking which server this is");
 
     if (status == TL_OK && r.rows == 1) {
-        judge_identity(d, db_get_text(&r, 0, RESTORE_WAS), db_get_text(&r, 0, RESTORE_IS));
+        judge_identity(d, db_get_text(&r, 0, COLUMN_restore_status_was),
+                       db_get_text(&r, 0, COLUMN_restore_status_is_now));
         judge_restore(d, &r);
     } else if (status == TL_ACCESS_DENIED) {
         /* Every program of this account will get the same error. */

@@ -60,8 +60,8 @@ static tl_status read_name(db *connection, char *fleet, char *shard)
  * what was paid there. */
 static void take_row(struct joining *j, size_t shard, const db_result *r, size_t row)
 {
-    const size_t slot = (size_t)db_get_uint(r, row, SLOT_NUMBER);
-    const int is_owned = strcmp(db_get_text(r, row, SLOT_STATE), "owned") == 0;
+    const size_t slot = (size_t)db_get_uint(r, row, COLUMN_slot_list_slot);
+    const int is_owned = strcmp(db_get_text(r, row, COLUMN_slot_list_state), "owned") == 0;
 
     if (slot >= TL_FLEET_SLOTS)
         return;
@@ -360,15 +360,16 @@ tl_status tl_fleet_named(const char *config_file, char *fleet)
 
 static int tell(const db_result *r, size_t row, tl_slot_fn each, void *context)
 {
-    const tl_slot_row told = {
-        .slot = (unsigned)db_get_uint(r, row, SLOT_NUMBER),
-        .state = db_get_text(r, row, SLOT_STATE),
-        .version = db_get_uint(r, row, SLOT_VERSION),
-        .other = db_is_null(r, row, SLOT_OTHER) ? "" : db_get_text(r, row, SLOT_OTHER),
-        .sealed = db_get_int(r, row, SLOT_SEALED) != 0,
-        .changed_us = db_get_int(r, row, SLOT_CHANGED),
-        .account = db_get_text(r, row, SLOT_ACCOUNT),
-        .reason = db_get_text(r, row, SLOT_REASON)};
+    const tl_slot_row told = {.slot = (unsigned)db_get_uint(r, row, COLUMN_slot_list_slot),
+                              .state = db_get_text(r, row, COLUMN_slot_list_state),
+                              .version = db_get_uint(r, row, COLUMN_slot_list_version),
+                              .other = db_is_null(r, row, COLUMN_slot_list_other)
+                                           ? ""
+                                           : db_get_text(r, row, COLUMN_slot_list_other),
+                              .sealed = db_get_int(r, row, COLUMN_slot_list_sealed) != 0,
+                              .changed_us = db_get_int(r, row, COLUMN_slot_list_changed_us),
+                              .account = db_get_text(r, row, COLUMN_slot_list_account),
+                              .reason = db_get_text(r, row, COLUMN_slot_list_reason)};
 
     return each(context, &told);
 }

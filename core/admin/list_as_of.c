@@ -7,8 +7,12 @@
 #include "base/text.h"
 #include "store/view.h"
 
+#include "sql_text.h"
+
 #include <stdio.h>
 #include <string.h>
+
+#define AT(column) COLUMN_timeline_##column
 
 /* The last steps of a trade up to a moment; NO_STEP: there was none. */
 #define NO_STEP SIZE_MAX
@@ -23,10 +27,10 @@ static void find_last(struct last_steps *last, const tl_view *view, int64_t as_o
 
     last->own = last->retry = NO_STEP;
     for (size_t row = 0; row < last->rows.rows; row++) {
-        const char *op_code = db_get_text(&last->rows, row, STEP_OP);
-        const uint64_t rev = db_get_uint(&last->rows, row, STEP_REV);
+        const char *op_code = db_get_text(&last->rows, row, AT(op_code));
+        const uint64_t rev = db_get_uint(&last->rows, row, AT(rev));
 
-        if (db_get_int(&last->rows, row, STEP_LOGGED) > as_of_us)
+        if (db_get_int(&last->rows, row, AT(logged_us)) > as_of_us)
             continue;
         if (strcmp(op_code, view->op_code) == 0 && rev >= own_rev) {
             last->own = row;
@@ -41,11 +45,11 @@ static void find_last(struct last_steps *last, const tl_view *view, int64_t as_o
 
 static int is_deleted(const struct last_steps *last, size_t row)
 {
-    return strcmp(db_get_text(&last->rows, row, STEP_STEP), "deleted") == 0;
+    return strcmp(db_get_text(&last->rows, row, AT(step)), "deleted") == 0;
 }
 
-#define TAKE_TEXT(field, row, column)                                                              \
-    text_copy(view->field, sizeof view->field, db_get_text(&last->rows, row, column))
+#define TAKE_TEXT(field, row)                                                                      \
+    text_copy(view->field, sizeof view->field, db_get_text(&last->rows, row, AT(field)))
 
 /* What no history keeps may have changed since. */
 static void forget(tl_view *view)
@@ -61,30 +65,30 @@ static void take_own(tl_view *view, const struct last_steps *last)
     const db_result *rows = &last->rows;
     const size_t row = last->own;
 
-    if (view->rev != db_get_uint(rows, row, STEP_REV))
+    if (view->rev != db_get_uint(rows, row, AT(rev)))
         forget(view);
-    view->status = db_get_text(rows, row, STEP_STATUS)[0];
-    view->rev = db_get_uint(rows, row, STEP_REV);
-    view->fence = db_get_uint(rows, row, STEP_FENCE);
-    view->epoch = (uint32_t)db_get_uint(rows, row, STEP_EPOCH);
-    view->attempts = (uint32_t)db_get_uint(rows, row, STEP_ATTEMPTS);
-    view->claims = (uint32_t)db_get_uint(rows, row, STEP_CLAIMS);
-    view->sends = (uint32_t)db_get_uint(rows, row, STEP_SENDS);
-    view->conflict = db_get_int(rows, row, STEP_CONFLICT) != 0;
-    view->proof = db_get_text(rows, row, STEP_PROOF)[0];
-    TAKE_TEXT(thread_no, row, STEP_THREAD);
-    TAKE_TEXT(log_no, row, STEP_LOG);
-    TAKE_TEXT(parked, row, STEP_PARKED);
-    TAKE_TEXT(channel_key, row, STEP_CHANNEL_KEY);
-    TAKE_TEXT(channel_ref, row, STEP_CHANNEL_REF);
-    TAKE_TEXT(remark, row, STEP_REMARK);
-    TAKE_TEXT(actor, row, STEP_ACTOR);
+    view->status = db_get_text(rows, row, AT(status))[0];
+    view->rev = db_get_uint(rows, row, AT(rev));
+    view->fence = db_get_uint(rows, row, AT(fence));
+    view->epoch = (uint32_t)db_get_uint(rows, row, AT(epoch));
+    view->attempts = (uint32_t)db_get_uint(rows, row, AT(attempts));
+    view->claims = (uint32_t)db_get_uint(rows, row, AT(claims));
+    view->sends = (uint32_t)db_get_uint(rows, row, AT(sends));
+    view->conflict = db_get_int(rows, row, AT(conflict)) != 0;
+    view->proof = db_get_text(rows, row, AT(proof))[0];
+    TAKE_TEXT(thread_no, row);
+    TAKE_TEXT(log_no, row);
+    TAKE_TEXT(parked, row);
+    TAKE_TEXT(channel_key, row);
+    TAKE_TEXT(channel_ref, row);
+    TAKE_TEXT(remark, row);
+    TAKE_TEXT(actor, row);
     text_copy(view->session_id, sizeof view->session_id,
-              view->status == 'P' ? db_get_text(rows, row, STEP_SESSION) : "");
-    view->updated_us = db_get_int(rows, row, STEP_LOGGED);
-    view->send_until_us = db_get_int(rows, row, STEP_SEND_UNTIL);
-    view->max_hold_until_us = db_get_int(rows, row, STEP_MAX_HOLD);
-    view->next_run_us = db_get_int(rows, row, STEP_NEXT_RUN);
+              view->status == 'P' ? db_get_text(rows, row, AT(session_id)) : "");
+    view->updated_us = db_get_int(rows, row, AT(logged_us));
+    view->send_until_us = db_get_int(rows, row, AT(send_until_us));
+    view->max_hold_until_us = db_get_int(rows, row, AT(max_hold_until_us));
+    view->next_run_us = db_get_int(rows, row, AT(next_run_us));
 }
 
 /* A sync row's view tells of its retry row, too. */
@@ -99,13 +103,13 @@ static void take_retry(tl_view *view, const struct last_steps *last)
     view->attempts = view->claims = 0;
     if (!view->has_retry_row)
         return;
-    view->retry_status = db_get_text(&last->rows, row, STEP_STATUS)[0];
-    view->attempts = (uint32_t)db_get_uint(&last->rows, row, STEP_ATTEMPTS);
-    view->claims = (uint32_t)db_get_uint(&last->rows, row, STEP_CLAIMS);
-    if (!db_is_null(&last->rows, row, STEP_PARKED))
-        TAKE_TEXT(parked, row, STEP_PARKED);
-    if (!db_is_null(&last->rows, row, STEP_NEXT_RUN))
-        view->next_run_us = db_get_int(&last->rows, row, STEP_NEXT_RUN);
+    view->retry_status = db_get_text(&last->rows, row, AT(status))[0];
+    view->attempts = (uint32_t)db_get_uint(&last->rows, row, AT(attempts));
+    view->claims = (uint32_t)db_get_uint(&last->rows, row, AT(claims));
+    if (!db_is_null(&last->rows, row, AT(parked)))
+        TAKE_TEXT(parked, row);
+    if (!db_is_null(&last->rows, row, AT(next_run_us)))
+        view->next_run_us = db_get_int(&last->rows, row, AT(next_run_us));
 }
 
 /* Who held it then, and whether that one lived.  A session that is forgotten counts as alive. */
@@ -145,7 +149,7 @@ static tl_state retry_state(const tl_view *view)
 static tl_state sync_state(const tl_view *view, const struct last_steps *last, int alive)
 {
     const int same =
-        view->has_retry_row && db_get_uint(&last->rows, last->retry, STEP_EPOCH) == view->epoch;
+        view->has_retry_row && db_get_uint(&last->rows, last->retry, AT(epoch)) == view->epoch;
 
     if (view->status == 'Y')
         return TL_STATE_SUCCEEDED;
@@ -153,7 +157,7 @@ static tl_state sync_state(const tl_view *view, const struct last_steps *last, i
         return TL_STATE_FAILED;
     if (alive)
         return same && view->retry_status == 'P' ? TL_STATE_WORKING : TL_STATE_LIVE;
-    if (same && view->retry_status == 'F' && !db_is_null(&last->rows, last->retry, STEP_PARKED))
+    if (same && view->retry_status == 'F' && !db_is_null(&last->rows, last->retry, AT(parked)))
         return TL_STATE_PARKED;
     return view->sends > 0 ? TL_STATE_IN_DOUBT : TL_STATE_QUEUED;
 }
@@ -195,7 +199,7 @@ tl_status list_as_of(db *connection, tl_view *view, int64_t as_of_us, int *there
     if (*there) {
         view->now_us = as_of_us;
         if (view->created_us == 0)
-            view->created_us = db_get_int(&last.rows, 0, STEP_LOGGED);
+            view->created_us = db_get_int(&last.rows, 0, AT(logged_us));
         status = take_steps(connection, view, &last);
     }
     db_result_free(&last.rows);

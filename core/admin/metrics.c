@@ -7,6 +7,8 @@
 #include "base/metrics.h"
 #include "client/read.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/metrics.h>
 #include <tradelock/admin/overview.h>
 
@@ -198,8 +200,8 @@ static void write_limits(metrics_text *m, const db_result *r, const char *name, 
     for (size_t row = 0; row < r->rows; row++)
         if (db_get_int(r, row, of) > 0)
             metrics_line(m, name, db_get_int(r, row, column), 0, "channel",
-                         db_get_text(r, row, CHANNEL_USE_NAME), "operation",
-                         db_get_text(r, row, CHANNEL_USE_OP), NULL);
+                         db_get_text(r, row, COLUMN_channel_use_channel), "operation",
+                         db_get_text(r, row, COLUMN_channel_use_op_code), NULL);
 }
 
 static void write_limited(metrics_text *m, const db_result *r)
@@ -207,13 +209,13 @@ static void write_limited(metrics_text *m, const db_result *r)
     write_limits(m, r, "tradelock_channel_limit_sends",
                  "How many sends at a time operators let through the channel for the operation; no "
                  "line: any number.  The operation is empty for all of them together.",
-                 CHANNEL_USE_SENDS, CHANNEL_USE_SENDS);
+                 COLUMN_channel_use_sends, COLUMN_channel_use_sends);
     write_limits(m, r, "tradelock_channel_limit_sends_per_second",
-                 "How many sends a second they let begin.", CHANNEL_USE_PER_SECOND,
-                 CHANNEL_USE_PER_SECOND);
+                 "How many sends a second they let begin.", COLUMN_channel_use_per_second,
+                 COLUMN_channel_use_per_second);
     write_limits(m, r, "tradelock_channel_permits",
                  "How many of the sends at a time processes have as permits now.",
-                 CHANNEL_USE_SENDS, CHANNEL_USE_PERMITS);
+                 COLUMN_channel_use_sends, COLUMN_channel_use_permits);
 }
 
 static void write_breakers(metrics_text *m, const db_result *r)

@@ -18,6 +18,8 @@
 #include "admin/statements.h"
 #include "transition/task.h"
 
+#include "sql_text.h"
+
 #include <tradelock/admin/restore.h>
 
 #include <string.h>
@@ -72,9 +74,10 @@ static db_answer write_promoting(const struct promoting *p, db *connection)
     db_answer answer = store_restore_status(connection, &row);
     const int is_promoted =
         answer == DB_DONE && row.rows == 1 &&
-        db_get_uint(&row, 0, RESTORE_NUMBER) != db_get_uint(&row, 0, RESTORE_ACCEPTED) &&
-        db_get_int(&row, 0, RESTORE_IS_HERE) != 0 &&
-        strcmp(db_get_text(&row, 0, RESTORE_STEP), "promoted") == 0;
+        db_get_uint(&row, 0, COLUMN_restore_status_restore_no) !=
+            db_get_uint(&row, 0, COLUMN_restore_status_accepted_no) &&
+        db_get_int(&row, 0, COLUMN_restore_status_is_here) != 0 &&
+        strcmp(db_get_text(&row, 0, COLUMN_restore_status_step), "promoted") == 0;
 
     db_result_free(&row);
     if (answer == DB_DONE && !is_promoted)
@@ -140,24 +143,26 @@ static void copy(char *to, size_t space, const db_result *row, int column)
 
 static void take_state(tl_restore *to, const db_result *row)
 {
-    to->open = db_get_int(row, 0, RESTORE_NOW) != 0;
-    to->number = db_get_uint(row, 0, RESTORE_NUMBER);
-    to->accepted = db_get_uint(row, 0, RESTORE_ACCEPTED);
-    to->since_us = db_get_int(row, 0, RESTORE_SINCE_US);
-    to->accepted_us = db_get_int(row, 0, RESTORE_ACCEPTED_US);
-    to->proposed_us = db_get_int(row, 0, RESTORE_PROPOSED_US);
-    to->own_proposal = db_get_int(row, 0, RESTORE_OWN_PROPOSAL) != 0;
-    to->doubtful = db_get_uint(row, 0, RESTORE_DOUBTFUL);
-    copy(to->was, sizeof to->was, row, RESTORE_WAS);
-    copy(to->is, sizeof to->is, row, RESTORE_IS);
-    copy(to->how, sizeof to->how, row, RESTORE_STEP);
-    copy(to->reason, sizeof to->reason, row, RESTORE_REASON);
-    copy(to->actor, sizeof to->actor, row, RESTORE_ACTOR);
-    copy(to->account, sizeof to->account, row, RESTORE_ACCOUNT);
-    copy(to->proposal, sizeof to->proposal, row, RESTORE_PROPOSAL);
-    copy(to->proposer, sizeof to->proposer, row, RESTORE_PROPOSER);
-    copy(to->proposer_account, sizeof to->proposer_account, row, RESTORE_PROPOSER_ACCOUNT);
-    copy(to->confirmer_account, sizeof to->confirmer_account, row, RESTORE_CONFIRMER_ACCOUNT);
+    to->open = db_get_int(row, 0, COLUMN_restore_status_restored) != 0;
+    to->number = db_get_uint(row, 0, COLUMN_restore_status_restore_no);
+    to->accepted = db_get_uint(row, 0, COLUMN_restore_status_accepted_no);
+    to->since_us = db_get_int(row, 0, COLUMN_restore_status_since_us);
+    to->accepted_us = db_get_int(row, 0, COLUMN_restore_status_accepted_us);
+    to->proposed_us = db_get_int(row, 0, COLUMN_restore_status_proposed_us);
+    to->own_proposal = db_get_int(row, 0, COLUMN_restore_status_own_proposal) != 0;
+    to->doubtful = db_get_uint(row, 0, COLUMN_restore_status_doubtful);
+    copy(to->was, sizeof to->was, row, COLUMN_restore_status_was);
+    copy(to->is, sizeof to->is, row, COLUMN_restore_status_is_now);
+    copy(to->how, sizeof to->how, row, COLUMN_restore_status_step);
+    copy(to->reason, sizeof to->reason, row, COLUMN_restore_status_reason);
+    copy(to->actor, sizeof to->actor, row, COLUMN_restore_status_actor);
+    copy(to->account, sizeof to->account, row, COLUMN_restore_status_account);
+    copy(to->proposal, sizeof to->proposal, row, COLUMN_restore_status_proposal);
+    copy(to->proposer, sizeof to->proposer, row, COLUMN_restore_status_proposer);
+    copy(to->proposer_account, sizeof to->proposer_account, row,
+         COLUMN_restore_status_proposer_account);
+    copy(to->confirmer_account, sizeof to->confirmer_account, row,
+         COLUMN_restore_status_confirmer_account);
 }
 
 static tl_status read_state(db *connection, tl_restore *state)
@@ -278,28 +283,29 @@ struct accepting {
 /* Which half this account has to write now.  0: none, and a->status says why. */
 static int judge(struct accepting *a, const db_result *row)
 {
-    int open = db_get_uint(row, 0, RESTORE_NUMBER) != db_get_uint(row, 0, RESTORE_ACCEPTED);
-    int proposed = !db_is_null(row, 0, RESTORE_PROPOSED_US);
+    int open = db_get_uint(row, 0, COLUMN_restore_status_restore_no) !=
+               db_get_uint(row, 0, COLUMN_restore_status_accepted_no);
+    int proposed = !db_is_null(row, 0, COLUMN_restore_status_proposed_us);
 
-    a->half.number = db_get_uint(row, 0, RESTORE_NUMBER);
+    a->half.number = db_get_uint(row, 0, COLUMN_restore_status_restore_no);
     a->half.confirms = proposed;
-    a->doubtful = db_get_uint(row, 0, RESTORE_DOUBTFUL);
+    a->doubtful = db_get_uint(row, 0, COLUMN_restore_status_doubtful);
     if (!open) {
         a->status = error_set(TL_REFUSED, "no restore is declared or found, so there is "
                                           "nothing to accept");
         return 0;
     }
-    if (proposed && db_get_int(row, 0, RESTORE_PROPOSED_ELSEWHERE)) {
+    if (proposed && db_get_int(row, 0, COLUMN_restore_status_proposed_elsewhere)) {
         a->status = error_set(TL_LOST, "it was proposed on another server; look again, "
                                        "and declare the restore anew");
         return 0;
     }
     a->status = TL_OK;
-    if (proposed && db_get_int(row, 0, RESTORE_OWN_PROPOSAL))
+    if (proposed && db_get_int(row, 0, COLUMN_restore_status_own_proposal))
         a->status = error_set(TL_PARKED,
                               "%s has proposed to accept it: another operator, "
                               "with an account of their own, must confirm",
-                              db_get_text(row, 0, RESTORE_PROPOSER_ACCOUNT));
+                              db_get_text(row, 0, COLUMN_restore_status_proposer_account));
     return a->status == TL_OK;
 }
 
@@ -313,7 +319,7 @@ static db_answer write_half(struct accepting *a, db *connection)
     if (answer == DB_DONE)
         answer = store_restore_status(connection, &row);
     if (answer == DB_DONE)
-        a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
+        a->doubtful = db_get_uint(&row, 0, COLUMN_restore_status_doubtful);
     db_result_free(&row);
     return answer;
 }
@@ -346,10 +352,13 @@ static db_answer read_half(task *t, db *connection)
     db_result row = DB_RESULT_INIT;
     db_answer answer = store_restore_status(connection, &row);
 
-    if (answer == DB_DONE && db_get_uint(&row, 0, RESTORE_NUMBER) == a->half.number &&
-        db_get_int(&row, 0, a->half.confirms ? RESTORE_OWN_CONFIRMATION : RESTORE_OWN_PROPOSAL)) {
+    if (answer == DB_DONE &&
+        db_get_uint(&row, 0, COLUMN_restore_status_restore_no) == a->half.number &&
+        db_get_int(&row, 0,
+                   a->half.confirms ? COLUMN_restore_status_own_confirmation
+                                    : COLUMN_restore_status_own_proposal)) {
         t->verdict = VERDICT_APPLIED;
-        a->doubtful = db_get_uint(&row, 0, RESTORE_DOUBTFUL);
+        a->doubtful = db_get_uint(&row, 0, COLUMN_restore_status_doubtful);
     }
     db_result_free(&row);
     return answer;

@@ -17,6 +17,8 @@
 #include "store/bind.h"
 #include "store/server.h"
 
+#include "sql_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -87,17 +89,17 @@ tl_status slot_read(struct move *m, struct end *at, struct slot *to)
     memset(to, 0, sizeof *to);
     text_copy(to->state, sizeof to->state, "none");
     if (status == TL_OK && r.rows == 1) {
-        text_copy(to->state, sizeof to->state, db_get_text(&r, 0, SLOT_ROW_STATE));
-        text_copy(to->other, sizeof to->other, db_get_text(&r, 0, SLOT_ROW_OTHER));
-        to->version = db_get_uint(&r, 0, SLOT_ROW_VERSION);
-        to->sealed = db_get_int(&r, 0, SLOT_ROW_SEALED) != 0;
-        token = db_get_bytes(&r, 0, SLOT_ROW_TOKEN, &size);
-        to->has_token = !db_is_null(&r, 0, SLOT_ROW_TOKEN) && size == STORE_SLOT_TOKEN;
+        text_copy(to->state, sizeof to->state, db_get_text(&r, 0, COLUMN_slot_row_state));
+        text_copy(to->other, sizeof to->other, db_get_text(&r, 0, COLUMN_slot_row_other));
+        to->version = db_get_uint(&r, 0, COLUMN_slot_row_version);
+        to->sealed = db_get_int(&r, 0, COLUMN_slot_row_sealed) != 0;
+        token = db_get_bytes(&r, 0, COLUMN_slot_row_token, &size);
+        to->has_token = !db_is_null(&r, 0, COLUMN_slot_row_token) && size == STORE_SLOT_TOKEN;
         if (to->has_token)
             memcpy(to->token, token, STORE_SLOT_TOKEN);
-        slot_tables_read(&to->tables, db_get_text(&r, 0, SLOT_ROW_TABLES));
-        to->takes = !db_is_null(&r, 0, SLOT_ROW_TAKING);
-        slot_tables_read(&to->taking, to->takes ? db_get_text(&r, 0, SLOT_ROW_TAKING) : "");
+        slot_tables_read(&to->tables, db_get_text(&r, 0, COLUMN_slot_row_tables));
+        to->takes = !db_is_null(&r, 0, COLUMN_slot_row_taking);
+        slot_tables_read(&to->taking, to->takes ? db_get_text(&r, 0, COLUMN_slot_row_taking) : "");
     }
     db_result_free(&r);
     return status;

@@ -70,33 +70,6 @@ db_answer store_log_seen(db *connection, const tl_key *keys, size_t count, const
 /* ("program pid@host", the end of its life in microseconds or NULL); no row: it is forgotten. */
 db_answer store_session_was(db *connection, const char *session_id, db_result *result);
 
-enum store_timeline_column {
-    STEP_OP,
-    STEP_STEP,
-    STEP_STATUS,
-    STEP_REV,
-    STEP_FENCE,
-    STEP_EPOCH,
-    STEP_ATTEMPTS,
-    STEP_CLAIMS,
-    STEP_SENDS,
-    STEP_CONFLICT,
-    STEP_PROOF,
-    STEP_THREAD,
-    STEP_LOG,
-    STEP_SESSION,
-    STEP_PARKED,
-    STEP_CHANNEL_KEY,
-    STEP_CHANNEL_REF,
-    STEP_REMARK,
-    STEP_ACTOR,
-    STEP_ACCOUNT,
-    STEP_LOGGED,
-    STEP_SEND_UNTIL,
-    STEP_MAX_HOLD,
-    STEP_NEXT_RUN,
-    STEP_HOLDER
-};
 /* The steps of both lanes. */
 db_answer store_timeline(db *connection, const tl_key *key, db_result *result);
 
@@ -120,57 +93,9 @@ db_answer store_slot_customers(db *connection, const char *after, unsigned most,
 db_answer store_open_transactions(db *connection, db_result *result);
 
 /* What operators decided about channels; op_code "": about a channel as a whole. */
-enum store_channel_column {
-    CHANNEL_ROW_NAME,
-    CHANNEL_ROW_OP,
-    CHANNEL_ROW_PAUSED,
-    CHANNEL_ROW_DECIDED_US,
-    CHANNEL_ROW_REASON,
-    CHANNEL_ROW_ACTOR,
-    CHANNEL_ROW_ACCOUNT,
-    CHANNEL_ROW_NOW_US,
-    CHANNEL_ROW_OWN,
-    /* The limit, as the pause before it. */
-    CHANNEL_ROW_SENDS,
-    CHANNEL_ROW_PER_SECOND,
-    CHANNEL_ROW_LIMITED_US,
-    CHANNEL_ROW_LIMIT_REASON,
-    CHANNEL_ROW_LIMIT_ACTOR,
-    CHANNEL_ROW_LIMIT_ACCOUNT,
-    CHANNEL_ROW_LIMIT_OWN,
-    /* The breaker, likewise. */
-    CHANNEL_ROW_UNKNOWNS,
-    CHANNEL_ROW_SHARE,
-    CHANNEL_ROW_WINDOW_S,
-    CHANNEL_ROW_PROBE_S,
-    CHANNEL_ROW_OPENED_US,
-    CHANNEL_ROW_OPENED,
-    CHANNEL_ROW_BREAKER_US,
-    CHANNEL_ROW_BREAKER_REASON,
-    CHANNEL_ROW_BREAKER_ACTOR,
-    CHANNEL_ROW_BREAKER_ACCOUNT,
-    CHANNEL_ROW_BREAKER_OWN,
-    /* Of one that is open. */
-    CHANNEL_ROW_SILENT_PROBES,
-    CHANNEL_ROW_PROBED_US,
-    CHANNEL_ROW_PROBES,
-    CHANNEL_ROW_PROBE_US
-};
 /* channel NULL: of all. */
 db_answer store_channel_list(db *connection, const char *channel, db_result *result);
 /* The limits, and how much of each is used; what is NULL is 0. */
-enum store_channel_use_column {
-    CHANNEL_USE_NAME,
-    CHANNEL_USE_OP,
-    CHANNEL_USE_SENDS,
-    CHANNEL_USE_PER_SECOND,
-    CHANNEL_USE_PERMITS,
-    CHANNEL_USE_WANTED,
-    CHANNEL_USE_ENDED,
-    CHANNEL_USE_ENDED_FREE_US,
-    CHANNEL_USE_HOLD_MS,
-    CHANNEL_USE_NEXT_US
-};
 db_answer store_channel_use(db *connection, db_result *result);
 /* (session, permits) */
 db_answer store_channel_permits(db *connection, db_result *result);
@@ -189,17 +114,6 @@ typedef struct store_channel_decision {
 db_answer store_channel_decide(db *connection, const store_channel_decision *decision);
 
 /* What a decision of two operators rests on.  Reading it locks both rows. */
-enum store_resolve_column {
-    RESOLVE_STATUS,
-    RESOLVE_EPOCH,
-    RESOLVE_FENCE,
-    RESOLVE_REV,
-    RESOLVE_CONFLICT,
-    RESOLVE_HELD,
-    RESOLVE_SUCCESS_FILED,
-    RESOLVE_MAY_SEND,
-    RESOLVE_LANE_OPEN
-};
 db_answer store_resolve_lock(db *connection, const tl_key *key, const char *retry_op,
                              db_result *result);
 
@@ -219,29 +133,6 @@ typedef struct store_restore_half_of {
 db_answer store_restore_half(db *connection, const store_restore_half_of *half);
 /* Within the transaction that confirms. */
 db_answer store_restore_carry_out(db *connection, int64_t max_hold_ms, const char *thread_no);
-enum store_restore_column {
-    RESTORE_NOW,
-    RESTORE_NUMBER,
-    RESTORE_ACCEPTED,
-    RESTORE_ACCEPTED_US,
-    RESTORE_WAS,
-    RESTORE_IS,
-    RESTORE_SINCE_US,
-    RESTORE_STEP,
-    RESTORE_REASON,
-    RESTORE_ACTOR,
-    RESTORE_ACCOUNT,
-    RESTORE_PROPOSAL,
-    RESTORE_PROPOSER,
-    RESTORE_PROPOSER_ACCOUNT,
-    RESTORE_PROPOSED_US,
-    RESTORE_OWN_PROPOSAL,
-    RESTORE_PROPOSED_ELSEWHERE,
-    RESTORE_CONFIRMER_ACCOUNT,
-    RESTORE_OWN_CONFIRMATION,
-    RESTORE_DOUBTFUL,
-    RESTORE_IS_HERE
-};
 db_answer store_restore_status(db *connection, db_result *result);
 /* (op_code, state, how many); op_code "" for locks */
 db_answer store_restore_trades(db *connection, db_result *result);
@@ -307,27 +198,6 @@ db_answer store_purge_rw(db *connection, const store_purge_what *what, const cha
 db_answer store_purge_sessions(db *connection, const store_purge_what *what);
 db_answer store_purge_sessions_result(db *connection, db_result *result);
 
-enum store_acts_column {
-    ACTS_AT,
-    ACTS_ORIGIN,
-    ACTS_TIE,
-    ACTS_PASSES,
-    ACTS_WHAT,
-    ACTS_SAID,
-    ACTS_CUST,
-    ACTS_SERIAL,
-    ACTS_OP,
-    ACTS_FENCE,
-    ACTS_REASON,
-    ACTS_ACTOR,
-    ACTS_ACCOUNT,
-    ACTS_NUMBER,
-    ACTS_PLANNED,
-    ACTS_DONE,
-    ACTS_SKIPPED,
-    ACTS_COUNTS,
-    ACTS_ENDED
-};
 #define ACTS_TIE_MAX 191
 /* Behind which act a page starts. */
 typedef struct store_acts_place {
@@ -337,47 +207,18 @@ typedef struct store_acts_place {
 /* person: "": all pass. */
 db_answer store_acts(db *connection, int64_t since_us, const char *person,
                      const store_acts_place *after, unsigned most, db_result *result);
-enum store_act_rows_column {
-    ACT_ROW_NUMBER,
-    ACT_ROW_CUST,
-    ACT_ROW_SERIAL,
-    ACT_ROW_OP,
-    ACT_ROW_FENCE,
-    ACT_ROW_RESULT,
-    ACT_ROW_AT
-};
 db_answer store_act_rows(db *connection, uint64_t act_no, uint64_t after_row, unsigned most,
                          db_result *result);
 /* As store_purge_sessions(), of acts with their rows. */
 db_answer store_purge_acts(db *connection, int64_t older_ms, unsigned most);
 db_answer store_purge_acts_result(db *connection, db_result *result);
 
-enum store_known_column {
-    KNOWN_NUMBER,
-    KNOWN_FENCE,
-    KNOWN_STATUS,
-    KNOWN_EPOCH,
-    KNOWN_MINOR,
-    KNOWN_CURRENCY,
-    KNOWN_CONTRADICTS,
-    KNOWN_FILED
-};
 /* Of the payments, of which the first has that number. */
 db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
                                size_t count, db_result *result);
 
 db_answer store_fleet_name(db *connection, const char *fleet, const char *shard);
 db_answer store_fleet_probe(db *connection, db_result *result);
-enum store_slot_list_column {
-    SLOT_NUMBER,
-    SLOT_STATE,
-    SLOT_VERSION,
-    SLOT_OTHER,
-    SLOT_SEALED,
-    SLOT_CHANGED,
-    SLOT_ACCOUNT,
-    SLOT_REASON
-};
 db_answer store_slot_list(db *connection, db_result *result);
 /* slots: a JSON array; or a digit for each slot. */
 db_answer store_slot_take(db *connection, const char *slots, const char *reason);
@@ -385,15 +226,6 @@ db_answer store_slot_untake(db *connection);
 db_answer store_slot_strangers(db *connection, const char *slots, db_result *result);
 
 /* The columns of slot_row. */
-enum store_slot_column {
-    SLOT_ROW_STATE,
-    SLOT_ROW_VERSION,
-    SLOT_ROW_OTHER,
-    SLOT_ROW_SEALED,
-    SLOT_ROW_TOKEN,
-    SLOT_ROW_TABLES,
-    SLOT_ROW_TAKING
-};
 db_answer store_slot_row(db *connection, unsigned slot, db_result *result);
 
 /* What a slot is, or is to become.  NULL: none. */

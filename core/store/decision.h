@@ -24,20 +24,6 @@ typedef struct store_resolution {
  * and log. */
 db_answer store_resolve_refuse(db *connection, const store_resolution *resolution);
 
-enum store_resolution_column {
-    RESOLUTION_REV,
-    RESOLUTION_FENCE,
-    RESOLUTION_EPOCH,
-    RESOLUTION_VERDICT,
-    RESOLUTION_PART,
-    RESOLUTION_REASON,
-    RESOLUTION_ACTOR,
-    RESOLUTION_ACCOUNT,
-    RESOLUTION_OWN,
-    RESOLUTION_DECIDED,
-    RESOLUTION_ALTHOUGH_PENDING,
-    RESOLUTION_STANDS
-};
 db_answer store_resolve_list(db *connection, const tl_key *key, db_result *result);
 
 #endif

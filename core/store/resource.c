@@ -5,7 +5,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/bind.h"
+#include "store/record.h"
 #include "store/rows.h"
+
+#include "sql_text.h"
 
 #include <string.h>
 
@@ -157,27 +160,7 @@ db_answer store_resource_show(db *connection, const char *resource, db_result *r
     return SQL_RUN(connection, result, resource_show, .resource = db_text(resource));
 }
 
-enum view_column {
-    COL_RESOURCE,
-    COL_STATE,
-    COL_STATUS,
-    COL_STEP,
-    COL_FENCE,
-    COL_REV,
-    COL_THREAD,
-    COL_LOG,
-    COL_SESSION,
-    COL_HOLDER,
-    COL_REMARK,
-    COL_ACTOR,
-    COL_PAYLOAD,
-    COL_LOCKED,
-    COL_UPDATED,
-    COL_NOW,
-    COL_LEASE,
-    COL_MAX_HOLD,
-    COL_FREE
-};
+#define AT(member) COLUMN_resource_columns_##member
 
 static tl_resource_state state_of(const char *name)
 {
@@ -187,32 +170,9 @@ static tl_resource_state state_of(const char *name)
     return TL_RESOURCE_FREE;
 }
 
-static void read_texts(tl_resource_view *view, const db_result *r, size_t row)
+void resource_view_read(tl_resource_view *to, const db_result *result, size_t row)
 {
-    text_copy(view->resource, sizeof view->resource, db_get_text(r, row, COL_RESOURCE));
-    text_copy(view->step, sizeof view->step, db_get_text(r, row, COL_STEP));
-    text_copy(view->thread_no, sizeof view->thread_no, db_get_text(r, row, COL_THREAD));
-    text_copy(view->log_no, sizeof view->log_no, db_get_text(r, row, COL_LOG));
-    text_copy(view->session_id, sizeof view->session_id, db_get_text(r, row, COL_SESSION));
-    text_copy(view->holder, sizeof view->holder, db_get_text(r, row, COL_HOLDER));
-    text_copy(view->remark, sizeof view->remark, db_get_text(r, row, COL_REMARK));
-    text_copy(view->actor, sizeof view->actor, db_get_text(r, row, COL_ACTOR));
-}
-
-void resource_view_read(tl_resource_view *view, const db_result *r, size_t row)
-{
-    memset(view, 0, sizeof *view);
-    view->version = TL_RESOURCE_VIEW_VERSION;
-    view->state = state_of(db_get_text(r, row, COL_STATE));
-    view->renewed = db_get_text(r, row, COL_STATUS)[0] == 'L' && db_is_null(r, row, COL_LEASE);
-    view->fence = db_get_uint(r, row, COL_FENCE);
-    view->rev = db_get_uint(r, row, COL_REV);
-    view->locked_us = db_get_int(r, row, COL_LOCKED);
-    view->updated_us = db_get_int(r, row, COL_UPDATED);
-    view->now_us = db_get_int(r, row, COL_NOW);
-    view->lease_until_us = db_get_int(r, row, COL_LEASE);
-    view->max_hold_until_us = db_get_int(r, row, COL_MAX_HOLD);
-    view->free_us = db_get_int(r, row, COL_FREE);
-    read_texts(view, r, row);
-    view->payload = db_get_bytes(r, row, COL_PAYLOAD, &view->payload_size);
+    memset(to, 0, sizeof *to);
+    to->version = TL_RESOURCE_VIEW_VERSION;
+    TL_RESOURCE_MAP(RECORD_READ)
 }

@@ -58,6 +58,6 @@ db_answer store_caller_transaction(db *connection, db_result *result);
 db_answer store_resource_show(db *connection, const char *resource, db_result *result);
 
 /* A row of show and list; the payload points into the result. */
-void resource_view_read(tl_resource_view *view, const db_result *result, size_t row);
+void resource_view_read(tl_resource_view *to, const db_result *result, size_t row);
 
 #endif

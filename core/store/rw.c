@@ -4,6 +4,9 @@
 
 #include "base/text.h"
 #include "store/bind.h"
+#include "store/record.h"
+
+#include "sql_text.h"
 
 #include <string.h>
 
@@ -173,28 +176,7 @@ db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int
                    .slot = db_uint(slot), .most = db_uint(limit));
 }
 
-enum view_column {
-    COL_RESOURCE,
-    COL_SLOT,
-    COL_KIND,
-    COL_STATE,
-    COL_STEP,
-    COL_BY_SESSION,
-    COL_FENCE,
-    COL_REV,
-    COL_THREAD,
-    COL_LOG,
-    COL_SESSION,
-    COL_HOLDER,
-    COL_REMARK,
-    COL_ACTOR,
-    COL_ACQUIRED,
-    COL_DONE,
-    COL_RELEASED,
-    COL_OVER,
-    COL_MAX_HOLD,
-    COL_NOW
-};
+#define AT(member) COLUMN_rw_columns_##member
 
 static tl_holder_state state_of(const char *name)
 {
@@ -204,35 +186,11 @@ static tl_holder_state state_of(const char *name)
     return TL_HOLDER_FREE;
 }
 
-static void read_texts(tl_holder_view *view, const db_result *r, size_t row)
+void holder_view_read(tl_holder_view *to, const db_result *result, size_t row)
 {
-    text_copy(view->resource, sizeof view->resource, db_get_text(r, row, COL_RESOURCE));
-    text_copy(view->step, sizeof view->step, db_get_text(r, row, COL_STEP));
-    text_copy(view->thread_no, sizeof view->thread_no, db_get_text(r, row, COL_THREAD));
-    text_copy(view->log_no, sizeof view->log_no, db_get_text(r, row, COL_LOG));
-    text_copy(view->session_id, sizeof view->session_id, db_get_text(r, row, COL_SESSION));
-    text_copy(view->holder, sizeof view->holder, db_get_text(r, row, COL_HOLDER));
-    text_copy(view->remark, sizeof view->remark, db_get_text(r, row, COL_REMARK));
-    text_copy(view->actor, sizeof view->actor, db_get_text(r, row, COL_ACTOR));
-}
-
-void holder_view_read(tl_holder_view *view, const db_result *r, size_t row)
-{
-    memset(view, 0, sizeof *view);
-    view->version = TL_HOLDER_VIEW_VERSION;
-    view->state = state_of(db_get_text(r, row, COL_STATE));
-    view->mode = db_get_text(r, row, COL_KIND)[0] == 'W' ? TL_RW_WRITE : TL_RW_READ;
-    view->slot = (unsigned)db_get_uint(r, row, COL_SLOT);
-    view->renewed = db_get_int(r, row, COL_BY_SESSION) != 0;
-    view->fence = db_get_uint(r, row, COL_FENCE);
-    view->rev = db_get_uint(r, row, COL_REV);
-    view->acquired_us = db_get_int(r, row, COL_ACQUIRED);
-    view->done_us = db_get_int(r, row, COL_DONE);
-    view->released_us = db_get_int(r, row, COL_RELEASED);
-    view->over_us = db_get_int(r, row, COL_OVER);
-    view->max_hold_until_us = db_get_int(r, row, COL_MAX_HOLD);
-    view->now_us = db_get_int(r, row, COL_NOW);
-    read_texts(view, r, row);
+    memset(to, 0, sizeof *to);
+    to->version = TL_HOLDER_VIEW_VERSION;
+    TL_HOLDER_MAP(RECORD_READ)
 }
 
 /* ---------------------------------------------------------------------- row lock -- */

@@ -67,7 +67,7 @@ db_answer store_rw_token_seen(db *connection, const char *resource, unsigned slo
  * it. */
 db_answer store_rw_list(db *connection, const char *resource, unsigned slot, int all,
                         unsigned limit, db_result *result);
-void holder_view_read(tl_holder_view *view, const db_result *result, size_t row);
+void holder_view_read(tl_holder_view *to, const db_result *result, size_t row);
 
 /* The row lock. */
 db_answer store_row_lock_there(db *connection, const char *resource, int *there);

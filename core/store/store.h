@@ -82,7 +82,7 @@ db_answer store_session_beat(db *connection, const char *session_id, int waits,
                              const store_session_clock *clock, db_result *result);
 
 /* Evidence, in the order in which its transaction calls them. */
-/* (status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent) */
+/* (status, epoch, channel_key, fence, and said_columns) */
 db_answer store_evidence_lock(db *connection, const tl_key *key, db_result *result);
 /* What a holder knows whose row is gone.  The row is made anew: P, without a holder, its lane
  * due. */
@@ -106,21 +106,6 @@ db_answer store_file_gone(db *connection, const store_gone *gone);
 db_answer store_evidence_insert(db *connection, const tl_evidence *evidence, const char *thread_no,
                                 uint64_t *evidence_id, int *contradicts);
 
-enum store_evidence_column {
-    EVIDENCE_ID,
-    EVIDENCE_EPOCH,
-    EVIDENCE_CHANNEL_KEY,
-    EVIDENCE_OUTCOME,
-    EVIDENCE_FINAL,
-    EVIDENCE_CHANNEL_REF,
-    EVIDENCE_SOURCE,
-    EVIDENCE_REMARK,
-    EVIDENCE_ACCOUNT,
-    EVIDENCE_FILED,
-    EVIDENCE_MINOR,
-    EVIDENCE_CURRENCY,
-    EVIDENCE_CONTRADICTS
-};
 db_answer store_evidence_list(db *connection, const tl_key *key, db_result *result);
 
 #endif

@@ -26,11 +26,11 @@ db_answer store_sweep_stretch(db *connection, store_sweep *s);
 /* hidden: an open transaction has a row of op_code's stretch.  For a connection that does not wait
  * for rows. */
 db_answer store_sweep_look_hidden(db *connection, store_sweep *s);
-/* rows of op_code's stretch: (cust_no, serial_no, fence, log_no, next_run in microseconds,
- * amount_minor, currency, batch, traceparent). */
+/* rows of op_code's stretch: (cust_no, serial_no, fence, log_no, next_run in microseconds, and
+ * said_columns). */
 db_answer store_sweep_overdue(db *connection, store_sweep *s);
 /* The same of any session that is ended, neither settled nor swept: (cust_no, serial_no, fence,
- * log_no, session_id, and what the row says of itself). */
+ * log_no, session_id, and said_columns). */
 db_answer store_sweep_dead(db *connection, store_sweep *s);
 /* Moves the mark of op_code from the stretch's beginning to its end, unless another process moved
  * it. */

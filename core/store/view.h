@@ -15,12 +15,11 @@ typedef struct view_inside {
     unsigned char token[16];
 } view_inside;
 
-/* The columns in the order of view_columns; other statements that are read with
- * view_read() select the same; views_by_key has one more, for nothing_filed.  Payload and result
- * point into the result. */
-void view_read(tl_view *view, view_inside *inside, const db_result *result, size_t row);
+/* A row of a statement that selects view_columns first; views_by_key has one more, for
+ * nothing_filed.  Payload and result point into the result. */
+void view_read(tl_view *to, view_inside *inside, const db_result *result, size_t row);
 
-/* Four columns from this one on: amount_minor, currency, batch, traceparent. */
+/* The columns from this one on are said_columns. */
 void view_said(tl_said *to, const db_result *result, size_t row, size_t column);
 
 /* The state that the view's column names. */

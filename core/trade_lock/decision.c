@@ -8,7 +8,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/record.h"
 #include "transition/task.h"
+
+#include "sql_text.h"
 
 const char *tl_decision_name(tl_decision of)
 {
@@ -24,25 +27,13 @@ const char *tl_decision_name(tl_decision of)
     }
 }
 
-void decision_read(tl_resolution_row *to, const db_result *rows, size_t row)
-{
-    to->rev = db_get_uint(rows, row, RESOLUTION_REV);
-    to->fence = db_get_uint(rows, row, RESOLUTION_FENCE);
-    to->epoch = (uint32_t)db_get_uint(rows, row, RESOLUTION_EPOCH);
-    to->decision = (tl_decision)db_get_text(rows, row, RESOLUTION_VERDICT)[0];
-    to->confirms = db_get_int(rows, row, RESOLUTION_PART) == STORE_CONFIRMATION;
-    to->refused = db_get_int(rows, row, RESOLUTION_PART) == STORE_REFUSAL;
-    to->although_pending = db_get_int(rows, row, RESOLUTION_ALTHOUGH_PENDING) != 0;
-    to->stands = db_get_int(rows, row, RESOLUTION_STANDS) != 0;
-    to->own = db_get_int(rows, row, RESOLUTION_OWN) != 0;
-    to->reason = db_get_text(rows, row, RESOLUTION_REASON);
-    to->actor = db_get_text(rows, row, RESOLUTION_ACTOR);
-    to->account = db_get_text(rows, row, RESOLUTION_ACCOUNT);
-    to->decided_us = db_get_int(rows, row, RESOLUTION_DECIDED);
-}
+#define AT(member) COLUMN_resolve_list_##member
 
-tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
-                             void *context)
+void decision_read(tl_resolution_row *to, const db_result *result,
+                   size_t row){TL_RESOLUTION_MAP(RECORD_READ)}
+
+tl_status
+    tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each, void *context)
 {
     db_result rows = DB_RESULT_INIT;
     tl_status status = read_check_each(each != NULL);

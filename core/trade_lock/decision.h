@@ -7,6 +7,6 @@
 #include <tradelock/lane.h>
 
 /* The texts point into the result. */
-void decision_read(tl_resolution_row *to, const db_result *rows, size_t row);
+void decision_read(tl_resolution_row *to, const db_result *result, size_t row);
 
 #endif

@@ -10,6 +10,7 @@
 #include "store/store.h"
 
 #include <tradelock/layer.h>
+#include <tradelock/record.h>
 
 #include <assert.h>
 #include <stdarg.h>
@@ -302,6 +303,10 @@ tl_status lock_read_with(tl_lock *lock, step_task *t)
     return TL_OK;
 }
 
+#define SAID(type, member, ...) SAID_##type(member)
+#define SAID_TEXT(member) text_copy(v->member, sizeof v->member, lock->member);
+#define SAID_MONEY(member) v->member = lock->options.member;
+
 void lock_view_granted(tl_lock *lock, const step_task *t)
 {
     tl_view *v = &lock->view;
@@ -337,10 +342,7 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);
     if (t->step.kind == STEP_ASK) {
         v->created_us = (int64_t)t->step.fence; /* one statement wrote both */
-        v->amount_minor = lock->options.amount_minor;
-        text_copy(v->currency, sizeof v->currency, lock->currency);
-        text_copy(v->batch, sizeof v->batch, lock->batch);
-        text_copy(v->traceparent, sizeof v->traceparent, lock->traceparent);
+        TL_SAID_MAP(SAID)
     }
 }
 

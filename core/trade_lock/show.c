@@ -6,8 +6,11 @@
 
 #include "base/error.h"
 #include "store/bind.h"
+#include "store/record.h"
 #include "store/store.h"
 #include "store/view.h"
+
+#include "sql_text.h"
 
 #include <tradelock/tradelock.h>
 
@@ -119,27 +122,15 @@ tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count, tl_v
     return status;
 }
 
-static const char *text_or_null(const db_result *result, size_t row, size_t column)
-{
-    return db_is_null(result, row, column) ? NULL : db_get_text(result, row, column);
-}
+#define AT(member) COLUMN_evidence_list_##member
 
-static void evidence_read(tl_evidence_row *evidence, const db_result *result, size_t row)
+static void evidence_read(tl_evidence_row *to, const db_result *result, size_t row)
 {
-    evidence->evidence_id = db_get_uint(result, row, EVIDENCE_ID);
-    evidence->epoch = (uint32_t)db_get_uint(result, row, EVIDENCE_EPOCH);
-    evidence->channel_key = text_or_null(result, row, EVIDENCE_CHANNEL_KEY);
-    evidence->outcome = db_get_text(result, row, EVIDENCE_OUTCOME);
-    evidence->channel_ref = text_or_null(result, row, EVIDENCE_CHANNEL_REF);
-    evidence->source = db_get_text(result, row, EVIDENCE_SOURCE);
-    evidence->remark = text_or_null(result, row, EVIDENCE_REMARK);
-    evidence->account = db_get_text(result, row, EVIDENCE_ACCOUNT);
-    evidence->final = db_get_int(result, row, EVIDENCE_FINAL) != 0;
-    evidence->filed_us = db_get_int(result, row, EVIDENCE_FILED);
-    evidence->amount = (tl_payment_amount){!db_is_null(result, row, EVIDENCE_MINOR),
-                                           db_get_int(result, row, EVIDENCE_MINOR),
-                                           text_or_null(result, row, EVIDENCE_CURRENCY)};
-    evidence->contradicts = (int)db_get_int(result, row, EVIDENCE_CONTRADICTS);
+    TL_EVIDENCE_MAP(RECORD_READ)
+    to->amount.is_told = !db_is_null(result, row, AT(amount_minor));
+    to->amount.amount_minor = db_get_int(result, row, AT(amount_minor));
+    to->amount.currency = record_string(result, row, AT(currency));
+    to->contradicts = (int)db_get_int(result, row, AT(contradicts));
 }
 
 tl_status tl_evidence_list(tl_client *client, const tl_key *key, tl_evidence_fn each, void *context)

@@ -41,20 +41,22 @@ ORDER BY t.cust_no, t.serial_no, t.op_code, t.evidence_id
 -- sessions of the last and of the first step ended (1: it was purged, 0: it has not ended or there
 -- was none), and how many operators made the last step, if that is a decision.
 SELECT t.cust_no, t.serial_no, t.op_code, t.lane, t.status, t.step, t.thread_no, t.log_no,
-    t.session_id, LOWER(HEX(t.token)), t.fence, t.rev, t.epoch, t.attempts, t.claims, t.sends,
-    t.send_until, t.not_found_since, t.seen_by_channel, t.cancel_tried, t.success_epoch,
+    t.session_id, LOWER(HEX(t.token)) AS token, t.fence, t.rev, t.epoch, t.attempts, t.claims,
+    t.sends, t.send_until, t.not_found_since, t.seen_by_channel, t.cancel_tried, t.success_epoch,
     t.max_hold_until, t.next_run_at, t.deadline_at, t.parked, t.conflict, t.exclusive,
-    t.repeatable, t.retryable, t.proof, LOWER(HEX(t.fingerprint)), t.channel, t.channel_key,
-    t.channel_ref, LOWER(HEX(t.payload)), LOWER(HEX(t.result)), t.remark, t.actor, t.created_at,
-    t.updated_at, t.logged_at, t.account, t.first_rev, t.first_logged_at, t.first_account,
-    t.first_thread_no, t.first_log_no, t.first_session_id, LOWER(HEX(t.first_token)),
-    t.first_sends, t.first_max_hold_until, t.first_next_run_at, t.first_channel_key,
-    t.amount_minor, t.currency, t.longest_hold_ms, t.batch, t.traceparent,
+    t.repeatable, t.retryable, t.proof, LOWER(HEX(t.fingerprint)) AS fingerprint, t.channel,
+    t.channel_key, t.channel_ref, LOWER(HEX(t.payload)) AS payload,
+    LOWER(HEX(t.result)) AS result, t.remark, t.actor, t.created_at, t.updated_at, t.logged_at, t.account, t.first_rev,
+    t.first_logged_at, t.first_account, t.first_thread_no, t.first_log_no, t.first_session_id,
+    LOWER(HEX(t.first_token)) AS first_token, t.first_sends, t.first_max_hold_until,
+    t.first_next_run_at, t.first_channel_key, t.amount_minor, t.currency, t.longest_hold_ms,
+    t.batch, t.traceparent,
     IF(t.session_id IS NULL, 0, IF(x.session_id IS NULL, 1,
-        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0))),
+        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0))) AS session_ended_us,
     IF(t.first_session_id IS NULL, 0, IF(y.session_id IS NULL, 1,
-        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', y.ended_at), 0))),
-    COALESCE(d.operators, 0)
+        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', y.ended_at), 0)))
+        AS first_session_ended_us,
+    COALESCE(d.operators, 0) AS operators
 FROM JSON_TABLE(:named, '$[*]' COLUMNS (
     /*include named_columns*/)) n
 STRAIGHT_JOIN trade_lock t ON t.cust_no = n.cust_no AND t.serial_no = n.serial_no
@@ -79,12 +81,12 @@ ORDER BY t.cust_no, t.serial_no, t.op_code
 -- archive_trade_lock.  Behind them: when the session of the step ended, and how many operators
 -- made it.
 SELECT t.cust_no, t.serial_no, t.op_code, t.rev, t.logged_at, t.step, t.status, t.thread_no,
-    t.log_no, t.session_id, LOWER(HEX(t.token)), t.fence, t.epoch, t.attempts, t.claims,
+    t.log_no, t.session_id, LOWER(HEX(t.token)) AS token, t.fence, t.epoch, t.attempts, t.claims,
     t.sends, t.send_until, t.max_hold_until, t.next_run_at, t.parked, t.conflict, t.proof,
     t.channel_key, t.channel_ref, t.remark, t.actor, t.account, t.longest_hold_ms,
     IF(t.session_id IS NULL, 0, IF(x.session_id IS NULL, 1,
-        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0))),
-    COALESCE(d.operators, 0)
+        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', x.ended_at), 0))) AS session_ended_us,
+    COALESCE(d.operators, 0) AS operators
 FROM JSON_TABLE(:named, '$[*]' COLUMNS (
     /*include named_columns*/)) n
 STRAIGHT_JOIN trade_lock_past t ON t.cust_no = n.cust_no AND t.serial_no = n.serial_no

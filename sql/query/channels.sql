@@ -87,21 +87,26 @@ ORDER BY channel, op_code
 -- each.  Last, of a breaker that is open: how many probes had no answer, when the last one began,
 -- whether that goes on, and when the next one may begin.  A moment that is further away than
 -- anybody sets was set by another clock, as channel_breakers says.
-SELECT c.channel, c.op_code, c.paused, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.decided_at),
-    c.reason, c.actor, c.account, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-    tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()),
-    l.sends, l.per_second, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.decided_at), l.reason,
-    l.actor, l.account, tl_account_name(l.account) <=> tl_account_name(CURRENT_USER()),
+SELECT c.channel, c.op_code, c.paused,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.decided_at) AS decided_us, c.reason, c.actor,
+    c.account, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us,
+    tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()) AS own, l.sends, l.per_second,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.decided_at) AS limited_us,
+    l.reason AS limit_reason, l.actor AS limit_actor, l.account AS limit_account,
+    tl_account_name(l.account) <=> tl_account_name(CURRENT_USER()) AS limit_own,
     b.unknowns, b.share, b.window_s, b.probe_s,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.opened_at), b.opened,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.decided_at), b.reason, b.actor, b.account,
-    tl_account_name(b.account) <=> tl_account_name(CURRENT_USER()),
-    IF(b.opened_at IS NULL, 0, b.in_a_row),
-    IF(b.window_at >= b.opened_at, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.window_at), NULL),
-    COALESCE(b.window_at >= b.opened_at AND b.window_sends > 0 AND b.next_at > UTC_TIMESTAMP(6), 0),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.opened_at) AS opened_us, b.opened,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.decided_at) AS breaker_us,
+    b.reason AS breaker_reason, b.actor AS breaker_actor, b.account AS breaker_account,
+    tl_account_name(b.account) <=> tl_account_name(CURRENT_USER()) AS breaker_own,
+    IF(b.opened_at IS NULL, 0, b.in_a_row) AS silent_probes,
+    IF(b.window_at >= b.opened_at, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.window_at), NULL)
+        AS probed_us,
+    COALESCE(b.window_at >= b.opened_at AND b.window_sends > 0 AND b.next_at > UTC_TIMESTAMP(6), 0)
+        AS probes,
     IF(b.opened_at IS NULL OR b.next_at > UTC_TIMESTAMP(6)
             + INTERVAL GREATEST(b.probe_s * 1000, b.hold_ms) * 1000 MICROSECOND,
-        NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.next_at))
+        NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', b.next_at)) AS probe_us
 FROM trade_channel c FORCE INDEX (PRIMARY)
 LEFT JOIN trade_channel_limit l FORCE INDEX (PRIMARY)
     ON l.channel = c.channel AND l.op_code = c.op_code
@@ -167,15 +172,15 @@ CALL tl_channel_told(:channel, :op_code, :era, :probe, :answered, :tail, :unknow
 -- in microseconds; for how long a send of any is at most under way; and when the next send of a
 -- limit a second may begin.  It counts the permits that tl_channel_share() counts, and as there a
 -- next moment that is further away than anybody gives away was told by another clock.
-SELECT l.channel, l.op_code, l.sends, l.per_second, COALESCE(SUM(p.permits), 0),
-    COALESCE(SUM(IF(s.ended_at IS NULL, p.wanted, 0)), 0),
-    COALESCE(SUM(IF(s.ended_at IS NULL, 0, p.permits)), 0),
+SELECT l.channel, l.op_code, l.sends, l.per_second, COALESCE(SUM(p.permits), 0) AS permits,
+    COALESCE(SUM(IF(s.ended_at IS NULL, p.wanted, 0)), 0) AS wanted,
+    COALESCE(SUM(IF(s.ended_at IS NULL, 0, p.permits)), 0) AS permits_ended,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', MIN(IF(p.permits > 0,
-        s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND, NULL))),
-    COALESCE(MAX(p.hold_ms), 0),
+        s.ended_at + INTERVAL p.hold_ms * 1000 MICROSECOND, NULL))) AS ended_free_us,
+    COALESCE(MAX(p.hold_ms), 0) AS longest_hold_ms,
     IF(l.per_second IS NOT NULL AND l.next_at BETWEEN UTC_TIMESTAMP(6)
             AND UTC_TIMESTAMP(6) + INTERVAL 2 SECOND,
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.next_at), NULL)
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.next_at), NULL) AS next_us
 FROM trade_channel_limit l FORCE INDEX (PRIMARY)
 LEFT JOIN (trade_channel_permit p FORCE INDEX (PRIMARY)
     STRAIGHT_JOIN tl_session s FORCE INDEX (PRIMARY) ON s.session_id = p.session_id

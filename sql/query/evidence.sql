@@ -46,7 +46,7 @@ ORDER BY evidence_id
 
 -- name: evidence_lock
 -- Filing evidence locks the sync row first, so it comes wholly before or wholly after an ending.
-SELECT status, epoch, channel_key, fence, amount_minor, currency, batch, traceparent
+SELECT status, epoch, channel_key, fence, /*include said_columns*/
 FROM trade_lock
 WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
 FOR UPDATE
@@ -86,9 +86,11 @@ VALUES (:cust_no, :serial_no, :op_code, :rev, :verdict, :part, :fence, :epoch, :
 -- name: resolve_list
 -- What operators proposed and confirmed about a trade, and what was not carried out, oldest first;
 -- of each whether the account that asks now wrote it, and whether it waits for a second operator.
-SELECT d.rev, d.fence, d.epoch, d.verdict, d.part, d.reason, d.actor, d.account,
-    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at), d.although_pending, t.rev IS NOT NULL
+SELECT d.rev, d.fence, d.epoch, d.verdict AS decision, d.part = 2 AS confirms,
+    d.part = 3 AS refused, d.reason, d.actor, d.account,
+    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS decided_us, d.although_pending,
+    t.rev IS NOT NULL AS stands
 FROM trade_resolution d
 LEFT JOIN trade_lock t ON /*include proposal_stands_condition*/
 WHERE d.cust_no = :cust_no AND d.serial_no = :serial_no AND d.op_code = :op_code
@@ -97,10 +99,11 @@ ORDER BY d.cust_no, d.serial_no, d.op_code, d.rev, d.verdict, d.part
 -- name: resolve_lock
 -- A decision first locks both rows, sync row before retry row.  So no holder, janitor or evidence
 -- changes them between what is read and what is written.
-SELECT s.status, s.epoch, s.fence, s.rev, s.conflict, s.session_id IS NOT NULL,
-    s.success_epoch <=> s.epoch, COALESCE(s.send_until > UTC_TIMESTAMP(6), 0),
+SELECT s.status, s.epoch, s.fence, s.rev, s.conflict, s.session_id IS NOT NULL AS held,
+    s.success_epoch <=> s.epoch AS success_filed,
+    COALESCE(s.send_until > UTC_TIMESTAMP(6), 0) AS may_send,
     COALESCE(r.status = 'F' AND r.epoch = s.epoch
-        AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL), 0)
+        AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL), 0) AS lane_open
 FROM trade_lock s
 LEFT JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
     AND r.op_code = :retry_op

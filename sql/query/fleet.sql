@@ -70,7 +70,7 @@ SET idle_transaction_timeout = :seconds
 -- name: slot_list
 -- Which slots this database has or had: 1024 rows at most.
 SELECT slot, state, version, other, sealed,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', changed_at), account, reason
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', changed_at) AS changed_us, account, reason
 FROM tl_slot FORCE INDEX (PRIMARY)
 ORDER BY slot
 
@@ -93,8 +93,8 @@ WHERE cust_no = :cust_no
 
 -- name: slot_row
 -- A slot as it is, for whoever moves it; nobody changes it before this transaction ends.
-SELECT state, version, COALESCE(other, ''), sealed, token, COALESCE(tables, ''),
-    taking
+SELECT state, version, COALESCE(other, '') AS other, sealed, token,
+    COALESCE(tables, '') AS tables, taking
 FROM tl_slot WHERE slot = :slot
 FOR UPDATE
 

@@ -42,7 +42,8 @@ RETURNING token, fence
 
 -- name: resource_columns
 -- What operators see of a resource.
-resource, state, status, step, fence, rev, thread_no, log_no, session_id,
+resource, state, step, fence, rev, status = 'L' AND lease_until IS NULL AS renewed, thread_no,
+    log_no, session_id,
     CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor, payload,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', locked_at) AS locked_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', updated_at) AS updated_us,
@@ -196,7 +197,7 @@ ON DUPLICATE KEY UPDATE kind = VALUES(kind), status = VALUES(status), step = VAL
 
 -- name: rw_columns
 -- What operators see of a holder of a read-write lock.
-resource, slot, kind, state, step, by_session, fence, rev, thread_no, log_no,
+resource, slot, kind AS mode, state, step, by_session AS renewed, fence, rev, thread_no, log_no,
     session_id, CONCAT(program, ' ', pid, '@', host) AS holder, remark, actor,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', acquired_at) AS acquired_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', done_at) AS done_us,

@@ -155,15 +155,18 @@ INSERT INTO tl_restore (restore_no, step, reason, actor) VALUES (:number, :half,
 -- The restore that is open, or the last one: since when steps may be missing, how it became known, on
 -- which server, who proposed to accept it and who confirmed that; and whether it became known on
 -- this server.
-SELECT tl_restored(), s.restore_no, s.accepted_no,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at), COALESCE(s.identity, ''),
-    tl_identity(), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', f.decided_at),
-    o.step, o.reason, COALESCE(o.actor, ''), o.account, p.reason, COALESCE(p.actor, ''),
-    p.account, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.decided_at),
-    tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()),
-    COALESCE(p.identity <> tl_identity(), 0),
-    c.account, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()), c.doubtful,
-    COALESCE(o.identity = tl_identity(), 0)
+SELECT tl_restored() AS restored, s.restore_no, s.accepted_no,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.accepted_at) AS accepted_us,
+    COALESCE(s.identity, '') AS was, tl_identity() AS is_now,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', f.decided_at) AS since_us, o.step,
+    o.reason, COALESCE(o.actor, '') AS actor, o.account, p.reason AS proposal,
+    COALESCE(p.actor, '') AS proposer, p.account AS proposer_account,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.decided_at) AS proposed_us,
+    tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()) AS own_proposal,
+    COALESCE(p.identity <> tl_identity(), 0) AS proposed_elsewhere,
+    c.account AS confirmer_account,
+    tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()) AS own_confirmation, c.doubtful,
+    COALESCE(o.identity = tl_identity(), 0) AS is_here
 FROM tl_schema s
 LEFT JOIN tl_restore o FORCE INDEX (PRIMARY) ON o.restore_no = s.restore_no
     AND o.step IN ('declared', 'found', 'promoted')

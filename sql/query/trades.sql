@@ -138,8 +138,7 @@ WHERE oldest.status = 'F' AND p.channel IS NULL
 -- stretch of time.  The inner SELECT needs the index alone, so rows that the living hold or others
 -- finished are not read.  The sessions are read by a consistent read: death is final, and the
 -- opening proves it again.
-SELECT t.cust_no, t.serial_no, t.fence, t.log_no, t.session_id,
-    t.amount_minor, t.currency, t.batch, t.traceparent
+SELECT t.cust_no, t.serial_no, t.fence, t.log_no, t.session_id, /*include said_columns*/
 FROM (SELECT cust_no, serial_no, op_code
     FROM trade_lock FORCE INDEX (due)
     WHERE op_code = :op_code AND next_run_at >= CAST('1970-01-01' AS DATETIME(6))
@@ -155,8 +154,7 @@ LIMIT :most
 -- name: reap_overdue
 -- P rows of one operation whose max_hold ended within a stretch of time, in the order of the index.
 SELECT cust_no, serial_no, fence, log_no,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at),
-    amount_minor, currency, batch, traceparent
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', next_run_at), /*include said_columns*/
 FROM trade_lock FORCE INDEX (due)
 WHERE op_code = :op_code AND next_run_at >= CAST('1970-01-01' AS DATETIME(6))
     + INTERVAL :from_us MICROSECOND
@@ -188,6 +186,10 @@ LEFT JOIN tl_session x ON x.session_id = l.session_id
 WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code IN (:op_code, :retry_op)
 ORDER BY logged_at, op_code, rev
 
+-- name: said_columns
+-- What a request says of itself, which stands on its row.
+amount_minor, currency, batch, traceparent
+
 -- name: view_by_key
 -- One row with what belongs to it: the other lane, and the holder's session.  It is a consistent
 -- read, which waits for nobody and shows what is committed.
@@ -196,8 +198,8 @@ FROM trade_lock_state
 WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
 
 -- name: view_columns
--- The columns of trade_lock_state that view_read() reads, in this order.  A finished row still has
--- its last holder and next moment; they mean nothing any more.
+-- The columns of trade_lock_state that view_read() reads, each named like the member of tl_view.  A
+-- finished row still has its last holder and next moment; they mean nothing any more.
 state, alive, lane, status, cust_no, serial_no, op_code, fence, rev, epoch, sends,
     IF(lane = 'S', COALESCE(retry_attempts, 0), attempts) AS attempts,
     IF(lane = 'S', COALESCE(retry_claims, 0), claims) AS claims,
@@ -216,4 +218,4 @@ state, alive, lane, status, cust_no, serial_no, op_code, fence, rev, epoch, send
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', deadline_at) AS deadline_us,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', not_found_since) AS not_found_since_us,
     seen_by_channel, cancel_tried, success_epoch, fingerprint, token, payload, result,
-    amount_minor, currency, batch, traceparent
+    /*include said_columns*/

@@ -33,7 +33,7 @@ WHERE s.token = j.token OR tl_token_seen(j.cust_no, j.serial_no, j.op_code, j.to
 -- need not ask for each.  Of several only the first is joined, the one that none is before, since
 -- each row carries the payload.
 SELECT /*include view_columns*/,
-    filed_id IS NOT NULL OR decided_rev IS NOT NULL
+    filed_id IS NOT NULL OR decided_rev IS NOT NULL AS on_file
 FROM (SELECT cust_no, serial_no, op_code FROM trade_lock WHERE FALSE
     UNION ALL VALUES /*rows(*/(:cust_no, :serial_no, :op_code)/*)rows*/) k
 STRAIGHT_JOIN trade_lock_state USING (cust_no, serial_no, op_code)

@@ -41,10 +41,9 @@ static void read_readme(char **text)
 }
 
 /* The words between back-ticks of one section. */
-static json_t *listed_fields(const char *name)
+static void add_listed(json_t *set, const char *name)
 {
     char marker[64], *text, *from, *end, *next, *piece;
-    json_t *set = json_object();
 
     read_readme(&text);
     snprintf(marker, sizeof marker, "<!-- json %s -->", name);
@@ -59,6 +58,17 @@ static json_t *listed_fields(const char *name)
         if (i % 2 == 1)
             json_object_set_new(set, piece, json_true());
     free(text);
+}
+
+/* Of "show+row", those of both sections. */
+static json_t *listed_fields(const char *names)
+{
+    char copy[64], *rest = copy, *name;
+    json_t *set = json_object();
+
+    snprintf(copy, sizeof copy, "%s", names);
+    while ((name = strsep(&rest, "+")) != NULL)
+        add_listed(set, name);
     return set;
 }
 

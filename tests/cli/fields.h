@@ -1,5 +1,5 @@
 /* The names of JSON fields: those that were printed, and those that tools/README.md lists between
- * its comments "json NAME" and "end". */
+ * its comments "json NAME" and "end".  A name may be several: "ls+row". */
 #ifndef TESTS_CLI_FIELDS_H
 #define TESTS_CLI_FIELDS_H
 

@@ -313,7 +313,7 @@ static void test_list(void **state)
                             json_array_get(json_object_get(document, "money"), 0), "sum_minor")),
                         "4000");
     expect_missing(document, NULL);
-    expect_fields(document, "ls", "fleet ls");
+    expect_fields(document, "ls+row", "fleet ls");
     json_decref(document);
 
     o = FLEET("ls");

@@ -725,8 +725,8 @@ static void test_fields(void **state)
                           "AND lane = 'S'");
     database_run(w.f.sql, "UPDATE trade_lock SET batch = 'B', rev = rev + 1 WHERE serial_no = "
                           "'PAID' AND lane = 'S'");
-    expect_fields("ls", (output *const[]){LS("--limit", "50"), LS("--batch", "B"), NULL});
-    expect_fields("show",
+    expect_fields("ls+row", (output *const[]){LS("--limit", "50"), LS("--batch", "B"), NULL});
+    expect_fields("show+row+evidence ls+resolve ls",
                   (output *const[]){
                       RUN("show", "--json", "--config", w.config, "DOUBT", "C2", "WITHDRAW"),
                       RUN("show", "--json", "--config", w.config, "LIVE", "C4", "WITHDRAW"), NULL});

@@ -1,6 +1,7 @@
 /* Reads and decides through the operators' library, and copies what its callbacks are told. */
 #include "house.h"
 
+#include "fields.h"
 #include "print.h"
 #include "said.h"
 

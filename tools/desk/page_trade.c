@@ -1,6 +1,7 @@
 /* The page of one trade. */
 #include "page_trade.h"
 
+#include "fields.h"
 #include "moment.h"
 #include "moments.h"
 #include "parts.h"
@@ -96,37 +97,36 @@ static void moment(struct page *page, const char *name, int64_t us, int64_t now_
     page_put(page, "</span></dd></div>\n");
 }
 
-static void number(struct page *page, const char *name, uint64_t value)
+static void facts_of(struct page *page, enum field_group group, const tl_view *view)
 {
-    page_format(page, "<div><dt>%s</dt><dd>%llu</dd></div>\n", name, (unsigned long long)value);
+    char space[FIELD_SPACE];
+
+    for (size_t i = 0; i < VIEW_FIELDS; i++) {
+        const struct field *field = &view_fields[i];
+
+        if (field->group != group || field->fact == NULL)
+            continue;
+        if (field->type == FIELD_TIME)
+            moment(page, field->fact, field_time(field, view), view->now_us);
+        else
+            fact(page, field->fact, field_words(space, field, view));
+    }
 }
 
 static void facts(struct page *page, const tl_view *view, const char *shard)
 {
     page_put(page, "<dl class=\"facts\">\n");
     fact(page, "Shard", shard);
-    moment(page, "Made", view->created_us, view->now_us);
-    moment(page, "Changed", view->updated_us, view->now_us);
-    moment(page, "May be held until", view->max_hold_until_us, view->now_us);
-    moment(page, "May be sent until", view->send_until_us, view->now_us);
-    moment(page, "Next attempt", view->next_run_us, view->now_us);
-    moment(page, "Deadline", view->deadline_us, view->now_us);
-    moment(page, "Not found since", view->not_found_since_us, view->now_us);
-    fact(page, "Parked", view->parked);
-    fact(page, "Holder", view->holder);
-    fact(page, "Channel", view->channel);
-    fact(page, "Channel key", view->channel_key);
-    fact(page, "Channel reference", view->channel_ref);
-    fact(page, "Batch", view->batch);
-    fact(page, "Trace context", view->traceparent);
-    fact(page, "Remark", view->remark);
+    facts_of(page, GROUP_TIMES, view);
+    facts_of(page, GROUP_TROUBLE, view);
+    facts_of(page, GROUP_HOLDER, view);
+    facts_of(page, GROUP_CHANNEL, view);
+    facts_of(page, GROUP_REQUEST, view);
+    facts_of(page, GROUP_REMARK, view);
     if (view->proof != TL_PROOF_NONE)
         fact(page, "Proof", tl_proof_text((tl_proof)view->proof));
-    number(page, "Fence", view->fence);
-    number(page, "Epoch", view->epoch);
-    number(page, "Sends", view->sends);
-    number(page, "Compensating attempts", view->attempts);
-    fact(page, "Log", view->log_no);
+    facts_of(page, GROUP_COUNTS, view);
+    facts_of(page, GROUP_WORK, view);
     page_put(page, "</dl>\n");
 }
 

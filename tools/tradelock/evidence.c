@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "evidence_statement.h"
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_map.h"
 #include "print.h"

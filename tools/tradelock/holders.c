@@ -1,6 +1,8 @@
 /* Readers and writers, as a part of what `tradelock resource` shows. */
 #include "holders.h"
 
+#include "fields.h"
+
 #include <tradelock/admin.h>
 
 #include <inttypes.h>
@@ -17,22 +19,6 @@ struct holders {
 static const char *mode_of(const tl_holder_view *view)
 {
     return view->mode == TL_RW_WRITE ? "write" : "read";
-}
-
-static json_t *json_holder(const tl_holder_view *view)
-{
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-                     "s:o, s:o, s:o, s:o, s:o}",
-                     "resource", view->resource, "slot", (json_int_t)view->slot, "mode",
-                     mode_of(view), "state", tl_holder_state_name(view->state), "step", view->step,
-                     "fence", json_unsigned(view->fence), "rev", json_unsigned(view->rev),
-                     "renewed", view->renewed, "thread_no", json_text(view->thread_no), "log_no",
-                     json_text(view->log_no), "session_id", json_text(view->session_id), "holder",
-                     json_text(view->holder), "remark", json_text(view->remark), "actor",
-                     json_text(view->actor), "acquired_at", json_time(view->acquired_us), "done_at",
-                     json_time(view->done_us), "released_at", json_time(view->released_us), "until",
-                     json_time(view->over_us), "max_hold_until", json_time(view->max_hold_until_us),
-                     "read_at", json_time(view->now_us));
 }
 
 static int add_holder(void *context, const tl_holder_view *view)

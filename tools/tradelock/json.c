@@ -55,34 +55,31 @@ json_t *json_char(char c)
     return json_text(text);
 }
 
-static char *hex(const unsigned char *bytes, size_t size)
+json_t *json_hex(const unsigned char *bytes, size_t size)
 {
-    char *text = malloc(2 * size + 1);
+    char *digits = malloc(2 * size + 1);
+    json_t *text;
 
-    if (text == NULL)
-        return NULL;
+    if (digits == NULL)
+        return json_null();
     for (size_t i = 0; i < size; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-    text[2 * size] = '\0';
+        snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+    digits[2 * size] = '\0';
+    text = json_text(digits);
+    free(digits);
     return text;
 }
 
-/* {"size": n, "text": "..."}, or "hex" where the bytes are not text; null for none. */
-static json_t *json_bytes(const void *data, size_t size)
+json_t *json_bytes(const void *data, size_t size)
 {
     json_t *text;
-    char *digits;
-    json_t *object;
 
     if (data == NULL || size == 0)
         return json_null();
     text = memchr(data, '\0', size) == NULL ? json_stringn(data, size) : NULL;
     if (text != NULL)
         return json_pack("{s:I, s:o}", "size", (json_int_t)size, "text", text);
-    digits = hex(data, size);
-    object = json_pack("{s:I, s:o}", "size", (json_int_t)size, "hex", json_text(digits));
-    free(digits);
-    return object;
+    return json_pack("{s:I, s:o}", "size", (json_int_t)size, "hex", json_hex(data, size));
 }
 
 static void set(json_t *object, const char *name, json_t *value)
@@ -105,183 +102,6 @@ json_t *json_unsigned(uint64_t number)
 
     snprintf(digits, sizeof digits, "%" PRIu64, number);
     return json_digits(digits);
-}
-
-static void set_number(json_t *object, const char *name, uint64_t number)
-{
-    set(object, name, json_unsigned(number));
-}
-
-static json_t *json_fingerprint(const unsigned char *fingerprint)
-{
-    static const unsigned char none[TL_FINGERPRINT];
-    char *digits;
-    json_t *text;
-
-    if (memcmp(fingerprint, none, sizeof none) == 0)
-        return json_null();
-    digits = hex(fingerprint, TL_FINGERPRINT);
-    text = json_text(digits);
-    free(digits);
-    return text;
-}
-
-static void set_facts(json_t *o, const tl_view *view)
-{
-    set(o, "retryable", json_boolean(view->retryable));
-    set(o, "conflict", json_boolean(view->conflict));
-    set(o, "exclusive", json_boolean(view->exclusive));
-    set(o, "repeatable", json_boolean(view->repeatable));
-    set(o, "seen_by_channel", json_boolean(view->seen_by_channel));
-    set(o, "cancel_tried", json_boolean(view->cancel_tried));
-    set(o, "retry_status", json_char(view->retry_status));
-    set(o, "proof",
-        view->proof == TL_PROOF_NONE ? json_null()
-                                     : json_text(tl_proof_name((tl_proof)view->proof)));
-    set(o, "parked", json_text(view->parked));
-    set(o, "channel", json_text(view->channel));
-    set(o, "channel_key", json_text(view->channel_key));
-    set(o, "channel_ref", json_text(view->channel_ref));
-    set(o, "remark", json_text(view->remark));
-    set(o, "actor", json_text(view->actor));
-}
-
-json_t *json_view(const tl_view *view)
-{
-    json_t *o = json_object();
-
-    set(o, "serial_no", json_text(view->serial_no));
-    set(o, "cust_no", json_text(view->cust_no));
-    set(o, "op_code", json_text(view->op_code));
-    set(o, "lane", json_string(view->lane == 'R' ? "retry" : "sync"));
-    set(o, "status", json_char(view->status));
-    set(o, "state", json_string(tl_state_name(view->state)));
-    set_number(o, "fence", view->fence);
-    set_number(o, "rev", view->rev);
-    set_number(o, "epoch", view->epoch);
-    set_number(o, "sends", view->sends);
-    set_number(o, "attempts", view->attempts);
-    set_number(o, "claims", view->claims);
-    set(o, "thread_no", json_text(view->thread_no));
-    set(o, "log_no", json_text(view->log_no));
-    set(o, "session_id", json_text(view->session_id));
-    set(o, "holder", json_text(view->holder));
-    set_facts(o, view);
-    set(o, "created_at", json_time(view->created_us));
-    set(o, "updated_at", json_time(view->updated_us));
-    set(o, "read_at", json_time(view->now_us));
-    set(o, "max_hold_until", json_time(view->max_hold_until_us));
-    set(o, "send_until", json_time(view->send_until_us));
-    set(o, "next_run_at", json_time(view->next_run_us));
-    set(o, "deadline_at", json_time(view->deadline_us));
-    set(o, "not_found_since", json_time(view->not_found_since_us));
-    set(o, "fingerprint", json_fingerprint(view->fingerprint));
-    set(o, "payload", json_bytes(view->payload, view->payload_size));
-    set(o, "result", json_bytes(view->result, view->result_size));
-    set(o, "amount_minor",
-        view->currency[0] != '\0' ? json_integer((json_int_t)view->amount_minor) : json_null());
-    set(o, "currency", json_text(view->currency));
-    set(o, "batch", json_text(view->batch));
-    set(o, "traceparent", json_text(view->traceparent));
-    return o;
-}
-
-json_t *json_step(const tl_step *step)
-{
-    json_t *o = json_object();
-
-    set(o, "logged_at", json_time(step->logged_us));
-    set(o, "op_code", json_text(step->op_code));
-    set(o, "step", json_text(step->step));
-    set(o, "status", json_char(step->status));
-    set_number(o, "rev", step->rev);
-    set_number(o, "fence", step->fence);
-    set_number(o, "epoch", step->epoch);
-    set_number(o, "attempts", step->attempts);
-    set_number(o, "claims", step->claims);
-    set_number(o, "sends", step->sends);
-    set(o, "conflict", json_boolean(step->conflict));
-    set(o, "proof",
-        step->proof == TL_PROOF_NONE ? json_null()
-                                     : json_text(tl_proof_name((tl_proof)step->proof)));
-    set(o, "thread_no", json_text(step->thread_no));
-    set(o, "log_no", json_text(step->log_no));
-    set(o, "session_id", json_text(step->session_id));
-    set(o, "parked", json_text(step->parked));
-    set(o, "channel_key", json_text(step->channel_key));
-    set(o, "channel_ref", json_text(step->channel_ref));
-    set(o, "remark", json_text(step->remark));
-    set(o, "actor", json_text(step->actor));
-    set(o, "account", json_text(step->account));
-    set(o, "send_until", json_time(step->send_until_us));
-    set(o, "max_hold_until", json_time(step->max_hold_until_us));
-    set(o, "next_run_at", json_time(step->next_run_us));
-    return o;
-}
-
-json_t *json_resource(const tl_resource_view *view)
-{
-    json_t *o = json_object();
-
-    set(o, "resource", json_text(view->resource));
-    set(o, "state", json_text(tl_resource_state_name(view->state)));
-    set(o, "step", json_text(view->step));
-    set_number(o, "fence", view->fence);
-    set_number(o, "rev", view->rev);
-    set(o, "renewed", json_boolean(view->renewed));
-    set(o, "thread_no", json_text(view->thread_no));
-    set(o, "log_no", json_text(view->log_no));
-    set(o, "session_id", json_text(view->session_id));
-    set(o, "holder", json_text(view->holder));
-    set(o, "remark", json_text(view->remark));
-    set(o, "actor", json_text(view->actor));
-    set(o, "locked_at", json_time(view->locked_us));
-    set(o, "updated_at", json_time(view->updated_us));
-    set(o, "read_at", json_time(view->now_us));
-    set(o, "lease_until", json_time(view->lease_until_us));
-    set(o, "max_hold_until", json_time(view->max_hold_until_us));
-    set(o, "not_before", json_time(view->free_us));
-    set(o, "payload", json_bytes(view->payload, view->payload_size));
-    return o;
-}
-
-json_t *json_evidence(const tl_evidence_row *row)
-{
-    json_t *o = json_object();
-
-    set_number(o, "evidence_id", row->evidence_id);
-    set(o, "filed_at", json_time(row->filed_us));
-    set_number(o, "epoch", row->epoch);
-    set(o, "outcome", json_text(row->outcome));
-    set(o, "final", json_boolean(row->final));
-    set(o, "channel_key", json_text(row->channel_key));
-    set(o, "channel_ref", json_text(row->channel_ref));
-    set(o, "source", json_text(row->source));
-    set(o, "remark", json_text(row->remark));
-    set(o, "account", json_text(row->account));
-    set(o, "paid_minor",
-        row->amount.is_told ? json_integer(row->amount.amount_minor) : json_null());
-    set(o, "paid_currency", json_text(row->amount.currency));
-    set(o, "contradicts", json_boolean(row->contradicts));
-    return o;
-}
-
-json_t *json_resolution(const tl_resolution_row *row)
-{
-    json_t *o = json_object();
-
-    set(o, "decided_at", json_time(row->decided_us));
-    set_number(o, "rev", row->rev);
-    set_number(o, "fence", row->fence);
-    set_number(o, "epoch", row->epoch);
-    set(o, "verdict", json_text(tl_decision_name(row->decision)));
-    set(o, "confirms", json_boolean(row->confirms));
-    set(o, "refused", json_boolean(row->refused));
-    set(o, "although_pending", json_boolean(row->although_pending));
-    set(o, "account", json_text(row->account));
-    set(o, "actor", json_text(row->actor));
-    set(o, "reason", json_text(row->reason));
-    return o;
 }
 
 json_t *json_trade(const struct json_trade *trade)

@@ -6,6 +6,7 @@
 
 #include "batch_print.h"
 #include "csv_guard.h"
+#include "fields.h"
 #include "fleet.h"
 #include "moment.h"
 #include "print.h"
@@ -21,58 +22,21 @@
 
 /* ----------------------------------------------------------------- columns -- */
 
+/* Raw: as a spreadsheet wants it. */
 typedef void (*cell_fn)(char to[CELL], const tl_view *view, int raw);
 
-#define TEXT_CELL(name, value)                                                                     \
-    static void cell_##name(char to[CELL], const tl_view *view, int raw)                           \
-    {                                                                                              \
-        (void)raw;                                                                                 \
-        snprintf(to, CELL, "%s", value);                                                           \
-    }
-#define NUMBER_CELL(name, format, value)                                                           \
-    static void cell_##name(char to[CELL], const tl_view *view, int raw)                           \
-    {                                                                                              \
-        (void)raw;                                                                                 \
-        snprintf(to, CELL, format, value);                                                         \
-    }
-#define TIME_CELL(name, value)                                                                     \
-    static void cell_##name(char to[CELL], const tl_view *view, int raw)                           \
-    {                                                                                              \
-        (void)raw;                                                                                 \
-        time_text(to, value);                                                                      \
-    }
+static void cell_shard(char to[CELL], const tl_view *view, int raw)
+{
+    (void)view;
+    (void)raw;
+    snprintf(to, CELL, "%s", fleet_now() != NULL ? fleet_now() : "");
+}
 
-TEXT_CELL(shard, view != NULL && fleet_now() != NULL ? fleet_now() : "")
-TEXT_CELL(serial, view->serial_no)
-TEXT_CELL(customer, view->cust_no)
-TEXT_CELL(operation, view->op_code)
-TEXT_CELL(lane, view->lane == 'R' ? "retry" : "sync")
-NUMBER_CELL(status, "%c", view->status)
-TEXT_CELL(conflict, view->conflict ? "yes" : "")
-TEXT_CELL(currency, view->currency)
-NUMBER_CELL(epoch, "%" PRIu32, view->epoch)
-NUMBER_CELL(sends, "%" PRIu32, view->sends)
-NUMBER_CELL(attempts, "%" PRIu32, view->attempts)
-NUMBER_CELL(claims, "%" PRIu32, view->claims)
-NUMBER_CELL(fence, "%" PRIu64, view->fence)
-NUMBER_CELL(rev, "%" PRIu64, view->rev)
-TIME_CELL(created, view->created_us)
-TIME_CELL(updated, view->updated_us)
-TIME_CELL(next_at, view->next_run_us)
-TIME_CELL(deadline, view->deadline_us)
-TEXT_CELL(parked, view->parked)
-TEXT_CELL(holder, view->holder)
-TEXT_CELL(reason, view->parked[0] != '\0' ? view->parked : view->holder)
-TEXT_CELL(channel, view->channel)
-TEXT_CELL(channel_key, view->channel_key)
-TEXT_CELL(channel_ref, view->channel_ref)
-TEXT_CELL(proof, view->proof == TL_PROOF_NONE ? "" : tl_proof_name((tl_proof)view->proof))
-TEXT_CELL(remark, view->remark)
-TEXT_CELL(actor, view->actor)
-TEXT_CELL(log, view->log_no)
-TEXT_CELL(session, view->session_id)
-TEXT_CELL(batch, view->batch)
-TEXT_CELL(traceparent, view->traceparent)
+static void cell_reason(char to[CELL], const tl_view *view, int raw)
+{
+    (void)raw;
+    snprintf(to, CELL, "%s", view->parked[0] != '\0' ? view->parked : view->holder);
+}
 
 static void cell_state(char to[CELL], const tl_view *view, int raw)
 {
@@ -120,55 +84,44 @@ static void cell_next(char to[CELL], const tl_view *view, int raw)
         put_distance(to, view->next_run_us - view->now_us, raw);
 }
 
-struct column {
-    const char *name, *title;
+/* Columns that are made of several fields. */
+struct made {
+    struct field field; /* of the type FIELD_MADE */
     cell_fn cell;
     int right; /* numbers stand below each other */
 };
 
-static const struct column columns[] = {
-    {"serial", "SERIAL", cell_serial, 0},
-    {"customer", "CUSTOMER", cell_customer, 0},
-    {"operation", "OPERATION", cell_operation, 0},
-    {"lane", "LANE", cell_lane, 0},
-    {"status", "ST", cell_status, 0},
-    {"state", "STATE", cell_state, 0},
-    {"conflict", "CONFLICT", cell_conflict, 0},
-    {"amount", "AMOUNT", cell_amount, 1},
-    {"currency", "CURRENCY", cell_currency, 0},
-    {"age", "AGE", cell_age, 1},
-    {"idle", "IDLE", cell_idle, 1},
-    {"next", "DUE IN", cell_next, 1},
-    {"counts", "EPOCH/SENDS/TRIES", cell_counts, 0},
-    {"epoch", "EPOCH", cell_epoch, 1},
-    {"sends", "SENDS", cell_sends, 1},
-    {"attempts", "TRIES", cell_attempts, 1},
-    {"claims", "CLAIMS", cell_claims, 1},
-    {"fence", "FENCE", cell_fence, 1},
-    {"rev", "REVISION", cell_rev, 1},
-    {"created", "CREATED", cell_created, 0},
-    {"updated", "UPDATED", cell_updated, 0},
-    {"next_at", "NEXT", cell_next_at, 0},
-    {"deadline", "DEADLINE", cell_deadline, 0},
-    {"reason", "HOLDER OR REASON", cell_reason, 0},
-    {"parked", "PARKED", cell_parked, 0},
-    {"holder", "HOLDER", cell_holder, 0},
-    {"channel", "CHANNEL", cell_channel, 0},
-    {"channel_key", "CHANNEL KEY", cell_channel_key, 0},
-    {"channel_ref", "CHANNEL REF", cell_channel_ref, 0},
-    {"proof", "PROOF", cell_proof, 0},
-    {"remark", "REMARK", cell_remark, 0},
-    {"actor", "ACTOR", cell_actor, 0},
-    {"log", "LOG", cell_log, 0},
-    {"session", "SESSION", cell_session, 0},
-    {"batch", "BATCH", cell_batch, 0},
-    {"traceparent", "TRACE CONTEXT", cell_traceparent, 0},
-    {"shard", "SHARD", cell_shard, 0},
+#define MADE(name, title) {.type = FIELD_MADE, .column = name, .heading = title}
+
+static const struct made made[] = {
+    {MADE("state", "STATE"), cell_state, 0},
+    {MADE("amount", "AMOUNT"), cell_amount, 1},
+    {MADE("age", "AGE"), cell_age, 1},
+    {MADE("idle", "IDLE"), cell_idle, 1},
+    {MADE("next", "DUE IN"), cell_next, 1},
+    {MADE("counts", "EPOCH/SENDS/TRIES"), cell_counts, 0},
+    {MADE("reason", "HOLDER OR REASON"), cell_reason, 0},
+    {MADE("shard", "SHARD"), cell_shard, 0},
 };
 
-#define COLUMNS (sizeof columns / sizeof columns[0])
+#define COLUMNS (VIEW_FIELDS + sizeof made / sizeof made[0])
 
-_Static_assert(COLUMNS <= LIST_COLUMNS_MOST, "there is room for each column once");
+/* Those of the map stand first; some of them are no column. */
+static const struct field *column_at(size_t place)
+{
+    return place < VIEW_FIELDS ? &view_fields[place] : &made[place - VIEW_FIELDS].field;
+}
+
+static const struct made *as_made(const struct field *column)
+{
+    return column->type == FIELD_MADE ? (const struct made *)(const void *)column : NULL;
+}
+
+static int is_right(const struct field *column)
+{
+    return column->type == FIELD_COUNT || column->type == FIELD_NUMBER ||
+           (as_made(column) != NULL && as_made(column)->right);
+}
 
 static const char *const of_form[] = {
     [LIST_NARROW] = "serial,customer,operation,state,age,next,amount",
@@ -178,11 +131,14 @@ static const char *const of_form[] = {
                  "attempts,fence,created,updated,next_at,parked,holder,batch,traceparent",
 };
 
-static const struct column *find_column(const char *name, size_t size)
+static const struct field *find_column(const char *name, size_t size)
 {
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (strlen(columns[i].name) == size && strncmp(columns[i].name, name, size) == 0)
-            return &columns[i];
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const char *column = column_at(i)->column;
+
+        if (column != NULL && strlen(column) == size && strncmp(column, name, size) == 0)
+            return column_at(i);
+    }
     return NULL;
 }
 
@@ -192,18 +148,19 @@ const char *list_column_names(void)
 
     names[0] = '\0';
     for (size_t i = 0; i < COLUMNS; i++)
-        strcat(strcat(names, i > 0 ? "," : ""), columns[i].name);
+        if (column_at(i)->column != NULL)
+            strcat(strcat(names, i > 0 ? "," : ""), column_at(i)->column);
     return names;
 }
 
 /* How many there are, or 0: *wrong, of *size letters, is none, or one too many. */
-static size_t choose(const struct column **to, const char *names, const char **wrong, int *size)
+static size_t choose(const struct field **to, const char *names, const char **wrong, int *size)
 {
     size_t count = 0;
 
     for (;;) {
         const size_t length = strcspn(names, ",");
-        const struct column *column = find_column(names, length);
+        const struct field *column = find_column(names, length);
 
         *wrong = names;
         *size = (int)length;
@@ -218,7 +175,7 @@ static size_t choose(const struct column **to, const char *names, const char **w
 
 int list_columns_check(const char *names, const char **wrong, int *size)
 {
-    const struct column *chosen[LIST_COLUMNS_MOST];
+    const struct field *chosen[LIST_COLUMNS_MOST];
 
     return choose(chosen, names, wrong, size) > 0;
 }
@@ -227,7 +184,7 @@ int list_columns_check(const char *names, const char **wrong, int *size)
 
 struct output {
     enum list_form form;
-    const struct column *chosen[LIST_COLUMNS_MOST];
+    const struct field *chosen[LIST_COLUMNS_MOST];
     size_t count;                 /* of columns */
     int width[LIST_COLUMNS_MOST]; /* on the terminal */
     char *first[FIRST_ROWS];      /* rows that are not printed yet, cell by cell */
@@ -253,13 +210,23 @@ static void print_line(const struct output *output, const char *const *cells)
     for (size_t i = 0; i < output->count; i++) {
         const int gap = output->width[i] - text_width(cells[i], strlen(cells[i]));
 
-        if (output->chosen[i]->right && (cells[i][0] != '\0' || i + 1 < output->count))
+        if (is_right(output->chosen[i]) && (cells[i][0] != '\0' || i + 1 < output->count))
             printf("%*s", gap > 0 ? gap : 0, "");
         print_harmless(cells[i], strlen(cells[i]));
         if (i + 1 < output->count)
-            printf("%*s", (output->chosen[i]->right || gap < 0 ? 0 : gap) + 1, "");
+            printf("%*s", (is_right(output->chosen[i]) || gap < 0 ? 0 : gap) + 1, "");
     }
     putchar('\n');
+}
+
+static void write_cell(char to[CELL], const struct field *column, const tl_view *view, int raw)
+{
+    char space[FIELD_SPACE];
+
+    if (as_made(column) != NULL)
+        as_made(column)->cell(to, view, raw);
+    else
+        snprintf(to, CELL, "%s", field_words(space, column, view));
 }
 
 /* The cells of a row in one block, each ended by NUL. */
@@ -270,7 +237,7 @@ static char *make_cells(const struct output *output, const tl_view *view)
     if (block == NULL)
         out_of_memory();
     for (size_t i = 0; i < output->count; i++) {
-        output->chosen[i]->cell(end, view, output->form == LIST_CSV);
+        write_cell(end, output->chosen[i], view, output->form == LIST_CSV);
         end += strlen(end) + 1;
     }
     /* Never to nothing: that may free it. */
@@ -310,14 +277,14 @@ static void print_first(struct output *output)
     if (output->kept == 0)
         return;
     for (size_t i = 0; i < output->count; i++)
-        cells[i] = output->chosen[i]->title;
+        cells[i] = output->chosen[i]->heading;
     widen(output, cells);
     for (size_t row = 0; row < output->kept; row++) {
         find_cells(output, output->first[row], cells);
         widen(output, cells);
     }
     for (size_t i = 0; i < output->count; i++)
-        cells[i] = output->chosen[i]->title;
+        cells[i] = output->chosen[i]->heading;
     print_line(output, cells);
     for (size_t row = 0; row < output->kept; row++)
         print_block(output, output->first[row]);
@@ -368,7 +335,7 @@ static void begin_csv(const struct output *output)
     const char *cells[LIST_COLUMNS_MOST];
 
     for (size_t i = 0; i < output->count; i++)
-        cells[i] = output->chosen[i]->name;
+        cells[i] = output->chosen[i]->column;
     print_csv(cells, output->count);
 }
 
@@ -476,7 +443,7 @@ static void say_the_rest(const struct output *output)
 }
 
 /* Which shard a row is of stands before the others, unless columns were asked for. */
-static size_t choose_of_fleet(const struct column **to, const char *names, int with_shard)
+static size_t choose_of_fleet(const struct field **to, const char *names, int with_shard)
 {
     const char *wrong;
     int size;

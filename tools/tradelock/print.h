@@ -61,12 +61,9 @@ json_t *json_time(int64_t us);
 json_t *json_digits(const char *digits);
 json_t *json_unsigned(uint64_t number);
 json_t *json_char(char c);
-/* A row; every field is always there. */
-json_t *json_view(const tl_view *view);
-json_t *json_step(const tl_step *step);
-json_t *json_resource(const tl_resource_view *view);
-json_t *json_evidence(const tl_evidence_row *row);
-json_t *json_resolution(const tl_resolution_row *row);
+json_t *json_hex(const unsigned char *bytes, size_t size);
+/* {"size": n, "text": "..."}, or "hex" where the bytes are not text; null for none. */
+json_t *json_bytes(const void *data, size_t size);
 
 /* What `show --json` prints of a trade; every part that is NULL becomes null. */
 struct json_trade {

@@ -1,6 +1,7 @@
 /* tradelock resolve: one operator proposes a decision, another confirms it. */
 #include "command.h"
 
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_map.h"
 #include "print.h"

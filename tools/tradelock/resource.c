@@ -1,6 +1,7 @@
 /* tradelock resource: lists and shows lease mutexes and read-write locks, and takes one away. */
 #include "command.h"
 
+#include "fields.h"
 #include "holders.h"
 #include "print.h"
 

@@ -2,6 +2,7 @@
 #include "retry_all.h"
 
 #include "bulk.h"
+#include "fields.h"
 #include "print.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "explain.h"
+#include "fields.h"
 #include "find.h"
 #include "fleet.h"
 #include "fleet_map.h"
@@ -139,14 +140,6 @@ static int take_sentence(void *context, const tl_sentence *sentence)
 
 /* ---------------------------------------------------------------- printing -- */
 
-static void print_counts(const tl_view *view)
-{
-    print_pair_format("fence", "%llu", (unsigned long long)view->fence);
-    print_pair_format("epoch", "%u", view->epoch);
-    print_pair_format("sends", "%u", view->sends);
-    print_pair_format("attempts", "%u (claims %u)", view->attempts, view->claims);
-}
-
 static void print_moment(const char *name, const tl_view *view, int64_t us)
 {
     char when[TIME_TEXT], distance[TIME_TEXT];
@@ -156,15 +149,27 @@ static void print_moment(const char *name, const tl_view *view, int64_t us)
                           distance_text(distance, view->now_us, us));
 }
 
-static void print_times(const tl_view *view)
+static void print_field(const struct field *field, const tl_view *view)
 {
-    print_moment("created", view, view->created_us);
-    print_moment("updated", view, view->updated_us);
-    print_moment("max hold until", view, view->max_hold_until_us);
-    print_moment("send until", view, view->send_until_us);
-    print_moment("next run", view, view->next_run_us);
-    print_moment("deadline", view, view->deadline_us);
-    print_moment("not found since", view, view->not_found_since_us);
+    char space[FIELD_SPACE];
+    const void *bytes;
+    size_t size;
+
+    if (field->type == FIELD_TIME) {
+        print_moment(field->label, view, field_time(field, view));
+    } else if (field->type == FIELD_BYTES) {
+        bytes = field_bytes(field, view, &size);
+        print_bytes(field->label, bytes, size);
+    } else {
+        print_pair(field->label, field_words(space, field, view));
+    }
+}
+
+static void print_group(enum field_group group, const tl_view *view)
+{
+    for (size_t i = 0; i < VIEW_FIELDS; i++)
+        if (view_fields[i].group == group && view_fields[i].label != NULL)
+            print_field(&view_fields[i], view);
 }
 
 static void print_row(const tl_view *view, const char *by)
@@ -173,30 +178,24 @@ static void print_row(const tl_view *view, const char *by)
 
     print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
     print_pair("shard", fleet_kept());
-    print_pair("conflict", view->conflict ? "yes" : "");
-    print_pair("parked", view->parked);
+    print_group(GROUP_TROUBLE, view);
     if (view->proof != TL_PROOF_NONE)
         print_pair_format("proof", "%s: %s%s", tl_proof_name((tl_proof)view->proof),
                           tl_proof_text((tl_proof)view->proof),
                           view->retryable ? " (retryable)" : "");
     print_pair("minor units", amount_text(amount, view));
-    print_pair("batch", view->batch);
-    print_pair("trace context", view->traceparent);
-    print_counts(view);
-    print_pair("holder", view->holder);
-    print_pair("session", view->session_id);
-    print_pair("thread", view->thread_no);
-    print_pair("log", view->log_no);
-    print_times(view);
-    print_pair("channel", view->channel);
-    print_pair("channel key", view->channel_key);
-    print_pair("channel ref", view->channel_ref);
-    print_pair("seen by channel", view->seen_by_channel ? "yes" : "");
-    print_pair("cancel tried", view->cancel_tried ? "yes" : "");
+    print_group(GROUP_REQUEST, view);
+    print_group(GROUP_COUNTS, view);
+    print_pair_format("attempts", "%u (claims %u)", view->attempts, view->claims);
+    print_group(GROUP_HOLDER, view);
+    print_group(GROUP_SESSION, view);
+    print_group(GROUP_WORK, view);
+    print_group(GROUP_TIMES, view);
+    print_group(GROUP_CHANNEL, view);
+    print_group(GROUP_FOUND, view);
     print_pair(by[0] != '\0' ? "by" : "actor, as typed", by[0] != '\0' ? by : view->actor);
-    print_pair("remark", view->remark);
-    print_bytes("payload", view->payload, view->payload_size);
-    print_bytes("result", view->result, view->result_size);
+    print_group(GROUP_REMARK, view);
+    print_group(GROUP_CONTENTS, view);
 }
 
 static int print_shown(struct shown *shown, const struct common *common, int code)
