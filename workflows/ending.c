@@ -185,8 +185,7 @@ static void file_outcome(ending *e, int of_all)
                       evidence.outcome, tl_status_name(status));
 }
 
-/* The third row of the table of endings (workflows/README.md): a final outcome is put back or
- * parked. */
+/* The books refused a final outcome: it is filed, and the trade is put back or parked. */
 static tl_status give_up_final(ending *e)
 {
     const tl_policy *policy = &e->attempt->workflow->given.policy;

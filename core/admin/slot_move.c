@@ -12,9 +12,9 @@
  * until "gone" it copies everything anew, from there on it only completes the target.  Between the
  * last two nobody owns the slot, which is safe: both refuse.  The target may lose commits in between,
  * as in a restore, and the source has all rows still: so they are compared before the target owns
- * the slot, and copied anew if one is missing.  It may also go back in time after it owned the slot, and
- * paid: then it comes to own it while that restore is open, and what it paid is filed before it is
- * accepted.
+ * the slot, and copied anew if one is missing.  It may also go back in time after it owned the slot,
+ * and paid: then it comes to own it while that restore is open, and what it paid is filed before it
+ * is accepted.
  *
  * What could go wrong, and why it does not:
  *   an ask commits after the slot was seen empty    each ask has the slot's row locked in share mode

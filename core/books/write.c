@@ -1,6 +1,7 @@
 /*
  * Writes lines: those of one trade by a prepared statement each, several in one round trip, those of
- * a group by one execution a statement, bound to all of them.  Touches what the statements name, on one connection.
+ * a group by one execution a statement, bound to all of them.  Touches what the statements name, on
+ * one connection.
  *
  * The server tells of an array-bound statement only how many rows were changed in all.  So an
  * UPDATE or DELETE of a group appends the number of a line to @tl_changed for each row that the

@@ -1,7 +1,8 @@
 /*
  * Whether a database may have lost commits: it was restored, or a copy of it was promoted.  Then
  * "there is no such row" and "nothing was sent" prove nothing.  So nothing is granted or armed
- * until two operators accept the server; the retry lane goes on asking the channel.
+ * until the server is accepted, by two operators or by the proof that nothing is missing
+ * (client/position.h); the retry lane goes on asking the channel.
  *
  * One address may lead to several servers, one after the other or at the same time.  So what a look
  * finds belongs to the server that the connection leads to, by its identity, and never to the

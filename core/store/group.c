@@ -1,6 +1,6 @@
 /*
- * Runs many steps in one execution of one prepared statement: the three `group` ones of sql/step/ask.sql.
- * Touches the connection and the steps only.
+ * Runs many steps in one execution of one prepared statement: the three `group` ones of
+ * sql/step/ask.sql.  Touches the connection and the steps only.
  */
 #include "store/group.h"
 

@@ -506,8 +506,9 @@ static void expect_elsewhere(const char *config, int code, const char *words)
     output_free(o);
 }
 
-/* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases of tradelock is named, also where it
- * has them by another role; by the account itself, and to whoever may read mysql.*. */
+/* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases
+ * of tradelock is named, also where it has them by another role; by the account itself, and to
+ * whoever may read mysql.*. */
 static void test_rights_elsewhere(void **state)
 {
     database *other = database_new(server_shared(), NULL);

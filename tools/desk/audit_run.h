@@ -52,9 +52,9 @@ struct audit_keeper;
 struct audit_keeper *audit_keeper_new(struct sessions *sessions); /* NULL: out of memory */
 /* Stops the audit that runs. */
 void audit_keeper_free(struct audit_keeper *keeper);
-/* Of this shard, or of all of them (SHARD_NOBODY), one after the other; with a statement, or NULL, which
- * it takes over.  0: one runs already, or no thread can be made, and the statement is still the
- * caller's. */
+/* Of this shard, or of all of them (SHARD_NOBODY), one after the other; with a statement, or NULL,
+ * which it takes over.  0: one runs already, or no thread can be made, and the statement is still
+ * the caller's. */
 int audit_start(struct audit_keeper *keeper, const struct visit *visit, size_t shard,
                 struct statement *statement, const char *name);
 /* The run ends with its next page, and says so. */

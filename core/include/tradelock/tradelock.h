@@ -66,9 +66,9 @@
  * the child opens a client of its own.  Freeing them there is allowed, and frees memory only.
  *
  * tl_client_open() makes the whole process ignore SIGPIPE, since libmariadb does, whatever its
- * action was before.  A program that sets another action keeps the signal blocked in threads that call the
- * library: writing over TLS to a server that has gone raises it there.  The library's own threads
- * block all signals.
+ * action was before.  A program that sets another action keeps the signal blocked in threads that
+ * call the library: writing over TLS to a server that has gone raises it there.  The library's own
+ * threads block all signals.
  *
  * Pointers that a call returns are borrowed from the handle, and live until its next call.  A call
  * that fails leaves its outputs untouched.  NULL never ends the process: destructors accept it,

@@ -206,8 +206,7 @@ typedef enum tl_cancel {
  *     TL_REFUSED     book_prepare and prepare only, with a remark: no row is left behind, and the
  *                    caller of tl_workflow_run() hears TL_REFUSED.
  *     TL_TRY_AGAIN   Those with a connection only: a statement met error 1213, 1205 or 1020, and
- * the
- *                    transaction is run again.
+ *                    the transaction is run again.
  *     other          They cannot.  Nothing is written, the lock's row included.
  *
  * Those of success and failure get the reply of whichever callback learned the outcome.  When the
@@ -417,8 +416,9 @@ inline tl_answer tl_answer_initial()
  *     TL_UNKNOWN        An answer of the server was lost.  Call tl_workflow_settle() with this
  *                       answer, or leave it: the retry lane finds out in any case.
  *     TL_OVERLOADED     Operators have paused the channel or limit it (<tradelock/layer.h>), or
- *                       there is no room now.  Nothing was written and nothing sent: try again later.  A trade that
- *                       is there answers as above, also while its channel is paused.
+ *                       there is no room now.  Nothing was written and nothing sent: try again
+ *                       later.  A trade that is there answers as above, also while its channel is
+ *                       paused.
  *     class RETRY       This call did nothing.  It may be made again.
  *
  * Pay by other means only when tl_not_paid(status), which is TL_FAILED and TL_REFUSED.  Any other

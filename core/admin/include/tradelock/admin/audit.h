@@ -85,8 +85,9 @@ typedef struct tl_archived {
  *
  * With payments, from the channel's ledger or statement, it also compares these with the rows:
  * nothing was paid twice, nothing that failed was paid, and nothing succeeded unpaid, other than a
- * row of a fleet's slot that went to another shard, or is arriving.  payments may be NULL.  each() is called for every violation, the closed ones too.  Needs an operator's or a
- * reader's account; it writes nothing.
+ * row of a fleet's slot that went to another shard, or is arriving.  payments may be NULL.  each()
+ * is called for every violation, the closed ones too.  Needs an operator's or a reader's account; it
+ * writes nothing.
  *
  *     TL_OK   The audit is complete.  counts->violations says how many are open: 0 is "in order".
  *     else    It is not complete, and proves nothing; the message says why.

@@ -124,9 +124,9 @@ typedef struct tl_slot_moving {
  * rows are copied and compared, and the slot is handed over under the next version, with every fence
  * raised.  Until then they are told to come again (TL_OVERLOADED).  Whoever was killed calls again:
  * it goes on from what both databases show.  The rows stay at the source, where nobody can use them,
- * until they are removed (tl_slot_clean()).  Needs administrators' accounts at both.  Only these two are asked: before each call
- * the caller asks all other shards (tl_slot_list) that none owns the slot under a later version,
- * which an end that was restored does not know.
+ * until they are removed (tl_slot_clean()).  Needs administrators' accounts at both.  Only these two
+ * are asked: before each call the caller asks all other shards (tl_slot_list) that none owns the
+ * slot under a later version, which an end that was restored does not know.
  *
  *     TL_OK            The slot is at `to`.
  *     TL_ALREADY_DONE  It was there already.
