@@ -20,6 +20,7 @@
 static struct stage {
     int open, has_house, has_accounts;
     fixture f;
+    MYSQL *other; /* another connection of the administrator */
     struct held {
         tl_lock *lock;
         char name[64];
@@ -59,6 +60,8 @@ int stage_tear_down(void **state)
 {
     for (size_t i = 0; i < HELD_MAX; i++)
         tl_lock_free(stage.held[i].lock);
+    if (stage.other != NULL)
+        mysql_close(stage.other);
     if (stage.has_house)
         return operators_tear_down(state);
     if (stage.has_accounts)
@@ -286,6 +289,13 @@ static void make_trade(char *text)
         tl_work_end(0);
 }
 
+static void run_other(const char *statements)
+{
+    if (stage.other == NULL)
+        stage.other = database_connect(operators.h.db);
+    database_run(stage.other, "%s", statements);
+}
+
 /* A holder that does nothing more. */
 static void forget_trade(char *text)
 {
@@ -308,6 +318,8 @@ int stage_do(const char *verb, char *text)
     need_stage();
     if (strcmp(verb, "trade>") == 0)
         make_trade(text);
+    else if (strcmp(verb, "other>") == 0)
+        run_other(text);
     else if (strcmp(verb, "forget>") == 0)
         forget_trade(text);
     else if (strcmp(verb, "whole>") == 0)

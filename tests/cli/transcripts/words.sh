@@ -44,3 +44,30 @@ pages() {
     done | awk -F'"' '/"serial_no"/ { rows++; different += !seen[$4, $8, $12]++ } /"count"/ { pages++ }
         END { print rows " rows, " different " different, " pages " pages" }'
 }
+
+# mine STATEMENT: the same as sql, by the account that types it.
+mine() {
+    # shellcheck disable=SC2046
+    mariadb $(my_print_defaults --defaults-file="$TRADELOCK_CONFIG" tradelock-client) --execute="$1"
+}
+
+# copy WORDS SERIAL: runs the command that `explain` prints below these words.
+copy() {
+    eval "$(tradelock explain "$2" C1 WITHDRAW | grep -A1 -e "$1" | grep -m1 '^ *tradelock ')"
+}
+
+# decide VERB SERIAL WHAT: proposes or confirms it about the trade as it is.
+decide() {
+    tradelock resolve "$1" "$2" C1 WITHDRAW --as "$3" --fence "$(fence "$2")" --reason "the bank's letter"
+}
+
+# settings MODE TEXT COMMAND...: the command with this file of settings.
+settings() {
+    TRADELOCK_CONFIG=$ADMIN.bad
+    rm -f "$TRADELOCK_CONFIG"
+    # shellcheck disable=SC2059
+    printf "$2" >"$TRADELOCK_CONFIG"
+    chmod "$1" "$TRADELOCK_CONFIG"
+    shift 2
+    "$@"
+}
