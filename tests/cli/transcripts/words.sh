@@ -45,10 +45,10 @@ pages() {
         END { print rows " rows, " different " different, " pages " pages" }'
 }
 
-# mine STATEMENT: the same as sql, by the account that types it.
+# mine STATEMENT: how the server refuses it to the account that types it.
 mine() {
     # shellcheck disable=SC2046
-    mariadb $(my_print_defaults --defaults-file="$TRADELOCK_CONFIG" tradelock-client) --execute="$1"
+    mariadb $(my_print_defaults --defaults-file="$TRADELOCK_CONFIG" tradelock-client) --execute="$1" 2>&1 | grep '^ERROR'
 }
 
 # copy WORDS SERIAL: runs the command that `explain` prints below these words.
