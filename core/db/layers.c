@@ -40,7 +40,7 @@ static void copy_lines(FILE *to, FILE *from, const char *over_group, int over)
     size_t space = 0;
     int is_over = 0;
 
-    rewind(from);
+    (void)fseek(from, 0, SEEK_SET);
     while (getline(&line, &space, from) >= 0) {
         const int begins = begins_section(line);
 

@@ -59,10 +59,10 @@ static void add_step(commit_marks *self, const commit_mark *one, const db_server
                      int may_grant)
 {
     const size_t space = self->step_space == 0 ? STEPS_AT_FIRST : self->step_space * 2;
-    commit_mark *larger = self->steps;
 
     if (self->step_count == self->step_space) {
-        larger = space <= STEPS_MAX ? memory_resize(self->steps, space * sizeof *larger) : NULL;
+        commit_mark *larger =
+            space <= STEPS_MAX ? memory_resize(self->steps, space * sizeof *larger) : NULL;
         if (larger == NULL) {
             self->steps_lost = atomic_load(&self->count);
             return;

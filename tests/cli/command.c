@@ -26,7 +26,7 @@ static char *read_all(FILE *file)
 
     fseek(file, 0, SEEK_END);
     size = ftell(file);
-    rewind(file);
+    fseek(file, 0, SEEK_SET);
     text = calloc(1, (size_t)size + 1);
     if (text == NULL || fread(text, 1, (size_t)size, file) != (size_t)size)
         server_panic("the command's output cannot be read");

@@ -17,7 +17,7 @@ static void make_account(int who, const char *name, const char *role)
     FILE *file;
     mode_t mask = umask(077);
 
-    snprintf(operators.user[who], sizeof operators.user[who], "%s%ld", name, (long)getpid());
+    snprintf(operators.user[who], sizeof operators.user[who], "%s%07ld", name, (long)getpid());
     snprintf(operators.config[who], sizeof operators.config[who], "%s.%s", operators.admin, name);
     database_run(operators.h.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'",
                  operators.user[who]);
@@ -43,26 +43,36 @@ void operators_grant(void)
     output_free(o);
 }
 
-int operators_set_up(void **state)
+void operators_come(void)
 {
-    (void)state;
-    house_open(&operators.h, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
-    house_account(&operators.h, "C1", 1000);
     operators.admin = database_option_file(operators.h.db);
     operators_grant();
     make_account(ANN, "ann", "{database}_operator");
     make_account(BOB, "bob", "{database}_operator");
     make_account(SERVICE, "svc", "{database}_application");
+}
+
+void operators_go(void)
+{
+    for (int who = 0; who < ACCOUNTS; who++) {
+        database_run(operators.h.sql, "DROP USER %s@localhost", operators.user[who]);
+        unlink(operators.config[who]);
+    }
+}
+
+int operators_set_up(void **state)
+{
+    (void)state;
+    house_open(&operators.h, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
+    house_account(&operators.h, "C1", 1000);
+    operators_come();
     return 0;
 }
 
 int operators_tear_down(void **state)
 {
     (void)state;
-    for (int who = 0; who < ACCOUNTS; who++) {
-        database_run(operators.h.sql, "DROP USER %s@localhost", operators.user[who]);
-        unlink(operators.config[who]);
-    }
+    operators_go();
     house_close(&operators.h);
     return 0;
 }

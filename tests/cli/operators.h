@@ -19,6 +19,9 @@ extern struct operators {
 
 int operators_set_up(void **state);
 int operators_tear_down(void **state);
+/* The accounts alone, of the database of operators.h. */
+void operators_come(void);
+void operators_go(void);
 void operators_grant(void);
 unsigned long long operators_fence(const char *serial);
 /* `as`: clear, paid or failed; the caller frees the output. */

@@ -1,7 +1,6 @@
 /*
- * The command with bad input, without a server, on the wrong schema: one sentence that names the
- * thing and the place, and the right exit code.  And its help, its exit codes and its JSON fields
- * against tools/README.md.
+ * The command refused by the server and on the wrong schema, and its help, its exit codes and its
+ * JSON fields against tools/README.md.
  */
 #include "command.h"
 
@@ -82,80 +81,6 @@ static const char *settings(mode_t mode, const char *format, ...)
     return path;
 }
 
-/* ------------------------------------------------------------------- usage -- */
-
-static void test_usage(void **state)
-{
-    static const struct {
-        const char *arguments[8];
-        const char *words;
-    } cases[] = {
-        {{NULL}, "no command"},
-        {{"frobnicate"}, "unknown command frobnicate"},
-        {{"shwo"}, "unknown command shwo, did you mean show?"},
-        {{"ls", "--pakred"}, "unknown option --pakred, did you mean --parked?"},
-        {{"ls", "--limti=5"}, "unknown option --limti=5, did you mean --limit?"},
-        {{"ls", "--frob"}, "unknown option --frob"},
-        {{"ls", "-x"}, "unknown option -x"},
-        {{"ls", "extra"}, "no operand: extra"},
-        {{"ls", "--op"}, "option --op"},
-        {{"ls", "--parked=yes"}, "--parked"},
-        {{"ls", "--status", "X"}, "--status is P, F or Y, not X"},
-        {{"ls", "--lane", "fast"}, "--lane is sync or retry"},
-        {{"ls", "--older", "yesterday"}, "--older is a duration"},
-        {{"ls", "--older", "-1s"}, "--older is a duration"},
-        {{"ls", "--older", "99999999999999999999d"}, "--older is a duration"},
-        {{"ls", "--limit", "0"}, "--limit is a number from 1"},
-        {{"ls", "--limit", "12x"}, "--limit is a number from 1"},
-        {{"show"}, "three operands, SERIAL CUST OP, not 0"},
-        {{"show", "a", "b", "c", "d"}, "three operands, SERIAL CUST OP, not 4"},
-        {{"retry", "a", "b", "c"}, "--fence is missing"},
-        {{"retry", "a", "b", "c", "--fence", "1"}, "--reason is missing"},
-        {{"retry", "a", "b", "c", "--fence", "-1"}, "--fence is a number"},
-        {{"doctor", "me"}, "no operand: me"},
-        {{"migrate", "now"}, "no operand: now"},
-        {{"version", "2"}, "no operand: 2"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = command_run(NULL, cases[i].arguments);
-
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
-    }
-}
-
-static void test_bad_keys(void **state)
-{
-    static const struct {
-        const char *serial, *cust, *op, *words;
-    } cases[] = {
-        {"", "C1", "WITHDRAW", "serial"},
-        {"W1", "", "WITHDRAW", "cust"},
-        {"W1", "C1", "", "op"},
-        {"W 1", "C1", "WITHDRAW", "serial"},
-        {"W1", "C\xc3\xa9", "WITHDRAW", "cust"},
-        {"W1", "C1", "WITHDRAW_RETRY", "RETRY"},
-        {"W1", "C1", "A_VERY_LONG_NAME_OF_AN_OPERATION", "op"},
-        {"0123456789012345678901234567890123456789012345678901234567890123456789", "C1", "WITHDRAW",
-         "serial"},
-        {"W1", "0123456789012345678901234567890123", "WITHDRAW", "cust"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = RUN("show", "--config", w.config, cases[i].serial, cases[i].cust, cases[i].op);
-
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
-        o = RUN("retry", "--config", w.config, cases[i].serial, cases[i].cust, cases[i].op,
-                "--fence", "1", "--reason", "r");
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
-    }
-}
-
 /* ---------------------------------------------------------------- settings -- */
 
 static void expect_settings(const char *config, int code, const char *words)
@@ -166,45 +91,13 @@ static void expect_settings(const char *config, int code, const char *words)
     output_free(o);
 }
 
-static void test_settings(void **state)
-{
-    const char *socket = server_socket(server_shared());
-    output *o;
-
-    (void)state;
-    expect_settings("/nonexistent/tradelock.cnf", 2, "/nonexistent/tradelock.cnf");
-    expect_settings(settings(0644, "[tradelock-client]\npassword=secret\n"), 2, ".bad");
-    expect_settings(settings(0600, "[tradelock-client]\nuser=u\n[tradelock]\nfrob=1\n"), 2,
-                    ".bad:4");
-    expect_settings(settings(0600, "[tradelock-client]\nfrob=1\n"), 2, ".bad:2");
-    expect_settings(settings(0600,
-                             "[tradelock-client]\nsocket=%s\n[tradelock]\n"
-                             "beat_ms=never\n",
-                             socket),
-                    2, ".bad:4");
-    /* The environment names a file, too. */
-    o = command_run("TRADELOCK_CONFIG=/nonexistent/e.cnf", (const char *const[]){"ls", NULL});
-    EXPECT_SENTENCE(o, 2, "/nonexistent/e.cnf");
-    output_free(o);
-    unlink(settings(0600, "x"));
-}
-
 /* ------------------------------------------------------------------ server -- */
 
-static void test_no_server(void **state)
+static void test_refused_account(void **state)
 {
-    static const char *const commands[] = {"ls", "migrate", "doctor"};
     MYSQL *connection = database_connect(w.where);
-    const char *config =
-        settings(0600, "[tradelock-client]\nsocket=/nonexistent/s\nuser=u\ndatabase=d\n");
 
     (void)state;
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        output *o = RUN(commands[i], "--config", config);
-
-        EXPECT_SENTENCE(o, 3, "/nonexistent/s");
-        output_free(o);
-    }
     database_run(connection, "CREATE OR REPLACE USER cli_test@localhost IDENTIFIED BY 'a'");
     expect_settings(settings(0600,
                              "[tradelock-client]\nsocket=%s\nuser=cli_test\npassword=b\n"
@@ -494,10 +387,7 @@ static void test_exit_codes_are_documented(void **state)
 TEST_MAIN(input)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_bad_keys),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_no_server),
+        cmocka_unit_test(test_refused_account),
         cmocka_unit_test(test_account_without_the_right),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_doctor),

@@ -19,13 +19,14 @@ static unsigned nth_of(const points *self, const point *seen)
 
 static void add(points *self, const point *seen, unsigned nth_max)
 {
-    point found = *seen;
+    point found = *seen, *larger;
 
     found.nth = nth_of(self, seen);
     if (found.nth > nth_max)
         return;
-    self->list = realloc(self->list, (self->count + 1) * sizeof *self->list);
-    assert_non_null(self->list);
+    larger = realloc(self->list, (self->count + 1) * sizeof *self->list);
+    assert_non_null(larger);
+    self->list = larger;
     self->list[self->count++] = found;
 }
 

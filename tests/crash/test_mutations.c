@@ -586,7 +586,7 @@ static tl_client *client_through(const tap *line, int pool_size, char **file)
     char settings[200];
 
     snprintf(settings, sizeof settings,
-             "pool_size=%d\nbeat_ms=1m\nsession_ms=10m\npool_wait_ms=10s\ncommit_ms=1s\n"
+             "site=town\npool_size=%d\nbeat_ms=1m\nsession_ms=10m\npool_wait_ms=10s\ncommit_ms=1s\n"
              "connect_timeout_s=5\nread_timeout_s=5\n",
              pool_size);
     *file = database_option_file_at(self.db, tap_socket(line), settings);

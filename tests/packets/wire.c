@@ -248,10 +248,13 @@ static void read_end(wire *self, struct link *link, int end)
     ssize_t got;
 
     if (flow->space - flow->size < 65536) {
-        flow->space = flow->size + 65536 * 2;
-        flow->data = realloc(flow->data, flow->space);
-        if (flow->data == NULL)
+        const size_t space = flow->size + 65536 * 2;
+        void *larger = realloc(flow->data, space);
+
+        if (larger == NULL)
             die("wire: memory");
+        flow->data = larger;
+        flow->space = space;
     }
     got = recv(link->fd[end], flow->data + flow->size, flow->space - flow->size, MSG_DONTWAIT);
     if (got > 0) {

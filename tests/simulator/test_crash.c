@@ -1,9 +1,8 @@
 /* Nothing is answered before the ledger has it: kills, torn lines, full disks, two simulators, many
  * clients. */
-#include "sim.h"
+#include "fixture.h"
 #include "support/theme.h"
 
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,33 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static struct sim sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sim_prepare(&sim);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sim_remove(&sim);
-    return 0;
-}
-
-static void sleep_ms(long wait_ms)
-{
-    struct timespec pause = {wait_ms / 1000, (wait_ms % 1000) * 1000000};
-
-    nanosleep(&pause, NULL);
-}
 
 #define CLIENTS 8
 #define ORDERS_MAX 4000
@@ -312,8 +287,7 @@ static void check_crowd(const char *kind, int64_t expected, int64_t twice)
     assert_int_equal(text_count(requests, "\"endpoint\":\"pay\""), CROWD * CROWD_KEYS);
     assert_int_equal(text_count(requests, "\"outcome\":\"succeeded\""), CROWD * CROWD_KEYS);
     free(requests);
-    sim_remove(&sim);
-    sim_prepare(&sim);
+    start_anew();
 }
 
 static void test_crowd(void **state)
@@ -349,8 +323,7 @@ static void check_stop(const char *rule, const char *fault, int64_t open)
     assert_int_not_equal(access(sim.port_file, F_OK), 0);
     sim_start(&sim, NULL);
     assert_int_equal(sim_stat(&sim, "accepted_open"), open);
-    sim_remove(&sim);
-    sim_prepare(&sim);
+    start_anew();
 }
 
 static void test_stop_under_way(void **state)
@@ -374,6 +347,5 @@ TEST_MAIN(crash)
         cmocka_unit_test_setup_teardown(test_stop_under_way, set_up, tear_down),
     };
 
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* Every fault: what the client sees, what was paid, and that chance can be repeated. */
-#include "sim.h"
+#include "fixture.h"
 #include "support/theme.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,22 +12,6 @@
 #include <time.h>
 
 #include <cmocka.h>
-
-static struct sim sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sim_prepare(&sim);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sim_remove(&sim);
-    return 0;
-}
 
 static void add_rule(const char *rule)
 {
@@ -97,8 +80,7 @@ static void test_pay_faults(void **state)
         sim_start(&sim, arguments);
         for (size_t j = 0; j < PAY_FAULTS; j++)
             check_pay_fault(&pay_faults[j], i == 2);
-        sim_remove(&sim);
-        sim_prepare(&sim);
+        start_anew();
     }
 }
 
@@ -131,7 +113,6 @@ static void test_query_faults(void **state)
 /* Pays and asks until the payment is seen; how often it was not. */
 static int64_t queries_until_seen(const char *key)
 {
-    struct timespec pause = {0, 20000000};
     int64_t started_ms = now_ms(), not_found = 0;
     char path[64];
 
@@ -145,7 +126,7 @@ static int64_t queries_until_seen(const char *key)
             break;
         assert_int_equal(answer.status, 404);
         assert_true(now_ms() - started_ms < 60000);
-        nanosleep(&pause, NULL);
+        sleep_ms(20);
     }
     assert_true(now_ms() - started_ms >= 1000);
     return not_found;
@@ -290,8 +271,7 @@ static char *run_chance(const char *seed, int threads, char **payments)
     text = json_dumps(json_object_get(answer.json, "faults"), JSON_SORT_KEYS);
     answer_free(&answer);
     assert_int_equal(sim_run(export, payments), 0);
-    sim_remove(&sim);
-    sim_prepare(&sim);
+    start_anew();
     return text;
 }
 
@@ -376,6 +356,5 @@ TEST_MAIN(faults)
         cmocka_unit_test_setup_teardown(test_chance_does_not_contradict, set_up, tear_down),
     };
 
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

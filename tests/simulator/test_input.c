@@ -1,8 +1,7 @@
 /* Bad requests pay nothing and get one sentence; so do bad command lines and ledgers. */
-#include "sim.h"
+#include "fixture.h"
 #include "support/theme.h"
 
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,22 +13,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static struct sim sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sim_prepare(&sim);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sim_remove(&sim);
-    return 0;
-}
 
 #define NAMES "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","
 #define REST "\"currency\":\"EUR\",\"payee\":\"x\""
@@ -342,6 +325,5 @@ TEST_MAIN(input)
         cmocka_unit_test_setup_teardown(test_port_in_use, set_up, tear_down),
     };
 
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* What each kind of channel does with a repeated key, a cancel and an expiry, and that it still
  * knows after a restart. */
-#include "sim.h"
+#include "fixture.h"
 #include "support/theme.h"
 
 #include <curl/curl.h>
@@ -21,38 +21,15 @@
 #define TRAVEL_MS 1000
 #define TRAVEL_RULE(kind) "{\"kind\":\"" kind "\",\"delay_ms\":1000}"
 
-static struct sim sim;
-
 static const char *const idempotent[] = {NULL};
 static const char *const window[] = {"--kind", "window", "--window-ms", "4000", NULL};
 static const char *const plain[] = {"--kind", "plain", NULL};
 static const char *const *const kinds[] = {idempotent, window, plain};
 
-static int set_up(void **state)
-{
-    (void)state;
-    sim_prepare(&sim);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sim_remove(&sim);
-    return 0;
-}
-
 static void restart(const char *const arguments[])
 {
     sim_kill(&sim);
     sim_start(&sim, arguments);
-}
-
-static void sleep_ms(long wait_ms)
-{
-    struct timespec pause = {wait_ms / 1000, (wait_ms % 1000) * 1000000};
-
-    nanosleep(&pause, NULL);
 }
 
 static void test_idempotent_replays_for_ever(void **state)
@@ -80,12 +57,6 @@ static void test_idempotent_replays_a_decline(void **state)
     pay_expect(&sim, "K1", 200, "code", "closed");
     sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "failed");
     assert_int_equal(ledger_count(&sim, NULL), 0);
-}
-
-static void start_anew(void)
-{
-    sim_remove(&sim);
-    sim_prepare(&sim);
 }
 
 /* Pays K1 and keeps the reference; returns when it was answered. */
@@ -210,8 +181,7 @@ static void test_cancel_holds_for_ever(void **state)
         sim_expect(&sim, "POST", "/v1/payments/K2/cancel", NULL, 200, "outcome", "already_done");
         assert_int_equal(ledger_count(&sim, NULL), 1);
         assert_int_equal(sim_stat(&sim, "cancels"), 1);
-        sim_remove(&sim);
-        sim_prepare(&sim);
+        start_anew();
     }
 }
 
@@ -355,8 +325,7 @@ static void test_accepted_survives_a_kill(void **state)
         assert_int_equal(sim_stat(&sim, "accepted_open"), 0);
         assert_int_equal(ledger_count(&sim, NULL), 1);
         assert_int_equal(ledger_count(&sim, "K1"), 1);
-        sim_remove(&sim);
-        sim_prepare(&sim);
+        start_anew();
     }
 }
 
@@ -430,6 +399,5 @@ TEST_MAIN(kinds)
         cmocka_unit_test_setup_teardown(test_download_is_the_export, set_up, tear_down),
     };
 
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,10 +97,11 @@ static void add(const char *format, ...)
     va_list arguments;
 
     if (text_space - text_size < 4096) {
-        text_space = text_space * 2 + 65536;
-        text = realloc(text, text_space);
-        if (text == NULL)
+        char *larger = realloc(text, text_space = text_space * 2 + 65536);
+
+        if (larger == NULL)
             bench_fail("out of memory");
+        text = larger;
     }
     va_start(arguments, format);
     text_size += (size_t)vsnprintf(text + text_size, text_space - text_size, format, arguments);

@@ -96,7 +96,7 @@ static bool recover(struct ledger *ledger, bool of_proxy, record_visitor visit, 
                     struct problem *problem)
 {
     struct recovery recovery = {visit, context, 0, of_proxy, false};
-    int copy = dup(ledger->fd);
+    int copy = ledger->fd < 0 ? -1 : dup(ledger->fd);
     FILE *file = copy < 0 ? NULL : fdopen(copy, "r");
     int64_t end = 0;
     bool fine = false;

@@ -70,8 +70,11 @@ static int read_slots(const char *text, unsigned char *slots)
         if (!read_slot(&text, &first))
             return 0;
         last = first;
-        if (*text == '-' && (text++, !read_slot(&text, &last)))
-            return 0;
+        if (*text == '-') {
+            text++;
+            if (!read_slot(&text, &last))
+                return 0;
+        }
         if (last < first)
             return 0;
         memset(slots + first, 1, last - first + 1);

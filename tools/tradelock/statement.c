@@ -264,7 +264,8 @@ static void read_all(struct reading *r, FILE *file)
         refuse(r, "out of memory");
         return;
     }
-    while (r->problem[0] == '\0' && (size = fread(buffer, 1, sizeof buffer, file)) > 0) {
+    while (r->problem[0] == '\0' && !feof(file) && !ferror(file) &&
+           (size = fread(buffer, 1, sizeof buffer, file)) > 0) {
         parse(r, &parser, buffer, size);
         last = buffer[size - 1];
     }

@@ -256,7 +256,7 @@ static int read_options(int argc, char **argv, char ***simulator)
 
 static int read_payload(void)
 {
-    FILE *file = fopen(t.payload_file, "re");
+    FILE *file = t.payload_file != NULL ? fopen(t.payload_file, "re") : NULL;
 
     t.payload = malloc(TL_PAYLOAD_MAX + 1);
     if (file == NULL || t.payload == NULL) {

@@ -19,7 +19,7 @@ class Key(Structure):
 
 
 class ClientOptions(Structure):
-    version_wanted = 3
+    version_wanted = 1
     _fields_ = [("version", c_uint), ("flags", c_uint), ("config_file", c_char_p),
                 ("program", c_char_p), ("operations", c_char_p), ("group_suffix", c_char_p),
                 ("database", c_char_p), ("log", c_void_p), ("log_context", c_void_p),
