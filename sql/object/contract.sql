@@ -85,7 +85,9 @@ BEGIN
     END;
 
     START TRANSACTION;
-    IF (SELECT site FROM tl_schema WHERE one = 1) IS NULL THEN
+    -- A subquery of IF would lock the row, and two that begin would be a deadlock.
+    SELECT site INTO known FROM tl_schema WHERE one = 1;
+    IF known IS NULL THEN
         UPDATE tl_schema SET site = says WHERE one = 1 AND site IS NULL;
     END IF;
     SELECT site INTO known FROM tl_schema WHERE one = 1 LOCK IN SHARE MODE;

@@ -556,6 +556,42 @@ static void services_start_together(void **state)
     start_behind("SELECT contract FROM trade_channel FOR UPDATE");
 }
 
+static pthread_barrier_t together;
+
+static void *say_the_site(void *context)
+{
+    MYSQL *own = database_connect(self.db);
+
+    pthread_barrier_wait(&together);
+    if (mysql_query(own, "SET STATEMENT innodb_lock_wait_timeout = 5 FOR"
+                         " CALL tl_site_is('test', @said)") == 0)
+        atomic_fetch_add((atomic_int *)context, 1);
+    else
+        print_error("%s\n", mysql_error(own));
+    mysql_close(own);
+    return NULL;
+}
+
+/* On a fresh installation all of them find none. */
+static void the_first_of_many_says_the_site(void **state)
+{
+    enum { MANY = 16, ROUNDS = 50 };
+    pthread_t threads[MANY];
+    atomic_int well = 0;
+
+    (void)state;
+    pthread_barrier_init(&together, NULL, MANY);
+    for (int round = 0; round < ROUNDS; round++) {
+        database_run(self.sql, "UPDATE tl_schema SET site = NULL");
+        for (int i = 0; i < MANY; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, say_the_site, &well), 0);
+        for (int i = 0; i < MANY; i++)
+            pthread_join(threads[i], NULL);
+    }
+    pthread_barrier_destroy(&together);
+    assert_int_equal(well, MANY * ROUNDS);
+}
+
 /* A file of settings with another site, beside the one of the house. */
 static const char *other_site(void)
 {
@@ -759,6 +795,7 @@ TEST_MAIN(channels)
         cmocka_unit_test_setup_teardown(a_process_that_wakes_declares_anew, open_banks,
                                         close_banks),
         cmocka_unit_test_setup_teardown(services_start_together, open_banks, close_banks),
+        cmocka_unit_test_setup_teardown(the_first_of_many_says_the_site, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(another_site_is_refused, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(what_is_no_former_channel, open_banks, close_banks),
         cmocka_unit_test_setup_teardown(releases_come_and_go, open_chaos, close_banks),
