@@ -724,7 +724,7 @@ const plan_case plan_cases[] = {
      VALUES(channel_declare, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .contract = S("idempotent=1"), .more = N(0))},
     {&sql_channel_declare_result, "", 1, FEW, PLAN_NONE, .values = NULL},
-    {&sql_site_is, "", 1, FEW, PLAN_NONE, VALUES(site_is, .site = S("test"))},
+    {&sql_site_is, "", 2, FEW, PLAN_NONE, VALUES(site_is, .site = S("test"))},
     {&sql_site, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_channel_registered, "", 1, 1020, PLAN_WALK, .values = NULL},
     /* the doctor, of a channel that no process has registered: the trades that nobody holds */
