@@ -10,7 +10,10 @@
 
 #define AT(member) COLUMN_timeline_##member
 
-static void step_read(tl_step *to, const db_result *result, size_t row){TL_STEP_MAP(RECORD_READ)}
+static void step_read(tl_step *to, const db_result *result, size_t row)
+{
+    TL_STEP_MAP(RECORD_READ);
+}
 
 tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each, void *context)
 {

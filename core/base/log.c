@@ -61,15 +61,18 @@ int log_wanted(const struct logger *logger, tl_level level)
 void log_said_list(const struct logger *logger, tl_level level, const tl_key *key, uint64_t fence,
                    const tl_said *said, const char *format, va_list arguments)
 {
-    char message[LOG_MESSAGE], hidden[LOG_MESSAGE], hash[LOG_CUST_HASH], trace[TEXT_TRACE + 1];
+    char given[LOG_MESSAGE], message[LOG_MESSAGE], hidden[LOG_MESSAGE], hash[LOG_CUST_HASH],
+        trace[TEXT_TRACE + 1];
     char currency[TL_CURRENCY + 1], batch[TL_BATCH_MAX + 1];
     tl_log_line line = {
         .level = level, .fence = fence, .trace_id = "", .currency = "", .batch = ""};
 
     if (!log_wanted(logger, level))
         return;
-    if (vsnprintf(message, sizeof(message), format, arguments) < 0)
-        message[0] = '\0';
+    if (vsnprintf(given, sizeof(given), format, arguments) < 0)
+        given[0] = '\0';
+    /* It may name what a stranger gave: a line stays one line, and steers no terminal. */
+    text_printable(message, sizeof(message), given);
     line.message = message;
     line.thread_uuid = tl_thread_uuid();
     line.log_uuid = tl_log_uuid();

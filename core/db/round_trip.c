@@ -45,7 +45,7 @@ int db_error_is_client(unsigned number)
 static int is_broken_trigger(unsigned number, const char *text)
 {
     return (number == 1064 && strstr(text, "has an error in its body") != NULL) ||
-           ((number == 1142 || number == 1146) && strstr(text, "tl_receipt'") != NULL);
+           ((number == 1142 || number == 1146) && strstr(text, "tl_receipt") != NULL);
 }
 
 void db_keep_error(db *connection, unsigned number, const char *text)

@@ -28,21 +28,18 @@ void view_clear(tl_view *view, view_inside *inside)
 
 void view_said(tl_said *to, const db_result *result, size_t row, size_t column)
 {
-    TL_SAID_MAP(RECORD_READ)
+    TL_SAID_MAP(RECORD_READ);
 }
 
 #undef AT
 #define AT(member) COLUMN_view_columns_##member
 
-static void read_inside(view_inside *inside, const tl_view *view, const db_result *result,
-                        size_t row)
+static void read_inside(view_inside *inside, const db_result *result, size_t row)
 {
     record_read_exactly(inside->token, sizeof inside->token, result, row, AT(token));
     inside->alive = db_get_int(result, row, AT(alive)) != 0;
     inside->retry_epoch = (uint32_t)db_get_uint(result, row, AT(retry_epoch));
     inside->success_epoch = (uint32_t)db_get_uint(result, row, AT(success_epoch));
-    inside->seen_by_channel = view->seen_by_channel;
-    inside->cancel_tried = view->cancel_tried;
     inside->has_fingerprint = !db_is_null(result, row, AT(fingerprint));
     inside->nothing_filed = result->columns == COLUMNS_views_by_key &&
                             db_get_int(result, row, COLUMN_views_by_key_on_file) == 0;
@@ -51,7 +48,7 @@ static void read_inside(view_inside *inside, const tl_view *view, const db_resul
 void view_read(tl_view *to, view_inside *inside, const db_result *result, size_t row)
 {
     view_clear(to, inside);
-    TL_VIEW_MAP(RECORD_READ)
+    TL_VIEW_MAP(RECORD_READ);
     to->has_retry_row = to->retry_status != ' ';
-    read_inside(inside, to, result, row);
+    read_inside(inside, result, row);
 }

@@ -10,7 +10,7 @@
 typedef struct view_inside {
     int alive;
     uint32_t retry_epoch, success_epoch; /* 0: none */
-    int seen_by_channel, cancel_tried, has_fingerprint;
+    int has_fingerprint;
     int nothing_filed; /* 1: neither evidence nor a decision is on file; 0: not known */
     unsigned char token[16];
 } view_inside;

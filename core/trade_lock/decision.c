@@ -29,11 +29,13 @@ const char *tl_decision_name(tl_decision of)
 
 #define AT(member) COLUMN_resolve_list_##member
 
-void decision_read(tl_resolution_row *to, const db_result *result,
-                   size_t row){TL_RESOLUTION_MAP(RECORD_READ)}
+void decision_read(tl_resolution_row *to, const db_result *result, size_t row)
+{
+    TL_RESOLUTION_MAP(RECORD_READ);
+}
 
-tl_status
-    tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each, void *context)
+tl_status tl_resolution_list(tl_client *client, const tl_key *key, tl_resolution_fn each,
+                             void *context)
 {
     db_result rows = DB_RESULT_INIT;
     tl_status status = read_check_each(each != NULL);

@@ -342,7 +342,7 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);
     if (t->step.kind == STEP_ASK) {
         v->created_us = (int64_t)t->step.fence; /* one statement wrote both */
-        TL_SAID_MAP(SAID)
+        TL_SAID_MAP(SAID);
     }
 }
 

@@ -126,7 +126,7 @@ tl_status tl_show_many(tl_client *client, const tl_key *keys, size_t count, tl_v
 
 static void evidence_read(tl_evidence_row *to, const db_result *result, size_t row)
 {
-    TL_EVIDENCE_MAP(RECORD_READ)
+    TL_EVIDENCE_MAP(RECORD_READ);
     to->amount.is_told = !db_is_null(result, row, AT(amount_minor));
     to->amount.amount_minor = db_get_int(result, row, AT(amount_minor));
     to->amount.currency = record_string(result, row, AT(currency));

@@ -158,13 +158,13 @@ BEGIN
         COALESCE(SUM(attested_at IS NULL), 0)
     INTO asked, short, vouched, dead
     FROM tl_attestation WHERE restore_no = number LOCK IN SHARE MODE;
-    -- Sessions are read without a lock, so no heartbeat waits.
+    -- Sessions are read without a lock, so no heartbeat waits; a subquery of SET would lock them.
     IF dead > 0 THEN
-        SET short = short + (SELECT COUNT(*)
-            FROM tl_attestation a LEFT JOIN tl_session x ON x.session_id = a.session_id
-            WHERE a.restore_no = number AND a.attested_at IS NULL
-                AND NOT (fenced AND (x.session_id IS NULL OR x.ended_at IS NOT NULL))
-                AND COALESCE(x.ended_on <> '', 1));
+        SELECT short + COUNT(*) INTO short
+        FROM tl_attestation a LEFT JOIN tl_session x ON x.session_id = a.session_id
+        WHERE a.restore_no = number AND a.attested_at IS NULL
+            AND NOT (fenced AND (x.session_id IS NULL OR x.ended_at IS NOT NULL))
+            AND COALESCE(x.ended_on <> '', 1);
     END IF;
     IF last_no = number AND done_no < number AND short = 0 AND vouched > 0
         AND CAST(@@read_only AS CHAR) IN ('0', 'OFF')

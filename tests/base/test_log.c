@@ -68,6 +68,16 @@ static void test_plain(void **state)
     assert_int_equal(last.count, 2);
 }
 
+/* What a stranger gave begins no line of its own, and steers no terminal. */
+static void test_hostile_message(void **state)
+{
+    struct logger logger = {keep, &last.count, NULL, TL_DEBUG};
+
+    (void)state;
+    log_line(&logger, TL_ALARM, &key, 1, "%s says: \303\274", "web\033[2J\nhook\377");
+    assert_string_equal(last.message, "web?[2J?hook? says: \303\274");
+}
+
 static void test_nobody_listens(void **state)
 {
     struct logger silent = {NULL, NULL, "key", TL_DEBUG};
@@ -248,7 +258,7 @@ TEST_MAIN(log)
         cmocka_unit_test(test_below_the_level), cmocka_unit_test(test_half_a_key),
         cmocka_unit_test(test_hashed),          cmocka_unit_test(test_hidden_in_the_message),
         cmocka_unit_test(test_long_message),    cmocka_unit_test(test_said),
-        cmocka_unit_test(test_hostile_batch),
+        cmocka_unit_test(test_hostile_batch),   cmocka_unit_test(test_hostile_message),
     };
 
     return cmocka_run_group_tests_name("base: log", tests, NULL, NULL);

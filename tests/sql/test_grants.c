@@ -1174,6 +1174,28 @@ static void test_removal_is_recorded(void **state)
     assert_int_equal(log_rows(f, "gone"), 2);
 }
 
+/* A session that has not attested beats while a promoted server is accepted: neither waits. */
+static void test_accepting_waits_for_no_heartbeat(void **state)
+{
+    const struct fixture *f = *state;
+    MYSQL *beats = database_connect(f->where);
+
+    database_run(f->admin,
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name,"
+                 " timeout_ms, started_at, alive_until) VALUES"
+                 " ('00000000-0000-4000-8000-000000000099', 'p', 'h', 1, UUID(), 60000,"
+                 " UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 10 SECOND);"
+                 "INSERT INTO tl_attestation (restore_no, session_id) VALUES"
+                 " (99, '00000000-0000-4000-8000-000000000099')");
+    database_run(beats, "START TRANSACTION; UPDATE tl_session SET beat = beat + 1"
+                        " WHERE session_id = '00000000-0000-4000-8000-000000000099'");
+    database_run(f->admin,
+                 "SET STATEMENT innodb_lock_wait_timeout = 0 FOR CALL tl_accept_proved(99)");
+    mysql_close(beats);
+    database_run(f->admin, "DELETE FROM tl_attestation WHERE restore_no = 99;"
+                           "DELETE FROM tl_session WHERE pid = 1 AND program = 'p'");
+}
+
 TEST_MAIN(grants)
 {
     const struct CMUnitTest tests[] = {
@@ -1199,6 +1221,7 @@ TEST_MAIN(grants)
         cmocka_unit_test(test_removal_is_recorded),
         cmocka_unit_test(test_another_one_accepts_what_was_filed),
         cmocka_unit_test(test_a_restore_is_found_by_what_is_filed),
+        cmocka_unit_test(test_accepting_waits_for_no_heartbeat),
     };
 
     return server_run_tests(tests, set_up, tear_down);

@@ -156,13 +156,9 @@ json_t *json_view(const tl_view *view)
         return json_record(fields, sizeof fields / sizeof fields[0], row);                         \
     }
 
-JSON_OF(json_step, tl_step, TL_STEP_MAP)
-JSON_OF(json_resolution, tl_resolution_row, TL_RESOLUTION_MAP)
-JSON_OF(json_resource, tl_resource_view, TL_RESOURCE_MAP)
-JSON_OF(json_holder, tl_holder_view, TL_HOLDER_MAP)
-static JSON_OF(json_filed, tl_evidence_row, TL_EVIDENCE_MAP)
+static json_t *json_filed(const tl_evidence_row *row);
 
-    json_t *json_evidence(const tl_evidence_row *row)
+json_t *json_evidence(const tl_evidence_row *row)
 {
     json_t *o = json_filed(row);
 
@@ -172,3 +168,9 @@ static JSON_OF(json_filed, tl_evidence_row, TL_EVIDENCE_MAP)
     json_object_set_new(o, "contradicts", json_boolean(row->contradicts));
     return o;
 }
+
+JSON_OF(json_step, tl_step, TL_STEP_MAP)
+JSON_OF(json_resolution, tl_resolution_row, TL_RESOLUTION_MAP)
+JSON_OF(json_resource, tl_resource_view, TL_RESOURCE_MAP)
+JSON_OF(json_holder, tl_holder_view, TL_HOLDER_MAP)
+static JSON_OF(json_filed, tl_evidence_row, TL_EVIDENCE_MAP)
