@@ -351,13 +351,13 @@ static void lead_operator(house *self, const char *name, struct machine *at)
 
 static void make_operator(house *self, const char *name)
 {
-    const char *database = database_name(self->crowd.town.db);
+    const char *schema = database_name(self->crowd.town.db);
 
     database_run(self->primary->sql,
                  "CREATE USER %s@localhost IDENTIFIED BY 'secret'; "
                  "GRANT %s_operator TO %s@localhost; "
                  "SET DEFAULT ROLE %s_operator FOR %s@localhost",
-                 name, database, name, database, name);
+                 name, schema, name, schema, name);
     lead_operator(self, name, self->primary);
 }
 
