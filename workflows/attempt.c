@@ -50,9 +50,7 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const 
     a->seen.channel_ref = a->channel_ref;
     a->seen.payload = a->payload;
     a->seen.payload_size = payload_size;
-    a->seen.currency = a->said.currency;
-    a->seen.batch = a->said.batch;
-    a->seen.traceparent = a->said.traceparent;
+    attempt_show_said(a, &(tl_said){0});
     return TL_OK;
 }
 
@@ -73,17 +71,21 @@ int64_t attempt_since_ms(const workflow *of, const tl_lock *lock)
     return now_ms + tl_lock_remaining_ms(lock) - of->given.policy.max_hold_ms;
 }
 
-static void copy_said(char *to, size_t space, const char *from)
+void attempt_show_said(attempt *a, const tl_said *said)
 {
-    copy_text(to, space, from != NULL ? from : "");
+    const tl_said *from = &a->said;
+    tl_attempt *to = &a->seen;
+
+    a->said = *said;
+    TL_SAID_MAP(TL_PASS)
 }
 
-void attempt_show_said(attempt *a, const attempt_said *said)
+void attempt_show_row(attempt *a, const tl_view *from)
 {
-    a->seen.amount_minor = a->said.amount_minor = said->amount_minor;
-    copy_said(a->said.currency, sizeof a->said.currency, said->currency);
-    copy_said(a->said.batch, sizeof a->said.batch, said->batch);
-    copy_said(a->said.traceparent, sizeof a->said.traceparent, said->traceparent);
+    tl_said said, *to = &said;
+
+    TL_SAID_MAP(TL_KEEP)
+    attempt_show_said(a, &said);
 }
 
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
@@ -94,8 +96,7 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
     /* 0: the row was not read, and what run.c showed of the trade before still holds. */
     if (view->created_us != 0) {
         a->seen.created_us = view->created_us;
-        attempt_show_said(
-            a, &(attempt_said){view->amount_minor, view->currency, view->batch, view->traceparent});
+        attempt_show_row(a, view);
     }
     a->deadline_at_ms = 0;
     if (view->deadline_us > 0)

@@ -35,14 +35,9 @@ int64_t attempt_since_ms(const workflow *of, const tl_lock *lock);
  * deadline nobody waits. */
 int64_t attempt_come_again_ms(const attempt *a);
 
-/* What a request says of itself.  A text that is NULL or "" is not said. */
-typedef struct attempt_said {
-    int64_t amount_minor;
-    const char *currency, *batch, *traceparent;
-} attempt_said;
-
-/* Shows what the row says, or the request that will make it. */
-void attempt_show_said(attempt *a, const attempt_said *said);
+/* Shows what the row says of itself, or the request that will make it. */
+void attempt_show_said(attempt *a, const tl_said *said);
+void attempt_show_row(attempt *a, const tl_view *row);
 /* Shows what the row said at since_ms, from which its deadline is counted. */
 void attempt_show(attempt *a, const tl_view *view, int64_t since_ms);
 

@@ -46,6 +46,11 @@ static void copy_result(tl_trade *trade, const tl_view *view)
     memcpy(trade->result, view->result, trade->result_size);
 }
 
+static void trade_take_said(tl_trade *to, const tl_view *from)
+{
+    TL_SAID_MAP(TL_KEEP)
+}
+
 #define COPY(member) memcpy(trade->member, view->member, sizeof trade->member)
 
 void trade_from_view(tl_trade *trade, const tl_view *view)
@@ -70,10 +75,7 @@ void trade_from_view(tl_trade *trade, const tl_view *view)
     trade->created_us = view->created_us;
     trade->updated_us = view->updated_us;
     trade->now_us = view->now_us;
-    trade->amount_minor = view->amount_minor;
-    COPY(currency);
-    COPY(batch);
-    COPY(traceparent);
+    trade_take_said(trade, view);
     COPY(channel);
     COPY(channel_ref);
     COPY(remark);

@@ -269,6 +269,11 @@ static tl_status ask_and_pay(struct tl_run *run)
     return status == TL_GRANTED ? execute_and_finish(run) : status;
 }
 
+static void pass_said(tl_lock_options *to, const tl_request *from)
+{
+    TL_SAID_MAP(TL_PASS)
+}
+
 /* checked_fence: the fence of the failure that is tried anew; 0: none is, whatever the request
  * says. */
 static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64_t checked_fence)
@@ -288,10 +293,7 @@ static tl_status make_lock(struct tl_run *run, const tl_request *request, uint64
     options.fingerprint = request->fingerprint;
     options.channel = w->channel.name;
     options.channel_key_chars = w->channel.key_chars;
-    options.amount_minor = request->amount_minor;
-    options.currency = request->currency;
-    options.batch = request->batch;
-    options.traceparent = request->traceparent;
+    pass_said(&options, request);
     options.remark = request->remark;
     options.actor = request->actor;
     return tl_lock_new(&run->lock, run->workflows->client, &request->key, &options);
@@ -317,8 +319,7 @@ static int look_at_failure(void *context, const tl_view *view)
         return 0;
     reclaim->fence = view->fence;
     reclaim->run->attempt.seen.created_us = view->created_us;
-    attempt_show_said(&reclaim->run->attempt, &(attempt_said){view->amount_minor, view->currency,
-                                                              view->batch, view->traceparent});
+    attempt_show_row(&reclaim->run->attempt, view);
     tl_work_say(&reclaim->run->attempt.said);
     /* A channel that is paused is not asked either. */
     reclaim->status = workflow_check_paused(reclaim->run->workflow);
@@ -326,6 +327,11 @@ static int look_at_failure(void *context, const tl_view *view)
         return 0;
     reclaim->status = reclaim_check(reclaim->run->workflows->client, &reclaim->run->attempt, view);
     return 0;
+}
+
+static void ask_as_said(tl_request *to, const tl_said *from)
+{
+    TL_SAID_MAP(TL_POINT)
 }
 
 /*
@@ -352,16 +358,11 @@ static tl_status check_reclaim(struct tl_run *run, const tl_request *request, ui
     run->lock = NULL;
     *epoch = reclaim.epoch + 1;
     /* The trade keeps what its first request said of itself; its books say the same. */
-    of_row.amount_minor = run->attempt.seen.amount_minor;
-    of_row.currency = run->attempt.said.currency[0] != '\0' ? run->attempt.said.currency : NULL;
-    of_row.batch = run->attempt.said.batch[0] != '\0' ? run->attempt.said.batch : NULL;
-    of_row.traceparent =
-        run->attempt.said.traceparent[0] != '\0' ? run->attempt.said.traceparent : NULL;
+    ask_as_said(&of_row, &run->attempt.said);
     status = make_lock(run, &of_row, reclaim.fence);
     if (status == TL_INVALID) {
         /* SQL typed by hand says there what no request may.  The row keeps it, unread. */
-        of_row.amount_minor = 0;
-        of_row.currency = of_row.batch = of_row.traceparent = NULL;
+        ask_as_said(&of_row, &(tl_said){0});
         status = make_lock(run, &of_row, reclaim.fence);
     }
     run->ending.lock = run->lock;
@@ -406,6 +407,17 @@ tl_status run_check(tl_workflows *workflows, const tl_request *request, tl_answe
     return TL_OK;
 }
 
+/* As the row will keep it. */
+static void show_request(attempt *a, const tl_request *from)
+{
+    tl_said said, *to = &said;
+
+    TL_SAID_MAP(TL_KEEP)
+    if (!tl_is_traceparent(from->traceparent))
+        to->traceparent[0] = '\0';
+    attempt_show_said(a, &said);
+}
+
 tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request *request)
 {
     struct tl_run *run = workflow_memory(sizeof *run);
@@ -425,10 +437,7 @@ tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request
         run_free(run);
         return status;
     }
-    attempt_show_said(
-        &run->attempt,
-        &(attempt_said){request->amount_minor, request->currency, request->batch,
-                        tl_is_traceparent(request->traceparent) ? request->traceparent : NULL});
+    show_request(&run->attempt, request);
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

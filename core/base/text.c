@@ -149,21 +149,26 @@ tl_status tl_key_check(const tl_key *key)
     return key != NULL ? key_check(key) : error_set(TL_INVALID, "key is NULL");
 }
 
-tl_status tl_batch_check(const char *batch)
+tl_status text_check_line(const char *what, const char *value, size_t most)
 {
     tl_status status;
 
-    if (batch == NULL || batch[0] == '\0')
-        return error_set(TL_INVALID, "batch: is %s", batch == NULL ? "missing" : "empty");
+    if (value == NULL || value[0] == '\0')
+        return error_set(TL_INVALID, "%s: is %s", what, value == NULL ? "missing" : "empty");
     /* Not strlen(): as in text_check_name(). */
-    if (strnlen(batch, TL_BATCH_MAX + 1) > TL_BATCH_MAX)
-        return error_set(TL_INVALID, "batch: is longer than %d bytes", TL_BATCH_MAX);
-    status = text_check_utf8("batch", batch);
-    for (const char *at = batch; status == TL_OK && *at != '\0'; at += tl_utf8_size(at))
+    if (strnlen(value, most + 1) > most)
+        return error_set(TL_INVALID, "%s: is longer than %zu bytes", what, most);
+    status = text_check_utf8(what, value);
+    for (const char *at = value; status == TL_OK && *at != '\0'; at += tl_utf8_size(at))
         if (is_control((const unsigned char *)at))
-            status = error_set(TL_INVALID, "batch: byte %zu is a control character (0x%02x)",
-                               (size_t)(at - batch) + 1, (unsigned char)*at);
+            status = error_set(TL_INVALID, "%s: byte %zu is a control character (0x%02x)", what,
+                               (size_t)(at - value) + 1, (unsigned char)*at);
     return status;
+}
+
+tl_status tl_batch_check(const char *batch)
+{
+    return text_check_line("batch", batch, TL_BATCH_MAX);
 }
 
 /* Whether they are so many hexadecimal digits in small letters, not all of them 0 if it may not be

@@ -24,6 +24,8 @@ tl_status text_check_name(const char *what, const char *value, size_t max);
 /* TL_OK: the text is UTF-8, or NULL.  TL_INVALID, with a sentence: the server would refuse these
  * bytes in the middle of a statement. */
 tl_status text_check_utf8(const char *what, const char *value);
+/* As tl_batch_check(), for a text of this name. */
+tl_status text_check_line(const char *what, const char *value, size_t most);
 
 /* TL_OK: the text is three capital letters. */
 tl_status text_check_currency(const char *currency);

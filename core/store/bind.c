@@ -14,11 +14,6 @@ static db_value next_run_or_null(const step *s)
     return s->next_run_ms == STEP_NEVER_MS ? db_null() : db_int(s->next_run_ms);
 }
 
-static db_value amount_or_null(const step *s)
-{
-    return s->currency != NULL ? db_int(s->amount_minor) : db_null();
-}
-
 /* One letter, for an ASCII column. */
 static db_value letter(const char *c)
 {
@@ -50,10 +45,15 @@ static db_value payload_or_hold(const step *s)
     case STEP_FIELD_##name:                                                                        \
         return value;
 
+#define SAID_VALUE(type, name, ...)                                                                \
+    case STEP_FIELD_##name:                                                                        \
+        return s->said != NULL ? STORE_SAID_##type(s->said, name) : db_null();
+
 static db_value value_of(const step *s, enum step_field field, unsigned char (**uuid)[DB_UUID])
 {
     switch (field) {
         STEP_MAP(FIELD_VALUE)
+        TL_SAID_MAP(SAID_VALUE)
     case STEP_FIELDS:
         break;
     }

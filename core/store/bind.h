@@ -8,6 +8,12 @@
 #include "store/step_map.h"
 #include "store/store.h"
 
+/* What a request says of itself, as values: what it does not say is NULL. */
+#define STORE_SAID_MONEY(said, member)                                                             \
+    ((said)->currency[0] != '\0' ? db_int((said)->member) : db_null())
+#define STORE_SAID_TEXT(said, member)                                                              \
+    ((said)->member[0] != '\0' ? db_text((said)->member) : db_null())
+
 /* The most UUIDs that a statement of sql/step has. */
 #define STEP_UUIDS 4
 typedef unsigned char step_uuids[STEP_UUIDS][DB_UUID];

@@ -29,6 +29,18 @@ static int is_plain_success(const step *s)
            !s->in_caller && s->actor == NULL;
 }
 
+#define IS_SAID(type, member, ...) IS_SAID_##type(member)
+#define IS_SAID_MONEY(member)
+#define IS_SAID_TEXT(member)                                                                       \
+    if (said->member[0] != '\0')                                                                   \
+        return 0;
+
+static int says_nothing(const tl_said *said)
+{
+    TL_SAID_MAP(IS_SAID)
+    return 1;
+}
+
 int step_is_short(const step *s)
 {
     if (s->kind == STEP_FINISH_RETRY)
@@ -37,8 +49,7 @@ int step_is_short(const step *s)
         s->remark != NULL || s->actor != NULL)
         return 0;
     if (s->kind == STEP_ASK)
-        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && s->currency == NULL &&
-               s->batch == NULL && s->traceparent == NULL;
+        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && says_nothing(s->said);
     return s->kind == STEP_FINISH_SYNC && s->once && is_plain_success(s);
 }
 

@@ -65,9 +65,7 @@ typedef struct step {
     const char *channel, *channel_key, *channel_ref, *remark, *actor;
     const void *payload, *result;
     size_t payload_size, result_size;
-    int64_t amount_minor;            /* of an ask, with the currency */
-    const char *currency;            /* NULL: no amount was said */
-    const char *batch, *traceparent; /* NULL: not said */
+    const tl_said *said; /* of an ask; NULL: nothing */
     char proof;
     int64_t next_run_ms;            /* from now; < 0: since when; STEP_NEVER_MS: none */
     const char *park_reason, *name; /* name: the step's word in the history */

@@ -1,9 +1,11 @@
 /*
- * The parameters of sql/step: one line for each, which is written `:NAME` there.
- * tools/dev/embed_sql reads the lines too; a parameter without a line fails the build.
+ * The parameters of sql/step: one line for each, which is written `:NAME` there.  A parameter
+ * without a line does not compile: its STEP_FIELD_NAME is not declared.
  */
 #ifndef TL_STORE_STEP_MAP_H
 #define TL_STORE_STEP_MAP_H
+
+#include <tradelock/record.h>
 
 /* FIELD(NAME, its value of the step `s`). */
 #define STEP_MAP(FIELD)                                                                            \
@@ -37,10 +39,6 @@
     FIELD(clock_jumps, db_uint(s->clock_jumps))                                                    \
     FIELD(fingerprint, db_bytes(s->fingerprint, TL_FINGERPRINT))                                   \
     FIELD(payload, payload_or_hold(s))                                                             \
-    FIELD(amount_minor, amount_or_null(s))                                                         \
-    FIELD(currency, db_ascii(s->currency))                                                         \
-    FIELD(batch, db_text(s->batch))                                                                \
-    FIELD(traceparent, db_ascii(s->traceparent))                                                   \
     FIELD(exclusive, db_int(s->exclusive))                                                         \
     FIELD(channel, db_ascii(s->channel))                                                           \
     FIELD(channel_key, db_ascii(s->channel_key))                                                   \
@@ -65,8 +63,11 @@
     FIELD(act_row, db_uint(s->act_row))                                                            \
     FIELD(not_found, db_int(step_not_found(s)))
 
+/* What a request says of itself has its names from TL_SAID_MAP. */
 #define STEP_FIELD_NAME(name, value) STEP_FIELD_##name,
-enum step_field { STEP_MAP(STEP_FIELD_NAME) STEP_FIELDS };
+#define STEP_SAID_NAME(type, name, ...) STEP_FIELD_##name,
+enum step_field { STEP_MAP(STEP_FIELD_NAME) TL_SAID_MAP(STEP_SAID_NAME) STEP_FIELDS };
 #undef STEP_FIELD_NAME
+#undef STEP_SAID_NAME
 
 #endif

@@ -129,6 +129,8 @@ static db_answer open_gone(db *connection, const store_gone *gone)
     return store_open_lane(connection, &s);
 }
 
+#define GONE_SAID(type, member, ...) , .member = STORE_SAID_##type(&gone->said, member)
+
 db_answer store_file_gone(db *connection, const store_gone *gone)
 {
     const tl_evidence *e = gone->evidence;
@@ -144,9 +146,7 @@ db_answer store_file_gone(db *connection, const store_gone *gone)
         .channel = db_text(gone->channel), .channel_key = db_text(e->channel_key),
         .channel_ref = db_text(e->channel_ref),
         .payload = db_bytes(gone->payload, gone->payload_size),
-        .amount_minor = gone->currency != NULL ? db_int(gone->amount_minor) : db_null(),
-        .currency = db_text(gone->currency), .batch = db_text(gone->batch),
-        .traceparent = db_text(gone->traceparent), .remark = db_text(e->remark));
+        .remark = db_text(e->remark) TL_SAID_MAP(GONE_SAID));
 
     return answer == DB_DONE ? open_gone(connection, gone) : answer;
 }

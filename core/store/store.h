@@ -92,10 +92,8 @@ typedef struct store_gone {
     const unsigned char *fingerprint;
     const void *payload;
     size_t payload_size;
-    int64_t amount_minor;
-    const char *currency;            /* NULL: not said */
-    const char *batch, *traceparent; /* as currency */
-    int64_t hold_ms;                 /* its sender may still send for this long */
+    tl_said said;
+    int64_t hold_ms; /* its sender may still send for this long */
     uint32_t sends;
     int success, seen, exclusive;
     uint8_t token[16];

@@ -26,10 +26,7 @@ static void fill_ask(const tl_lock *lock, step *s)
     s->channel_key = lock->channel_key[0] != '\0' ? lock->channel_key : NULL;
     s->payload = lock->payload;
     s->payload_size = o->payload_size;
-    s->amount_minor = o->amount_minor;
-    s->currency = lock->currency[0] != '\0' ? lock->currency : NULL;
-    s->batch = lock->batch[0] != '\0' ? lock->batch : NULL;
-    s->traceparent = lock->traceparent[0] != '\0' ? lock->traceparent : NULL;
+    s->said = &lock->said;
     s->remark = lock->remark[0] != '\0' ? lock->remark : NULL;
     s->reclaim_epoch = o->reclaim_epoch;
     s->reclaim_fence = o->reclaim_fence;

@@ -38,8 +38,8 @@ void with_book_own(struct with *w, const tl_ending *ending, uint32_t epoch)
     const tl_view *v = &lock->view;
     /* A trade that is there has its amount, whatever who asks again says. */
     const int is_there = v->created_us != 0 && (ending != NULL || w->t->step.kind == STEP_RECLAIM);
-    const char *currency = is_there ? v->currency : lock->currency;
-    const int64_t amount_minor = is_there ? v->amount_minor : lock->options.amount_minor;
+    const char *currency = is_there ? v->currency : lock->said.currency;
+    const int64_t amount_minor = is_there ? v->amount_minor : lock->said.amount_minor;
     const int has_ref =
         ending != NULL && ending->channel_ref != NULL && ending->channel_ref[0] != '\0';
     db_value *own = w->book->own;

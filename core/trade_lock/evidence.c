@@ -349,20 +349,6 @@ static int may_have_moved(const tl_lock *lock, const tl_ending *ending)
     }
 }
 
-/* What the row said of itself; or the ask, after a reclaim that did not read the row. */
-static void fill_said(const tl_lock *lock, const tl_view *held, store_gone *gone)
-{
-    const int was_read = held->created_us != 0;
-    const char *currency = was_read ? held->currency : lock->currency;
-    const char *batch = was_read ? held->batch : lock->batch;
-    const char *traceparent = was_read ? held->traceparent : lock->traceparent;
-
-    gone->amount_minor = was_read ? held->amount_minor : lock->options.amount_minor;
-    gone->currency = currency[0] != '\0' ? currency : NULL;
-    gone->batch = batch[0] != '\0' ? batch : NULL;
-    gone->traceparent = traceparent[0] != '\0' ? traceparent : NULL;
-}
-
 /* The row as the holder had it, should it be gone: a row in process is never removed, so it went
  * with a restore.  A send may be under way for one more hold. */
 static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_view *held,
@@ -374,7 +360,7 @@ static void fill_gone(const tl_lock *lock, const tl_ending *ending, const tl_vie
     gone->fingerprint = lock->has_fingerprint ? held->fingerprint : NULL;
     gone->payload = held->payload;
     gone->payload_size = held->payload_size;
-    fill_said(lock, held, gone);
+    lock_said(&gone->said, lock, held);
     gone->exclusive = held->exclusive;
     gone->hold_ms = lock->options.max_hold_ms;
     gone->sends = (held->sends > 0 ? held->sends : 1) + 1; /* as after accepting */

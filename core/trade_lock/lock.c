@@ -10,7 +10,6 @@
 #include "store/store.h"
 
 #include <tradelock/layer.h>
-#include <tradelock/record.h>
 
 #include <assert.h>
 #include <stdarg.h>
@@ -147,18 +146,11 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
     s->name = step_name(kind);
 }
 
-/* Amount and batch are those of the row, where it was read: they are the trade's, whatever this ask
- * named. */
-static void say(tl_said *to, const tl_lock *lock)
+void lock_said(tl_said *to, const tl_lock *lock, const tl_view *from)
 {
-    const tl_view *row = &lock->view;
-    const int was_read = row->created_us != 0;
-
-    to->amount_minor = was_read ? row->amount_minor : lock->options.amount_minor;
-    text_copy(to->currency, sizeof to->currency, was_read ? row->currency : lock->currency);
-    text_copy(to->batch, sizeof to->batch, was_read ? row->batch : lock->batch);
-    text_copy(to->traceparent, sizeof to->traceparent,
-              lock->traceparent[0] != '\0' ? lock->traceparent : row->traceparent);
+    *to = lock->said;
+    if (from->created_us != 0)
+        TL_SAID_MAP(TL_KEEP);
 }
 
 void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *format, ...)
@@ -170,7 +162,9 @@ void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *f
 
     if (!log_wanted(logger, level))
         return;
-    say(&said, lock);
+    lock_said(&said, lock, &lock->view);
+    if (lock->said.traceparent[0] != '\0')
+        text_copy(said.traceparent, sizeof said.traceparent, lock->said.traceparent);
     va_start(arguments, format);
     log_said_list(logger, level, &key, fence, &said, format, arguments);
     va_end(arguments);
@@ -303,9 +297,10 @@ tl_status lock_read_with(tl_lock *lock, step_task *t)
     return TL_OK;
 }
 
-#define SAID(type, member, ...) SAID_##type(member)
-#define SAID_TEXT(member) text_copy(v->member, sizeof v->member, lock->member);
-#define SAID_MONEY(member) v->member = lock->options.member;
+static void view_what_was_said(tl_view *to, const tl_said *from)
+{
+    TL_SAID_MAP(TL_KEEP)
+}
 
 void lock_view_granted(tl_lock *lock, const step_task *t)
 {
@@ -342,7 +337,7 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     memcpy(v->fingerprint, lock->fingerprint, TL_FINGERPRINT);
     if (t->step.kind == STEP_ASK) {
         v->created_us = (int64_t)t->step.fence; /* one statement wrote both */
-        TL_SAID_MAP(SAID);
+        view_what_was_said(v, &lock->said);
     }
 }
 

@@ -32,8 +32,7 @@ struct tl_lock {
     int has_fingerprint;
     char channel[TL_CHANNEL_MAX + 1], channel_key[TL_CHANNEL_KEY_MAX + 1];
     char remark[TL_REMARK_MAX + 1], actor[64];
-    char currency[TL_CURRENCY + 1];                                /* "": no amount was said */
-    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1]; /* "": not said */
+    tl_said said;
 
     /* The hold, beside its grant. */
     uint32_t epoch;
@@ -124,6 +123,9 @@ const char *lock_row_op(const tl_lock *lock);
 void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_token);
 
 void lock_lose(tl_lock *lock);
+
+/* What the trade says of itself: its row, where that was read; else this ask. */
+void lock_said(tl_said *to, const tl_lock *lock, const tl_view *row);
 
 /* Logs a line about this lock's trade, with what its row says of itself, or else its ask; the trace
  * id is rather that of the ask. */

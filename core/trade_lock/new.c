@@ -97,16 +97,27 @@ static tl_status check_amount(const tl_lock_options *o)
     return TL_OK;
 }
 
+static tl_status check_text(const tl_lock_options *o, const char *what, const char *value,
+                            size_t most)
+{
+    if (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE))
+        return error_set(TL_INVALID,
+                         "what is repeatable or standalone guards no money, so it has no %s", what);
+    /* What is no trace context is left out. */
+    return strcmp(what, "traceparent") == 0 ? TL_OK : text_check_line(what, value, most);
+}
+
+#define CHECK_SAID(type, member, ...) CHECK_SAID_##type(member)
+#define CHECK_SAID_MONEY(member)
+#define CHECK_SAID_TEXT(member)                                                                    \
+    if (status == TL_OK && o->member != NULL)                                                      \
+        status = check_text(o, #member, o->member, sizeof((tl_said *)0)->member - 1);
+
 static tl_status check_said(const tl_lock_options *o)
 {
     tl_status status = check_amount(o);
 
-    if (status == TL_OK && o->batch != NULL)
-        status = tl_batch_check(o->batch);
-    if (status == TL_OK && (o->batch != NULL || o->traceparent != NULL) &&
-        (o->flags & (TL_ASK_REPEATABLE | TL_ASK_STANDALONE)))
-        status = error_set(TL_INVALID, "what is repeatable or standalone guards no money, so it "
-                                       "has neither batch nor trace context");
+    TL_SAID_MAP(CHECK_SAID)
     return status;
 }
 
@@ -143,17 +154,19 @@ static void copy_key(tl_lock *lock, const tl_key *key)
     lock->grant.count = 1;
 }
 
-/* It only correlates, and may be what others sent: what is none refuses nothing. */
-static void copy_traceparent(tl_lock *lock, const char *from)
+/* A trace context only correlates, and may be what others sent: what is none refuses nothing. */
+static void copy_said(tl_lock *lock, const tl_lock_options *from)
 {
     const tl_key key = {lock->serial_no, lock->cust_no, lock->op_code};
+    tl_said *to = &lock->said;
 
-    if (from == NULL || tl_is_traceparent(from))
-        text_copy(lock->traceparent, sizeof lock->traceparent, from);
-    else
-        tl_client_log(lock->base.client, TL_WARNING, &key, 0,
-                      "the traceparent of the request is left out: it is no W3C trace context of "
-                      "version 00 in small letters");
+    TL_SAID_MAP(TL_KEEP)
+    if (from->traceparent == NULL || tl_is_traceparent(from->traceparent))
+        return;
+    to->traceparent[0] = '\0';
+    tl_client_log(lock->base.client, TL_WARNING, &key, 0,
+                  "the traceparent of the request is left out: it is no W3C trace context of "
+                  "version 00 in small letters");
 }
 
 static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
@@ -162,9 +175,7 @@ static tl_status copy_options(tl_lock *lock, const tl_lock_options *o)
     text_copy(lock->channel, sizeof lock->channel, o->channel);
     text_copy(lock->remark, sizeof lock->remark, o->remark);
     text_copy(lock->actor, sizeof lock->actor, o->actor);
-    text_copy(lock->currency, sizeof lock->currency, o->currency);
-    text_copy(lock->batch, sizeof lock->batch, o->batch);
-    copy_traceparent(lock, o->traceparent);
+    copy_said(lock, o);
     if (o->payload != NULL) {
         /* An empty payload is still one: never NULL. */
         lock->payload = memory_dup(o->payload, o->payload_size > 0 ? o->payload_size : 1);

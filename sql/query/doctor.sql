@@ -184,9 +184,9 @@ SELECT tl_account_name(account) FROM trade_resolution WHERE FALSE
 
 -- name: right_write_amount
 -- Whether this account may write what a request says of itself; no row can match.
-UPDATE trade_lock SET amount_minor = amount_minor, currency = currency, batch = batch,
-    traceparent = traceparent
-WHERE FALSE
+INSERT INTO trade_lock (/*include said_columns*/)
+SELECT /*include said_columns*/
+FROM trade_lock WHERE FALSE
 
 -- name: right_write_first
 -- Whether this account may change what a row's first step was; the server checks the right and

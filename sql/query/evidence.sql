@@ -59,14 +59,14 @@ FOR UPDATE
 -- transaction.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
     token, fence, rev, epoch, sends, send_until, seen_by_channel, success_epoch,
-    deadline_at, exclusive, fingerprint, channel, channel_key, channel_ref, payload, amount_minor,
-    currency, batch, traceparent, remark, created_at, updated_at)
+    deadline_at, exclusive, fingerprint, channel, channel_key, channel_ref, payload,
+    /*include said_columns*/, remark, created_at, updated_at)
 VALUES (:cust_no, :serial_no, :op_code, 'S', 'P', 'filed', :thread_no, :log_no, :token,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, :epoch, :sends,
     UTC_TIMESTAMP(6) + INTERVAL :hold_ms * 1000 MICROSECOND, :seen, :success_epoch,
         UTC_TIMESTAMP(6),
-    :exclusive, :fingerprint, :channel, :channel_key, :channel_ref, :payload, :amount_minor,
-    :currency, :batch, :traceparent, :remark, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+    :exclusive, :fingerprint, :channel, :channel_key, :channel_ref, :payload,
+    /*include said_values*/, :remark, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
 
 -- name: proposal_stands_condition
 -- Whether the half d of a decision is a proposal that a second operator may confirm: its trade t is

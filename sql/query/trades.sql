@@ -190,6 +190,10 @@ ORDER BY logged_at, op_code, rev
 -- What a request says of itself, which stands on its row.
 amount_minor, currency, batch, traceparent
 
+-- name: said_values
+-- The same, as an INSERT writes it.
+:amount_minor, :currency, :batch, :traceparent
+
 -- name: view_by_key
 -- One row with what belongs to it: the other lane, and the holder's session.  It is a consistent
 -- read, which waits for nobody and shows what is committed.

@@ -9,7 +9,7 @@
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
     log_no, session_id, token, fence, rev, sends, max_hold_until, send_until,
     next_run_at, fingerprint, payload, created_at, updated_at, deadline_at, exclusive, channel,
-    channel_key, amount_minor, currency, batch, traceparent, remark, actor)
+    channel_key, /*include said_columns*/, remark, actor)
 VALUES (:cust_no, :serial_no, :op_code, :lane, 'P', 'ask', :thread_no,
     :log_no, :session_id, :token,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, :sends,
@@ -18,7 +18,7 @@ VALUES (:cust_no, :serial_no, :op_code, :lane, 'P', 'ask', :thread_no,
     GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), :fingerprint, :payload,
         UTC_TIMESTAMP(6), UTC_TIMESTAMP(6),
     UTC_TIMESTAMP(6) + INTERVAL :deadline_ms * 1000 MICROSECOND, :exclusive, :channel,
-    :channel_key, :amount_minor, :currency, :batch, :traceparent, :remark, :actor)
+    :channel_key, /*include said_values*/, :remark, :actor)
 RETURNING fence
 
 -- name: ask_insert_short
@@ -94,7 +94,7 @@ RETURNING token, fence, epoch
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
     log_no, session_id, token, fence, rev, sends, max_hold_until, send_until,
     next_run_at, fingerprint, payload, created_at, updated_at, deadline_at, channel, channel_key,
-    amount_minor, currency, batch, traceparent, channel_ref, result, proof, retryable,
+    /*include said_columns*/, channel_ref, result, proof, retryable,
     remark, actor)
 VALUES (:cust_no, :serial_no, :op_code, :lane, :status, :group_step, :thread_no,
     :log_no, :session_id, :token,
@@ -105,7 +105,7 @@ VALUES (:cust_no, :serial_no, :op_code, :lane, :status, :group_step, :thread_no,
     GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), :fingerprint, :payload,
         UTC_TIMESTAMP(6), UTC_TIMESTAMP(6),
     UTC_TIMESTAMP(6) + INTERVAL :deadline_ms * 1000 MICROSECOND, :channel, :channel_key,
-    :amount_minor, :currency, :batch, :traceparent, :channel_ref, :result, :proof, :retryable,
+    /*include said_values*/, :channel_ref, :result, :proof, :retryable,
     :remark, :actor)
 ON DUPLICATE KEY UPDATE
     token = IF(VALUES(step) = 'end' AND status = 'P'
@@ -181,7 +181,7 @@ VALUES (:cust_no, :serial_no, :op_code, :lane, :status, :group_step, :thread_no,
     IF(step = 'ask', GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), NULL),
         :fingerprint, :payload, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6),
     UTC_TIMESTAMP(6) + INTERVAL :deadline_ms * 1000 MICROSECOND, :channel,
-    :channel_key, :amount_minor, :currency, :batch, :traceparent, :channel_ref, :result, :proof,
+    :channel_key, /*include said_values*/, :channel_ref, :result, :proof,
     :retryable, :remark, :actor)
 ON DUPLICATE KEY UPDATE
     token = IF((VALUES(step) = 'end' AND status = 'P'

@@ -76,7 +76,7 @@ const plan_case plan_cases[] = {
     {&sql_ask_insert, "", 1, FEW, PLAN_NONE,
      STEP(STEP_ASK, ROW("new"), .lane = 'S', .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
       .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000,
-      .amount_minor = 1050, .currency = "EUR", .batch = "B7", .traceparent = TRACE_TEXT)},
+      .said = &(const tl_said){.amount_minor = 1050, .currency = "EUR", .batch = "B7"})},
     {&sql_ask_insert_short, "", 1, FEW, PLAN_NONE,
      STEP(STEP_ASK, ROW("new"), .lane = 'S', .thread_no = THREAD_TEXT, .log_no = LOG_TEXT,
       .session_id = ALIVE_TEXT, .token = FRESH_BYTES, .sends = 1, .max_hold_ms = 60000)},

@@ -5,7 +5,10 @@
 #ifndef TRADELOCK_LAYER_H
 #define TRADELOCK_LAYER_H
 
+#include <tradelock/record.h>
 #include <tradelock/tradelock.h>
+
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,13 +41,28 @@ TL_EXPORT tl_status tl_writers_check(const char *path, char resolved[TL_PATH]);
  * which neither trace nor parent is all zero.  NULL is none. */
 TL_EXPORT int tl_is_traceparent(const char *text);
 
-/* What a request says of itself, or its row.  A text that is "" is not said; currency "": no amount
- * is. */
-typedef struct tl_said {
-    int64_t amount_minor;
-    char currency[TL_CURRENCY + 1];
-    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
-} tl_said;
+/*
+ * TL_SAID_MAP(TL_KEEP) copies what a request says of itself from the struct `from` to the struct
+ * `to`, whose texts are arrays; TL_SAID_MAP(TL_PASS) where they are pointers, and
+ * TL_SAID_MAP(TL_POINT) to pointers of which NULL is not said.
+ */
+#define TL_KEEP(type, member, ...) TL_KEEP_##type(member)
+#define TL_KEEP_MONEY(member) to->member = from->member;
+#define TL_KEEP_TEXT(member) tl_text_keep(to->member, sizeof to->member, from->member);
+#define TL_PASS(type, member, ...) to->member = from->member;
+#define TL_POINT(type, member, ...) TL_POINT_##type(member)
+#define TL_POINT_MONEY(member) to->member = from->member;
+#define TL_POINT_TEXT(member) to->member = from->member[0] != '\0' ? from->member : NULL;
+
+/* As much of a text as the space holds; NULL is "". */
+static inline void tl_text_keep(char *to, size_t space, const char *from)
+{
+    const size_t size = from != NULL ? strnlen(from, space - 1) : 0;
+
+    if (size > 0)
+        memcpy(to, from, size);
+    to[size] = '\0';
+}
 
 /* From now on this thread's log lines about a key tell this amount, batch and trace id; NULL: none.
  * Lines of a lock tell its trade's in any case, or none.  tl_work_end() ends it, too. */

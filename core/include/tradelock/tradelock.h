@@ -531,6 +531,14 @@ TL_EXPORT const char *tl_proof_name(tl_proof proof);
 TL_EXPORT const char *tl_proof_text(tl_proof proof);
 
 /* A row as the server showed it, with what belongs to it on the other lane. */
+/* What a request says of itself, as its row keeps it.  A text that is "" was not said; currency "":
+ * no amount was, and amount_minor is 0. */
+typedef struct tl_said {
+    int64_t amount_minor;
+    char currency[TL_CURRENCY + 1];
+    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
+} tl_said;
+
 typedef struct tl_view {
     unsigned version; /* TL_VIEW_VERSION */
     tl_state state;

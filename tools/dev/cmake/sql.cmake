@@ -11,7 +11,7 @@ set(TL_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
 # The list is a file of its own, written when it changes: a removed statement makes the
 # sources anew as well.
-set(TL_SQL_FILES ${PROJECT_SOURCE_DIR}/core/store/step_map.h ${TL_STEPS} ${TL_QUERIES}
+set(TL_SQL_FILES ${TL_STEPS} ${TL_QUERIES}
   ${TL_MIGRATIONS} ${TL_OBJECTS} ${TL_FLEET} ${TL_GRANTS})
 list(JOIN TL_SQL_FILES "\n" TL_SQL_LINES)
 file(CONFIGURE OUTPUT ${TL_GENERATED}/sql_files.txt
