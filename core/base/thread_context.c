@@ -158,11 +158,10 @@ const char *tl_log_prefix(void)
 void tl_work_say(const tl_said *said)
 {
     static const tl_said nothing;
-    tl_said *own_said = &context_now()->said;
+    const tl_said *from = said != NULL ? said : &nothing;
+    tl_said *to = &context_now()->said;
 
-    *own_said = said != NULL ? *said : nothing;
-    own_said->currency[TL_CURRENCY] = own_said->batch[TL_BATCH_MAX] = '\0';
-    own_said->traceparent[TL_TRACEPARENT] = '\0';
+    TL_SAID_MAP(TL_KEEP)
 }
 
 const tl_said *tl_work_said(void)

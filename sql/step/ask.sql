@@ -169,7 +169,7 @@ RETURNING token, fence, epoch
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
     log_no, session_id, token, fence, rev, sends, repeatable, max_hold_until,
     send_until, next_run_at, fingerprint, payload, created_at, updated_at, deadline_at, channel,
-    channel_key, amount_minor, currency, batch, traceparent, channel_ref, result, proof,
+    channel_key, /*include said_columns*/, channel_ref, result, proof,
     retryable, remark, actor)
 VALUES (:cust_no, :serial_no, :op_code, :lane, :status, :group_step, :thread_no,
     :log_no, :session_id, :token,

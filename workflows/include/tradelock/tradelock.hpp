@@ -48,6 +48,7 @@
 #define TRADELOCK_TRADELOCK_HPP
 
 #include <tradelock/callback.h>
+#include <tradelock/record.h>
 #include <tradelock/row_lock.h>
 #include <tradelock/rw_lock.h>
 #include <tradelock/workflow.h>
@@ -226,9 +227,13 @@ template <typename To, typename From> void lend_said(To &to, const From &from) n
     lend_payload(to, from.payload);
     lend_actor(to, from);
     to.fingerprint = from.fingerprint ? from.fingerprint->data() : nullptr;
-    to.currency = from.currency.get();
-    to.batch = from.batch.get();
-    to.traceparent = from.traceparent.get();
+#define TL_LEND(type, member, ...) TL_LEND_##type(member)
+#define TL_LEND_MONEY(member)
+#define TL_LEND_TEXT(member) to.member = from.member.get();
+    TL_SAID_MAP(TL_LEND)
+#undef TL_LEND
+#undef TL_LEND_MONEY
+#undef TL_LEND_TEXT
 }
 
 } // namespace detail
