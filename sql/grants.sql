@@ -22,13 +22,15 @@ GRANT SELECT,
         not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
         next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
         proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
-        actor, created_at, updated_at, amount_minor, currency, batch, traceparent),
+        actor, created_at, updated_at, amount_minor, currency, batch, traceparent,
+        label),
     UPDATE (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
         not_found_since, seen_by_channel, cancel_tried, success_epoch, max_hold_until,
         next_run_at, deadline_at, parked, conflict, exclusive, repeatable, retryable,
         proof, fingerprint, channel, channel_key, channel_ref, payload, result, remark,
-        actor, created_at, updated_at, amount_minor, currency, batch, traceparent)
+        actor, created_at, updated_at, amount_minor, currency, batch, traceparent,
+        label)
     ON trade_lock TO `{database}_application`;
 GRANT SELECT, INSERT, UPDATE ON trade_lock_low_water TO `{database}_application`;
 GRANT SELECT ON tl_clock TO `{database}_application`;

@@ -52,12 +52,13 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     channel_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     payload MEDIUMBLOB NULL,
     -- What a request said of itself: how much money, in minor units of which currency; the batch it
-    -- belongs to; the W3C trace context under which it was made.  The row keeps what its first ask
-    -- said; NULL where it said nothing.
+    -- belongs to; the W3C trace context under which it was made; what people call it, such as an
+    -- order's number.  The row keeps what its first ask said; NULL where it said nothing.
     amount_minor BIGINT NULL,
     currency CHAR(3) CHARACTER SET ascii COLLATE ascii_bin NULL,
     batch VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NULL,
     traceparent CHAR(55) CHARACTER SET ascii COLLATE ascii_bin NULL,
+    label VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     result BLOB NULL,
     remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,

@@ -86,6 +86,7 @@ BEGIN
                 AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
                 AND NEW.amount_minor <=> OLD.amount_minor AND NEW.currency <=> OLD.currency
                 AND NEW.batch <=> OLD.batch AND NEW.traceparent <=> OLD.traceparent
+                AND NEW.label <=> OLD.label
                 AND (OLD.longest_hold_ms IS NULL
                     OR NEW.longest_hold_ms <=> OLD.longest_hold_ms)
                 AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step

@@ -188,11 +188,11 @@ ORDER BY logged_at, op_code, rev
 
 -- name: said_columns
 -- What a request says of itself, which stands on its row.
-amount_minor, currency, batch, traceparent
+amount_minor, currency, batch, traceparent, label
 
 -- name: said_values
 -- The same, as an INSERT writes it.
-:amount_minor, :currency, :batch, :traceparent
+:amount_minor, :currency, :batch, :traceparent, :label
 
 -- name: view_by_key
 -- One row with what belongs to it: the other lane, and the holder's session.  It is a consistent

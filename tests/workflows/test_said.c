@@ -1,4 +1,4 @@
-/* What a request says of itself (amount, batch, trace context) reaches every callback of its trade:
+/* What a request says of itself (TL_SAID_MAP) reaches every callback of its trade:
  * of the service, of a worker in another process, and of the next epoch. */
 #include "house.h"
 
@@ -7,19 +7,21 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/layer.h>
+
 #include <string.h>
 #include <sys/mman.h>
 
 enum { PREPARED, EXECUTED, QUERIED, APPLIED, FAILED_AND_APPLIED, CALLBACKS };
 
 struct told {
-    int64_t amount_minor[CALLBACKS], created_us[CALLBACKS];
-    char currency[CALLBACKS][TL_CURRENCY + 1];
-    char batch[CALLBACKS][TL_BATCH_MAX + 1], traceparent[CALLBACKS][TL_TRACEPARENT + 1];
+    tl_said by[CALLBACKS];
+    int64_t created_us[CALLBACKS];
     tl_query answer;
 };
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+#define SEVENTY "0123456789012345678901234567890123456789012345678901234567890123456789"
 #define OTHER_TRACE "00-11111111111111111111111111111111-2222222222222222-00"
 
 /* What callbacks were shown, in memory that processes share. */
@@ -43,13 +45,12 @@ static int close_house(void **state)
     return 0;
 }
 
-static void note(int callback, const tl_attempt *attempt)
+static void note(int callback, const tl_attempt *from)
 {
-    said->amount_minor[callback] = attempt->amount_minor;
-    said->created_us[callback] = attempt->created_us;
-    strcpy(said->currency[callback], attempt->currency);
-    strcpy(said->batch[callback], attempt->batch);
-    strcpy(said->traceparent[callback], attempt->traceparent);
+    tl_said *to = &said->by[callback];
+
+    TL_SAID_MAP(TL_KEEP)
+    said->created_us[callback] = from->created_us;
 }
 
 static tl_status note_prepare(void *context, const tl_attempt *attempt, tl_reply *reply,
@@ -115,12 +116,12 @@ static void register_notes(house *self)
     assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
 }
 
-struct saying {
-    int64_t amount_minor;
-    const char *currency, *batch, *traceparent;
-};
+static void say(tl_request *to, const tl_request *from)
+{
+    TL_SAID_MAP(TL_PASS)
+}
 
-static void run_saying(house *self, const struct saying *what, uint32_t epoch, tl_status expected)
+static void run_saying(house *self, const tl_request *what, uint32_t epoch, tl_status expected)
 {
     const tl_query found = said->answer;
     tl_request request = TL_REQUEST_INIT;
@@ -129,10 +130,7 @@ static void run_saying(house *self, const struct saying *what, uint32_t epoch, t
     request.key = (tl_key){"W1", "C1", "PAYOUT"};
     request.payload = "x";
     request.payload_size = 1;
-    request.amount_minor = what->amount_minor;
-    request.currency = what->currency;
-    request.batch = what->batch;
-    request.traceparent = what->traceparent;
+    say(&request, what);
     request.reclaim_epoch = epoch;
     memset(said, 0, sizeof *said);
     said->answer = found;
@@ -140,17 +138,16 @@ static void run_saying(house *self, const struct saying *what, uint32_t epoch, t
     tl_answer_clear(&answer);
 }
 
-static void assert_text(const char *found, const char *expected)
-{
-    assert_string_equal(found, expected != NULL ? expected : "");
-}
+#define SAME(type, member, ...) SAME_##type(member)
+#define SAME_MONEY(member) assert_true(found->member == what->member);
+#define SAME_TEXT(member)                                                                          \
+    assert_string_equal(found->member, what->member != NULL ? what->member : "");
 
-static void assert_noted(int callback, const struct saying *what, int64_t created_us)
+static void assert_noted(int callback, const tl_request *what, int64_t created_us)
 {
-    assert_text(said->currency[callback], what->currency);
-    assert_text(said->batch[callback], what->batch);
-    assert_text(said->traceparent[callback], what->traceparent);
-    assert_true(said->amount_minor[callback] == what->amount_minor);
+    const tl_said *found = &said->by[callback];
+
+    TL_SAID_MAP(SAME)
     assert_true(said->created_us[callback] == created_us);
 }
 
@@ -169,9 +166,10 @@ static void work_in_child(void *context, int number)
 
 /* What the first request said, in each callback, by the service, a worker in another process and a
  * trade that is tried anew by a request that says something else. */
-static void tell_all_epochs(house *self, const struct saying *what)
+static void tell_all_epochs(house *self, const tl_request *what)
 {
-    static const struct saying other = {3, "USD", "another batch", OTHER_TRACE};
+    static const tl_request other = {
+        .amount_minor = 3, .currency = "USD", .batch = "another batch", .traceparent = OTHER_TRACE};
     int64_t created_us;
 
     register_notes(self);
@@ -195,28 +193,32 @@ static void tell_all_epochs(house *self, const struct saying *what)
 
 static void every_attempt_is_told_all(void **state)
 {
-    static const struct saying all = {1050, "EUR", "payroll \xc3\xa9t\xc3\xa9 11/2026", TRACE};
+    static const tl_request all = {.amount_minor = 1050,
+                                   .currency = "EUR",
+                                   .batch = "payroll \xc3\xa9t\xc3\xa9 11/2026",
+                                   .traceparent = TRACE,
+                                   .label = "order \xe2\x84\x96 7"};
 
     tell_all_epochs(*state, &all);
 }
 
 static void every_attempt_is_told_the_amount(void **state)
 {
-    static const struct saying amount = {1050, "EUR", NULL, NULL};
+    static const tl_request amount = {.amount_minor = 1050, .currency = "EUR"};
 
     tell_all_epochs(*state, &amount);
 }
 
 static void every_attempt_is_told_batch_and_trace(void **state)
 {
-    static const struct saying texts = {0, NULL, "B", TRACE};
+    static const tl_request texts = {.batch = "B", .traceparent = TRACE, .label = "L"};
 
     tell_all_epochs(*state, &texts);
 }
 
 static void nothing_is_told_of_what_was_not_said(void **state)
 {
-    static const struct saying nothing = {0, NULL, NULL, NULL};
+    static const tl_request nothing = {.version = 0};
 
     tell_all_epochs(*state, &nothing);
 }
@@ -224,8 +226,10 @@ static void nothing_is_told_of_what_was_not_said(void **state)
 /* The row says what no request may, typed by hand: it is tried anew all the same, and keeps it. */
 static void what_was_typed_by_hand_stays(void **state)
 {
-    static const char *const typed[] = {"batch = 'a\nb'", "traceparent = 'short'", "batch = ''"};
-    static const struct saying what = {1050, "EUR", "B", TRACE};
+    static const char *const typed[] = {"batch = 'a\nb'", "traceparent = 'short'", "batch = ''",
+                                        "label = 'a\nb'"};
+    static const tl_request what = {
+        .amount_minor = 1050, .currency = "EUR", .batch = "B", .traceparent = TRACE};
     house *self = *state;
 
     register_notes(self);
@@ -247,14 +251,17 @@ static void what_was_typed_by_hand_stays(void **state)
 static void what_cannot_be_said_is_refused(void **state)
 {
     static const struct {
-        struct saying what;
+        tl_request what;
         const char *words;
     } bad[] = {
-        {{5, NULL, NULL, NULL}, "both, or neither"},
-        {{-5, "EUR", NULL, NULL}, "amount_minor is -5"},
-        {{5, "euro", NULL, NULL}, "three capital letters"},
-        {{0, NULL, "", NULL}, "batch: is empty"},
-        {{0, NULL, "a\nb", NULL}, "batch: byte 2 is a control character (0x0a)"},
+        {{.amount_minor = 5}, "both, or neither"},
+        {{.amount_minor = -5, .currency = "EUR"}, "amount_minor is -5"},
+        {{.amount_minor = 5, .currency = "euro"}, "three capital letters"},
+        {{.batch = ""}, "batch: is empty"},
+        {{.batch = "a\nb"}, "batch: byte 2 is a control character (0x0a)"},
+        {{.label = ""}, "label: is empty"},
+        {{.label = SEVENTY}, "label: is longer than 64 bytes"},
+        {{.label = "\xff"}, "label: byte 1 is not UTF-8 (0xff)"},
     };
     house *self = *state;
 
@@ -270,8 +277,11 @@ static void what_cannot_be_said_is_refused(void **state)
 /* A trace header that is none: it is paid without, and no callback hands it on. */
 static void a_trace_that_is_none_refuses_nothing(void **state)
 {
-    static const struct saying given = {1050, "EUR", "B", "00-0AF7651916CD43DD8448EB211C80319C-1"};
-    static const struct saying kept = {1050, "EUR", "B", NULL};
+    static const tl_request given = {.amount_minor = 1050,
+                                     .currency = "EUR",
+                                     .batch = "B",
+                                     .traceparent = "00-0AF7651916CD43DD8448EB211C80319C-1"};
+    static const tl_request kept = {.amount_minor = 1050, .currency = "EUR", .batch = "B"};
     house *self = *state;
 
     register_notes(self);

@@ -44,7 +44,9 @@
     X(TEXT, batch, IN(REQUEST), JSON("batch"), LIST("batch", "BATCH"), SHOW("batch"),             \
       DESK("Batch"))                                                                              \
     X(TEXT, traceparent, IN(REQUEST), JSON("traceparent"), LIST("traceparent", "TRACE CONTEXT"),  \
-      SHOW("trace context"), DESK("Trace context"))
+      SHOW("trace context"), DESK("Trace context"))                                               \
+    X(TEXT, label, IN(REQUEST), JSON("label"), LIST("label", "LABEL"), SHOW("label"),             \
+      DESK("Label"))
 
 /* A tl_view: `view_columns`. */
 #define TL_VIEW_MAP(X)                                                                            \

@@ -345,6 +345,7 @@ typedef void (*tl_log_fn)(void *context, const tl_log_line *line);
 #define TL_FINGERPRINT 32
 #define TL_CURRENCY 3                     /* letters of an ISO 4217 code */
 #define TL_BATCH_MAX 64                   /* bytes of UTF-8 */
+#define TL_LABEL_MAX 64                   /* likewise */
 #define TL_TRACEPARENT 55                 /* characters of a W3C trace context */
 #define TL_HOLD_MAX_MS INT64_C(604800000) /* a week */
 
@@ -537,6 +538,7 @@ typedef struct tl_said {
     int64_t amount_minor;
     char currency[TL_CURRENCY + 1];
     char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
+    char label[TL_LABEL_MAX + 1];
 } tl_said;
 
 typedef struct tl_view {
@@ -581,6 +583,7 @@ typedef struct tl_view {
     int64_t amount_minor;
     char currency[TL_CURRENCY + 1];
     char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1]; /* as currency */
+    char label[TL_LABEL_MAX + 1];
 } tl_view;
 
 #define TL_VIEW_VERSION 1u
@@ -647,6 +650,7 @@ typedef struct tl_lock_options {
     /* W3C trace context of version 00, in small letters; what is none is left out, with a warning
      * in the log. */
     const char *traceparent;
+    const char *label; /* what people call it, such as an order's number; as batch */
 } tl_lock_options;
 
 #define TL_LOCK_OPTIONS_VERSION 1u

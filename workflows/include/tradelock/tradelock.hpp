@@ -497,7 +497,7 @@ struct request : private tl_request {
     tradelock::key key;
     bytes payload;
     tradelock::fingerprint fingerprint;
-    text remark, actor, currency, batch, traceparent;
+    text remark, actor, currency, batch, traceparent, label;
 
     request() : tl_request(TL_REQUEST_INIT)
     {
@@ -859,7 +859,7 @@ struct lock_options : private tl_lock_options {
         tl_lock_options::not_sent, tl_lock_options::reclaim_fence, tl_lock_options::amount_minor;
     bytes payload;
     tradelock::fingerprint fingerprint;
-    text channel, remark, actor, currency, batch, traceparent;
+    text channel, remark, actor, currency, batch, traceparent, label;
 
     explicit lock_options(int64_t hold_ms) : tl_lock_options(TL_LOCK_OPTIONS_INIT)
     {

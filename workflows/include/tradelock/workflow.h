@@ -95,6 +95,7 @@ typedef struct tl_attempt {
     const char *currency;
     int64_t created_us;              /* of the trade; 0 in the prepare that comes with its making */
     const char *batch, *traceparent; /* as currency */
+    const char *label;
 } tl_attempt;
 
 /*
@@ -352,6 +353,7 @@ typedef struct tl_request {
     /* W3C trace context of version 00, in small letters.  Anything else, such as what others sent,
      * refuses nothing: it is left out, and a warning in the log says so. */
     const char *traceparent;
+    const char *label; /* what people call it, such as an order's number; as batch */
 } tl_request;
 
 #define TL_REQUEST_VERSION 1u
@@ -549,7 +551,7 @@ typedef struct tl_trade {
     int64_t created_us, updated_us, now_us; /* now_us: when it was read */
     int64_t amount_minor;                   /* as the request told them; currency "": it did not */
     char currency[TL_CURRENCY + 1];
-    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1];
+    char batch[TL_BATCH_MAX + 1], traceparent[TL_TRACEPARENT + 1], label[TL_LABEL_MAX + 1];
     char channel[TL_CHANNEL_MAX + 1];
     char channel_ref[TL_REF_MAX + 1];
     char remark[TL_REMARK_MAX + 1]; /* the reason: a decline's code and text, and the like */
