@@ -145,7 +145,7 @@ static tl_status judge_missing_rights(doctor *d)
     if (answer == DB_DONE || answer == DB_ERROR)
         answer = judge_missing_right(d, STORE_RIGHT_WRITE_AMOUNT,
                                      "write what a request says of itself (amount, batch, "
-                                     "trace), so no workflow of it is granted a trade");
+                                     "trace, label), so no workflow of it is granted a trade");
     if (answer == DB_DONE || answer == DB_ERROR)
         answer = judge_missing_right(d, STORE_RIGHT_READ_CHANNEL,
                                      "see which channels are paused, so it goes on sending "

@@ -149,8 +149,9 @@ void lock_begin_step(tl_lock *lock, step_task *t, step_kind kind, int fresh_toke
 void lock_said(tl_said *to, const tl_lock *lock, const tl_view *from)
 {
     *to = lock->said;
-    if (from->created_us != 0)
-        TL_SAID_MAP(TL_KEEP);
+    if (from->created_us != 0) {
+        TL_SAID_MAP(TL_KEEP)
+    }
 }
 
 void lock_log(const tl_lock *lock, tl_level level, uint64_t fence, const char *format, ...)

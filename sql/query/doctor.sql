@@ -184,8 +184,10 @@ SELECT tl_account_name(account) FROM trade_resolution WHERE FALSE
 
 -- name: right_write_amount
 -- Whether this account may write what a request says of itself; no row can match.
-INSERT INTO trade_lock (/*include said_columns*/)
-SELECT /*include said_columns*/
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, created_at, updated_at, /*include said_columns*/)
+SELECT cust_no, serial_no, op_code, lane, status, step, thread_no, token, fence, rev,
+    created_at, updated_at, /*include said_columns*/
 FROM trade_lock WHERE FALSE
 
 -- name: right_write_first

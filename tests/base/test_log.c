@@ -196,8 +196,11 @@ static void expect_said(int64_t amount_minor, const char *currency, const char *
 static void test_said(void **state)
 {
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
-    const tl_said of_thread = {7, "JPY", "friday", "00-" TRACE_ID "-b7ad6b7169203331-01"};
-    const tl_said of_trade = {INT64_MAX, "EUR", "monday", ""};
+    const tl_said of_thread = {.amount_minor = 7,
+                               .currency = "JPY",
+                               .batch = "friday",
+                               .traceparent = "00-" TRACE_ID "-b7ad6b7169203331-01"};
+    const tl_said of_trade = {.amount_minor = INT64_MAX, .currency = "EUR", .batch = "monday"};
 
     (void)state;
     tl_work_say(&of_thread);

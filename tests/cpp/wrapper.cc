@@ -241,7 +241,8 @@ tradelock::workflow flow_of_temporaries(std::string &paid)
     };
     flow.execute = [&paid](const tradelock::attempt &attempt, tradelock::reply &reply) {
         paid = std::string(attempt->key.serial_no) + " " + std::string(attempt.payload()) + " " +
-               attempt->currency + " " + attempt->batch + " " + attempt->traceparent;
+               attempt->currency + " " + attempt->batch + " " + attempt->traceparent + " " +
+               attempt->label;
         reply.ref(gone("ref"));
         reply.result(gone("result"));
         return TL_EXECUTE_SUCCEEDED;
@@ -265,6 +266,7 @@ void test_temporaries()
     request.amount_minor = 125000;
     request.batch = gone("batch").c_str();
     request.traceparent = (trace + "").c_str();
+    request.label = gone("label").c_str();
     request.remark = gone("remark").c_str();
     request.actor = gone("actor").c_str();
     std::vector<std::string> others;
@@ -273,7 +275,7 @@ void test_temporaries()
     const std::string result = workflows.run(request).result();
     const std::string message = workflows.run(request).message();
     EXPECT(paid == gone(of) + " " + gone("1250 EUR DE89370400440532013001") + " EUR " +
-                       gone("batch") + " " + trace);
+                       gone("batch") + " " + trace + " " + gone("label"));
     EXPECT(result == gone("result") && message.empty() && booked(gone(of)) == 1);
 
     tradelock::lock_options options(60000);

@@ -164,7 +164,7 @@ static void test_what_is_none_is_refused(void **state)
     repeatable.flags = TL_ASK_REPEATABLE;
     repeatable.channel = NULL;
     assert_status(tl_lock_new(&lock, f.client, &key, &repeatable), TL_INVALID);
-    assert_non_null(strstr(tl_error_message(), "neither batch nor trace"));
+    assert_non_null(strstr(tl_error_message(), "so it has no batch"));
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock"), before);
 }
 

@@ -1171,6 +1171,7 @@ static void test_a_reclaim_without_a_row(void **state)
     options.currency = "EUR";
     options.batch = "b";
     options.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    options.label = "order 7";
     failed.outcome = TL_OUTCOME_FAILURE;
     failed.proof = TL_PROOF_DECLINED;
     failed.retryable = 1;
@@ -1188,7 +1189,8 @@ static void test_a_reclaim_without_a_row(void **state)
     assert_int_equal(database_number(f.sql,
                                      "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'h5' AND "
                                      "lane = 'S' AND status = 'P' AND amount_minor = 1050 AND "
-                                     "currency = 'EUR' AND batch = 'b' AND traceparent = '%s'",
+                                     "currency = 'EUR' AND batch = 'b' AND traceparent = '%s' "
+                                     "AND label = 'order 7'",
                                      options.traceparent),
                      1);
 }

@@ -386,7 +386,8 @@ static void the_janitor_tells_the_trace(void **state)
 static void another_trade_without_a_trace(void **state)
 {
     const tl_key key = {"OTHER", CUSTOMER, "OTHER"};
-    const tl_said other = {9, "USD", "b", TRACE};
+    const tl_said other = {
+        .amount_minor = 9, .currency = "USD", .batch = "b", .traceparent = TRACE};
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_evidence evidence = TL_EVIDENCE_INIT;
     tl_ending paid = TL_ENDING_INIT;
@@ -414,7 +415,8 @@ static void another_trade_without_a_trace(void **state)
 /* What a service said of its thread holds again behind each call, also a refused one. */
 static void a_thread_keeps_its_trace(void **state)
 {
-    const tl_said mine = {9, "USD", "mine", TRACE};
+    const tl_said mine = {
+        .amount_minor = 9, .currency = "USD", .batch = "mine", .traceparent = TRACE};
     tl_answer answer = TL_ANSWER_INIT;
 
     (void)state;

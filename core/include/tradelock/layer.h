@@ -8,8 +8,6 @@
 #include <tradelock/record.h>
 #include <tradelock/tradelock.h>
 
-#include <string.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,10 +55,10 @@ TL_EXPORT int tl_is_traceparent(const char *text);
 /* As much of a text as the space holds; NULL is "". */
 static inline void tl_text_keep(char *to, size_t space, const char *from)
 {
-    const size_t size = from != NULL ? strnlen(from, space - 1) : 0;
+    size_t size = 0;
 
-    if (size > 0)
-        memcpy(to, from, size);
+    for (; from && size < space - 1 && from[size] != '\0'; size++)
+        to[size] = from[size];
     to[size] = '\0';
 }
 

@@ -531,7 +531,6 @@ typedef enum tl_proof {
 TL_EXPORT const char *tl_proof_name(tl_proof proof);
 TL_EXPORT const char *tl_proof_text(tl_proof proof);
 
-/* A row as the server showed it, with what belongs to it on the other lane. */
 /* What a request says of itself, as its row keeps it.  A text that is "" was not said; currency "":
  * no amount was, and amount_minor is 0. */
 typedef struct tl_said {
@@ -541,6 +540,7 @@ typedef struct tl_said {
     char label[TL_LABEL_MAX + 1];
 } tl_said;
 
+/* A row as the server showed it, with what belongs to it on the other lane. */
 typedef struct tl_view {
     unsigned version; /* TL_VIEW_VERSION */
     tl_state state;
