@@ -1,6 +1,6 @@
 # tl_add_test(NAME SOURCES file... [LIBS target...] [NEEDS target...] [ARGS arg...] [LABELS label...]
 #             [TIMEOUT seconds] [LONG_TIMEOUT seconds] [ENVIRONMENT NAME=value...]
-#             [FIRST] [SERVER] [SERIAL] [FILLER] [BUILD_ALWAYS])
+#             [FIRST] [SERVER] [SERIAL] [FILLER] [LEAKS] [BUILD_ALWAYS])
 #   One theme, run as one ctest in a process of its own.  All themes of a folder are one executable
 #   (support/theme.h), FOLDER-tests; the first of SOURCES, test_THEME.c, has the theme's main.  It
 #   links the internal static library, so it may reach behind the public headers, and the library
@@ -8,6 +8,7 @@
 #   first tier of tools/test.  With SERVER the run's shared MariaDB is up and TL_TEST_SERVER_DIR
 #   names it (support/server.h); with SERIAL nothing else runs beside it.  With FILLER it takes the
 #   processors that other tests leave idle: it runs at a low priority, one filler at a time.  With
+#   LEAKS AddressSanitizer also looks for leaks in the programs that it starts.  With
 #   BUILD_ALWAYS its theme is built also where the test is not added, for a script that runs it.
 #   Tests with higher limits start earlier.  With LONG_TIMEOUT there is a second test NAME.long, of
 #   label long, with the full counts.
@@ -34,7 +35,7 @@ option(TL_TEST_FIRST "Add every test of the first tier, whatever its labels" OFF
 set(TL_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies the time limit of every test")
 set(TL_FLAVOURS "" CACHE STRING "Other trees below build/ whose tests run with these")
 
-set(TL_TEST_OPTIONS SERVER SERIAL FILLER BUILD_ALWAYS FIRST)
+set(TL_TEST_OPTIONS SERVER SERIAL FILLER LEAKS BUILD_ALWAYS FIRST)
 set(TL_TEST_VALUES TIMEOUT LONG_TIMEOUT)
 set(TL_TEST_LISTS SOURCES LIBS NEEDS ARGS LABELS ENVIRONMENT)
 
@@ -69,6 +70,9 @@ function(tl_set_test_properties name timeout)
   set(environment
     TL_BUILD_DIR=${PROJECT_BINARY_DIR} TL_SOURCE_DIR=${PROJECT_SOURCE_DIR} TL_MARIADB_NO_SYNC=1
     ${arg_ENVIRONMENT})
+  if(arg_LEAKS)
+    list(APPEND environment TL_LEAKS=1)
+  endif()
   if(TL_TEST_PREFIX)
     string(REGEX REPLACE "\\.$" "" flavour ${TL_TEST_PREFIX})
     list(APPEND labels ${flavour})
@@ -190,6 +194,10 @@ function(tl_add_script_test name script)
   endif()
   get_filename_component(command ${script} ABSOLUTE)
   tl_add_ctest(${name} ${ARGN})
+  if(NOT arg_LEAKS)
+    set_property(TEST ${TL_TEST_PREFIX}${name} APPEND PROPERTY
+      ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:malloc_context_size=5)
+  endif()
 endfunction()
 
 function(tl_add_valgrind_test folder theme)

@@ -16,6 +16,10 @@
     int test_main_##theme(int argc, char **argv);                                                  \
     int test_main_##theme(__attribute__((unused)) int argc, __attribute__((unused)) char **argv)
 
+/* The search for leaks doubles the time that a program takes to end.  Tests with LEAKS have it in
+ * the programs that they start, all have it in themselves. */
+void theme_spare_programs(void);
+
 /* How long a test waits for what must come: after that it hangs.  A busy machine is no hang. */
 #define PATIENCE_MS 240000
 
