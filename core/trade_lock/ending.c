@@ -160,8 +160,7 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
     s->known_sends = s->unsend && !clock_was_set(lock) ? lock->known_sends : 0;
     s->send_before_us = (uint64_t)lock->send_before_us;
     s->known_rev = lock->known_rev > 0 ? lock->known_rev + 1 : 0;
-    s->next_run_ms = ending->park_reason != NULL && ending->next_run_ms == 0 ? STEP_NEVER_MS
-                                                                             : ending->next_run_ms;
+    s->next_run_ms = ending->next_run_ms;
     if (findings != NULL && findings->due_as_before && ending->next_run_ms == 0 &&
         lock->due_us > 0 && lock->due_us < lock->view.now_us)
         s->next_run_ms = (lock->due_us - lock->view.now_us) / 1000;
@@ -170,6 +169,8 @@ static void fill_open(const tl_lock *lock, const tl_ending *ending, const tl_fin
     if (clock_was_set(lock) && s->next_run_ms > lock->base.client->config.beat_ms)
         s->next_run_ms = lock->base.client->config.beat_ms;
     s->park_reason = ending->park_reason;
+    if (ending->park_reason != NULL)
+        s->next_run_ms = STEP_NEVER_MS; /* it waits for a person */
     if (findings != NULL)
         s->findings = *findings;
     /* The grace would begin by the new clock, while the row said by the old one that every send was

@@ -85,11 +85,10 @@ static const char *const names[EVENTS] = {"killed",
                                           "all killed, one behind begins"};
 
 /* What a run of the fast suite takes of them; a long one takes them at random. */
-static const enum event few_semi_sync[] = {EVENT_BACK, EVENT_CUT, EVENT_SPLIT, EVENT_FORGETS};
+static const enum event few_semi_sync[] = {EVENT_BACK, EVENT_CUT, EVENT_FORGETS};
 static const enum event few_async[] = {EVENT_BACK};
 static const enum event few_two[] = {EVENT_TWICE};
-static const enum event few_galera[] = {EVENT_CUT, EVENT_ZOMBIE, EVENT_KILLED, EVENT_SIDES,
-                                        EVENT_RESTARTED};
+static const enum event few_galera[] = {EVENT_CUT, EVENT_ZOMBIE, EVENT_SIDES};
 
 static struct machine {
     unsigned number;

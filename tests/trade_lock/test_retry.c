@@ -142,6 +142,31 @@ static void test_parked(void **state)
     tl_lock_free(retry);
 }
 
+/* It waits for a person, and so for no moment: a list would show it twice, parked and due. */
+static void test_what_is_parked_is_not_due(void **state)
+{
+    static const char parked[] = "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND lane = "
+                                 "'R' AND parked = 'by hand' AND next_run_at IS NULL";
+    tl_lock_options options = sync_options("x");
+    tl_ending ending = TL_ENDING_INIT;
+    tl_lock *lock;
+
+    (void)state;
+    ending.park_reason = "by hand";
+    ending.next_run_ms = 1000;
+    lock = granted(f.client, "p7", "c1", &options);
+    assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
+    tl_lock_free(lock);
+    assert_int_equal(database_number(f.sql, parked, "p7"), 1);
+    lock = granted(f.client, "p8", "c1", &options);
+    (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
+    tl_lock_free(lock);
+    lock = claim("p8");
+    assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
+    tl_lock_free(lock);
+    assert_int_equal(database_number(f.sql, parked, "p8"), 1);
+}
+
 static void test_forgotten_lock_is_opened_at_max_hold(void **state)
 {
     tl_lock_options options = sync_options("x");
@@ -750,6 +775,7 @@ TEST_MAIN(retry)
         cmocka_unit_test(test_the_articles_way),
         cmocka_unit_test(test_proven_failure_closes_the_lane),
         cmocka_unit_test(test_parked),
+        cmocka_unit_test(test_what_is_parked_is_not_due),
         cmocka_unit_test(test_forgotten_lock_is_opened_at_max_hold),
         cmocka_unit_test(test_a_dead_session_is_swept),
         cmocka_unit_test(test_batches),

@@ -735,8 +735,8 @@ typedef struct tl_ending {
     tl_outcome outcome;
     tl_proof proof;          /* FAILURE: mandatory; else none */
     int retryable;           /* FAILURE: may be tried anew as another epoch */
-    int64_t next_run_ms;     /* opened: when the next compensating attempt is due */
-    const char *park_reason; /* opened: wait for a person, because */
+    int64_t next_run_ms;     /* opened: when the next compensating attempt is due, unless parked */
+    const char *park_reason; /* opened: wait for a person, because; then no attempt is due */
     const char *channel_ref; /* the channel's name of the payment; NULL keeps the row's */
     const void *result;      /* kept with Y and returned to every later ask */
     size_t result_size;
