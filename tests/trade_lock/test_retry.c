@@ -145,8 +145,9 @@ static void test_parked(void **state)
 /* It waits for a person, and so for no moment: a list would show it twice, parked and due. */
 static void test_what_is_parked_is_not_due(void **state)
 {
-    static const char parked[] = "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND lane = "
-                                 "'R' AND parked = 'by hand' AND next_run_at IS NULL";
+    static const char parked[] =
+        "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND lane = "
+        "'R' AND parked = 'by hand' AND next_run_at IS NULL";
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock;
