@@ -203,7 +203,7 @@ END;
 CREATE OR REPLACE PROCEDURE tl_restore_accept(IN hold_ms BIGINT UNSIGNED, IN thread UUID)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    DECLARE last_no, done_no, doubted BIGINT UNSIGNED;
+    DECLARE last_no, done_no, doubted, last_beat BIGINT UNSIGNED;
     DECLARE decider VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -258,8 +258,15 @@ BEGIN
         fence = trade_lock.fence + 1, rev = trade_lock.rev + 1, epoch = VALUES(epoch),
         next_run_at = VALUES(next_run_at), remark = VALUES(remark), actor = VALUES(actor),
         updated_at = VALUES(updated_at);
-    DELETE FROM tl_beat;
-    INSERT INTO tl_beat (session_id, beat) SELECT session_id, beat FROM tl_session;
+    -- Only of sessions whose beats were passed over: this may take long, heartbeats go on meanwhile,
+    -- and one that waited here would find another row than it saw, and leave it behind.
+    FOR r IN (SELECT x.session_id FROM tl_session x
+        LEFT JOIN tl_beat b ON b.session_id = x.session_id AND b.beat = x.beat
+        WHERE b.session_id IS NULL) DO
+        SELECT beat INTO last_beat FROM tl_session WHERE session_id = r.session_id FOR UPDATE;
+        DELETE FROM tl_beat WHERE session_id = r.session_id;
+        INSERT INTO tl_beat (session_id, beat) VALUES (r.session_id, last_beat);
+    END FOR;
     UPDATE resource_lock
     SET status = 'U', step = 'restored', thread_no = thread, log_no = NULL,
         session_id = NULL, lease_until = NULL, max_hold_until = NULL,

@@ -1196,6 +1196,46 @@ static void test_accepting_waits_for_no_heartbeat(void **state)
                            "DELETE FROM tl_session WHERE pid = 1 AND program = 'p'");
 }
 
+#define BEATING "00000000-0000-4000-8000-000000000098"
+
+/* Two operators accept a restored server, which takes minutes in a large one: meanwhile sessions
+ * beat, and none of them counts as passed over afterwards. */
+static void test_accepting_holds_up_no_heartbeat(void **state)
+{
+    const struct fixture *f = *state;
+    MYSQL *beats = database_connect(f->where), *accepts = database_connect(f->where);
+
+    database_run(f->admin,
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name,"
+                 " timeout_ms, started_at, alive_until) VALUES ('" BEATING "', 'p', 'h', 1, UUID(),"
+                 " 60000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 10 SECOND);"
+                 "UPDATE tl_beat SET rounds = 3 WHERE session_id = '" BEATING "'");
+    database_propose(accepts);
+    database_run(accepts, "INSERT INTO tl_restore (restore_no, step, reason, actor, account)"
+                          " VALUES (@open, 'confirmed', 'a test', 'bob', 'bob@localhost');"
+                          "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+                          "START TRANSACTION; CALL tl_restore_accept(1000, UUID())");
+    database_run(beats, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+                        "SET SESSION innodb_lock_wait_timeout = 0");
+    database_run(beats, "UPDATE tl_session x LEFT JOIN tl_beat b ON b.session_id = x.session_id"
+                        " AND b.beat = x.beat SET x.beat = x.beat + 1, b.beat = b.beat + 1"
+                        " WHERE x.session_id = '" BEATING "'");
+    database_run(accepts, "COMMIT");
+    assert_int_equal(database_number(f->admin, "SELECT tl_passes_over() IS NULL"), 1);
+    /* One that was passed over is put right by it. */
+    database_run(f->admin, "UPDATE tl_beat SET beat = beat + 5 WHERE session_id = '" BEATING "'");
+    assert_int_equal(database_number(f->admin, "SELECT tl_passes_over() IS NULL"), 0);
+    database_run(f->admin, "INSERT INTO tl_restore (step, reason) VALUES ('declared', 'a test')");
+    database_propose(accepts);
+    database_run(accepts, "INSERT INTO tl_restore (restore_no, step, reason, actor, account)"
+                          " VALUES (@open, 'confirmed', 'a test', 'bob', 'bob@localhost');"
+                          "START TRANSACTION; CALL tl_restore_accept(1000, UUID()); COMMIT");
+    assert_int_equal(database_number(f->admin, "SELECT tl_passes_over() IS NULL"), 1);
+    database_run(f->admin, "DELETE FROM tl_session WHERE session_id = '" BEATING "'");
+    mysql_close(beats);
+    mysql_close(accepts);
+}
+
 TEST_MAIN(grants)
 {
     const struct CMUnitTest tests[] = {
@@ -1222,6 +1262,7 @@ TEST_MAIN(grants)
         cmocka_unit_test(test_another_one_accepts_what_was_filed),
         cmocka_unit_test(test_a_restore_is_found_by_what_is_filed),
         cmocka_unit_test(test_accepting_waits_for_no_heartbeat),
+        cmocka_unit_test(test_accepting_holds_up_no_heartbeat),
     };
 
     return server_run_tests(tests, set_up, tear_down);
