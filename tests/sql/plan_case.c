@@ -597,7 +597,7 @@ const plan_case plan_cases[] = {
     {&sql_restore_half, "", 1, FEW, PLAN_NONE,
      VALUES(restore_half, .number = N(0), .half = S("found"), .reason = S("why"),
       .actor = S("ann"))},
-    {&sql_restore_carry_out, "", 62711, 2000000, PLAN_NONE,
+    {&sql_restore_carry_out, "", 58455, 2000000, PLAN_NONE,
      VALUES(restore_carry_out, .max_hold_ms = N(60000), .thread_no = THREAD)},
     {&sql_restore_trades, "", 8, 1000000, PLAN_WALK, .values = NULL},
     {&sql_channel_waits, "", 1, 4100, PLAN_KEYS,
