@@ -13,14 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void copy_text(char *to, size_t space, const char *from)
-{
-    size_t size = strnlen(from, space - 1);
-
-    memcpy(to, from, size);
-    to[size] = '\0';
-}
-
 tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const void *payload,
                        size_t payload_size)
 {
@@ -28,8 +20,8 @@ tl_status attempt_init(attempt *a, const workflow *of, const tl_key *key, const 
 
     memset(a, 0, sizeof *a);
     a->workflow = of;
-    copy_text(a->serial_no, sizeof a->serial_no, key->serial_no);
-    copy_text(a->cust_no, sizeof a->cust_no, key->cust_no);
+    tl_text_keep(a->serial_no, sizeof a->serial_no, key->serial_no);
+    tl_text_keep(a->cust_no, sizeof a->cust_no, key->cust_no);
     if (of->books != NULL)
         status = tl_book_new(&a->book, of->books);
     if (status != TL_OK)
@@ -101,8 +93,8 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
     a->deadline_at_ms = 0;
     if (view->deadline_us > 0)
         a->deadline_at_ms = since_ms + (view->deadline_us - view->now_us) / 1000;
-    copy_text(a->channel_key, sizeof a->channel_key, view->channel_key);
-    copy_text(a->channel_ref, sizeof a->channel_ref, view->channel_ref);
+    tl_text_keep(a->channel_key, sizeof a->channel_key, view->channel_key);
+    tl_text_keep(a->channel_ref, sizeof a->channel_ref, view->channel_ref);
 }
 
 /* ------------------------------------------------------------------ the reply -- */

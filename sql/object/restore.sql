@@ -265,7 +265,8 @@ BEGIN
         WHERE b.session_id IS NULL) DO
         SELECT beat INTO last_beat FROM tl_session WHERE session_id = r.session_id FOR UPDATE;
         DELETE FROM tl_beat WHERE session_id = r.session_id;
-        INSERT INTO tl_beat (session_id, beat) VALUES (r.session_id, last_beat);
+        INSERT INTO tl_beat (session_id, beat)
+        SELECT session_id, beat FROM tl_session WHERE session_id = r.session_id;
     END FOR;
     UPDATE resource_lock
     SET status = 'U', step = 'restored', thread_no = thread, log_no = NULL,
