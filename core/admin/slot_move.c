@@ -43,6 +43,7 @@
 #include "admin/slot_leave.h"
 #include "admin/slot_stale.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -263,17 +264,31 @@ static tl_status move(struct move *m)
     return status;
 }
 
-tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *moving,
-                       tl_slot_moved *moved)
+static tl_status attempt(struct move *m)
 {
-    struct move m = {.said = moving, .from = {.client = from}, .to = {.client = to}};
     tl_status status;
 
     error_clear();
-    status = slot_open_ends(&m);
+    status = slot_open_ends(m);
     if (status == TL_OK)
-        status = move(&m);
-    slot_close_ends(&m);
+        status = move(m);
+    slot_close_ends(m);
+    return status;
+}
+
+/* A deadlock with a payment, or with the last statement of a mover that was killed, has undone one
+ * step: the next attempt goes on from what both databases show. */
+tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *moving,
+                       tl_slot_moved *moved)
+{
+    const int64_t deadline_ms = clock_deadline(moving != NULL ? moving->wait_ms : 0);
+    struct move m;
+    tl_status status;
+
+    do {
+        m = (struct move){.said = moving, .from = {.client = from}, .to = {.client = to}};
+        status = attempt(&m);
+    } while (status == TL_TRY_AGAIN && clock_left_ms(deadline_ms) > 0);
     if (moved != NULL)
         *moved = m.moved;
     return status;

@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SETTINGS "session_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n"
+#define SETTINGS "session_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\nbusiness_lock_wait_s=1s\n"
 #define CUSTOMERS 6
 #define KEYS 100000
 
@@ -723,6 +723,36 @@ static void test_asked_while_it_is_handed_over(void **state)
     assert_status(move_from(1 - owner, PATIENCE_MS, &m, NULL), TL_OK);
     assert_int_equal(rows_at(owner, "audit_closing"), closed + 1);
     assert_status(status_at(owner, "locked"), TL_ALREADY_DONE);
+}
+
+/* Rows at the target that another connection has locked, until the mover tries once more. */
+static struct mover held;
+
+static void unlock_at_target(int from)
+{
+    database_run(f.sql[1 - from], "COMMIT");
+    held.look_at = NULL;
+}
+
+static void lock_at_target(int from)
+{
+    database_run(f.sql[1 - from], "BEGIN");
+    assert_true(database_number(f.sql[1 - from], "SELECT COUNT(*) FROM trade_lock FOR UPDATE") > 0);
+    held.look_at = "arriving";
+    held.look = unlock_at_target;
+}
+
+/* A step that the server refuses now is tried again, as long as the caller waits; as is one that a
+ * deadlock undid. */
+static void test_a_step_is_tried_again(void **state)
+{
+    const int owner = owner_now();
+
+    (void)state;
+    assert_status(status_at(owner, "again"), TL_GRANTED);
+    held = (struct mover){.from = owner, .look_at = "gone", .look = lock_at_target};
+    assert_status(move_from(owner, PATIENCE_MS, &held, NULL), TL_OK);
+    assert_null(held.look_at);
 }
 
 /* A table that cannot be read is a read that would be met. */
@@ -1784,6 +1814,7 @@ TEST_MAIN(fleet_move)
         cmocka_unit_test(test_target_that_lost_rows),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_asked_while_it_is_handed_over),
+        cmocka_unit_test(test_a_step_is_tried_again),
         cmocka_unit_test(test_nothing_is_read_once_it_is_gone),
         cmocka_unit_test(test_large_tables_are_compared),
         cmocka_unit_test(test_target_that_paid),

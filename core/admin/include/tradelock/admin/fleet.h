@@ -106,7 +106,7 @@ typedef struct tl_slot_moving {
     unsigned version; /* TL_SLOT_MOVING_VERSION */
     unsigned slot;
     const char *actor, *reason; /* mandatory; for the record */
-    int64_t wait_ms;            /* for what is in process to end */
+    int64_t wait_ms;            /* for what is in process to end, and for locked rows */
     /* Business tables whose rows go along, by their column cust_no; parents before children, 64 at
      * most.  The slot's row keeps them: none, those that went along the last time.  A move that
      * has begun goes on with the same ones; a later one takes them all, and may take others. */
@@ -141,6 +141,7 @@ typedef struct tl_slot_moving {
  *                      open where `from` let the slot go already, and has to be where `to` forgot
  *                      that it came: what it paid of it is filed when it owns the slot, and before
  *                      the restore is accepted.
+ *     TL_TRY_AGAIN     A row was locked, or a deadlock undid a step, until wait_ms was over.
  *     else             Call again: where it had begun to leave it is `leaving` or `owned`, or `gone`
  *                      and not owned by anybody yet.
  */
