@@ -27,19 +27,19 @@ WHERE o.definer IS NULL OR EXISTS (SELECT 1 FROM information_schema.user_privile
     WHERE REPLACE(u.grantee, '\'', '') = o.definer)
 
 -- name: migrate_same_routine
--- Whether two functions or procedures are the same to the server, except for the definer.
-SELECT COUNT(*) = 2 AND COUNT(DISTINCT SHA2(CONCAT_WS('\n', r.routine_type, r.dtd_identifier,
-    r.character_set_name, r.collation_name, r.sql_data_access, r.security_type,
-    r.is_deterministic, p.list, r.routine_definition), 256)) = 1
-FROM information_schema.routines r
-LEFT JOIN (SELECT specific_name,
-        GROUP_CONCAT(CONCAT_WS(' ', parameter_mode, parameter_name, dtd_identifier,
-            character_set_name, collation_name)
-        ORDER BY ordinal_position SEPARATOR '\n') AS list
-    FROM information_schema.parameters
-    WHERE specific_schema = DATABASE() AND specific_name IN (:name, :other)
-    GROUP BY specific_name) p ON p.specific_name = r.routine_name
-WHERE r.routine_schema = DATABASE() AND r.routine_name IN (:name, :other)
+-- Whether two functions or procedures are the same to the server, except for the definer.  Parameters
+-- are joined one by one: joined as a sum, the server parses the routines of all its databases.
+SELECT COUNT(*) = 2 AND COUNT(DISTINCT r.sum) = 1
+FROM (SELECT SHA2(CONCAT_WS('\n', r.routine_type, r.dtd_identifier, r.character_set_name,
+        r.collation_name, r.sql_data_access, r.security_type, r.is_deterministic,
+        GROUP_CONCAT(CONCAT_WS(' ', p.parameter_mode, p.parameter_name, p.dtd_identifier,
+            p.character_set_name, p.collation_name)
+        ORDER BY p.ordinal_position SEPARATOR '\n'), r.routine_definition), 256) AS sum
+    FROM information_schema.routines r
+    LEFT JOIN information_schema.parameters p
+        ON p.specific_schema = DATABASE() AND p.specific_name = r.routine_name
+    WHERE r.routine_schema = DATABASE() AND r.routine_name IN (:name, :other)
+    GROUP BY r.routine_name) r
 
 -- name: migrate_same_trigger
 -- Whether a trigger is the one that this library makes.  The server keeps a trigger's text as it
