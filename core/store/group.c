@@ -63,14 +63,10 @@ static void take_verdicts(step **steps, size_t count, const db_result *result)
 
 static const struct sql_text *statement_for(step *const *steps, size_t count)
 {
-    const struct sql_text *statement = &sql_group_short;
-
     for (size_t i = 0; i < count; i++)
         if (steps[i]->kind == STEP_ASK_REPEATABLE)
             return &sql_group_repeatable;
-        else if (!step_is_short(steps[i]))
-            statement = &sql_group;
-    return statement;
+    return &sql_group;
 }
 
 static db_answer run_rows(db *connection, step **steps, size_t count)

@@ -99,7 +99,7 @@ db_answer store_endings(db *connection, step *const *steps, size_t count)
     const struct sql_text *many = &sql_finish_retry_many_short;
 
     for (size_t i = 0; i < count; i++)
-        if (!step_is_short(steps[i]))
+        if (!step_is_plain_success(steps[i]))
             many = &sql_finish_retry_many;
     return change(connection, many, 2, steps, count, 0);
 }

@@ -22,37 +22,10 @@ int step_is_holders(step_kind kind)
            kind == STEP_RELEASE || kind == STEP_ARM;
 }
 
-/* A trade's success without a result. */
-static int is_plain_success(const step *s)
+int step_is_plain_success(const step *s)
 {
     return s->status == 'Y' && s->proof == '-' && !s->retryable && s->result == NULL &&
            !s->in_caller && s->actor == NULL;
-}
-
-#define IS_SAID(type, member, ...) IS_SAID_##type(member)
-#define IS_SAID_MONEY(member)
-#define IS_SAID_TEXT(member)                                                                       \
-    if (said->member[0] != '\0')                                                                   \
-        return 0;
-
-static int says_nothing(const tl_said *said)
-{
-    if (said == NULL)
-        return 1;
-    TL_SAID_MAP(IS_SAID)
-    return 1;
-}
-
-int step_is_short(const step *s)
-{
-    if (s->kind == STEP_FINISH_RETRY)
-        return is_plain_success(s);
-    if (s->channel != NULL || s->channel_key != NULL || s->channel_ref != NULL ||
-        s->remark != NULL || s->actor != NULL)
-        return 0;
-    if (s->kind == STEP_ASK)
-        return s->deadline_ms < 0 && !s->exclusive && s->sends > 0 && says_nothing(s->said);
-    return s->kind == STEP_FINISH_SYNC && s->once && is_plain_success(s);
 }
 
 int step_not_found(const step *s)
@@ -101,11 +74,7 @@ static const struct sql_text *statement_of(const step *s)
         [STEP_OPERATOR_RETRY] = &sql_operator_retry,
     };
 
-    if (s->kind == STEP_ASK && step_is_short(s))
-        return &sql_ask_insert_short;
-    if (s->kind == STEP_FINISH_SYNC && step_is_short(s))
-        return &sql_finish_sync_short;
-    if (s->kind == STEP_FINISH_RETRY && step_is_short(s))
+    if (s->kind == STEP_FINISH_RETRY && step_is_plain_success(s))
         return &sql_finish_retry_short;
     if (s->kind == STEP_OPERATOR_RETRY && s->act_no != 0)
         return &sql_act_retry;

@@ -105,9 +105,8 @@ enum step_claim { CLAIM_BY_KEY = 0, CLAIM_OVERRIDE = 1, CLAIM_BATCH = 2 };
 int step_is_grant(step_kind kind);
 /* Whether the step rests on a hold: an ending or an arming. */
 int step_is_holders(step_kind kind);
-/* Whether the short form of the statement will do.  It does for an ASK that tells only key, hold,
- * fingerprint and payload of what may be sent at once, and for a FINISH that tells success. */
-int step_is_short(const step *s);
+/* Whether an ending is a success of which nothing else is said: it has a short statement. */
+int step_is_plain_success(const step *s);
 /* What an opening makes of the first "no such payment": 1 set, 2 cleared, 0 kept. */
 int step_not_found(const step *s);
 /* After a RECLAIM: a caller that named the fence knows which one was written. */

@@ -21,20 +21,6 @@ VALUES (:cust_no, :serial_no, :op_code, :lane, 'P', 'ask', :thread_no,
     :channel_key, /*include said_values*/, :remark, :actor)
 RETURNING fence
 
--- name: ask_insert_short
--- The same for an ask that sets nothing else: the columns that are left out have these values by
--- default.
-INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
-    log_no, session_id, token, fence, rev, sends, max_hold_until, send_until,
-    next_run_at, fingerprint, payload, created_at, updated_at)
-VALUES (:cust_no, :serial_no, :op_code, :lane, 'P', 'ask', :thread_no,
-    :log_no, :session_id, :token,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), fence, :sends,
-    UTC_TIMESTAMP(6) + INTERVAL :max_hold_ms * 1000 MICROSECOND, max_hold_until,
-    GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), :fingerprint, :payload,
-        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
-RETURNING fence
-
 -- name: ask_repeatable
 -- An ask for a repeatable row: one statement for the first time and every later one. It takes the
 -- row over if the row is finished or without a holder. It leaves a holder's row exactly as it is,
@@ -129,36 +115,6 @@ ON DUPLICATE KEY UPDATE
     remark = IF(token = VALUES(token), COALESCE(VALUES(remark), remark), remark),
     result = IF(token = VALUES(token), VALUES(result), result),
     actor = IF(token = VALUES(token), VALUES(actor), actor),
-    updated_at = IF(token = VALUES(token), UTC_TIMESTAMP(6), updated_at)
-RETURNING token, fence, epoch
-
--- name: group_short
--- The same for asks that set nothing else and for successes of which nothing else is told.
-INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
-    log_no, session_id, token, fence, rev, sends, max_hold_until, send_until,
-    next_run_at, fingerprint, payload, created_at, updated_at)
-VALUES (:cust_no, :serial_no, :op_code, :lane, :status, :group_step, :thread_no,
-    :log_no, :session_id, :token,
-    COALESCE(:ended_fence, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))), fence,
-        :sends,
-    UTC_TIMESTAMP(6) + INTERVAL :max_hold_ms * 1000 MICROSECOND, max_hold_until,
-    GREATEST(max_hold_until, SYSDATE(6) + INTERVAL 5 SECOND), :fingerprint, :payload,
-        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
-ON DUPLICATE KEY UPDATE
-    token = IF(VALUES(step) = 'end' AND status = 'P'
-        AND fence = VALUES(fence)                               -- rule fence
-        AND token = VALUES(payload)                             -- rule token
-        , VALUES(token), token),
-    status = IF(token = VALUES(token), 'Y', status),
-    step = IF(token = VALUES(token), 'end', step),
-    max_hold_until = IF(token = VALUES(token), NULL, max_hold_until),
-    thread_no = IF(token = VALUES(token), VALUES(thread_no), thread_no),
-    log_no = IF(token = VALUES(token), VALUES(log_no), log_no),
-    fence = IF(token = VALUES(token), fence + 1, fence),
-    rev = IF(token = VALUES(token), rev + 1, rev),
-    proof = IF(token = VALUES(token), '-', proof),
-    retryable = IF(token = VALUES(token), 0, retryable),
-    actor = IF(token = VALUES(token), NULL, actor),
     updated_at = IF(token = VALUES(token), UTC_TIMESTAMP(6), updated_at)
 RETURNING token, fence, epoch
 

@@ -35,26 +35,6 @@ WHERE s.cust_no = :cust_no AND s.serial_no = :serial_no AND s.op_code = :op_code
     AND (:status = 'Y' OR s.conflict = 0 OR :proof = 'O')
     AND (:in_caller = 0 OR @@in_transaction = 1)
 
--- name: finish_sync_short
--- The same for a trade's success of which nothing else is told.
-UPDATE trade_lock s FORCE INDEX (PRIMARY)
-SET s.status = 'Y',
-    s.step = 'end',
-    s.max_hold_until = NULL,
-    s.thread_no = :thread_no,
-    s.log_no = :log_no,
-    s.token = :token,
-    s.fence = s.fence + 1,
-    s.rev = s.rev + 1,
-    s.proof = '-',
-    s.retryable = 0,
-    s.actor = NULL,
-    s.updated_at = UTC_TIMESTAMP(6)
-WHERE s.cust_no = :cust_no AND s.serial_no = :serial_no AND s.op_code = :op_code
-    AND s.status = 'P'
-    AND s.fence = :held_fence                                   -- rule fence
-    AND s.token = :held_token                                   -- rule token
-
 -- name: finish_retry
 -- An ending of a compensating attempt; one statement changes both rows. The sync row's fence and
 -- token decide, and the retry row follows. The join names the sync row first, which is the lock
