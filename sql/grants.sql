@@ -15,7 +15,8 @@
 CREATE ROLE IF NOT EXISTS `{database}_application`;
 -- All columns except those that the server fills in: when and who, and what the first step was
 -- (first_...), which is history.  UPDATE also names the key, since the server wants that right for
--- every column that an INSERT ... SELECT ... ON DUPLICATE KEY UPDATE (open_lane.sql) inserts.
+-- every column that an INSERT ... ON DUPLICATE KEY UPDATE (open.sql, ask.sql) inserts, also if it
+-- updates none of them.
 GRANT SELECT,
     INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,

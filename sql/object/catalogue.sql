@@ -76,18 +76,17 @@ BEGIN
                 OR EXISTS (SELECT 1 FROM information_schema.schema_privileges g
                     WHERE DATABASE() LIKE g.table_schema
                         AND (t.trx_id IS NOT NULL OR g.privilege_type = 'LOCK TABLES')
-                        AND LEFT(g.grantee, CHAR_LENGTH(p.user) + 3) = CONCAT('\'', p.user, '\'@'))
+                        AND LOCATE(CONCAT(QUOTE(p.user), '@'), g.grantee) = 1)
                 OR t.trx_id IS NOT NULL AND EXISTS (SELECT 1 FROM information_schema.table_privileges g
                     WHERE g.table_schema = DATABASE()
-                        AND LEFT(g.grantee, CHAR_LENGTH(p.user) + 3) = CONCAT('\'', p.user, '\'@'))
+                        AND LOCATE(CONCAT(QUOTE(p.user), '@'), g.grantee) = 1)
                 OR EXISTS (SELECT 1 FROM information_schema.innodb_lock_waits w
                     JOIN information_schema.innodb_locks l ON l.lock_id = w.requested_lock_id
                     WHERE w.blocking_trx_id = t.trx_id
                         AND l.lock_table LIKE CONCAT('`', DATABASE(), '`.%'))
                 OR shut AND EXISTS (SELECT 1 FROM information_schema.user_privileges g
                     WHERE g.privilege_type IN ('LOCK TABLES', 'RELOAD')
-                        AND LEFT(g.grantee, CHAR_LENGTH(p.user) + 3)
-                            = CONCAT('\'', p.user, '\'@')))) b
+                        AND LOCATE(CONCAT(QUOTE(p.user), '@'), g.grantee) = 1))) b
     ORDER BY b.commits, b.waits, b.is_open DESC, b.is_here DESC,
         IF(shut AND NOT b.is_open, b.age_us, -b.age_us)
     LIMIT 8;
