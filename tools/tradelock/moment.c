@@ -41,9 +41,9 @@ static int read_date(const char *text, int64_t *us)
             continue;
         *us = (int64_t)timegm(&parts) * US + fraction;
         /* Writing it again refuses what is on no calendar, and all that strptime() lets pass. */
-        return *us > 0 &&
-               strftime(again, sizeof again, formats[i], &parts) == (size_t)(read - text) &&
-               strncmp(again, text, (size_t)(read - text)) == 0;
+        (void)strftime(again, sizeof again, "%Y-%m-%dT%H:%M:%S", &parts);
+        again[10] = formats[i][8];
+        return *us > 0 && strncmp(again, text, (size_t)(read - text)) == 0;
     }
     return 0;
 }
