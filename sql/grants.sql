@@ -15,7 +15,8 @@
 CREATE ROLE IF NOT EXISTS `{database}_application`;
 -- All columns except those that the server fills in: when and who, and what the first step was
 -- (first_...), which is history.  UPDATE also names the key, since the server wants that right for
--- every column that an INSERT ... SELECT ... ON DUPLICATE KEY UPDATE (open_lane.sql) inserts.
+-- every column that an INSERT ... ON DUPLICATE KEY UPDATE (open.sql, ask.sql) inserts, also if it
+-- updates none of them.
 GRANT SELECT,
     INSERT (cust_no, serial_no, op_code, lane, status, step, thread_no, log_no,
         session_id, token, fence, rev, epoch, attempts, claims, sends, send_until,
@@ -62,7 +63,7 @@ GRANT EXECUTE ON FUNCTION tl_contradicts TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_application`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_application`;
-GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_application`;
+GRANT EXECUTE ON PROCEDURE tl_blockers TO `{database}_application`;
 GRANT SELECT, INSERT, UPDATE ON tl_session TO `{database}_application`;
 GRANT SELECT, UPDATE ON tl_beat TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_receipts_close TO `{database}_application`;
@@ -136,7 +137,7 @@ GRANT EXECUTE ON FUNCTION tl_contradicts TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_operator`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_operator`;
-GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_operator`;
+GRANT EXECUTE ON PROCEDURE tl_blockers TO `{database}_operator`;
 GRANT SELECT ON tl_session TO `{database}_operator`;
 GRANT SELECT ON tl_archive_set TO `{database}_operator`;
 GRANT SELECT ON tl_schema TO `{database}_operator`;
@@ -203,7 +204,7 @@ GRANT EXECUTE ON FUNCTION tl_contradicts TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_reader`;
-GRANT EXECUTE ON FUNCTION tl_oldest_transaction TO `{database}_reader`;
+GRANT EXECUTE ON PROCEDURE tl_blockers TO `{database}_reader`;
 GRANT SELECT ON tl_session TO `{database}_reader`;
 GRANT SELECT ON tl_schema TO `{database}_reader`;
 GRANT SELECT ON tl_archive_set TO `{database}_reader`;

@@ -407,17 +407,6 @@ tl_status run_check(tl_workflows *workflows, const tl_request *request, tl_answe
     return TL_OK;
 }
 
-/* As the row will keep it. */
-static void show_request(attempt *a, const tl_request *from)
-{
-    tl_said said, *to = &said;
-
-    TL_SAID_MAP(TL_KEEP)
-    if (!tl_is_traceparent(from->traceparent))
-        to->traceparent[0] = '\0';
-    attempt_show_said(a, &said);
-}
-
 tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request *request)
 {
     struct tl_run *run = workflow_memory(sizeof *run);
@@ -437,7 +426,7 @@ tl_status run_new(struct tl_run **out, tl_workflows *workflows, const tl_request
         run_free(run);
         return status;
     }
-    show_request(&run->attempt, request);
+    attempt_show_said(&run->attempt, tl_lock_said(run->lock));
     run->ending.client = workflows->client;
     run->ending.lock = run->lock;
     run->ending.attempt = &run->attempt;

@@ -77,8 +77,12 @@ int tl_batch_part_is_open(const tl_batch_part *part)
 static tl_status count(struct batch *batch, tl_client *client, const tl_filter *filter)
 {
     tl_list_end *end = memory_new(sizeof *end);
-    tl_status status = end == NULL ? error_set(TL_NO_MEMORY, "out of memory for a batch")
-                                   : tl_list_page(client, filter, add_trade, batch, end);
+    tl_status status = TL_OK;
+
+    if (end == NULL)
+        return error_set(TL_NO_MEMORY, "out of memory for a batch");
+    end->version = TL_LIST_END_VERSION;
+    status = tl_list_page(client, filter, add_trade, batch, end);
 
     if (status == TL_OK && batch->failed)
         status = error_set(TL_NO_MEMORY, "out of memory for the sums of a batch");

@@ -22,7 +22,6 @@
 
 #define CLOCK_SKEW_US INT64_C(2000000)
 #define SLEPT_US 2000
-#define SHORTEST_WAIT_S 60
 #define SMALLEST_PACKET (INT64_C(1) << 20)
 
 /* ---------------------------------------------------------------- settings -- */
@@ -56,11 +55,6 @@ static int is_strict(const char *value)
 static int is_by_row(const char *value)
 {
     return strcasecmp(value, "STATEMENT") != 0;
-}
-
-static int is_long_wait(const char *value)
-{
-    return atoll(value) >= SHORTEST_WAIT_S;
 }
 
 static int is_large_packet(const char *value)
@@ -118,10 +112,6 @@ static const struct setting {
      "SQL typed by hand may be cut or changed silently: add STRICT_TRANS_TABLES"},
     {"innodb_snapshot_isolation", NULL, is_anything, TL_FINDING_OK,
      "either value is handled; ON answers 1020 where others would wait", ""},
-    {"wait_timeout", NULL, is_long_wait, TL_FINDING_WARNING,
-     "idle connections of the pool live long enough",
-     "idle connections of the pool are closed very soon and must be made anew: set it to "
-     "60 or more"},
     {"max_allowed_packet", NULL, is_large_packet, TL_FINDING_WARNING,
      "the largest payload fits into a statement",
      "large payloads or groups would be refused: set it to 1M or more"},

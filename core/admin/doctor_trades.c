@@ -2,12 +2,12 @@
  * conflicts.  Writes a probe, which it rolls back. */
 #include "admin/doctor.h"
 
-#include "admin/blocker.h"
 #include "admin/schema_objects.h"
 
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "client/blocker.h"
 #include "store/channel.h"
 #include "store/server.h"
 #include "store/store.h"
@@ -457,19 +457,16 @@ static tl_status judge_conflicts(doctor *d)
 /* Where the server does not show it nothing is said. */
 static void judge_blocker(doctor *d)
 {
-    char text[240];
     blocker found;
 
     if (blocker_read(d->connection, &found) != DB_DONE)
         return;
-    snprintf(text, sizeof text, "%s, %lld s", found.account, (long long)(found.age_us / 1000000));
     if (!blocker_is_long(&found))
         doctor_tell(d, TL_FINDING_OK, "transaction", "none is old", "nobody holds rows for long");
     else
-        doctor_tell(d, TL_FINDING_WARNING, "transaction", text,
-                    "an open transaction holds rows, for which asks and heartbeats may wait: if it "
-                    "is a person's or a report's, end it with KILL %llu",
-                    (unsigned long long)found.connection);
+        doctor_tell(d, TL_FINDING_WARNING, "transaction", found.account,
+                    "asks and heartbeats may wait for it, so end it unless it has to be: %s",
+                    found.text);
 }
 
 tl_status doctor_trades(doctor *d)

@@ -6,6 +6,7 @@
 #include "admin/statements.h"
 #include "admin/words.h"
 #include "base/memory.h"
+#include "client/blocker.h"
 #include "client/read.h"
 
 #include <tradelock/admin/restore.h>
@@ -342,6 +343,22 @@ static tl_status check_each(const tl_trade_each *each)
                : error_set(TL_INVALID, "each is NULL or its version is not set");
 }
 
+/* It may not be there since its ask waits for somebody. */
+static tl_status say_why(tl_client *client, tl_status status)
+{
+    char said[ERROR_MAX];
+    blocker found = {.connection = 0};
+    db *connection = NULL;
+
+    text_copy(said, sizeof said, tl_error_message());
+    if (read_begin(client, &connection) == TL_OK)
+        (void)blocker_read(connection, &found);
+    read_end(client, connection);
+    if (blocker_is_long(&found))
+        return error_set(status, "%s; %s", said, found.text);
+    return error_set(status, "%s", said);
+}
+
 tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_each *each,
                         void *context, int *has_history)
 {
@@ -371,7 +388,7 @@ tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_eac
         *has_history = e->has_log;
     text_buffer_free(&e->people);
     memory_free(e);
-    return status;
+    return status == TL_NOT_FOUND && each->sentence != NULL ? say_why(client, status) : status;
 }
 
 tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each, void *context)

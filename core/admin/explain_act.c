@@ -2,8 +2,8 @@
  * is the oldest, where one is in the way. */
 #include "admin/explain.h"
 
-#include "admin/blocker.h"
 #include "admin/words.h"
+#include "client/blocker.h"
 #include "client/read.h"
 
 #include <stdio.h>
@@ -86,24 +86,18 @@ static void say_transaction(explaining *e)
     if (read_begin(e->client, &connection) == TL_OK)
         answer = blocker_read(connection, &found);
     read_end(e->client, connection);
-    if (answer != DB_DONE)
+    if (answer != DB_DONE && e->view.being_decided)
         explain_say(e, TL_TOPIC_ACT, "",
                     "An administrator finds and ends the open transaction; the account that "
                     "migrated may not see it, since it lacks the right PROCESS.");
-    else if (found.connection != 0 && found.waits_for_replica)
+    else if (e->view.being_decided && found.waits_for_replica)
         explain_say(
             e, TL_TOPIC_ACT, "",
             "A commit has been waiting for the replica for %s, and ends once that is back.  "
             "Do not kill it: the server would answer it as done, and others with it.",
             words_span(age, found.age_us));
-    else if (found.connection != 0)
-        explain_say(
-            e, TL_TOPIC_ACT, "",
-            "The oldest open transaction here that holds rows is connection %llu of %s, "
-            "for %s.  `SELECT * FROM information_schema.innodb_trx ORDER BY trx_started` shows "
-            "all of them, `KILL SOFT %llu` ends this one.",
-            (unsigned long long)found.connection, found.account, words_span(age, found.age_us),
-            (unsigned long long)found.connection);
+    else if (found.connection != 0 && (e->view.being_decided || blocker_is_long(&found)))
+        explain_say(e, TL_TOPIC_ACT, "", "Others may wait for this: %s.", found.text);
 }
 
 /* ---------------------------------------------------------------------- deciding -- */
@@ -212,8 +206,7 @@ void explain_act(explaining *e)
     const tl_view *v = &e->view;
     int books;
 
-    if (v->being_decided)
-        say_transaction(e);
+    say_transaction(e);
     if (!e->has_sync || v->repeatable) {
         explain_say(e, TL_TOPIC_ACT, "", "Nothing: whoever wants this lock asks for it.");
         return;

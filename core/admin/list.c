@@ -557,6 +557,8 @@ tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn ea
         status = list_filter_check(filter);
     if (status == TL_OK && (list == NULL || end == NULL))
         status = error_set(TL_NO_MEMORY, "out of memory for a list");
+    if (status == TL_OK && unasked == NULL && end->version != TL_LIST_END_VERSION)
+        status = error_set(TL_INVALID, "end was not made with TL_LIST_END_INIT");
     if (status == TL_OK) {
         *end = (tl_list_end){.version = TL_LIST_END_VERSION};
         list->filter = filter;

@@ -2,9 +2,9 @@
  * connection while it tells. */
 #include "admin/metrics_rows.h"
 
-#include "admin/blocker.h"
 #include "admin/statements.h"
 #include "base/text.h"
+#include "client/blocker.h"
 #include "client/read.h"
 
 #include <tradelock/admin/overview.h>
@@ -107,6 +107,7 @@ static void take_blocker(tl_overview *o, const blocker *found)
     o->blocker = is_long ? found->connection : 0;
     o->blocker_us = is_long ? found->age_us : 0;
     text_copy(o->blocker_account, sizeof o->blocker_account, is_long ? found->account : "");
+    text_copy(o->blocker_text, sizeof o->blocker_text, is_long ? found->text : "");
 }
 
 tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,

@@ -187,11 +187,6 @@ db_answer store_slot_customers(db *connection, const char *after, unsigned most,
                    .most = db_uint(most));
 }
 
-db_answer store_open_transactions(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_open_transactions, NULL, 0, result);
-}
-
 db_answer store_schema_identity(db *connection)
 {
     return db_run(connection, &sql_schema_identity, NULL, 0, NULL);

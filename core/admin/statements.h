@@ -89,8 +89,6 @@ db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t fir
                          db_result *result);
 /* (customer, slot, state) of customers behind this one */
 db_answer store_slot_customers(db *connection, const char *after, unsigned most, db_result *result);
-/* (connection, user, host, microseconds); no row when none holds row locks */
-db_answer store_open_transactions(db *connection, db_result *result);
 
 /* What operators decided about channels; op_code "": about a channel as a whole. */
 /* channel NULL: of all. */

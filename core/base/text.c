@@ -186,7 +186,7 @@ tl_status text_check_currency(const char *currency)
     return TL_OK;
 }
 
-int tl_is_traceparent(const char *text)
+int text_is_traceparent(const char *text)
 {
     const size_t trace = strlen("00-"), parent = trace + TEXT_TRACE + 1, flags = parent + 16 + 1;
 
@@ -202,7 +202,7 @@ void text_trace(char to[TEXT_TRACE + 1], const char *traceparent)
     const size_t before = strlen("00-");
 
     to[0] = '\0';
-    if (tl_is_traceparent(traceparent))
+    if (text_is_traceparent(traceparent))
         text_copy(to, TEXT_TRACE + 1, traceparent + before);
 }
 

@@ -31,6 +31,9 @@ tl_status text_check_line(const char *what, const char *value, size_t most);
 tl_status text_check_currency(const char *currency);
 
 #define TEXT_TRACE 32 /* digits of a trace */
+/* Whether this is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters, of
+ * which neither trace nor parent is all zero.  NULL is none. */
+int text_is_traceparent(const char *text);
 /* Copies its trace id; "" if it is no trace context. */
 void text_trace(char to[TEXT_TRACE + 1], const char *traceparent);
 

@@ -172,7 +172,7 @@ const tl_said *tl_work_said(void)
 void tl_work_trace(const char *traceparent)
 {
     text_copy(context_now()->said.traceparent, TL_TRACEPARENT + 1,
-              tl_is_traceparent(traceparent) ? traceparent : NULL);
+              text_is_traceparent(traceparent) ? traceparent : NULL);
 }
 
 const char *tl_work_traced(void)

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+#include "client/blocker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +37,9 @@ tl_status read_and_show(tl_client *client, db *connection, int (*fn)(void *conte
     return (tl_status)thread_context_call_out(&call);
 }
 
-tl_status read_status(const db *connection, db_answer answer, const char *doing)
+tl_status read_status(db *connection, db_answer answer, const char *doing)
 {
-    return db_read_status(connection, answer, doing);
+    return blocker_add(connection, db_read_status(connection, answer, doing));
 }
 
 int read_again(tl_status status, unsigned *repeated)

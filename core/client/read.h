@@ -17,8 +17,9 @@ static inline tl_status read_check_each(int is_given)
     return is_given ? TL_OK : error_set(TL_INVALID, "each is NULL");
 }
 
-/* As db_error_status(); a lost answer is TL_UNREACHABLE, since a read has changed nothing. */
-tl_status read_status(const db *connection, db_answer answer, const char *doing);
+/* As db_error_status(); a lost answer is TL_UNREACHABLE, since a read has changed nothing.
+ * If the read waited in vain, the sentence says who is in the way. */
+tl_status read_status(db *connection, db_answer answer, const char *doing);
 
 /* Whether a read that ended so was interrupted, as by KILL QUERY, and may be run once more: at most
  * twice in all.  *repeated begins with 0. */

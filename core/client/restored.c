@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "client/blocker.h"
 #include "client/client.h"
 #include "client/position.h"
 #include "client/schema.h"
@@ -747,7 +748,9 @@ static tl_status cannot_look(db *connection, db_answer answer)
 {
     schema_found found;
     char sentence[ERROR_MAX];
-    tl_status status = db_read_status(connection, answer, "looking for a restore"), schema;
+    tl_status status = blocker_add(connection,
+                                   db_read_status(connection, answer, "looking for a restore")),
+              schema;
 
     if (answer != DB_ERROR)
         return status;

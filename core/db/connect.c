@@ -248,7 +248,10 @@ static tl_status fix_session(db *connection, const db_options *options)
                     "sql_quote_show_create=1,default_storage_engine='InnoDB',"
                     "innodb_strict_mode=1,system_versioning_asof=DEFAULT,"
                     "foreign_key_checks=1,unique_checks=1,check_constraint_checks=1,"
-                    "lc_messages='en_US',max_statement_time=0,innodb_lock_wait_timeout=%u,"
+                    "lc_messages='en_US',max_statement_time=0,sort_buffer_size=2097152,"
+                    "wait_timeout=28800,net_read_timeout=30,net_write_timeout=60,"
+                    "idle_write_transaction_timeout=0,idle_readonly_transaction_timeout=0,"
+                    "innodb_lock_wait_timeout=%u,"
                     "lock_wait_timeout=%u,idle_transaction_timeout=%u",
                     options->lock_wait_s, options->lock_wait_s + 1, options->idle_transaction_s);
     if (size < 0 || (size_t)size >= sizeof(sql))

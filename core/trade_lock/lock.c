@@ -76,6 +76,13 @@ const tl_view *tl_lock_view(const tl_lock *lock)
     return lock != NULL ? &lock->view : &nothing;
 }
 
+const tl_said *tl_lock_said(const tl_lock *lock)
+{
+    static const tl_said nothing;
+
+    return lock != NULL ? &lock->said : &nothing;
+}
+
 /* In the callback of its ending too. */
 static int is_held(const tl_lock *lock)
 {

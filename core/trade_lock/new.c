@@ -161,7 +161,7 @@ static void copy_said(tl_lock *lock, const tl_lock_options *from)
     tl_said *to = &lock->said;
 
     TL_SAID_MAP(TL_KEEP)
-    if (from->traceparent == NULL || tl_is_traceparent(from->traceparent))
+    if (from->traceparent == NULL || text_is_traceparent(from->traceparent))
         return;
     to->traceparent[0] = '\0';
     tl_client_log(lock->base.client, TL_WARNING, &key, 0,

@@ -29,23 +29,65 @@ RETURN CONCAT_WS('\n',
             SEPARATOR '\n')
         FROM information_schema.routines WHERE routine_schema = DATABASE()));
 
--- The oldest open transaction that holds row locks, of this database, of a connection that has chosen
--- none, or of an account that was given a role here, whatever it has chosen: who holds others up by
--- reading (FOR UPDATE, SERIALIZABLE) is seen by whoever waits, who may not have the right PROCESS.
--- NULL: there is none.  A JSON array: its connection, whose it is, for how long in microseconds, and
--- whether it commits where commits wait for a replica.
-CREATE OR REPLACE FUNCTION tl_oldest_transaction()
-RETURNS TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+-- Who holds up asks and heartbeats, the likeliest first; whoever waits sees it, also without the right
+-- PROCESS.  Nobody waits all the time, so tables that are locked (by LOCK TABLES, FLUSH TABLES WITH
+-- READ LOCK, a change of a table or one that waits for a transaction) are found by trying, and the
+-- caller sets lock_wait_timeout to 0.  The server does not say who locked them: it is a transaction
+-- that has been open for long, or one of those who have the right to, of
+-- whom the last that did something is the likeliest.
+--
+-- Else it is who holds rows by reading (FOR UPDATE, SERIALIZABLE) or writing: a transaction of this
+-- database, of a connection that has chosen none, or of an account with rights here, whatever it has
+-- chosen.  One that waits itself, or commits where commits wait for a replica, comes last.
+--
+-- Columns: the connection, whose it is, for how long in microseconds, what it runs (NULL: nothing),
+-- whether it commits where commits wait for a replica, and whether it is about tables.
+CREATE OR REPLACE PROCEDURE tl_blockers()
 READS SQL DATA SQL SECURITY DEFINER
-RETURN (SELECT JSON_ARRAY(t.trx_mysql_thread_id, p.user, SUBSTRING_INDEX(p.host, ':', 1),
-        TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) * 1000000,
-        COALESCE(@@rpl_semi_sync_master_enabled = 1
-            AND (p.state = 'Commit' OR p.state LIKE 'Waiting for semi-sync ACK%'), 0))
-    FROM information_schema.innodb_trx t
-    JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
-    WHERE t.trx_rows_locked > 0 AND (COALESCE(p.db, DATABASE()) = DATABASE()
-            OR EXISTS (SELECT 1 FROM mysql.roles_mapping m WHERE m.User = p.user
-                AND m.Admin_option = 'N'
-                AND LEFT(m.Role, CHAR_LENGTH(DATABASE()) + 1) = CONCAT(DATABASE(), '_')))
-        AND t.trx_mysql_thread_id <> CONNECTION_ID()
-    ORDER BY t.trx_started LIMIT 1);
+BEGIN
+    DECLARE shut TINYINT DEFAULT 0;
+
+    BEGIN
+        DECLARE EXIT HANDLER FOR 1205 SET shut = 1;
+        SELECT COUNT(*) INTO shut
+        FROM trade_lock JOIN trade_lock_past JOIN trade_evidence JOIN tl_session JOIN tl_beat
+        JOIN tl_receipt JOIN tl_schema JOIN tl_clock JOIN trade_channel JOIN resource_lock
+        JOIN rw_lock JOIN resource_holder
+        WHERE FALSE FOR UPDATE;
+    END;
+    SELECT b.id, b.whose, b.age_us, b.runs, b.commits, shut
+    FROM (SELECT p.id, CONCAT(p.user, '@', SUBSTRING_INDEX(p.host, ':', 1)) AS whose,
+            IF(t.trx_id IS NULL, CAST(p.time_ms * 1000 AS SIGNED),
+                TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) * 1000000) AS age_us,
+            LEFT(p.info, 60) AS runs, t.trx_id IS NOT NULL AS is_open,
+            COALESCE(p.db, DATABASE()) = DATABASE() AS is_here,
+            COALESCE(t.trx_state = 'LOCK WAIT', 0) AS waits,
+            COALESCE(@@rpl_semi_sync_master_enabled = 1
+                AND (p.state = 'Commit' OR p.state LIKE 'Waiting for semi-sync ACK%'), 0)
+                AS commits
+        FROM information_schema.processlist p
+        LEFT JOIN information_schema.innodb_trx t ON t.trx_mysql_thread_id = p.id
+        WHERE p.id <> CONNECTION_ID() AND p.command <> 'Daemon'
+            AND IF(shut, COALESCE(p.state, '') NOT LIKE 'Waiting for % lock', t.trx_rows_locked > 0)
+            AND (t.trx_id IS NOT NULL AND COALESCE(p.db, DATABASE()) = DATABASE()
+                OR t.trx_id IS NOT NULL AND EXISTS (SELECT 1 FROM mysql.roles_mapping m
+                    WHERE m.User = p.user AND m.Admin_option = 'N'
+                        AND LEFT(m.Role, CHAR_LENGTH(DATABASE()) + 1) = CONCAT(DATABASE(), '_'))
+                OR EXISTS (SELECT 1 FROM information_schema.schema_privileges g
+                    WHERE DATABASE() LIKE g.table_schema
+                        AND (t.trx_id IS NOT NULL OR g.privilege_type = 'LOCK TABLES')
+                        AND LOCATE(CONCAT(QUOTE(p.user), '@'), g.grantee) = 1)
+                OR t.trx_id IS NOT NULL AND EXISTS (SELECT 1 FROM information_schema.table_privileges g
+                    WHERE g.table_schema = DATABASE()
+                        AND LOCATE(CONCAT(QUOTE(p.user), '@'), g.grantee) = 1)
+                OR EXISTS (SELECT 1 FROM information_schema.innodb_lock_waits w
+                    JOIN information_schema.innodb_locks l ON l.lock_id = w.requested_lock_id
+                    WHERE w.blocking_trx_id = t.trx_id
+                        AND l.lock_table LIKE CONCAT('`', DATABASE(), '`.%'))
+                OR shut AND EXISTS (SELECT 1 FROM information_schema.user_privileges g
+                    WHERE g.privilege_type IN ('LOCK TABLES', 'RELOAD')
+                        AND LOCATE(CONCAT(QUOTE(p.user), '@'), g.grantee) = 1))) b
+    ORDER BY b.commits, b.waits, b.is_open DESC, b.is_here DESC,
+        IF(shut AND NOT b.is_open, b.age_us, -b.age_us)
+    LIMIT 8;
+END;

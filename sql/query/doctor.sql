@@ -183,12 +183,14 @@ WHERE FALSE
 SELECT tl_account_name(account) FROM trade_resolution WHERE FALSE
 
 -- name: right_write_amount
--- Whether this account may write what a request says of itself; no row can match.
+-- Whether this account may write what a request says of itself, as an ask in a group does, for which the
+-- server wants the right UPDATE too; no row can match.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, created_at, updated_at, /*include said_columns*/)
 SELECT cust_no, serial_no, op_code, lane, status, step, thread_no, token, fence, rev,
     created_at, updated_at, /*include said_columns*/
-FROM trade_lock WHERE FALSE
+FROM trade_lock s WHERE FALSE
+ON DUPLICATE KEY UPDATE trade_lock.token = trade_lock.token
 
 -- name: right_write_first
 -- Whether this account may change what a row's first step was; the server checks the right and

@@ -114,12 +114,10 @@ SELECT IS_USED_LOCK(:name), COALESCE(MAX(@@rpl_semi_sync_master_enabled = 1
 FROM information_schema.processlist
 WHERE id = IS_USED_LOCK(:name)
 
--- name: open_transactions
--- The oldest open transaction of this database that holds row locks: its connection, whose it is,
--- for how long in microseconds, and whether it commits where commits wait for a replica.
-SELECT JSON_VALUE(o.said, '$[0]'), JSON_VALUE(o.said, '$[1]'), JSON_VALUE(o.said, '$[2]'),
-    JSON_VALUE(o.said, '$[3]'), JSON_VALUE(o.said, '$[4]')
-FROM (SELECT tl_oldest_transaction() AS said) o WHERE o.said IS NOT NULL
+-- name: blockers
+-- Who holds up asks and heartbeats: connection, account, age in microseconds, statement or NULL,
+-- whether it commits where commits wait for a replica, and whether it is about tables.
+SET STATEMENT lock_wait_timeout = 0 FOR CALL tl_blockers()
 
 -- name: replica_awaited
 -- How many commits have waited for a replica for so long; of this account alone, unless it may see

@@ -9,6 +9,7 @@
 #include "support/database.h"
 #include "support/theme.h"
 
+#include <tradelock/callback.h>
 #include <tradelock/tradelock.h>
 
 #include <setjmp.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 static server *own;
 static database *where, *empty;
@@ -160,7 +162,15 @@ static void expect(tl_status status, tl_status expected)
         fail_msg("%s: %s", tl_status_name(status), tl_error_message());
 }
 
-static void pay(const char *serial)
+/* Longer than a server may allow for a connection, or a transaction, that is idle. */
+static tl_status linger(void *context, struct st_mysql *connection)
+{
+    (void)connection;
+    usleep(*(useconds_t *)context);
+    return TL_OK;
+}
+
+static void pay(const char *serial, useconds_t linger_us)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_lock_options of = TL_LOCK_OPTIONS_INIT;
@@ -175,7 +185,8 @@ static void pay(const char *serial)
     expect(tl_client_open(&client, &options), TL_OK);
     expect(tl_lock_new(&lock, client, &key, &of), TL_OK);
     expect(tl_lock_ask(lock, 0), TL_GRANTED);
-    expect(tl_lock_finish(lock, &paid), TL_SUCCEEDED);
+    usleep(linger_us);
+    expect(tl_lock_finish_with(lock, &paid, linger, &linger_us, 10000), TL_SUCCEEDED);
     tl_lock_free(lock);
     tl_client_close(client);
 }
@@ -188,7 +199,7 @@ static void expect_served(const char *setting, unsigned *paid)
 
     print_message("%s\n", setting);
     snprintf(serial, sizeof serial, "S%u", ++*paid);
-    pay(serial);
+    pay(serial, strstr(setting, "_timeout") != NULL ? 1500000 : 0);
     snprintf(counted, sizeof counted, "%u rows", *paid);
     o = RUN("audit", "--config", database_option_file(where));
     EXPECT_CODE(o, 0);
@@ -209,6 +220,9 @@ static void test_settings_of_others(void **state)
     static const struct {
         const char *name, *value;
     } globals[] = {
+        {"wait_timeout", "1"},
+        {"idle_write_transaction_timeout", "1"},
+        {"idle_readonly_transaction_timeout", "1"},
         {"sql_select_limit", "1"},
         {"group_concat_max_len", "4"},
         {"max_join_size", "1"},
@@ -240,11 +254,16 @@ static void test_settings_of_others(void **state)
         {"innodb_snapshot_isolation", "1"},
         {"innodb_snapshot_isolation", "0"},
         {"innodb_strict_mode", "0"},
-        {"innodb_lock_wait_timeout", "1"},
-        {"lock_wait_timeout", "1"},
         {"optimizer_use_condition_selectivity", "1"},
         {"query_cache_size", "1048576"},
         {"binlog_format", "'STATEMENT'"},
+        {"sort_buffer_size", "1024"},
+        {"max_error_count", "0"},
+        {"check_constraint_checks", "0"},
+        {"completion_type", "'CHAIN'"},
+        {"tmp_memory_table_size", "0"},
+        {"lock_wait_timeout", "0"},
+        {"innodb_lock_wait_timeout", "0"},
     };
     MYSQL *connection;
     unsigned paid = 0;
@@ -299,7 +318,7 @@ static void test_definer_gone(void **state)
     EXPECT_CODE(o, 0);
     output_free(o);
     mysql_close(connection);
-    pay("AFTERWARDS");
+    pay("AFTERWARDS", 0);
 }
 
 /* The versions and settings beside those that are refused. */

@@ -273,6 +273,10 @@ static void test_input_is_exact(void **state)
         {"--since", "2026-02-29", "--since"},
         {"--since", "2026-11-31", "--since"},
         {"--since", "2026-03-01T23:59:60", "--since"},
+        {"--since", " 2026-03-01", "--since"},
+        {"--since", "2026-3-1", "--since"},
+        {"--since", "2026-03-01T9:5", "--since"},
+        {"--since", "+2026-03-01", "--since"},
         {"--older", "9223372036854775807ms", "--older"},
         {"--currenc", "EUR", "unknown option --currenc"},
     };

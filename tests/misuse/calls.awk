@@ -245,13 +245,16 @@ function write_null_call(name, i,    said, wanted)
         write_call(name, name ": " argument_name[name, i] " = NULL", wanted, said)
 }
 
-# Each struct is without its version in its turn.
-function write_zeroes_call(name, i,    said, label)
+# Each struct is without its version in its turn, and has one of a later header.
+function write_version_calls(name, i,    said, type)
 {
-    label = name ": " argument_name[name, i] " = zeroes"
+    type = pointed_at(name, i)
+    if (returned[name] != "tl_status" || !(type in has_version))
+        return
     said[i] = "zeroes"
-    if (returned[name] == "tl_status" && pointed_at(name, i) in has_version && !(label in mistakes))
-        write_call(name, label, "is_the_callers(got)", said)
+    write_call(name, name ": " argument_name[name, i] " = zeroes", "is_the_callers(got)", said)
+    said[i] = "&(" type "){.version = " toupper(type) "_VERSION + 1}"
+    write_call(name, name ": " argument_name[name, i] " = later", "is_the_callers(got)", said)
 }
 
 # Of a function without pointers: numbers that mean nothing.
@@ -297,7 +300,7 @@ function write_calls(name,    i)
     for (i = 1; i <= argument_count[name]; i++) {
         if (is_pointer(argument_type[name, i]))
             write_null_call(name, i)
-        write_zeroes_call(name, i)
+        write_version_calls(name, i)
     }
 }
 

@@ -590,7 +590,7 @@ const plan_case plan_cases[] = {
     {&sql_overview_sessions, "", 28, 120, PLAN_KEYS, .values = NULL},
     /* walks what operators decided */
     {&sql_overview_inbox, "", 1000, 21100, PLAN_WALK, .values = NULL},
-    {&sql_open_transactions, "", 0, FEW, PLAN_NONE, .values = NULL},
+    {&sql_blockers, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_server_settings, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_server_cluster, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* declared statements */

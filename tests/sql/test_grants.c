@@ -253,7 +253,7 @@ static const struct right {
     {"YYN", INSERT_EVIDENCE},
     {"YYY", "SELECT COUNT(*) FROM trade_resolution"},
     {"YYY", "SELECT tl_account_name(CURRENT_USER())"},
-    {"YYY", "SELECT tl_oldest_transaction()"},
+    {"YYY", "CALL tl_blockers()"},
     {"YNN", "UPDATE tl_session SET beat = beat + 1"},
     {"YYN", "SELECT tl_token_seen('c', 's', 'WITHDRAW', 'x')"},
     {"NYY", "SELECT COUNT(*) FROM trade_lock_past"},

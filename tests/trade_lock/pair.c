@@ -267,6 +267,31 @@ void apply_all(void)
     free(position);
 }
 
+void await_stopped_at(const char *table)
+{
+    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    char *found = NULL;
+
+    do {
+        assert_true(crew_now_ms() < end_ms);
+        usleep(10 * 1000);
+        free(found);
+        found = database_replication(pair.sql_copy, "Last_SQL_Error");
+    } while (found[0] == '\0');
+    assert_non_null(strstr(found, "Error_code: 1032"));
+    assert_non_null(strstr(found, table));
+    free(found);
+}
+
+void set_position(void)
+{
+    char *position = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+
+    database_run(pair.sql_copy, "STOP SLAVE; RESET MASTER; SET GLOBAL gtid_slave_pos = '%s'",
+                 position);
+    free(position);
+}
+
 void take_writes(void)
 {
     database_run(pair.sql_copy, "STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");

@@ -50,6 +50,11 @@ void await_copy(void);
 void stop_writes(void);
 /* All that the replica was sent is applied; then it is none any more. */
 void apply_all(void);
+/* Replication stops at a row of this table that is not there. */
+void await_stopped_at(const char *table);
+/* The replica is stopped, as if it had all until now.  Its position is read while it still receives:
+ * else a commit waits for it. */
+void set_position(void);
 /* The copy is no replica any more, and takes writes. */
 void take_writes(void);
 

@@ -117,38 +117,11 @@ static void test_who_waits_has_not_caught_up(void **state)
 
 /* ---------------------------------------------------------- some of the log is passed over -- */
 
-/* Replication stops at a row that is not there. */
-static void expect_stopped_at(const char *table)
-{
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    char *found = NULL;
-
-    do {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-        free(found);
-        found = database_replication(pair.sql_copy, "Last_SQL_Error");
-    } while (found[0] == '\0');
-    assert_non_null(strstr(found, "Error_code: 1032"));
-    assert_non_null(strstr(found, table));
-    free(found);
-}
-
 /* How a replica comes to pass over what was committed while it stood still: `before` that is
  * committed, `after` it. */
 struct passing {
     void (*before)(void), (*after)(void);
 };
-
-/* As if it had all until now, read while the replica still receives: else a commit waits for it. */
-static void set_position(void)
-{
-    char *position = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
-
-    database_run(pair.sql_copy, "STOP SLAVE; RESET MASTER; SET GLOBAL gtid_slave_pos = '%s'",
-                 position);
-    free(position);
-}
 
 static void dump(void)
 {
@@ -208,7 +181,7 @@ static void skip_some(const struct passing *how, int goes_on)
         await_copy();
         database_run(pair.sql_copy, "STOP SLAVE; SET GLOBAL slave_exec_mode = STRICT");
     } else {
-        expect_stopped_at(".tl_beat;");
+        await_stopped_at(".tl_beat;");
     }
     server_kill9(pair.primary);
     take_writes();
@@ -338,12 +311,12 @@ static void pass_over_one(const char *settings, int at_once)
         apply_all();
     } else {
         database_run(pair.sql_copy, "START SLAVE SQL_THREAD");
-        expect_stopped_at(".tl_receipt;");
+        await_stopped_at(".tl_receipt;");
         for (unsigned i = 0; i < 10; i++) { /* the usual way out */
             database_run(pair.sql_copy,
                          "STOP SLAVE SQL_THREAD; SET GLOBAL sql_slave_skip_counter = 1; "
                          "START SLAVE SQL_THREAD");
-            expect_stopped_at("");
+            await_stopped_at("");
         }
         server_kill9(pair.primary);
     }

@@ -525,6 +525,7 @@ static int list_one(tl_client *client, void *context)
 
     if (end == NULL)
         out_of_memory();
+    end->version = TL_LIST_END_VERSION;
     status = tl_list_page(client, output->filter, add_row, output, end);
     if (status == TL_OK && output->filter->batch != NULL)
         status = batch_totals_add(&output->batch, client, output->filter);

@@ -30,18 +30,20 @@ static int read_date(const char *text, int64_t *us)
                                           "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
 
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        struct tm parts = {.tm_mday = 1}, day;
-        const char *end = strptime(text, formats[i], &parts);
+        struct tm parts = {.tm_mday = 1};
+        const char *const read = strptime(text, formats[i], &parts), *end = read;
+        char again[32];
         int64_t fraction = 0;
 
         if (end != NULL && i < 2)
             end = read_fraction(end, &fraction);
         if (end == NULL || (*end != '\0' && strcmp(end, "Z") != 0))
             continue;
-        day = parts;
-        *us = (int64_t)timegm(&day) * US + fraction;
-        /* What is on no calendar comes out as another moment. */
-        return *us > 0 && day.tm_mday == parts.tm_mday && day.tm_sec == parts.tm_sec;
+        *us = (int64_t)timegm(&parts) * US + fraction;
+        /* Writing it again refuses what is on no calendar, and all that strptime() lets pass. */
+        (void)strftime(again, sizeof again, "%Y-%m-%dT%H:%M:%S", &parts);
+        again[10] = formats[i][8];
+        return *us > 0 && strncmp(again, text, (size_t)(read - text)) == 0;
     }
     return 0;
 }

@@ -345,16 +345,8 @@ static void print_people(const struct screen *s)
              (unsigned long long)o->due, late[0] != '\0' ? ", oldest " : "",
              late[0] != '\0' ? late + 1 : "", (unsigned long long)o->overdue);
     print_line("Work", is_unclaimed(s) || o->overdue > 0, text);
-    if (o->blocker != 0) {
-        char blocks[sizeof o->blocker_account + 160];
-
-        distance_text(late, 0, o->blocker_us);
-        snprintf(blocks, sizeof blocks,
-                 "connection %llu of %s holds rows for %s, for which others may wait: KILL %llu",
-                 (unsigned long long)o->blocker, o->blocker_account, late + 1,
-                 (unsigned long long)o->blocker);
-        print_line("Blocked", 1, blocks);
-    }
+    if (o->blocker != 0)
+        print_line("Blocked", 1, o->blocker_text);
     snprintf(text, sizeof text, "%llu proposal%s for a second person%s",
              (unsigned long long)s->proposals, s->proposals == 1 ? "" : "s",
              s->proposals > 0 ? " (`tradelock inbox`)" : "");
@@ -425,19 +417,19 @@ static int print_screen_json(const struct screen *s, int code)
     const tl_overview *o = &s->overview;
 
     return fleet_page(
-        json_pack("{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:o, "
-                  "s:o, s:f, s:O, s:O, "
-                  "s:O, s:O, s:O}",
-                  "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
-                  "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open,
-                  "due", (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue",
-                  (json_int_t)o->overdue, "alive", (json_int_t)o->alive, "silent",
-                  (json_int_t)o->silent, "ended", (json_int_t)o->ended, "proposals",
-                  (json_int_t)s->proposals, "cut", o->cut, "blocker",
-                  o->blocker != 0 ? json_integer((json_int_t)o->blocker) : json_null(),
-                  "blocker_account", json_text(o->blocker_account), "blocker_s",
-                  (double)o->blocker_us / 1e6, "waiting", s->waiting, "channels", s->channels,
-                  "paused", s->paused, "limited", s->limited, "broken", s->broken),
+        json_pack(
+            "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:o, "
+            "s:o, s:o, s:f, s:O, s:O, "
+            "s:O, s:O, s:O}",
+            "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
+            "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open, "due",
+            (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue", (json_int_t)o->overdue,
+            "alive", (json_int_t)o->alive, "silent", (json_int_t)o->silent, "ended",
+            (json_int_t)o->ended, "proposals", (json_int_t)s->proposals, "cut", o->cut, "blocker",
+            o->blocker != 0 ? json_integer((json_int_t)o->blocker) : json_null(), "blocker_account",
+            json_text(o->blocker_account), "blocker_text", json_text(o->blocker_text), "blocker_s",
+            (double)o->blocker_us / 1e6, "waiting", s->waiting, "channels", s->channels, "paused",
+            s->paused, "limited", s->limited, "broken", s->broken),
         code);
 }
 

@@ -35,9 +35,8 @@ TL_EXPORT tl_status tl_batch_check(const char *batch);
  * TL_INVALID: the sentence says who can, or why it cannot be looked at. */
 TL_EXPORT tl_status tl_writers_check(const char *path, char resolved[TL_PATH]);
 
-/* Whether this is a W3C trace context of version 00, "00-TRACE-PARENT-FLAGS" in small letters, of
- * which neither trace nor parent is all zero.  NULL is none. */
-TL_EXPORT int tl_is_traceparent(const char *text);
+/* What the request of this handle says of itself, as its row keeps it; NULL: nothing is said. */
+TL_EXPORT const tl_said *tl_lock_said(const tl_lock *lock);
 
 /*
  * TL_SAID_MAP(TL_KEEP) copies what a request says of itself from the struct `from` to the struct

@@ -43,11 +43,12 @@ typedef struct tl_overview {
     uint64_t alive, silent, ended; /* sessions */
     int cut;                       /* there is more than was counted */
     int64_t now_us;
-    /* The connection of the oldest transaction that holds rows for five seconds or longer, for which
-     * asks and heartbeats may wait; 0: there is none, or the server does not show it. */
+    /* The connection that has held rows for five seconds or longer, or most likely locks tables, so
+     * that asks and heartbeats wait; 0: there is none, or the server does not show it.  The text says
+     * of it, and of others that may lock the tables, what it runs and how to end it. */
     uint64_t blocker;
     int64_t blocker_us;
-    char blocker_account[200];
+    char blocker_account[200], blocker_text[1024];
 } tl_overview;
 
 #define TL_OVERVIEW_VERSION 1u
