@@ -5,10 +5,13 @@
  */
 #include "admin/list.h"
 
+#include "base/memory.h"
 #include "client/read.h"
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
+#include "store/rows.h"
 
 #include "sql_text.h"
 
@@ -18,6 +21,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ACTS_TIE_MAX 191
+/* Behind which act a page starts. */
+typedef struct store_acts_place {
+    int64_t us;
+    char origin[2], tie[ACTS_TIE_MAX + 1];
+} store_acts_place;
+
+static db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
+                                      size_t count, db_result *result)
+{
+    struct sql_evidence_known_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = SQL_ROW(
+            evidence_known, .number = db_uint(first + i), .cust_no = db_ascii(payments[i].cust_no),
+            .serial_no = db_ascii(payments[i].serial_no), .op_code = db_ascii(payments[i].op_code),
+            .channel_key = db_ascii(payments[i].channel_key),
+            .channel_ref = db_text(payments[i].channel_ref),
+            .amount_minor =
+                payments[i].amount.is_told ? db_int(payments[i].amount.amount_minor) : db_null(),
+            .currency = db_ascii(payments[i].amount.currency));
+    answer = store_run_rows(connection, &sql_evidence_known, &rows, result);
+    memory_free(values);
+    return answer;
+}
 
 #define PAGE_ROWS 256
 #define LIMIT_DEFAULT 100
@@ -115,11 +148,13 @@ static int list_all(void *context)
     tl_status status;
 
     do {
-        status = read_status(list->connection,
-                             store_acts(list->connection, list->filter->since_us,
-                                        list->filter->by != NULL ? list->filter->by : "",
-                                        &list->place, PAGE_ROWS, &r),
-                             "reading what operators did");
+        status = read_status(
+            list->connection,
+            SQL_RUN(list->connection, &r, acts, .since_us = db_int(list->filter->since_us),
+                    .person = db_text(list->filter->by != NULL ? list->filter->by : ""),
+                    .after_us = db_int(list->place.us), .after_origin = db_text(list->place.origin),
+                    .after_tie = db_text(list->place.tie), .most = db_uint(PAGE_ROWS)),
+            "reading what operators did");
         if (status == TL_OK)
             show_page(list, &r);
     } while (status == TL_OK && !list->stopped && r.rows == PAGE_ROWS);
@@ -207,9 +242,11 @@ static int rows_all(void *context)
     while (status == TL_OK && !stopped && list->left > 0) {
         const unsigned most = list->left < PAGE_ROWS ? list->left : PAGE_ROWS;
 
-        status = read_status(list->connection,
-                             store_act_rows(list->connection, list->act_no, list->after, most, &r),
-                             "reading the rows of an act");
+        status =
+            read_status(list->connection,
+                        SQL_RUN(list->connection, &r, act_rows, .act_no = db_uint(list->act_no),
+                                .after_row = db_uint(list->after), .most = db_uint(most)),
+                        "reading the rows of an act");
         if (status == TL_OK)
             stopped = show_rows(list, &r) || r.rows < most;
     }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/audit_pages.h"
+#include "store/bind.h"
 #include "store/decision.h"
 #include "transition/task.h"
 
@@ -70,7 +71,14 @@ static db_answer run_half(task *t, db *connection)
     if (answer == DB_DONE && !c->own_done) {
         c->status = judge(c, &row);
         if (c->status == TL_OK)
-            answer = store_audit_close(connection, &c->half);
+            answer = SQL_RUN(
+                connection, NULL, audit_close, .finding = db_bytes(c->half.finding, STORE_FINDING),
+                .part = db_int(c->half.which), .rule = db_text(c->half.rule),
+                .cust_no = db_text(c->half.key->cust_no),
+                .serial_no = db_text(c->half.key->serial_no),
+                .op_code = db_text(c->half.key->op_code != NULL ? c->half.key->op_code : ""),
+                .rev = db_uint(c->half.rev), .reason = db_text(c->half.reason),
+                .actor = db_text(c->half.actor), .thread_no = db_text(c->half.thread_no));
     }
     if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY) {
         c->status = error_set(TL_BUSY, "another operator did that at the same moment");

@@ -62,9 +62,6 @@ enum store_audit_row_column {
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
                            db_result *result);
 
-/* (account, server, microseconds) */
-db_answer store_audit_run(db *connection, db_result *result);
-
 #define STORE_FINDING 32
 enum store_closing_column {
     CLOSING_PROPOSER,
@@ -88,6 +85,5 @@ typedef struct store_closing {
     const tl_key *key;
     uint64_t rev;
 } store_closing;
-db_answer store_audit_close(db *connection, const store_closing *closing);
 
 #endif

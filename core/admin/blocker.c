@@ -1,6 +1,8 @@
 /* Reads who holds rows for long.  Touches no state. */
 #include "admin/blocker.h"
 
+#include "store/bind.h"
+
 #include "admin/statements.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@ db_answer blocker_read(db *connection, blocker *found)
 {
     enum { CONNECTION, USER, HOST, AGE_US, WAITS };
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = store_open_transactions(connection, &r);
+    const db_answer answer = db_run(connection, &sql_open_transactions, NULL, 0, &r);
 
     *found = (blocker){.connection = 0};
     if (answer == DB_DONE && r.rows == 1) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "transition/task.h"
 
 #include "sql_text.h"
@@ -16,6 +17,50 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+typedef struct store_channel_decision {
+    const char *channel, *op_code; /* op_code "": the channel as a whole */
+    int pauses;
+    const char *log_no; /* NULL: none */
+    const char *actor, *reason;
+    /* Instead of a pause: a limit, each number 0 for none. */
+    int limits;
+    int64_t sends, per_second;
+    /* Or a breaker; unknowns 0: none any more; share and window_s 0: no share. */
+    int breaks;
+    int64_t unknowns, share, window_s, probe_s;
+} store_channel_decision;
+
+static db_value number_or_null(int64_t number)
+{
+    return number != 0 ? db_int(number) : db_text(NULL);
+}
+
+static db_answer store_channel_decide(db *connection, const store_channel_decision *d)
+{
+    if (d->breaks)
+        return SQL_RUN(connection, NULL, channel_breaker, .channel = db_text(d->channel),
+                       .op_code = db_text(d->op_code), .unknowns = number_or_null(d->unknowns),
+                       .share = number_or_null(d->share), .window_s = number_or_null(d->window_s),
+                       .probe_s = db_int(d->probe_s), .log_no = db_text(d->log_no),
+                       .actor = db_text(d->actor), .reason = db_text(d->reason));
+    if (d->limits)
+        return SQL_RUN(connection, NULL, channel_limit, .channel = db_text(d->channel),
+                       .op_code = db_text(d->op_code), .sends = number_or_null(d->sends),
+                       .per_second = number_or_null(d->per_second), .log_no = db_text(d->log_no),
+                       .actor = db_text(d->actor), .reason = db_text(d->reason));
+    return SQL_RUN(connection, NULL, channel_decide, .channel = db_text(d->channel),
+                   .op_code = db_text(d->op_code), .paused = db_int(d->pauses),
+                   .log_no = db_text(d->log_no), .actor = db_text(d->actor),
+                   .reason = db_text(d->reason));
+}
+
+static db_answer store_channel_list(db *connection, const char *channel, db_result *result)
+{
+    return SQL_RUN(
+        connection, result, channel_list, .from_channel = db_text(channel != NULL ? channel : ""),
+        .to_channel = db_text(channel != NULL ? channel : "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"));
+}
 
 #define REFUSED_BY_PROCEDURE 1644
 
@@ -405,7 +450,7 @@ tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
         status = read_status(connection, store_channel_list(connection, NULL, &r),
                              "reading which channels are paused");
     if (status == TL_OK && is_any_limited(&r))
-        status = read_status(connection, store_channel_use(connection, &use),
+        status = read_status(connection, db_run(connection, &sql_channel_use, NULL, 0, &use),
                              "reading how much of the channels' limits is used");
     read_end(client, connection);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {

@@ -6,10 +6,16 @@
 #include "admin/statements.h"
 #include "base/text.h"
 #include "client/read.h"
+#include "store/bind.h"
 
 #include <tradelock/admin/overview.h>
 
 #include <string.h>
+
+static db_answer store_overview_inbox(db *connection, db_result *result)
+{
+    return db_run(connection, &sql_overview_inbox, NULL, 0, result);
+}
 
 /* -------------------------------------------------------------------- what waits -- */
 
@@ -186,10 +192,10 @@ static tl_status read_sessions(tl_client *client, db_result *r, db_result *permi
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK)
-        status =
-            read_status(connection, store_overview_sessions(connection, r), "reading the sessions");
+        status = read_status(connection, db_run(connection, &sql_overview_sessions, NULL, 0, r),
+                             "reading the sessions");
     if (status == TL_OK)
-        status = read_status(connection, store_channel_permits(connection, permits),
+        status = read_status(connection, db_run(connection, &sql_channel_permits, NULL, 0, permits),
                              "reading the sessions' permits");
     read_end(client, connection);
     return status;
