@@ -231,19 +231,15 @@ static int work(const struct common *common)
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    int code = EXIT_DONE;
+    int code = fleet_begin(common);
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "doctor takes no operand: %s", argv[optind]);
-    code = fleet_begin(&common);
+    (void)self;
+    (void)argc;
+    (void)argv;
     if (code == EXIT_DONE)
-        code = work(&common);
+        code = work(common);
     fleet_end();
     return code;
 }
@@ -257,6 +253,5 @@ const struct command command_doctor = {
             "account\n"
             "of a service: then it also proves, by a probe that is rolled back, that steps\n"
             "are recorded.\n",
-    .options = "",
     .run = run,
 };

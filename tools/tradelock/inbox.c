@@ -64,24 +64,20 @@ static int list_one(tl_client *client, void *context)
     return status == TL_OK ? EXIT_DONE : fleet_missed(status);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    int code = EXIT_DONE;
+    int code = fleet_begin(common);
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "inbox takes no operand: %s", argv[optind]);
-    code = fleet_begin(&common);
+    (void)self;
+    (void)argc;
+    (void)argv;
     if (code == EXIT_DONE) {
         struct listing listing = {
             table_new("PROPOSED", "WHAT", "AS", "TRADE", "FENCE", "BY", "YOU MAY", "REASON", NULL),
             json_array()};
 
         code = fleet_each(0, list_one, &listing);
-        code = listing_end_fleet(&listing, code, common.json, "proposals",
+        code = listing_end_fleet(&listing, code, common->json, "proposals",
                                  "nothing waits for a second person");
     }
     fleet_end();
@@ -95,6 +91,5 @@ const struct command command_inbox = {
     .text = "Lists what one operator proposed and nobody confirmed: decisions about trades that\n"
             "are still as they were seen, findings of an audit to be closed, and a restored\n"
             "server to be accepted.  Whoever proposed it cannot confirm it.\n",
-    .options = "",
     .run = run,
 };

@@ -38,24 +38,20 @@ static int list_one(tl_client *client, void *context)
     return status == TL_OK ? EXIT_DONE : fleet_missed(status);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    int code = EXIT_DONE;
+    int code = fleet_begin(common);
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "ps takes no operand: %s", argv[optind]);
-    code = fleet_begin(&common);
+    (void)self;
+    (void)argc;
+    (void)argv;
     if (code == EXIT_DONE) {
         struct listing listing = {table_new("STATE", "PROGRAM", "PID", "HOST", "STARTED",
                                             "LAST BEAT", "PERMITS", "OBEYS", "OPERATIONS", NULL),
                                   json_array()};
 
         code = fleet_each(0, list_one, &listing);
-        code = listing_end_fleet(&listing, code, common.json, "sessions",
+        code = listing_end_fleet(&listing, code, common->json, "sessions",
                                  "no process has a session: no service and no worker is running");
     }
     fleet_end();
@@ -69,6 +65,5 @@ const struct command command_ps = {
     .text = "Lists sessions, oldest first: alive; silent for longer than their time-out; or\n"
             "ended, while what they held is not all opened yet.  PERMITS: so many sends each may\n"
             "have under way through channels that operators limit.\n",
-    .options = "",
     .run = run,
 };

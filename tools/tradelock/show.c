@@ -6,7 +6,6 @@
 #include "find.h"
 #include "fleet.h"
 #include "fleet_map.h"
-#include "moment.h"
 #include "nearest.h"
 #include "print.h"
 #include "said.h"
@@ -282,10 +281,10 @@ static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *
     return status;
 }
 
-static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t as_of_us)
+static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t at_us)
 {
     struct shown shown = {
-        .as_of_us = as_of_us,
+        .as_of_us = at_us,
         .explained = {.sentences = json_array()},
         .evidence = json_array(),
         .resolutions = json_array(),
@@ -321,19 +320,9 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     return code;
 }
 
-/* The operands, from the serial number on, as far as they were given. */
-static int read_operands(const struct command *self, tl_filter *filter, int argc, char **argv)
-{
-    if (argc - optind < 1 || argc - optind > 3)
-        return usage_error(self, "show takes one to three operands, SERIAL CUST OP, not %d",
-                           argc - optind);
-    filter->serial = argv[optind];
-    filter->cust = argc - optind > 1 ? argv[optind + 1] : NULL;
-    filter->op = argc - optind > 2 ? argv[optind + 2] : NULL;
-    return EXIT_DONE;
-}
+static int64_t as_of_us; /* 0: now */
 
-static int find_and_work(const struct common *common, tl_filter *filter, int64_t as_of_us)
+static int find_and_work(const struct common *common, tl_filter *filter)
 {
     struct found_trade found = {.count = 0};
     tl_client *client = NULL;
@@ -349,31 +338,28 @@ static int find_and_work(const struct common *common, tl_filter *filter, int64_t
     return code == EXIT_DONE ? work(client, common, &found.key, as_of_us) : code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"as-of", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     tl_filter filter = {.version = TL_FILTER_VERSION};
-    struct common common = {0};
-    int64_t as_of_us = 0;
-    int code = EXIT_DONE, option;
+    int code;
 
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        if (!read_moment_us(optarg, &as_of_us))
-            return usage_error(self,
-                               "--as-of is a moment as 2026-03-01T09:30, in UTC, or how long ago, "
-                               "as 2h, not %s",
-                               optarg);
-    if (option == COMMON_STOP)
-        return code;
-    code = read_operands(self, &filter, argc, argv);
+    if (argc < 1 || argc > 3)
+        return usage_error(self, "show takes one to three operands, SERIAL CUST OP, not %d", argc);
+    filter.serial = argv[0];
+    filter.cust = argc > 1 ? argv[1] : NULL;
+    filter.op = argc > 2 ? argv[2] : NULL;
+    code = fleet_begin(common);
     if (code == EXIT_DONE)
-        code = fleet_begin(&common);
-    if (code == EXIT_DONE)
-        code = find_and_work(&common, &filter, as_of_us);
+        code = find_and_work(common, &filter);
     fleet_end();
     return code;
 }
+
+static const struct command_option options[] = {
+    {"as-of MOMENT",
+     "as it was then, by its history: 2026-03-01T09:30, in UTC, or\nhow long ago, as 2h",
+     OPTION_MOMENT, .to = &as_of_us},
+    {.name = NULL}};
 
 const struct command command_show = {
     .name = "show",
@@ -384,7 +370,7 @@ const struct command command_show = {
             "business operation.  A serial number alone, or its beginning, finds the trade; if\n"
             "several match, they are listed.  Exit code 6 when the trade is in doubt or\n"
             "parked.\n",
-    .options = "  --as-of MOMENT  as it was then, by its history: 2026-03-01T09:30, in UTC, or\n"
-               "                  how long ago, as 2h\n",
+    .options = options,
     .run = run,
+    .takes_operands = 1,
 };
