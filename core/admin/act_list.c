@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "store/bind.h"
+#include "store/record.h"
 #include "store/rows.h"
 
 #include "sql_text.h"
@@ -95,30 +96,19 @@ struct acts {
     int stopped; /* by each(), or at the limit */
 };
 
-static void show(struct acts *list, const db_result *r, size_t row)
-{
-    const tl_act_view act = {
-        .what = db_get_text(r, row, COLUMN_acts_what),
-        .said = db_get_text(r, row, COLUMN_acts_said),
-        .reason = db_get_text(r, row, COLUMN_acts_reason),
-        .actor = db_get_text(r, row, COLUMN_acts_actor),
-        .account = db_get_text(r, row, COLUMN_acts_account),
-        .counts = db_get_text(r, row, COLUMN_acts_counts),
-        .key = {db_get_text(r, row, COLUMN_acts_serial_no),
-                db_get_text(r, row, COLUMN_acts_cust_no), db_get_text(r, row, COLUMN_acts_op_code)},
-        .fence = db_get_uint(r, row, COLUMN_acts_fence),
-        .act_no = db_get_uint(r, row, COLUMN_acts_act_no),
-        .planned = db_get_uint(r, row, COLUMN_acts_planned),
-        .done = db_get_uint(r, row, COLUMN_acts_done),
-        .skipped = db_get_uint(r, row, COLUMN_acts_skipped),
-        .begun_us = db_get_int(r, row, COLUMN_acts_at_us),
-        .ended_us = db_get_int(r, row, COLUMN_acts_ended_us),
-    };
+#define AT(member) COLUMN_acts_##member
 
+static void show(struct acts *list, const db_result *result, size_t row)
+{
+    tl_act_view act, *to = &act;
+
+    TL_ACT_MAP(RECORD_READ)
     list->left--;
     if (list->each(list->context, &act) != 0)
         list->stopped = 1;
 }
+
+#undef AT
 
 /* One that passes and finds no room any more tells that there are more. */
 static void show_page(struct acts *list, const db_result *r)
@@ -130,7 +120,7 @@ static void show_page(struct acts *list, const db_result *r)
             list->stopped = 1;
             break;
         }
-        list->place.us = db_get_int(r, row, COLUMN_acts_at_us);
+        list->place.us = db_get_int(r, row, COLUMN_acts_begun_us);
         text_copy(list->place.origin, sizeof list->place.origin,
                   db_get_text(r, row, COLUMN_acts_origin));
         text_copy(list->place.tie, sizeof list->place.tie, db_get_text(r, row, COLUMN_acts_tie));
@@ -211,19 +201,14 @@ struct rows {
     db *connection;
 };
 
-static int show_rows(struct rows *list, const db_result *r)
-{
-    for (size_t row = 0; row < r->rows; row++) {
-        const tl_act_row one = {
-            .row_no = db_get_uint(r, row, COLUMN_act_rows_row_no),
-            .key = {db_get_text(r, row, COLUMN_act_rows_serial_no),
-                    db_get_text(r, row, COLUMN_act_rows_cust_no),
-                    db_get_text(r, row, COLUMN_act_rows_op_code)},
-            .fence = db_get_uint(r, row, COLUMN_act_rows_fence),
-            .result = db_get_text(r, row, COLUMN_act_rows_result),
-            .acted_us = db_get_int(r, row, COLUMN_act_rows_acted_us),
-        };
+#define AT(member) COLUMN_act_rows_##member
 
+static int show_rows(struct rows *list, const db_result *result)
+{
+    for (size_t row = 0; row < result->rows; row++) {
+        tl_act_row one, *to = &one;
+
+        TL_ACT_ROW_MAP(RECORD_READ)
         list->after = one.row_no;
         list->left--;
         if (list->each(list->context, &one) != 0)
@@ -231,6 +216,8 @@ static int show_rows(struct rows *list, const db_result *r)
     }
     return 0;
 }
+
+#undef AT
 
 static int rows_all(void *context)
 {

@@ -63,16 +63,6 @@ db_answer store_audit_rows(db *connection, const store_audit_place *place, unsig
                            db_result *result);
 
 #define STORE_FINDING 32
-enum store_closing_column {
-    CLOSING_PROPOSER,
-    CLOSING_PROPOSED_WHY,
-    CLOSING_PROPOSED_OWN,
-    CLOSING_CLOSER, /* NULL: only proposed */
-    CLOSING_WHY,
-    CLOSING_OWN,
-    CLOSING_US,
-    CLOSING_BY_TWO
-};
 /* At most one row. */
 db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDING],
                               db_result *result);

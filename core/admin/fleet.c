@@ -17,6 +17,7 @@
 #include "client/read.h"
 #include "client/shard.h"
 #include "store/bind.h"
+#include "store/record.h"
 #include "store/server.h"
 
 #include "sql_text.h"
@@ -361,21 +362,17 @@ tl_status tl_fleet_named(const char *config_file, char *fleet)
 
 /* ----------------------------------------------------------------------------- a list -- */
 
-static int tell(const db_result *r, size_t row, tl_slot_fn each, void *context)
-{
-    const tl_slot_row told = {.slot = (unsigned)db_get_uint(r, row, COLUMN_slot_list_slot),
-                              .state = db_get_text(r, row, COLUMN_slot_list_state),
-                              .version = db_get_uint(r, row, COLUMN_slot_list_version),
-                              .other = db_is_null(r, row, COLUMN_slot_list_other)
-                                           ? ""
-                                           : db_get_text(r, row, COLUMN_slot_list_other),
-                              .sealed = db_get_int(r, row, COLUMN_slot_list_sealed) != 0,
-                              .changed_us = db_get_int(r, row, COLUMN_slot_list_changed_us),
-                              .account = db_get_text(r, row, COLUMN_slot_list_account),
-                              .reason = db_get_text(r, row, COLUMN_slot_list_reason)};
+#define AT(member) COLUMN_slot_list_##member
 
+static int tell(const db_result *result, size_t row, tl_slot_fn each, void *context)
+{
+    tl_slot_row told, *to = &told;
+
+    TL_SLOT_MAP(RECORD_READ)
     return each(context, &told);
 }
+
+#undef AT
 
 struct listing {
     db_result rows;

@@ -1,12 +1,11 @@
 /* tradelock acts: what operators did, the latest first. Only reads. */
 #include "command.h"
 
-#include "moment.h"
+#include "fields.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,62 +34,12 @@ static json_t *json_counts(const char *counts)
     return object;
 }
 
-static json_t *json_number(uint64_t number)
-{
-    return number != 0 ? json_unsigned(number) : json_null();
-}
-
-static json_t *json_act(const tl_act_view *act)
-{
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, "
-                     "s:o}",
-                     "act", json_number(act->act_no), "begun_at", json_time(act->begun_us),
-                     "ended_at", json_time(act->ended_us), "what", act->what, "said",
-                     json_text(act->said), "serial_no", json_text(act->key.serial_no), "cust_no",
-                     json_text(act->key.cust_no), "op_code", json_text(act->key.op_code), "fence",
-                     json_number(act->fence), "account", act->account, "actor",
-                     json_text(act->actor), "reason", json_text(act->reason), "planned",
-                     (json_int_t)act->planned, "done", (json_int_t)act->done, "skipped",
-                     (json_int_t)act->skipped, "counts", json_counts(act->counts));
-}
-
-/* "retry parked channel=bank: 11 of 12, 1 left alone (the bank is back)" */
-static void say_what(char *to, size_t space, const tl_act_view *act)
-{
-    size_t size = (size_t)snprintf(to, space, "%s%s%s%s%s%s%s%s%s", act->what,
-                                   act->key.serial_no[0] != '\0' ? " " : "", act->key.serial_no,
-                                   act->key.cust_no[0] != '\0' ? " " : "", act->key.cust_no,
-                                   act->key.op_code[0] != '\0' ? " " : "", act->key.op_code,
-                                   act->said[0] != '\0' ? " " : "", act->said);
-
-    if (act->planned > 1 && size < space)
-        size += (size_t)snprintf(to + size, space - size, ": %" PRIu64 " of %" PRIu64, act->done,
-                                 act->planned);
-    if (act->planned > 1 && act->skipped > 0 && size < space)
-        size += (size_t)snprintf(to + size, space - size, ", %" PRIu64 " left alone", act->skipped);
-    if (act->planned == 0 && act->counts[0] != '\0' && size < space)
-        size += (size_t)snprintf(to + size, space - size, ": %s", act->counts);
-    if (act->ended_us == 0 && size < space)
-        size += (size_t)snprintf(to + size, space - size, ", under way or stopped");
-    if (act->reason[0] != '\0' && size < space)
-        snprintf(to + size, space - size, " (%s)", act->reason);
-}
-
 static int add_act(void *context, const tl_act_view *act)
 {
-    struct listing *listing = context;
-    char when[TIME_TEXT], number[24] = "", what[3400], by[400], *host;
+    json_t *object = record_json(&record_act, act);
 
-    if (act->act_no != 0)
-        snprintf(number, sizeof number, "%" PRIu64, act->act_no);
-    say_what(what, sizeof what, act);
-    json_array_append_new(listing->rows, json_act(act));
-    snprintf(by, sizeof by, "%s", act->account);
-    host = strrchr(by, '@');
-    if (host != NULL)
-        *host = '\0';
-    table_add(listing->table, number, time_text(when, act->begun_us), by, what);
-    return 0;
+    json_object_set_new(object, "counts", json_counts(act->counts));
+    return listing_add_as(context, act, object);
 }
 
 static int end_acts(struct listing *listing, tl_status status, const struct common *common,
@@ -107,17 +56,18 @@ static int end_acts(struct listing *listing, tl_status status, const struct comm
     code = print_json(json_pack("{s:O, s:b, s:o}", "acts", listing->rows, "more", next[0] != '\0',
                                 "next", json_text(next)),
                       EXIT_DONE);
-    table_free(listing->table);
-    json_decref(listing->rows);
+    listing_free(listing);
     return code;
 }
 
 static int work_acts(tl_client *client, const struct common *common)
 {
-    struct listing listing = {table_new("ACT", "WHEN", "BY", "WHAT", NULL), json_array()};
+    struct listing listing;
     char next[TL_NEXT_TEXT] = "";
-    const tl_status status = tl_act_list(client, &request.filter, add_act, &listing, next);
+    tl_status status;
 
+    listing_begin(&listing, &record_act, "act,begun,by,what");
+    status = tl_act_list(client, &request.filter, add_act, &listing, next);
     return end_acts(&listing, status, common, next);
 }
 
@@ -125,30 +75,17 @@ static int work_acts(tl_client *client, const struct common *common)
 
 static int add_row(void *context, const tl_act_row *row)
 {
-    struct listing *listing = context;
-    char when[TIME_TEXT], number[24], fence[24];
-
-    snprintf(number, sizeof number, "%" PRIu64, row->row_no);
-    snprintf(fence, sizeof fence, "%" PRIu64, row->fence);
-    json_array_append_new(listing->rows,
-                          json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:s}", "row",
-                                    (json_int_t)row->row_no, "acted_at", json_time(row->acted_us),
-                                    "serial_no", row->key.serial_no, "cust_no", row->key.cust_no,
-                                    "op_code", row->key.op_code, "fence", json_unsigned(row->fence),
-                                    "result", row->result));
-    table_add(listing->table, number, time_text(when, row->acted_us), row->key.serial_no,
-              row->key.cust_no, row->key.op_code, fence, row->result);
-    return 0;
+    return listing_add(context, row);
 }
 
 static int work_rows(tl_client *client, const struct common *common)
 {
-    struct listing listing = {
-        table_new("ROW", "WHEN", "SERIAL", "CUSTOMER", "OPERATION", "FENCE", "RESULT", NULL),
-        json_array()};
-    const tl_status status = tl_act_row_list(client, request.act_no, request.after_row,
-                                             request.filter.limit, add_row, &listing);
+    struct listing listing;
+    tl_status status;
 
+    listing_begin(&listing, &record_act_row, "row,acted,serial,customer,operation,fence,result");
+    status = tl_act_row_list(client, request.act_no, request.after_row, request.filter.limit,
+                             add_row, &listing);
     return listing_end(&listing, status, common->json, "rows", "no such act has rows");
 }
 

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "audit_note.h"
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_check.h"
 #include "print.h"
@@ -16,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What people type of a finding's name; more of it is taken too. */
-#define SHORT 16
 #define FINDING_LEAST 8
 
 static struct request {
@@ -51,39 +50,10 @@ struct output {
     struct progress progress;
     struct by_rule rules[RULES_MOST];
     size_t rule_count;
-    struct table *table;
-    json_t *violations;
+    struct listing found;
 };
 
 /* ------------------------------------------------------------------ auditing -- */
-
-static json_t *json_violation(const tl_violation *v)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
-                     "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no,
-                     "cust_no", v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
-                     v->rev != 0 ? json_unsigned(v->rev) : json_null(), "sentence", v->sentence,
-                     "account", json_text(v->account), "logged_at", json_time(v->logged_us),
-                     "closed", v->closed, "proposed_by", json_text(v->proposed_by),
-                     "proposed_reason", json_text(v->proposed_reason), "closed_by",
-                     json_text(v->closed_by), "closed_reason", json_text(v->closed_reason),
-                     "closed_at", json_time(v->closed_us));
-}
-
-/* What became of it: open, to be confirmed, or closed by whom. */
-static const char *fate(char *to, size_t space, const tl_violation *v)
-{
-    char when[TIME_TEXT];
-
-    if (v->closed)
-        snprintf(to, space, "closed by %s (%s) and %s (%s), %s", v->proposed_by, v->proposed_reason,
-                 v->closed_by, v->closed_reason, time_text(when, v->closed_us));
-    else if (v->proposed_by[0] != '\0')
-        snprintf(to, space, "%s proposes to close it: %s", v->proposed_by, v->proposed_reason);
-    else
-        to[0] = '\0';
-    return to;
-}
 
 static void count_by_rule(struct output *output, const tl_violation *v)
 {
@@ -136,19 +106,9 @@ static int tell(void *context, const tl_progress *now)
 static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
-    char rev[24] = "", name[SHORT + 1], when[TIME_TEXT], became[2048];
 
     count_by_rule(output, v);
-    if (v->closed && !request.closed)
-        return 0;
-    if (v->rev != 0)
-        snprintf(rev, sizeof rev, "%" PRIu64, v->rev);
-    snprintf(name, sizeof name, "%.*s", SHORT, v->finding);
-    json_array_append_new(output->violations, fleet_row(json_violation(v)));
-    table_add(output->table, v->rule, v->key.serial_no, v->key.cust_no, v->key.op_code, rev,
-              v->account, time_text(when, v->logged_us), v->sentence, name,
-              fate(became, sizeof became, v));
-    return 0;
+    return v->closed && !request.closed ? 0 : listing_add(&output->found, v);
 }
 
 static json_t *json_archived(const tl_archived *a)
@@ -185,14 +145,14 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
                       (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
                       (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
                       json_rules(output), "archived", json_archived(archived), "violations",
-                      output->violations),
+                      output->found.rows),
             code);
     fleet_heading();
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
            time_text(when, counts->at_us));
     fflush(stdout);
-    if (json_array_size(output->violations) > 0)
-        table_print(output->table);
+    if (json_array_size(output->found.rows) > 0)
+        table_print(output->found.table);
     printf("%" PRIu64 " rows, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64 " payments: %" PRIu64
            " violations",
            counts->rows, counts->steps, counts->grants, counts->payments, counts->violations);
@@ -219,9 +179,7 @@ static int audit_one(tl_client *client, void *context)
 {
     const struct common *common = request.common;
     const size_t *first = &request.first[fleet_at()];
-    struct output output = {.table = table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN",
-                                               "WHAT", "FINDING", "CLOSING", NULL),
-                            .violations = json_array()};
+    struct output output = {.rule_count = 0};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_archived archived = {.sets = 0};
     tl_audit_scope scope;
@@ -229,19 +187,21 @@ static int audit_one(tl_client *client, void *context)
     int code = EXIT_DONE;
 
     (void)context;
+    listing_begin(&output.found, &record_violation,
+                  "rule,serial,customer=CUST,operation=OP,rev,account,logged,sentence,finding,"
+                  "closing");
     progress_begin(&output.progress, common->json, request.every_ms, "violations");
     scope = scope_of(first[0], first[1] - first[0]);
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     if (status == TL_OK)
-        audit_note(client, &counts, output.violations, request.path);
+        audit_note(client, &counts, output.found.rows, request.path);
     if (status != TL_OK)
         code = fleet_missed(status);
     else
         code = print_counts(&counts, &archived, &output, common,
                             counts.violations > 0 ? EXIT_REFUSED : EXIT_DONE);
-    table_free(output.table);
-    json_decref(output.violations);
+    listing_free(&output.found);
     return code;
 }
 

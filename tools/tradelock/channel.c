@@ -2,6 +2,7 @@
  * was decided. */
 #include "command.h"
 
+#include "fields.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -15,78 +16,31 @@ static tl_limit limit = TL_LIMIT_INIT;
 static tl_breaker breaker = TL_BREAKER_INIT;
 static int none, says_limit, says_breaker;
 
-/* "open since ...: 5 unknown in a row, or 50 % in 60 s", or NULL. */
-static const char *breaker_text(char to[160], const tl_pause_row *row)
-{
-    char share[64] = "", since[TIME_TEXT];
-
-    if (row->unknowns == 0)
-        return NULL;
-    if (row->share > 0)
-        snprintf(share, sizeof share, ", or %lld %% in %lld s", (long long)row->share,
-                 (long long)row->window_s);
-    snprintf(to, 160, "%s%s: %lld unknown in a row%s",
-             row->opened_us != 0 ? "open since " : "closed",
-             row->opened_us != 0 ? time_text(since, row->opened_us) : "", (long long)row->unknowns,
-             share);
-    return to;
-}
-
 static json_t *json_number(int64_t number)
 {
     return number > 0 ? json_integer(number) : json_null();
 }
 
-static json_t *json_breaker(const tl_pause_row *row)
-{
-    if (row->breaker_us == 0)
-        return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o}", "unknowns",
-                     json_number(row->unknowns), "share", json_number(row->share), "window_s",
-                     json_number(row->window_s), "probe_s", json_number(row->probe_s), "open",
-                     row->opened_us != 0, "opened_at", json_time(row->opened_us), "opened",
-                     (json_int_t)row->opened, "decided_at", json_time(row->breaker_us), "account",
-                     json_text(row->breaker_account), "reason", json_text(row->breaker_reason));
-}
-
 static int add_row(void *context, const tl_pause_row *row)
 {
-    struct listing *listing = context;
-    char when[TIME_TEXT], sends[LIMIT_TEXT], permits[LIMIT_TEXT], broken[160];
-    const char *state = row->paused                                ? "paused"
-                        : row->as_whole && row->op_code[0] != '\0' ? "paused as a whole"
-                                                                   : "open";
+    json_t *object = record_json(&record_channel, row);
 
-    table_add(listing->table, row->channel, row->op_code[0] != '\0' ? row->op_code : "(all)", state,
-              time_text(when, row->decided_us), row->account, row->reason,
-              limit_text(sends, row->sends, row->per_second), permits_text(permits, row),
-              breaker_text(broken, row));
-    json_array_append_new(
-        listing->rows,
-        json_pack(
-            "{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-            "channel", row->channel, "op_code", json_text(row->op_code), "paused", row->paused,
-            "as_whole", row->as_whole, "decided_at", json_time(row->decided_us), "account",
-            json_text(row->account), "actor", json_text(row->actor), "reason",
-            json_text(row->reason), "sends",
-            row->sends > 0 ? json_integer(row->sends) : json_null(), "per_second",
-            row->per_second > 0 ? json_integer(row->per_second) : json_null(), "limited_at",
-            json_time(row->limited_us), "limit_account", json_text(row->limit_account),
-            "limit_reason", json_text(row->limit_reason), "permits",
-            row->sends > 0 ? json_integer(row->permits) : json_null(), "wanted",
-            row->sends > 0 ? json_integer(row->wanted) : json_null(), "breaker",
-            json_breaker(row)));
-    return 0;
+    json_object_set_new(object, "permits",
+                        row->sends > 0 ? json_integer(row->permits) : json_null());
+    json_object_set_new(object, "wanted", row->sends > 0 ? json_integer(row->wanted) : json_null());
+    json_object_set_new(object, "breaker", json_breaker(row));
+    return listing_add_as(context, row, object);
 }
 
 static int list(tl_client *client, void *context)
 {
     const struct common *common = context;
-    struct listing listing = {table_new("CHANNEL", "OPERATION", "STATE", "SINCE", "BY", "REASON",
-                                        "LIMIT", "PERMITS", "BREAKER", NULL),
-                              json_array()};
-    tl_status status = tl_pause_list(client, add_row, &listing);
+    struct listing listing;
+    tl_status status;
 
+    listing_begin(&listing, &record_channel,
+                  "channel,operation,state,since,account,reason,limit,permits,breaker");
+    status = tl_pause_list(client, add_row, &listing);
     return listing_end(&listing, status, common->json, "channels",
                        "no workflow has registered a channel");
 }

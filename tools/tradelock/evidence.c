@@ -54,27 +54,17 @@ static int run_add(const struct command *self, tl_client *client, const struct c
 
 static int add_row(void *context, const tl_evidence_row *row)
 {
-    struct listing *listing = context;
-    char when[TIME_TEXT], epoch[16], paid[AMOUNT_TEXT] = "";
-
-    json_array_append_new(listing->rows, json_evidence(row));
-    snprintf(epoch, sizeof epoch, "%u", row->epoch);
-    if (row->amount.is_told)
-        snprintf(paid, sizeof paid, "%" PRId64 " %s", row->amount.amount_minor,
-                 row->amount.currency != NULL ? row->amount.currency : "");
-    table_add(listing->table, time_text(when, row->filed_us), epoch, row->outcome,
-              row->final ? "final" : "", paid, row->channel_ref != NULL ? row->channel_ref : "",
-              row->source, row->remark != NULL ? row->remark : "");
-    return 0;
+    return listing_add_as(context, row, json_evidence(row));
 }
 
 static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
 {
-    struct listing listing = {
-        table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "PAID", "REF", "SOURCE", "REMARK", NULL),
-        json_array()};
-    const tl_status status = tl_evidence_list(client, key, add_row, &listing);
+    struct listing listing;
+    tl_status status;
 
+    listing_begin(&listing, &record_evidence,
+                  "filed,epoch,outcome,is_final,paid,ref=REF,source,remark");
+    status = tl_evidence_list(client, key, add_row, &listing);
     return listing_end(&listing, status, common->json, "evidence",
                        "nothing was filed about this trade");
 }

@@ -91,24 +91,17 @@ static int check(const struct command *self)
 
 static int add_row(void *context, const tl_resolution_row *row)
 {
-    struct listing *listing = context;
-    char when[TIME_TEXT], fence[24];
-
-    json_array_append_new(listing->rows, json_resolution(row));
-    snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
-    table_add(listing->table, time_text(when, row->decided_us), fence,
-              tl_decision_name(row->decision), resolution_part(row), row->account, row->actor,
-              row->reason);
-    return 0;
+    return listing_add(context, row);
 }
 
 static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
 {
-    struct listing listing = {
-        table_new("WHEN", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
-        json_array()};
-    const tl_status status = tl_resolution_list(client, key, add_row, &listing);
+    struct listing listing;
+    tl_status status;
 
+    listing_begin(&listing, &record_resolution,
+                  "decided=WHEN,fence,verdict,part,account,by,reason");
+    status = tl_resolution_list(client, key, add_row, &listing);
     return listing_end(&listing, status, common->json, "resolutions",
                        "no operator decided anything about this trade");
 }

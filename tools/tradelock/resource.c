@@ -23,80 +23,56 @@ static struct wanted {
 
 /* ------------------------------------------------------------------- printing -- */
 
-static const char *until_text(char to[TIME_TEXT], const tl_resource_view *view)
-{
-    int64_t until_us = view->max_hold_until_us;
-
-    if (view->state == TL_RESOURCE_KEPT)
-        until_us = view->free_us;
-    else if (view->lease_until_us != 0)
-        until_us = view->lease_until_us;
-    return time_text(to, until_us);
-}
-
 struct output {
-    struct table *table;
-    json_t *rows, *holders;
+    struct listing rows;
     unsigned count;
 };
 
 static int add_row(void *context, const tl_resource_view *view)
 {
     struct output *output = context;
-    char since[TIME_TEXT], until[TIME_TEXT], fence[24];
 
     output->count++;
-    if (output->rows != NULL) {
-        json_array_append_new(output->rows, json_resource(view));
-        return 0;
-    }
-    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
-    table_add(output->table, view->resource, tl_resource_state_name(view->state), fence,
-              time_text(since, view->locked_us), until_text(until, view),
-              view->renewed ? "session" : "", view->holder);
-    return 0;
+    return listing_add(&output->rows, view);
 }
 
 static int list(tl_client *client, void *context)
 {
     const struct common *common = context;
-    const struct holders_wanted holders = {NULL, wanted.filter.prefix, wanted.filter.all,
-                                           wanted.filter.limit};
-    struct output output = {NULL, NULL, NULL, 0};
+    const struct holders_wanted want = {NULL, wanted.filter.prefix, wanted.filter.all,
+                                        wanted.filter.limit};
+    struct output output = {.count = 0};
+    struct listing holders = {.table = NULL};
     unsigned readers = 0;
     tl_status status;
     int code, more;
 
-    if (common->json)
-        output.rows = json_array();
-    else
-        output.table = table_new("RESOURCE", "STATE", "FENCE", "LOCKED", "AT MOST UNTIL",
-                                 "RENEWED BY", "HOLDER", NULL);
+    listing_begin(&output.rows, &record_resource,
+                  "resource,state,fence,locked,until,renewed,holder");
     status = tl_resource_list(client, &wanted.filter, add_row, &output);
-    if (status == TL_OK && common->json)
-        status = holders_json(client, &holders, &output.holders, &readers);
+    if (status == TL_OK)
+        status = holders_read(client, &want, &holders, &readers);
     more = output.count == wanted.filter.limit || readers == wanted.filter.limit;
     if (status != TL_OK) {
         code = report(status);
     } else if (common->json) {
-        code = print_json(json_pack("{s:O, s:i, s:O, s:b}", "rows", output.rows, "count",
-                                    (int)output.count, "holders", output.holders, "more", more),
+        code = print_json(json_pack("{s:O, s:i, s:O, s:b}", "rows", output.rows.rows, "count",
+                                    (int)output.count, "holders", holders.rows, "more", more),
                           EXIT_DONE);
     } else {
-        table_print(output.table);
-        status = holders_print(client, &holders, &readers);
-        if (status == TL_OK && output.count == 0 && readers == 0)
+        table_print(output.rows.table);
+        table_print(holders.table);
+        if (output.count == 0 && readers == 0)
             fputs("tradelock: no resource passes these filters\n", stderr);
-        if (more || readers == wanted.filter.limit)
+        if (more)
             fprintf(stderr,
                     "tradelock: only the first %u resources; there may be more "
                     "(--limit)\n",
                     wanted.filter.limit);
-        code = status == TL_OK ? finish_output(EXIT_DONE) : report(status);
+        code = finish_output(EXIT_DONE);
     }
-    table_free(output.table);
-    json_decref(output.rows);
-    json_decref(output.holders);
+    listing_free(&output.rows);
+    listing_free(&holders);
     return code;
 }
 
@@ -148,55 +124,50 @@ static int print_one(void *context, const tl_resource_view *view)
 
 static int keep_json(void *context, const tl_resource_view *view)
 {
-    *(json_t **)context = json_resource(view);
+    *(json_t **)context = record_json(&record_resource, view);
     return 0;
 }
 
-/* A name may be that of a mutex, of a read-write lock, or of both. */
-static int show_json(tl_client *client, const struct holders_wanted *holders)
+static int print_holders(json_t *document, const struct listing *holders)
 {
-    tl_resource_view none = {.version = TL_RESOURCE_VIEW_VERSION};
-    json_t *document = NULL, *rows = NULL;
-    unsigned count = 0;
-    tl_status mutex = tl_resource_show(client, wanted.name, keep_json, &document), status;
-
-    if (mutex != TL_OK && mutex != TL_NOT_FOUND)
-        return report(mutex);
-    status = holders_json(client, holders, &rows, &count);
-    if (status != TL_OK || (mutex == TL_NOT_FOUND && count == 0)) {
-        int code = report(
-            status != TL_OK ? status : tl_resource_show(client, wanted.name, keep_json, &document));
-
-        json_decref(document);
-        json_decref(rows);
-        return code;
-    }
     if (document == NULL) {
+        tl_resource_view none = {.version = TL_RESOURCE_VIEW_VERSION};
+
         snprintf(none.resource, sizeof none.resource, "%s", wanted.name);
-        document = json_resource(&none);
+        document = record_json(&record_resource, &none);
     }
-    json_object_set_new(document, "holders", rows);
+    json_object_set(document, "holders", holders->rows);
     return print_json(document, EXIT_DONE);
 }
 
+/* A name may be that of a mutex, of a read-write lock, or of both. */
 static int show(tl_client *client, void *context)
 {
     const struct common *common = context;
-    const struct holders_wanted holders = {wanted.name, NULL, 1, LIMIT_MOST};
+    const struct holders_wanted want = {wanted.name, NULL, 1, LIMIT_MOST};
+    struct listing holders = {.table = NULL};
+    json_t *document = NULL;
     unsigned count = 0;
-    tl_status mutex, status;
+    int code;
+    tl_status mutex = common->json ? tl_resource_show(client, wanted.name, keep_json, &document)
+                                   : tl_resource_show(client, wanted.name, print_one, NULL);
+    tl_status status = mutex == TL_OK || mutex == TL_NOT_FOUND ? TL_OK : mutex;
 
-    if (common->json)
-        return show_json(client, &holders);
-    mutex = tl_resource_show(client, wanted.name, print_one, NULL);
-    if (mutex != TL_OK && mutex != TL_NOT_FOUND)
-        return report(mutex);
-    status = holders_print(client, &holders, &count);
-    if (status != TL_OK)
-        return report(status);
-    if (mutex == TL_NOT_FOUND && count == 0)
-        return report(tl_resource_show(client, wanted.name, print_one, NULL));
-    return finish_output(EXIT_DONE);
+    if (status == TL_OK)
+        status = holders_read(client, &want, &holders, &count);
+    if (status == TL_OK && mutex == TL_NOT_FOUND && count == 0)
+        status = tl_resource_show(client, wanted.name, keep_json, &document);
+    if (status != TL_OK) {
+        json_decref(document);
+        code = report(status);
+    } else if (common->json) {
+        code = print_holders(document, &holders);
+    } else {
+        table_print(holders.table);
+        code = finish_output(EXIT_DONE);
+    }
+    listing_free(&holders);
+    return code;
 }
 
 static int unlock(tl_client *client, void *context)

@@ -1,6 +1,7 @@
 /* tradelock restore: declares a restore, shows it, and accepts it by two accounts. */
 #include "command.h"
 
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_map.h"
 #include "print.h"
@@ -165,11 +166,13 @@ static void print_preview(const struct preview *preview)
 static int show(tl_client *client, const struct common *common)
 {
     struct preview preview = {
-        .counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()},
-        .money = {table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL), json_array()},
-        .filed = {table_new("ACCOUNT", "CURRENCY", "MINOR UNITS", "PAYMENTS", NULL), json_array()},
-        .missing = {table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
-                    json_array()}};
+        .counts = {.table = table_new("OP", "STATE", "COUNT", NULL), .rows = json_array()},
+        .money = {.table = table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL),
+                  .rows = json_array()},
+        .filed = {.table = table_new("ACCOUNT", "CURRENCY", "MINOR UNITS", "PAYMENTS", NULL),
+                  .rows = json_array()},
+        .missing = {.table = table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
+                    .rows = json_array()}};
     tl_restore r = TL_RESTORE_INIT;
     tl_status status = tl_restore_status(client, &r, add_count, &preview);
     int code;
@@ -188,14 +191,10 @@ static int show(tl_client *client, const struct common *common)
         print_missing(&preview);
         code = finish_output(EXIT_DONE);
     }
-    table_free(preview.counts.table);
-    table_free(preview.money.table);
-    table_free(preview.filed.table);
-    json_decref(preview.counts.rows);
-    json_decref(preview.money.rows);
-    json_decref(preview.filed.rows);
-    table_free(preview.missing.table);
-    json_decref(preview.missing.rows);
+    listing_free(&preview.counts);
+    listing_free(&preview.money);
+    listing_free(&preview.filed);
+    listing_free(&preview.missing);
     return code;
 }
 

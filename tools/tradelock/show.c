@@ -24,9 +24,9 @@ struct shown {
     tl_view view[2]; /* by tl_lane */
     int has[2];
     json_t *rows[2];
-    json_t *evidence, *resolutions;
+    struct listing evidence, resolutions;
     json_t *timeline; /* NULL when the log may not be read */
-    struct table *evidence_table, *resolution_table, *steps;
+    struct table *steps;
     int64_t as_of_us; /* 0: now */
     int64_t first_us;
     char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
@@ -65,26 +65,13 @@ static int take_view(void *context, const tl_view *view)
 static int take_evidence(void *context, const tl_evidence_row *row)
 {
     struct shown *shown = context;
-    char filed[TIME_TEXT], epoch[16];
 
-    snprintf(epoch, sizeof epoch, "%u", row->epoch);
-    json_array_append_new(shown->evidence, json_evidence(row));
-    table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
-              row->final ? "yes" : "", row->channel_ref, row->source, row->remark, row->account);
-    return 0;
+    return listing_add_as(&shown->evidence, row, json_evidence(row));
 }
 
 static int take_resolution(void *context, const tl_resolution_row *row)
 {
-    struct shown *shown = context;
-    char when[TIME_TEXT], fence[24];
-
-    snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
-    json_array_append_new(shown->resolutions, json_resolution(row));
-    table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
-              tl_decision_name(row->decision), resolution_part(row), row->account, row->actor,
-              row->reason);
-    return 0;
+    return listing_add(&((struct shown *)context)->resolutions, row);
 }
 
 /* What an earlier step remarked is not shown of those that leave it on the row. */
@@ -220,14 +207,14 @@ static int print_shown(struct shown *shown, const struct common *common, int cod
         printf("\nRetry lane %s\n", retry->op_code);
         print_row(retry, shown->by[TL_LANE_RETRY]);
     }
-    if (json_array_size(shown->evidence) > 0)
+    if (json_array_size(shown->evidence.rows) > 0)
         puts("\nEvidence");
     fflush(stdout);
-    table_print(shown->evidence_table);
-    if (json_array_size(shown->resolutions) > 0)
+    table_print(shown->evidence.table);
+    if (json_array_size(shown->resolutions.rows) > 0)
         puts("\nDecisions of operators");
     fflush(stdout);
-    table_print(shown->resolution_table);
+    table_print(shown->resolutions.table);
     if (json_array_size(shown->timeline) > 0)
         puts("\nTimeline");
     fflush(stdout);
@@ -241,8 +228,8 @@ static int print_shown_json(struct shown *shown, int code)
     const struct json_trade trade = {.sync = json_incref(shown->rows[TL_LANE_SYNC]),
                                      .retry = json_incref(shown->rows[TL_LANE_RETRY]),
                                      .explanation = explained_text(&shown->explained),
-                                     .evidence = json_incref(shown->evidence),
-                                     .resolutions = json_incref(shown->resolutions),
+                                     .evidence = json_incref(shown->evidence.rows),
+                                     .resolutions = json_incref(shown->resolutions.rows),
                                      .timeline = json_incref(shown->timeline),
                                      .channel_said = shown->said.text,
                                      .channel_said_us = shown->said.when_us,
@@ -283,21 +270,20 @@ static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *
 
 static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t at_us)
 {
-    struct shown shown = {
-        .as_of_us = at_us,
-        .explained = {.sentences = json_array()},
-        .evidence = json_array(),
-        .resolutions = json_array(),
-        .timeline = json_array(),
-        .evidence_table = table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "CHANNEL REF", "SOURCE",
-                                    "REMARK", "ACCOUNT", NULL),
-        .resolution_table =
-            table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
-        .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES", "FENCE",
-                           "NOTE", "REMARK", "BY", NULL)};
-    tl_status status = read_trade(client, key, &shown);
+    struct shown shown = {.as_of_us = at_us,
+                          .explained = {.sentences = json_array()},
+                          .timeline = json_array(),
+                          .steps =
+                              table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES",
+                                        "FENCE", "NOTE", "REMARK", "BY", NULL)};
+    tl_status status;
     int code;
 
+    listing_begin(&shown.evidence, &record_evidence,
+                  "filed,epoch,outcome,final,ref,source,remark,account");
+    listing_begin(&shown.resolutions, &record_resolution,
+                  "decided,fence,verdict,part,account,by,reason");
+    status = read_trade(client, key, &shown);
     if (status == TL_OK) {
         const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
@@ -307,13 +293,11 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
         code = report_trade(client, status, key);
     }
     explained_free(&shown.explained);
-    table_free(shown.evidence_table);
-    table_free(shown.resolution_table);
+    listing_free(&shown.evidence);
+    listing_free(&shown.resolutions);
     table_free(shown.steps);
     json_decref(shown.rows[0]);
     json_decref(shown.rows[1]);
-    json_decref(shown.evidence);
-    json_decref(shown.resolutions);
     json_decref(shown.timeline);
     while (shown.kept_count > 0)
         free(shown.kept[--shown.kept_count]);
