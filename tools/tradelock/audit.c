@@ -38,12 +38,6 @@ static struct request {
     json_t *fleet_findings;
 } request = {.scope = TL_AUDIT_SCOPE_INIT, .every_ms = PROGRESS_EVERY_MS};
 
-/* What was found by one rule. */
-struct by_rule {
-    char rule[32];
-    uint64_t violations, closed;
-};
-
 #define RULES_MOST 32
 
 struct output {
@@ -195,7 +189,7 @@ static int audit_one(tl_client *client, void *context)
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     if (status == TL_OK)
-        audit_note(client, &counts, output.found.rows, request.path);
+        audit_note(client, &counts, output.rules, output.rule_count, request.path);
     if (status != TL_OK)
         code = fleet_missed(status);
     else

@@ -75,8 +75,9 @@ struct command {
      * its file. */
     int (*run)(const struct command *self, struct common *common, int argc, char **argv);
     int takes_operands;
-    int of_all_shards; /* it takes no --shard */
-    int is_program;    /* another program reads its options */
+    int of_all_shards;       /* it takes no --shard */
+    int is_program;          /* another program reads its options */
+    const char *why_no_json; /* what --json is answered with; NULL: it prints JSON */
 };
 
 extern const struct command command_migrate, command_ls, command_show, command_explain,
@@ -89,6 +90,10 @@ extern const struct command command_migrate, command_ls, command_show, command_e
 
 /* Reads the options, and runs it; the exit code. */
 int run_command(const struct command *self, int argc, char **argv);
+
+/* The number of rows that a change is about was agreed: by --yes, or typed on the terminal.  what:
+ * "trade", "row"; verb: "retry". */
+int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes);
 
 /* Takes the value, NULL where it has none, for the option. */
 int option_take(const struct command *self, const struct command_option *option, const char *value);

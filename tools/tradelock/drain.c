@@ -15,6 +15,7 @@
 
 #include "fleet.h"
 
+#include "moment.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -52,14 +53,6 @@ struct drain {
     struct table *trades, *processes;
     json_t *trade_rows, *unheard_rows;
 };
-
-static int64_t steady_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --------------------------------------------------------------------- a look -- */
 

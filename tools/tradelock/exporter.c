@@ -163,8 +163,6 @@ static int check(const struct command *self, const struct common *common)
 
     if (e->once && e->listen != NULL)
         return usage_error(self, "--once prints and ends, --listen serves: give one of them");
-    if (common->json)
-        return usage_error(self, "the text for Prometheus has no JSON form");
     if (e->listen != NULL && tl_metrics_check_listen("--listen", e->listen) != TL_OK)
         return usage_error(self, "%s", tl_error_message());
     e->config_file = command_config(common);
@@ -285,4 +283,5 @@ const struct command command_exporter = {
     .options = options,
     .help_width = 20,
     .run = run,
+    .why_no_json = "the text for Prometheus has no JSON form",
 };

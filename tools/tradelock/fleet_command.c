@@ -496,43 +496,6 @@ static void take_table(void *context, const char *name, uint64_t rows)
                           json_pack("{s:s, s:I}", "table", name, "rows", (json_int_t)rows));
 }
 
-static int is_agreed(uint64_t rows, uint64_t number)
-{
-    if (number == rows)
-        return 1;
-    fprintf(stderr,
-            "tradelock: nothing was changed: it would be %" PRIu64 " rows, not %" PRIu64 "\n", rows,
-            number);
-    return 0;
-}
-
-/* The number, typed on the terminal. */
-static int ask(uint64_t rows)
-{
-    char line[32];
-    uint64_t number;
-
-    fprintf(stderr, "\nType %" PRIu64 " to remove them, anything else to leave them: ", rows);
-    if (fgets(line, sizeof line, stdin) == NULL)
-        line[0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    if (read_number(line, UINT64_MAX, &number))
-        return is_agreed(rows, number);
-    fputs("tradelock: nothing was changed\n", stderr);
-    return 0;
-}
-
-static int agree(const struct said *said, uint64_t rows)
-{
-    if (said->has_yes)
-        return is_agreed(rows, said->yes);
-    if (isatty(STDIN_FILENO))
-        return ask(rows);
-    fprintf(stderr, "tradelock: nothing was changed: the same with --yes %" PRIu64 " does it\n",
-            rows);
-    return 0;
-}
-
 static int agree_to_clean(void *context, const char *step, const tl_slot_moved *left)
 {
     struct cleaning *c = context;
@@ -547,7 +510,7 @@ static int agree_to_clean(void *context, const char *step, const tl_slot_moved *
         table_print(c->table);
         fflush(stdout);
     }
-    c->agreed = agree(c->said, left->rows);
+    c->agreed = is_agreed(left->rows, "row", "remove", c->said->has_yes, c->said->yes);
     return !c->agreed;
 }
 

@@ -67,7 +67,8 @@ static void print_help(const struct command *self)
     print_option(&common_options[0], HELP_WIDTH);
     if (!self->of_all_shards)
         print_option(&shard_option, HELP_WIDTH);
-    print_option(&common_options[1], HELP_WIDTH);
+    if (self->why_no_json == NULL)
+        print_option(&common_options[1], HELP_WIDTH);
     print_option(&common_options[2], HELP_WIDTH);
 }
 
@@ -239,9 +240,38 @@ int run_command(const struct command *self, int argc, char **argv)
         print_help(self);
         return finish_output(EXIT_DONE);
     }
+    if (code == EXIT_DONE && told.json && self->why_no_json != NULL)
+        code = usage_error(self, "%s", self->why_no_json);
     if (code == EXIT_DONE && optind < argc && !self->takes_operands)
         code = usage_error(self, "%s takes no operand: %s", self->name, argv[optind]);
     return code == EXIT_DONE ? self->run(self, &told, argc - optind, argv + optind) : code;
+}
+
+int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes)
+{
+    char line[32] = "";
+
+    if (!has_yes && !isatty(STDIN_FILENO)) {
+        fprintf(stderr, "tradelock: nothing was changed: the same with --yes %" PRIu64 " does it\n",
+                count);
+        return 0;
+    }
+    if (!has_yes) {
+        fprintf(stderr, "\nType %" PRIu64 " to %s them, anything else to leave them: ", count,
+                verb);
+        if (fgets(line, sizeof line, stdin) == NULL)
+            line[0] = '\0';
+        line[strcspn(line, "\n")] = '\0';
+    }
+    if (!has_yes && !read_number(line, UINT64_MAX, &yes))
+        fputs("tradelock: nothing was changed\n", stderr);
+    else if (yes != count)
+        fprintf(stderr,
+                "tradelock: nothing was changed: it would be %" PRIu64 " %s%s, not %" PRIu64 "\n",
+                count, what, count == 1 ? "" : "s", yes);
+    else
+        return 1;
+    return 0;
 }
 
 int needs_reason(const struct command *self, const char *reason)

@@ -1,6 +1,7 @@
 /* tradelock promote: offers this server as the next writer, for whatever promotes servers. */
 #include "command.h"
 
+#include "moment.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -14,21 +15,13 @@ static int fenced;
 
 #define LOOK_AGAIN_MS 50
 
-static int64_t now_ms(void)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_BOOTTIME, &at);
-    return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
-
 static const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
 
 static int goes_on(tl_status status, int64_t end_ms)
 {
     const tl_class class_ = tl_status_class(status);
 
-    return (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_UNKNOWN) && now_ms() < end_ms;
+    return (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_UNKNOWN) && steady_ms() < end_ms;
 }
 
 /* All processes come to the new server at once, which may be full for a moment, and each looks at
@@ -55,7 +48,7 @@ static tl_status await(tl_client *client, int64_t end_ms, int *accepted)
 
         status = tl_restore_status(client, &r, NULL, NULL);
         *accepted = status == TL_OK && !r.open;
-        if (*accepted || now_ms() >= end_ms || (status != TL_OK && !goes_on(status, end_ms)))
+        if (*accepted || steady_ms() >= end_ms || (status != TL_OK && !goes_on(status, end_ms)))
             return status;
         nanosleep(&pause, NULL);
     } while (1);
@@ -64,7 +57,7 @@ static tl_status await(tl_client *client, int64_t end_ms, int *accepted)
 static int promote(tl_client *client, void *context)
 {
     const struct common *common = context;
-    const int64_t end_ms = now_ms() + wait_ms;
+    const int64_t end_ms = steady_ms() + wait_ms;
     int accepted = 0;
     tl_status status = offer(client, end_ms);
 

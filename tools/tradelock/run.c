@@ -9,6 +9,7 @@
  */
 #include "command.h"
 #include "keeper.h"
+#include "moment.h"
 
 #include <tradelock/resource.h>
 
@@ -44,14 +45,6 @@ static struct job {
     pthread_cond_t wake;
     int over; /* under turn */
 } wanted = {.options = TL_MUTEX_OPTIONS_INIT, .keeper = {.kill_after_ms = KILL_AFTER_DEFAULT_MS}};
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --------------------------------------------------------------------- signals -- */
 
@@ -106,7 +99,8 @@ static void live(struct job *job)
 
 static void tell_keeper(struct job *job)
 {
-    const int64_t at_ms = now_ms(); /* before it is asked: this process may be stopped in between */
+    const int64_t at_ms =
+        steady_ms(); /* before it is asked: this process may be stopped in between */
 
     keeper_certain(&job->keeper, at_ms, tl_mutex_remaining_ms(job->mutex));
 }
@@ -215,13 +209,13 @@ static int ending_signal(const struct job *job)
  * meanwhile. */
 static tl_status wait_for_lock(const struct job *job, int *ended_by)
 {
-    int64_t until_ms = now_ms() + job->wait_ms, left_ms = job->wait_ms;
+    int64_t until_ms = steady_ms() + job->wait_ms, left_ms = job->wait_ms;
     tl_status status;
 
     do {
         status = tl_mutex_lock(job->mutex, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS);
         *ended_by = ending_signal(job);
-        left_ms = until_ms - now_ms();
+        left_ms = until_ms - steady_ms();
     } while (*ended_by == 0 && status == TL_TIMEOUT && left_ms > 0);
     return status;
 }
@@ -259,10 +253,8 @@ static int take_lock(const struct command *self, const char *value, void *to)
     return EXIT_DONE;
 }
 
-static int check(const struct command *self, const struct common *common, int argc, char **argv)
+static int check(const struct command *self, int argc, char **argv)
 {
-    if (common->json)
-        return usage_error(self, "run prints nothing of its own, and no JSON");
     if (wanted.count == 0)
         return usage_error(self, "--lock is missing: the name of the resource");
     if (argc == 0)
@@ -278,7 +270,7 @@ static int check(const struct command *self, const struct common *common, int ar
 static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
     tl_client *client = NULL;
-    int code = check(self, common, argc, argv);
+    int code = check(self, argc, argv);
 
     if (code != EXIT_DONE)
         return code;
@@ -335,5 +327,6 @@ const struct command command_run = {
             "terminal, to all that it started.\n",
     .options = options,
     .run = run,
+    .why_no_json = "run prints nothing of its own, and no JSON",
     .takes_operands = 1,
 };
