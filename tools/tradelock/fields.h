@@ -65,6 +65,7 @@ struct field {
     enum field_group group;
     size_t offset;
     const char *json, *column, *heading, *label, *fact; /* NULL: not there */
+    const char *yes;                                    /* of a flag; NULL: "yes" */
 };
 
 /* A column that is made of several fields.  Raw: as a spreadsheet wants it. */

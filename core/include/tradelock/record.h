@@ -10,6 +10,7 @@
  *
  *     JSON(name)             in JSON, in the order of the map
  *     LIST(column, heading)  in a list that has such columns
+ *     YES(word)              what a list says where a FLAG is set, instead of yes
  *     SHOW(label)            in the paragraph of `tradelock show`
  *     DESK(label)            among the facts on the desk
  *     IN(group)              with which other fields `show` and the desk print it
@@ -186,7 +187,7 @@
     X(TEXT, step, JSON("step"))                                                                   \
     X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(NUMBER, rev, JSON("rev"))                                                                   \
-    X(FLAG, renewed, JSON("renewed"))                                                             \
+    X(FLAG, renewed, JSON("renewed"), LIST("renewed", "RENEWED BY"), YES("session"))              \
     X(TEXT, thread_no, JSON("thread_no"))                                                         \
     X(TEXT, log_no, JSON("log_no"))                                                               \
     X(TEXT, session_id, JSON("session_id"))                                                       \
@@ -210,7 +211,7 @@
     X(TEXT, step, JSON("step"))                                                                   \
     X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(NUMBER, rev, JSON("rev"))                                                                   \
-    X(FLAG, renewed, JSON("renewed"))                                                             \
+    X(FLAG, renewed, JSON("renewed"), LIST("renewed", "RENEWED BY"), YES("session"))              \
     X(TEXT, thread_no, JSON("thread_no"))                                                         \
     X(TEXT, log_no, JSON("log_no"))                                                               \
     X(TEXT, session_id, JSON("session_id"))                                                       \
