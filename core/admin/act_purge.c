@@ -1,7 +1,6 @@
 /* The record that a purge leaves, and the purge of such records. */
 #include "admin/act.h"
 
-#include "admin/statements.h"
 #include "client/read.h"
 
 #include "base/text.h"

@@ -3,8 +3,6 @@
 
 #include "store/bind.h"
 
-#include "admin/statements.h"
-
 #include <stdio.h>
 
 /* A step is over long before; a callback with business rows may not be. */

@@ -8,7 +8,6 @@
 #include "client/server.h"
 #include "store/bind.h"
 #include "store/clock.h"
-#include "admin/statements.h"
 
 #include "sql_text.h"
 

@@ -8,7 +8,6 @@
  * meanwhile, the triggers go again.
  */
 #include "admin/migrate.h"
-#include "admin/statements.h"
 
 #include "base/config.h"
 #include "base/error.h"

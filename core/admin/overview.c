@@ -3,7 +3,6 @@
 #include "admin/metrics_rows.h"
 
 #include "admin/blocker.h"
-#include "admin/statements.h"
 #include "base/text.h"
 #include "client/read.h"
 #include "store/bind.h"

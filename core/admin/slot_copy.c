@@ -8,8 +8,6 @@
  */
 #include "admin/slot_copy.h"
 
-#include "admin/statements.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/read.h"
