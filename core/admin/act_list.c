@@ -5,10 +5,14 @@
  */
 #include "admin/list.h"
 
+#include "base/memory.h"
 #include "client/read.h"
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
+#include "store/record.h"
+#include "store/rows.h"
 
 #include "sql_text.h"
 
@@ -18,6 +22,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ACTS_TIE_MAX 191
+/* Behind which act a page starts. */
+typedef struct store_acts_place {
+    int64_t us;
+    char origin[2], tie[ACTS_TIE_MAX + 1];
+} store_acts_place;
+
+static db_answer store_evidence_known(db *connection, const tl_payment *payments, size_t first,
+                                      size_t count, db_result *result)
+{
+    struct sql_evidence_known_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = SQL_ROW(
+            evidence_known, .number = db_uint(first + i), .cust_no = db_ascii(payments[i].cust_no),
+            .serial_no = db_ascii(payments[i].serial_no), .op_code = db_ascii(payments[i].op_code),
+            .channel_key = db_ascii(payments[i].channel_key),
+            .channel_ref = db_text(payments[i].channel_ref),
+            .amount_minor =
+                payments[i].amount.is_told ? db_int(payments[i].amount.amount_minor) : db_null(),
+            .currency = db_ascii(payments[i].amount.currency));
+    answer = store_run_rows(connection, &sql_evidence_known, &rows, result);
+    memory_free(values);
+    return answer;
+}
 
 #define PAGE_ROWS 256
 #define LIMIT_DEFAULT 100
@@ -62,30 +96,19 @@ struct acts {
     int stopped; /* by each(), or at the limit */
 };
 
-static void show(struct acts *list, const db_result *r, size_t row)
-{
-    const tl_act_view act = {
-        .what = db_get_text(r, row, COLUMN_acts_what),
-        .said = db_get_text(r, row, COLUMN_acts_said),
-        .reason = db_get_text(r, row, COLUMN_acts_reason),
-        .actor = db_get_text(r, row, COLUMN_acts_actor),
-        .account = db_get_text(r, row, COLUMN_acts_account),
-        .counts = db_get_text(r, row, COLUMN_acts_counts),
-        .key = {db_get_text(r, row, COLUMN_acts_serial_no),
-                db_get_text(r, row, COLUMN_acts_cust_no), db_get_text(r, row, COLUMN_acts_op_code)},
-        .fence = db_get_uint(r, row, COLUMN_acts_fence),
-        .act_no = db_get_uint(r, row, COLUMN_acts_act_no),
-        .planned = db_get_uint(r, row, COLUMN_acts_planned),
-        .done = db_get_uint(r, row, COLUMN_acts_done),
-        .skipped = db_get_uint(r, row, COLUMN_acts_skipped),
-        .begun_us = db_get_int(r, row, COLUMN_acts_at_us),
-        .ended_us = db_get_int(r, row, COLUMN_acts_ended_us),
-    };
+#define AT(member) COLUMN_acts_##member
 
+static void show(struct acts *list, const db_result *result, size_t row)
+{
+    tl_act_view act, *to = &act;
+
+    TL_ACT_MAP(RECORD_READ)
     list->left--;
     if (list->each(list->context, &act) != 0)
         list->stopped = 1;
 }
+
+#undef AT
 
 /* One that passes and finds no room any more tells that there are more. */
 static void show_page(struct acts *list, const db_result *r)
@@ -97,7 +120,7 @@ static void show_page(struct acts *list, const db_result *r)
             list->stopped = 1;
             break;
         }
-        list->place.us = db_get_int(r, row, COLUMN_acts_at_us);
+        list->place.us = db_get_int(r, row, COLUMN_acts_begun_us);
         text_copy(list->place.origin, sizeof list->place.origin,
                   db_get_text(r, row, COLUMN_acts_origin));
         text_copy(list->place.tie, sizeof list->place.tie, db_get_text(r, row, COLUMN_acts_tie));
@@ -115,11 +138,13 @@ static int list_all(void *context)
     tl_status status;
 
     do {
-        status = read_status(list->connection,
-                             store_acts(list->connection, list->filter->since_us,
-                                        list->filter->by != NULL ? list->filter->by : "",
-                                        &list->place, PAGE_ROWS, &r),
-                             "reading what operators did");
+        status = read_status(
+            list->connection,
+            SQL_RUN(list->connection, &r, acts, .since_us = db_int(list->filter->since_us),
+                    .person = db_text(list->filter->by != NULL ? list->filter->by : ""),
+                    .after_us = db_int(list->place.us), .after_origin = db_text(list->place.origin),
+                    .after_tie = db_text(list->place.tie), .most = db_uint(PAGE_ROWS)),
+            "reading what operators did");
         if (status == TL_OK)
             show_page(list, &r);
     } while (status == TL_OK && !list->stopped && r.rows == PAGE_ROWS);
@@ -176,19 +201,14 @@ struct rows {
     db *connection;
 };
 
-static int show_rows(struct rows *list, const db_result *r)
-{
-    for (size_t row = 0; row < r->rows; row++) {
-        const tl_act_row one = {
-            .row_no = db_get_uint(r, row, COLUMN_act_rows_row_no),
-            .key = {db_get_text(r, row, COLUMN_act_rows_serial_no),
-                    db_get_text(r, row, COLUMN_act_rows_cust_no),
-                    db_get_text(r, row, COLUMN_act_rows_op_code)},
-            .fence = db_get_uint(r, row, COLUMN_act_rows_fence),
-            .result = db_get_text(r, row, COLUMN_act_rows_result),
-            .acted_us = db_get_int(r, row, COLUMN_act_rows_acted_us),
-        };
+#define AT(member) COLUMN_act_rows_##member
 
+static int show_rows(struct rows *list, const db_result *result)
+{
+    for (size_t row = 0; row < result->rows; row++) {
+        tl_act_row one, *to = &one;
+
+        TL_ACT_ROW_MAP(RECORD_READ)
         list->after = one.row_no;
         list->left--;
         if (list->each(list->context, &one) != 0)
@@ -196,6 +216,8 @@ static int show_rows(struct rows *list, const db_result *r)
     }
     return 0;
 }
+
+#undef AT
 
 static int rows_all(void *context)
 {
@@ -207,9 +229,11 @@ static int rows_all(void *context)
     while (status == TL_OK && !stopped && list->left > 0) {
         const unsigned most = list->left < PAGE_ROWS ? list->left : PAGE_ROWS;
 
-        status = read_status(list->connection,
-                             store_act_rows(list->connection, list->act_no, list->after, most, &r),
-                             "reading the rows of an act");
+        status =
+            read_status(list->connection,
+                        SQL_RUN(list->connection, &r, act_rows, .act_no = db_uint(list->act_no),
+                                .after_row = db_uint(list->after), .most = db_uint(most)),
+                        "reading the rows of an act");
         if (status == TL_OK)
             stopped = show_rows(list, &r) || r.rows < most;
     }

@@ -1,10 +1,10 @@
 /* The record that a purge leaves, and the purge of such records. */
 #include "admin/act.h"
 
-#include "admin/statements.h"
 #include "client/read.h"
 
 #include "base/text.h"
+#include "store/bind.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,10 +32,13 @@ static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
     tl_status status = TL_OK;
 
     while (status == TL_OK && page >= PAGE) {
-        status =
-            read_status(connection, store_purge_acts(connection, older_ms, PAGE), "purging acts");
+        status = read_status(connection,
+                             SQL_RUN(connection, NULL, purge_acts, .older_ms = db_int(older_ms),
+                                     .most = db_uint(PAGE)),
+                             "purging acts");
         if (status == TL_OK)
-            status = read_status(connection, store_purge_acts_result(connection, &result),
+            status = read_status(connection,
+                                 db_run(connection, &sql_purge_acts_result, NULL, 0, &result),
                                  "reading what was purged");
         page = status == TL_OK ? db_get_uint(&result, 0, 0) : 0;
         *removed += page;

@@ -119,14 +119,5 @@ db_answer store_archive_trade_lock(db *connection, const char *named, db_result 
 db_answer store_archive_trade_lock_past(db *connection, const char *named, db_result *result);
 db_answer store_archive_trade_evidence(db *connection, const char *named, db_result *result);
 db_answer store_archive_trade_resolution(db *connection, const char *named, db_result *result);
-/* (the server, the database, the account, the time, whether it is that of the manifest, the
- * installation, whether steps may be missing) */
-db_answer store_archive_server(db *connection, const archive_manifest *last, db_result *result);
-/* (whether the set is on record, the set that followed it, whether a restore came since) */
-db_answer store_archive_recorded(db *connection, const archive_manifest *last, db_result *result);
-/* Removes those of a page of the set that are still what was named, and puts the set on record.  The
- * result is that of store_purge_result(). */
-db_answer store_purge_archived(db *connection, const archive_manifest *set, int64_t older_ms,
-                               const char *named);
 
 #endif

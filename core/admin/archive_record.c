@@ -5,6 +5,7 @@
 #include "client/schema.h"
 
 #include "base/text.h"
+#include "store/bind.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -60,7 +61,9 @@ static tl_status check_record(const archive_dir *self, db *connection, const arc
 
     if (self->last == 0 && self->lock_fd >= 0)
         return TL_OK;
-    status = read_status(connection, store_archive_recorded(connection, last, &row),
+    status = read_status(connection,
+                         SQL_RUN(connection, &row, archive_recorded, .sha = db_text(last->sha),
+                                 .written_at = db_text(last->written_at)),
                          "reading which sets are on record");
     if (status == TL_OK)
         status = judge_record(self, &row, may_lack);
@@ -80,8 +83,10 @@ tl_status archive_check_server(archive_dir *self, db *connection, archive_manife
     if (status == TL_OK)
         status = schema_read(connection, &schema);
     if (status == TL_OK)
-        status = read_status(connection, store_archive_server(connection, &last, &row),
-                             "asking which server this is");
+        status = read_status(
+            connection,
+            SQL_RUN(connection, &row, archive_server, .installation = db_text(last.installation)),
+            "asking which server this is");
     if (status == TL_OK)
         status = judge_owner(self, &last, &row);
     if (status == TL_OK)

@@ -60,22 +60,3 @@ db_answer store_archive_trade_resolution(db *connection, const char *named, db_r
 {
     return SQL_RUN(connection, result, archive_trade_resolution, .named = db_text(named));
 }
-
-db_answer store_archive_server(db *connection, const archive_manifest *last, db_result *result)
-{
-    return SQL_RUN(connection, result, archive_server, .installation = db_text(last->installation));
-}
-
-db_answer store_archive_recorded(db *connection, const archive_manifest *last, db_result *result)
-{
-    return SQL_RUN(connection, result, archive_recorded, .sha = db_text(last->sha),
-                   .written_at = db_text(last->written_at));
-}
-
-db_answer store_purge_archived(db *connection, const archive_manifest *set, int64_t older_ms,
-                               const char *named)
-{
-    return SQL_RUN(connection, NULL, purge_archived, .older_ms = db_int(older_ms),
-                   .named = db_text(named), .sha = db_text(set->sha),
-                   .before_sha = db_text(set->before), .set_no = db_uint(set->set));
-}

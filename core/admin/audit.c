@@ -144,11 +144,11 @@ static int is_of_statement(const tl_audit_scope *scope, const audit_row *row)
 static tl_status read_slots(audit_comparison *c)
 {
     db_result r = DB_RESULT_INIT;
-    db_answer answer = store_fleet_of(c->audit->connection, &r);
+    db_answer answer = db_run(c->audit->connection, &sql_fleet_of, NULL, 0, &r);
     const int is_shard = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
 
     if (is_shard)
-        answer = store_slot_list(c->audit->connection, &r);
+        answer = db_run(c->audit->connection, &sql_slot_list, NULL, 0, &r);
     for (size_t i = 0; is_shard && answer == DB_DONE && i < r.rows; i++) {
         const size_t slot = (size_t)db_get_uint(&r, i, COLUMN_slot_list_slot);
         const char *state = db_get_text(&r, i, COLUMN_slot_list_state);
@@ -315,7 +315,8 @@ static tl_status read_run(const audit *self)
     tl_audit_counts *counts = self->counts;
     db_result row = DB_RESULT_INIT;
     tl_status status =
-        read_status(self->connection, store_audit_run(self->connection, &row), "asking who audits");
+        read_status(self->connection, db_run(self->connection, &sql_audit_run, NULL, 0, &row),
+                    "asking who audits");
 
     if (status == TL_OK) {
         text_copy(counts->account, sizeof counts->account, db_get_text(&row, 0, 0));
@@ -341,9 +342,10 @@ static int audit_all(void *context)
     if (status == TL_OK && c->given)
         status = read_slots(c);
     if (status == TL_OK && c->audit->progress != NULL)
-        status =
-            read_status(c->audit->connection, store_tables(c->audit->connection, &c->audit->tables),
-                        "asking how large the tables are");
+        status = read_status(
+            c->audit->connection,
+            db_run(c->audit->connection, &sql_metrics_tables, NULL, 0, &c->audit->tables),
+            "asking how large the tables are");
     /* First the rows, then their history: a row that is changed for the first time meanwhile is
      * read twice, but never missed. */
     if (status == TL_OK)

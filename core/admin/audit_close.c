@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/audit_pages.h"
+#include "store/bind.h"
 #include "store/decision.h"
 #include "transition/task.h"
 
@@ -24,11 +25,11 @@ struct closing {
 
 static tl_status judge_proposed(const db_result *row)
 {
-    if (db_get_int(row, 0, CLOSING_PROPOSED_OWN))
+    if (db_get_int(row, 0, COLUMN_audit_closing_proposed_own))
         return error_set(TL_REFUSED,
                          "%s proposed it, and whoever proposed to close a finding cannot "
                          "confirm it: another operator, with an account of their own, must",
-                         db_get_text(row, 0, CLOSING_PROPOSER));
+                         db_get_text(row, 0, COLUMN_audit_closing_proposed_by));
     return TL_OK;
 }
 
@@ -39,23 +40,23 @@ static tl_status judge(const struct closing *c, const db_result *row)
     if (row->rows == 0)
         return confirms ? error_set(TL_NOT_FOUND, "nobody has proposed to close this finding")
                         : TL_OK;
-    if (!db_is_null(row, 0, CLOSING_CLOSER))
+    if (!db_is_null(row, 0, COLUMN_audit_closing_closed_by))
         return error_set(TL_ALREADY_DONE, "%s has closed it, after %s proposed that",
-                         db_get_text(row, 0, CLOSING_CLOSER),
-                         db_get_text(row, 0, CLOSING_PROPOSER));
+                         db_get_text(row, 0, COLUMN_audit_closing_closed_by),
+                         db_get_text(row, 0, COLUMN_audit_closing_proposed_by));
     if (!confirms)
         return error_set(TL_BUSY, "%s has proposed that already: confirm it",
-                         db_get_text(row, 0, CLOSING_PROPOSER));
+                         db_get_text(row, 0, COLUMN_audit_closing_proposed_by));
     return judge_proposed(row);
 }
 
 /* Notes whether an earlier call has appended this very half. */
 static void look_own(struct closing *c, const db_result *row)
 {
-    c->own_done =
-        row->rows == 1 &&
-        db_get_int(row, 0, c->half.which == STORE_PROPOSAL ? CLOSING_PROPOSED_OWN : CLOSING_OWN) !=
-            0;
+    c->own_done = row->rows == 1 && db_get_int(row, 0,
+                                               c->half.which == STORE_PROPOSAL
+                                                   ? COLUMN_audit_closing_proposed_own
+                                                   : COLUMN_audit_closing_closed_own) != 0;
 }
 
 static db_answer run_half(task *t, db *connection)
@@ -70,7 +71,14 @@ static db_answer run_half(task *t, db *connection)
     if (answer == DB_DONE && !c->own_done) {
         c->status = judge(c, &row);
         if (c->status == TL_OK)
-            answer = store_audit_close(connection, &c->half);
+            answer = SQL_RUN(
+                connection, NULL, audit_close, .finding = db_bytes(c->half.finding, STORE_FINDING),
+                .part = db_int(c->half.which), .rule = db_text(c->half.rule),
+                .cust_no = db_text(c->half.key->cust_no),
+                .serial_no = db_text(c->half.key->serial_no),
+                .op_code = db_text(c->half.key->op_code != NULL ? c->half.key->op_code : ""),
+                .rev = db_uint(c->half.rev), .reason = db_text(c->half.reason),
+                .actor = db_text(c->half.actor), .thread_no = db_text(c->half.thread_no));
     }
     if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY) {
         c->status = error_set(TL_BUSY, "another operator did that at the same moment");

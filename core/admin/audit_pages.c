@@ -23,23 +23,8 @@ db_answer store_audit_rows(db *connection, const store_audit_place *place, unsig
                    .op_code = db_text(place->op_code), .most = db_uint(limit));
 }
 
-db_answer store_audit_run(db *connection, db_result *result)
-{
-    return db_run(connection, &sql_audit_run, NULL, 0, result);
-}
-
 db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDING],
                               db_result *result)
 {
     return SQL_RUN(connection, result, audit_closing, .finding = db_bytes(finding, STORE_FINDING));
-}
-
-db_answer store_audit_close(db *connection, const store_closing *c)
-{
-    return SQL_RUN(connection, NULL, audit_close, .finding = db_bytes(c->finding, STORE_FINDING),
-                   .part = db_int(c->which), .rule = db_text(c->rule),
-                   .cust_no = db_text(c->key->cust_no), .serial_no = db_text(c->key->serial_no),
-                   .op_code = db_text(c->key->op_code != NULL ? c->key->op_code : ""),
-                   .rev = db_uint(c->rev), .reason = db_text(c->reason), .actor = db_text(c->actor),
-                   .thread_no = db_text(c->thread_no));
 }

@@ -62,20 +62,7 @@ enum store_audit_row_column {
 db_answer store_audit_rows(db *connection, const store_audit_place *place, unsigned limit,
                            db_result *result);
 
-/* (account, server, microseconds) */
-db_answer store_audit_run(db *connection, db_result *result);
-
 #define STORE_FINDING 32
-enum store_closing_column {
-    CLOSING_PROPOSER,
-    CLOSING_PROPOSED_WHY,
-    CLOSING_PROPOSED_OWN,
-    CLOSING_CLOSER, /* NULL: only proposed */
-    CLOSING_WHY,
-    CLOSING_OWN,
-    CLOSING_US,
-    CLOSING_BY_TWO
-};
 /* At most one row. */
 db_answer store_audit_closing(db *connection, const uint8_t finding[STORE_FINDING],
                               db_result *result);
@@ -88,6 +75,5 @@ typedef struct store_closing {
     const tl_key *key;
     uint64_t rev;
 } store_closing;
-db_answer store_audit_close(db *connection, const store_closing *closing);
 
 #endif

@@ -11,6 +11,9 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "store/record.h"
+
+#include "sql_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,26 +35,26 @@ static void name_finding(uint8_t finding[STORE_FINDING], const char *rule,
     sha256_of(finding, facts, (size_t)size < sizeof facts ? (size_t)size : sizeof facts);
 }
 
+#define AT(member) COLUMN_audit_closing_##member
+
 /* Reads whether the finding is closed.  If that cannot be read, the finding stays open, and the
  * audit fails at its end. */
-static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_violation *violation,
-                        db_result *rows)
+static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_violation *to,
+                        db_result *result)
 {
+    const size_t row = 0;
     tl_status status =
-        read_status(self->connection, store_audit_closing(self->connection, finding, rows),
+        read_status(self->connection, store_audit_closing(self->connection, finding, result),
                     "reading what was closed");
 
     if (status != TL_OK && self->closings == TL_OK)
         self->closings = status;
-    if (status != TL_OK || rows->rows != 1)
+    if (status != TL_OK || result->rows != 1)
         return;
-    violation->proposed_by = db_get_text(rows, 0, CLOSING_PROPOSER);
-    violation->proposed_reason = db_get_text(rows, 0, CLOSING_PROPOSED_WHY);
-    violation->closed_by = db_get_text(rows, 0, CLOSING_CLOSER);
-    violation->closed_reason = db_get_text(rows, 0, CLOSING_WHY);
-    violation->closed_us = db_get_int(rows, 0, CLOSING_US);
-    violation->closed = db_get_int(rows, 0, CLOSING_BY_TWO) != 0;
+    TL_VIOLATION_MAP(RECORD_READ)
 }
+
+#undef AT
 
 void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
                   ...)

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
+#include "store/record.h"
 #include "transition/task.h"
 
 #include "sql_text.h"
@@ -16,6 +18,50 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+typedef struct store_channel_decision {
+    const char *channel, *op_code; /* op_code "": the channel as a whole */
+    int pauses;
+    const char *log_no; /* NULL: none */
+    const char *actor, *reason;
+    /* Instead of a pause: a limit, each number 0 for none. */
+    int limits;
+    int64_t sends, per_second;
+    /* Or a breaker; unknowns 0: none any more; share and window_s 0: no share. */
+    int breaks;
+    int64_t unknowns, share, window_s, probe_s;
+} store_channel_decision;
+
+static db_value number_or_null(int64_t number)
+{
+    return number != 0 ? db_int(number) : db_text(NULL);
+}
+
+static db_answer store_channel_decide(db *connection, const store_channel_decision *d)
+{
+    if (d->breaks)
+        return SQL_RUN(connection, NULL, channel_breaker, .channel = db_text(d->channel),
+                       .op_code = db_text(d->op_code), .unknowns = number_or_null(d->unknowns),
+                       .share = number_or_null(d->share), .window_s = number_or_null(d->window_s),
+                       .probe_s = db_int(d->probe_s), .log_no = db_text(d->log_no),
+                       .actor = db_text(d->actor), .reason = db_text(d->reason));
+    if (d->limits)
+        return SQL_RUN(connection, NULL, channel_limit, .channel = db_text(d->channel),
+                       .op_code = db_text(d->op_code), .sends = number_or_null(d->sends),
+                       .per_second = number_or_null(d->per_second), .log_no = db_text(d->log_no),
+                       .actor = db_text(d->actor), .reason = db_text(d->reason));
+    return SQL_RUN(connection, NULL, channel_decide, .channel = db_text(d->channel),
+                   .op_code = db_text(d->op_code), .paused = db_int(d->pauses),
+                   .log_no = db_text(d->log_no), .actor = db_text(d->actor),
+                   .reason = db_text(d->reason));
+}
+
+static db_answer store_channel_list(db *connection, const char *channel, db_result *result)
+{
+    return SQL_RUN(
+        connection, result, channel_list, .from_channel = db_text(channel != NULL ? channel : ""),
+        .to_channel = db_text(channel != NULL ? channel : "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~"));
+}
 
 #define REFUSED_BY_PROCEDURE 1644
 
@@ -327,61 +373,39 @@ tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker)
 
 /* ------------------------------------------------------------------------- the list -- */
 
-static void take_row(tl_pause_row *one, const db_result *r, size_t row)
-{
-    const char *channel = db_get_text(r, row, COLUMN_channel_list_channel);
-    const int same = one->channel != NULL && strcmp(one->channel, channel) == 0;
+#define AT(member) COLUMN_channel_list_##member
 
-    one->paused = db_get_int(r, row, COLUMN_channel_list_paused) != 0;
-    one->channel = channel;
-    one->op_code = db_get_text(r, row, COLUMN_channel_list_op_code);
+static void take_row(tl_pause_row *to, const db_result *result, size_t row)
+{
+    const int same =
+        to->channel != NULL && strcmp(to->channel, db_get_text(result, row, AT(channel))) == 0;
+
+    TL_CHANNEL_MAP(RECORD_READ)
+    TL_BREAKER_MAP(RECORD_READ)
     /* The channel as a whole comes first. */
-    one->as_whole = one->op_code[0] == '\0' ? one->paused : same && one->as_whole;
-    one->decided_us = db_get_int(r, row, COLUMN_channel_list_decided_us);
-    one->reason = db_get_text(r, row, COLUMN_channel_list_reason);
-    one->actor = db_get_text(r, row, COLUMN_channel_list_actor);
-    one->account = db_get_text(r, row, COLUMN_channel_list_account);
-    one->now_us = db_get_int(r, row, COLUMN_channel_list_now_us);
-    one->sends = db_get_int(r, row, COLUMN_channel_list_sends);
-    one->per_second = db_get_int(r, row, COLUMN_channel_list_per_second);
-    one->limited_us = db_get_int(r, row, COLUMN_channel_list_limited_us);
-    one->limit_reason = db_get_text(r, row, COLUMN_channel_list_limit_reason);
-    one->limit_actor = db_get_text(r, row, COLUMN_channel_list_limit_actor);
-    one->limit_account = db_get_text(r, row, COLUMN_channel_list_limit_account);
-    one->unknowns = db_get_int(r, row, COLUMN_channel_list_unknowns);
-    one->share = db_get_int(r, row, COLUMN_channel_list_share);
-    one->window_s = db_get_int(r, row, COLUMN_channel_list_window_s);
-    one->probe_s = one->unknowns > 0 ? db_get_int(r, row, COLUMN_channel_list_probe_s) : 0;
-    one->opened_us = db_get_int(r, row, COLUMN_channel_list_opened_us);
-    one->opened = db_get_int(r, row, COLUMN_channel_list_opened);
-    one->breaker_us = db_get_int(r, row, COLUMN_channel_list_breaker_us);
-    one->breaker_reason = db_get_text(r, row, COLUMN_channel_list_breaker_reason);
-    one->breaker_actor = db_get_text(r, row, COLUMN_channel_list_breaker_actor);
-    one->breaker_account = db_get_text(r, row, COLUMN_channel_list_breaker_account);
-    one->silent_probes = db_get_int(r, row, COLUMN_channel_list_silent_probes);
-    one->probed_us = db_get_int(r, row, COLUMN_channel_list_probed_us);
-    one->probes = db_get_int(r, row, COLUMN_channel_list_probes) != 0;
-    one->probe_us = db_get_int(r, row, COLUMN_channel_list_probe_us);
+    to->as_whole = to->op_code[0] == '\0' ? to->paused : same && to->as_whole;
+    if (to->unknowns == 0)
+        to->probe_s = 0;
 }
 
+#undef AT
+#define AT(member) COLUMN_channel_use_##member
+
 /* What is not limited has no row of use.  Limits are few. */
-static void take_use(tl_pause_row *one, const db_result *use)
+static void take_use(tl_pause_row *to, const db_result *result)
 {
-    one->permits = one->wanted = one->permits_ended = 0;
-    one->ended_free_us = one->longest_hold_ms = one->next_us = 0;
-    for (size_t row = 0; row < use->rows; row++) {
-        if (strcmp(db_get_text(use, row, COLUMN_channel_use_channel), one->channel) != 0 ||
-            strcmp(db_get_text(use, row, COLUMN_channel_use_op_code), one->op_code) != 0)
+    to->permits = to->wanted = to->permits_ended = 0;
+    to->ended_free_us = to->longest_hold_ms = to->next_us = 0;
+    for (size_t row = 0; row < result->rows; row++) {
+        if (strcmp(db_get_text(result, row, AT(channel)), to->channel) != 0 ||
+            strcmp(db_get_text(result, row, AT(op_code)), to->op_code) != 0)
             continue;
-        one->permits = db_get_int(use, row, COLUMN_channel_use_permits);
-        one->wanted = db_get_int(use, row, COLUMN_channel_use_wanted);
-        one->permits_ended = db_get_int(use, row, COLUMN_channel_use_permits_ended);
-        one->ended_free_us = db_get_int(use, row, COLUMN_channel_use_ended_free_us);
-        one->longest_hold_ms = db_get_int(use, row, COLUMN_channel_use_longest_hold_ms);
-        one->next_us = db_get_int(use, row, COLUMN_channel_use_next_us);
+        TL_CHANNEL_USE_MAP(RECORD_READ)
         return;
     }
 }
+
+#undef AT
 
 static int is_any_limited(const db_result *r)
 {
@@ -405,7 +429,7 @@ tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
         status = read_status(connection, store_channel_list(connection, NULL, &r),
                              "reading which channels are paused");
     if (status == TL_OK && is_any_limited(&r))
-        status = read_status(connection, store_channel_use(connection, &use),
+        status = read_status(connection, db_run(connection, &sql_channel_use, NULL, 0, &use),
                              "reading how much of the channels' limits is used");
     read_end(client, connection);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {

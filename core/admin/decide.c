@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "trade_lock/decision.h"
 #include "transition/task.h"
 
@@ -21,6 +22,19 @@
 #include <tradelock/admin/decisions.h>
 
 #include <string.h>
+
+static db_answer store_resolve_insert(db *connection, const store_resolution *r)
+{
+    const char decision[2] = {r->decision, '\0'};
+
+    return SQL_RUN(connection, NULL, resolve_insert, .cust_no = db_text(r->key->cust_no),
+                   .serial_no = db_text(r->key->serial_no), .op_code = db_text(r->key->op_code),
+                   .rev = db_uint(r->rev), .verdict = db_text(decision), .part = db_int(r->which),
+                   .fence = db_uint(r->fence), .epoch = db_uint(r->epoch),
+                   .reason = db_text(r->reason), .actor = db_text(r->actor),
+                   .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no),
+                   .although_pending = db_int(r->although_pending));
+}
 
 #define DUPLICATE_KEY 1062
 
@@ -215,7 +229,10 @@ static db_answer run_half(task *t, db *connection)
 
     d->status = TL_OK;
     if (answer == DB_DONE)
-        answer = store_resolve_lock(connection, d->half.key, d->retry_op, &row);
+        answer = SQL_RUN(connection, &row, resolve_lock, .retry_op = db_text(d->retry_op),
+                         .cust_no = db_text(d->half.key->cust_no),
+                         .serial_no = db_text(d->half.key->serial_no),
+                         .op_code = db_text(d->half.key->op_code));
     if (answer == DB_DONE && row.rows == 0)
         d->status = error_set(TL_NOT_FOUND, "there is no trade %s %s %s", d->half.key->serial_no,
                               d->half.key->cust_no, d->half.key->op_code);

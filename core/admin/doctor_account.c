@@ -2,6 +2,7 @@
 #include "admin/doctor.h"
 
 #include "admin/statements.h"
+#include "store/bind.h"
 #include "store/server.h"
 #include "store/store.h"
 
@@ -41,8 +42,9 @@ static tl_status judge_rights(doctor *d)
 {
     char rights[128];
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_grants(d->connection, &r),
-                                   "asking for the rights of this account");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_doctor_grants, NULL, 0, &r),
+                    "asking for the rights of this account");
 
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
@@ -58,8 +60,9 @@ static tl_status judge_rights(doctor *d)
 static tl_status judge_temporary_tables(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_temporary(d->connection, &r),
-                                   "asking who may make temporary tables");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_doctor_temporary, NULL, 0, &r),
+                    "asking who may make temporary tables");
 
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         doctor_tell(d, TL_FINDING_UNSAFE, "temporary tables", db_get_text(&r, row, 0),
@@ -76,11 +79,11 @@ static tl_status judge_rights_elsewhere(doctor *d)
 {
     enum { GRANTEE, IS_ROLE, ELSEWHERE };
     db_result r = DB_RESULT_INIT;
-    db_answer answer = store_doctor_reach(d->connection, &r);
+    db_answer answer = db_run(d->connection, &sql_doctor_reach, NULL, 0, &r);
     const int sees_all = answer == DB_DONE;
 
     if (answer == DB_ERROR && db_error_kind_of(db_errno(d->connection)) == DB_KIND_ACCESS)
-        answer = store_doctor_reach_own(d->connection, &r);
+        answer = db_run(d->connection, &sql_doctor_reach_own, NULL, 0, &r);
     for (size_t row = 0; answer == DB_DONE && row < r.rows; row++)
         doctor_tell(d, db_get_int(&r, row, IS_ROLE) ? TL_FINDING_UNSAFE : TL_FINDING_WARNING,
                     "rights elsewhere", db_get_text(&r, row, ELSEWHERE),

@@ -7,6 +7,7 @@
  */
 #include "admin/doctor.h"
 #include "admin/statements.h"
+#include "store/bind.h"
 #include "store/position.h"
 
 #include <inttypes.h>
@@ -272,7 +273,7 @@ static tl_status judge_passes_over(const struct mode *m)
 
     if (m->d->schema != TL_OK || !m->d->is_newest)
         return TL_OK;
-    answer = store_doctor_passes_over(m->d->connection, &row);
+    answer = db_run(m->d->connection, &sql_doctor_passes_over, NULL, 0, &row);
     if (answer == DB_DONE && !db_is_null(&row, 0, 0))
         doctor_tell(m->d, replicates ? TL_FINDING_UNSAFE : TL_FINDING_WARNING, "replication",
                     db_get_text(&row, 0, 0),
@@ -309,13 +310,14 @@ static void judge_hosts(doctor *d)
 tl_status doctor_mode(doctor *d)
 {
     struct mode m = {.d = d, .variables = DB_RESULT_INIT, .status = DB_RESULT_INIT};
-    tl_status status =
-        read_status(d->connection, store_doctor_variables(d->connection, &m.variables),
-                    "reading the server's settings");
+    tl_status status = read_status(
+        d->connection, db_run(d->connection, &sql_doctor_variables, NULL, 0, &m.variables),
+        "reading the server's settings");
 
     if (status == TL_OK)
-        status = read_status(d->connection, store_doctor_mode(d->connection, &m.status),
-                             "asking the server for its replicas");
+        status =
+            read_status(d->connection, db_run(d->connection, &sql_doctor_mode, NULL, 0, &m.status),
+                        "asking the server for its replicas");
     if (status == TL_OK)
         judge_mode(&m);
     if (status == TL_OK)

@@ -8,7 +8,6 @@
 #include "client/server.h"
 #include "store/bind.h"
 #include "store/clock.h"
-#include "admin/statements.h"
 
 #include "sql_text.h"
 
@@ -145,8 +144,9 @@ static void judge_setting(doctor *d, const struct setting *setting, const db_res
 tl_status doctor_settings(doctor *d)
 {
     db_result variables = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_variables(d->connection, &variables),
-                                   "reading the server's settings");
+    tl_status status = read_status(
+        d->connection, db_run(d->connection, &sql_doctor_variables, NULL, 0, &variables),
+        "reading the server's settings");
 
     if (status == TL_OK)
         for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
@@ -215,8 +215,9 @@ static void judge_transport(doctor *d, const char *peer, const char *cipher)
 tl_status doctor_server(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_server(d->connection, &r),
-                                   "asking the server about itself");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_doctor_server, NULL, 0, &r),
+                    "asking the server about itself");
 
     if (status == TL_OK && r.rows == 1) {
         judge_version(d, db_get_text(&r, 0, SERVER_VERSION));
@@ -354,8 +355,9 @@ tl_status doctor_schema(doctor *d)
 tl_status doctor_restore(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_restore_status(d->connection, &r),
-                                   "asking which server this is");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_restore_status, NULL, 0, &r),
+                    "asking which server this is");
 
     if (status == TL_OK && r.rows == 1) {
         judge_identity(d, db_get_text(&r, 0, COLUMN_restore_status_was),

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "client/blocker.h"
+#include "store/bind.h"
 #include "store/channel.h"
 #include "store/server.h"
 #include "store/store.h"
@@ -119,7 +120,8 @@ static void judge_schema_objects(doctor *d, const char *there)
 static tl_status look_for_fleet(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = d->is_newest ? store_fleet_of(d->connection, &r) : DB_DONE;
+    const db_answer answer =
+        d->is_newest ? db_run(d->connection, &sql_fleet_of, NULL, 0, &r) : DB_DONE;
 
     d->of_fleet = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
     db_result_free(&r);
@@ -135,7 +137,7 @@ tl_status doctor_schema_objects(doctor *d)
 
     if (status != TL_OK)
         return status;
-    answer = store_doctor_parts(d->connection, &r);
+    answer = db_run(d->connection, &sql_doctor_parts, NULL, 0, &r);
     kind = answer == DB_ERROR ? db_error_kind_of(db_errno(d->connection)) : DB_KIND_OTHER;
 
     if (answer == DB_DONE && r.rows == 1) {
@@ -166,7 +168,8 @@ tl_status doctor_schema_made(doctor *d)
 {
     char changed[256], found[32];
     db_result r = DB_RESULT_INIT;
-    db_answer answer = d->is_newest ? store_doctor_parts_made(d->connection, &r) : DB_DONE;
+    db_answer answer =
+        d->is_newest ? db_run(d->connection, &sql_doctor_parts_made, NULL, 0, &r) : DB_DONE;
     tl_status status = TL_OK;
     int count;
 
@@ -204,7 +207,7 @@ static db_answer choose_customer(doctor *d, char cust[PROBE_CUST_MAX + 1])
 
     snprintf(cust, PROBE_CUST_MAX + 1, "%s", d->of_fleet ? "" : PROBE_CUST);
     if (d->of_fleet)
-        answer = store_fleet_probe(d->connection, &r);
+        answer = db_run(d->connection, &sql_fleet_probe, NULL, 0, &r);
     if (answer == DB_DONE && r.rows == 1)
         text_copy(cust, PROBE_CUST_MAX + 1, db_get_text(&r, 0, 0));
     db_result_free(&r);
@@ -264,8 +267,9 @@ static tl_status judge_sessions(doctor *d)
 {
     char found[64];
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_sessions(d->connection, &r),
-                                   "looking at the sessions");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_doctor_sessions, NULL, 0, &r),
+                    "looking at the sessions");
 
     if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
         doctor_tell(d, TL_FINDING_OK, "sessions", "0 silent",
@@ -301,8 +305,8 @@ static void judge_drain(doctor *d)
 static tl_status judge_site(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    const tl_status status =
-        read_status(d->connection, store_site(d->connection, &r), "reading the site");
+    const tl_status status = read_status(
+        d->connection, db_run(d->connection, &sql_site, NULL, 0, &r), "reading the site");
     const char *site = status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "";
 
     if (site[0] != '\0' && strcmp(site, tl_client_site(d->client)) != 0)
@@ -321,8 +325,9 @@ static tl_status judge_channels(doctor *d)
 {
     char found[2 * TL_CHANNEL_MAX + 8];
     db_result r = DB_RESULT_INIT, waits = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_channel_registered(d->connection, &r),
-                                   "reading what channels promise");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_channel_registered, NULL, 0, &r),
+                    "reading what channels promise");
 
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
         const char *channel = db_get_text(&r, row, 0), *op_code = db_get_text(&r, row, 1);
@@ -330,7 +335,8 @@ static tl_status judge_channels(doctor *d)
         snprintf(found, sizeof found, "%s for %s", channel, op_code);
         if (db_get_uint(&r, row, 3) == 0)
             status = read_status(d->connection,
-                                 store_channel_waiting(d->connection, channel, op_code, &waits),
+                                 SQL_RUN(d->connection, &waits, channel_waiting,
+                                         .channel = db_text(channel), .op_code = db_text(op_code)),
                                  "looking whether a trade waits for a channel");
         if (status == TL_OK && waits.rows > 0)
             doctor_tell(d, TL_FINDING_WARNING, "channel", found,
@@ -351,8 +357,9 @@ static tl_status judge_obedience(doctor *d)
 {
     static const char *const kinds[] = {"pause", "limit", "breaker"};
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_overview_sessions(d->connection, &r),
-                                   "reading the sessions");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_overview_sessions, NULL, 0, &r),
+                    "reading the sessions");
 
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -385,9 +392,11 @@ static tl_status find_overdue(doctor *d, const store_operation *operation, int64
                              store_low_water_stretch(d->connection, op_code, &stretch, &empty),
                              "looking for due work");
         if (status == TL_OK)
-            status = read_status(d->connection,
-                                 store_doctor_overdue(d->connection, op_code, &stretch, &r),
-                                 "looking for due work");
+            status = read_status(
+                d->connection,
+                SQL_RUN(d->connection, &r, doctor_overdue, .op_code = db_text(op_code),
+                        .from_us = db_int(stretch.from_us), .to_us = db_int(stretch.to_us)),
+                "looking for due work");
         if (status == TL_OK && r.rows == 1) {
             *late_ms = db_get_int(&r, 0, 0);
             break;
@@ -439,8 +448,9 @@ static tl_status judge_conflicts(doctor *d)
 {
     char found[64];
     db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(d->connection, store_doctor_conflicts(d->connection, &r),
-                                   "looking for conflicts");
+    tl_status status =
+        read_status(d->connection, db_run(d->connection, &sql_doctor_conflicts, NULL, 0, &r),
+                    "looking for conflicts");
 
     if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
         doctor_tell(d, TL_FINDING_OK, "conflicts", "none", "no evidence contradicts a row");

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "client/blocker.h"
 #include "client/read.h"
+#include "store/bind.h"
 
 #include <tradelock/admin/restore.h>
 #include <tradelock/layer.h>
@@ -278,7 +279,7 @@ static tl_status read_registered(explaining *e)
     tl_status status = read_begin(e->client, &connection);
 
     if (status == TL_OK)
-        status = read_status(connection, store_channel_registered(connection, &r),
+        status = read_status(connection, db_run(connection, &sql_channel_registered, NULL, 0, &r),
                              "reading which channels are registered");
     read_end(e->client, connection);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)

@@ -8,7 +8,6 @@
  * meanwhile, the triggers go again.
  */
 #include "admin/migrate.h"
-#include "admin/statements.h"
 
 #include "base/config.h"
 #include "base/error.h"
@@ -16,6 +15,8 @@
 #include "client/client.h"
 #include "client/read.h"
 #include "client/shard.h"
+#include "store/bind.h"
+#include "store/record.h"
 #include "store/server.h"
 
 #include "sql_text.h"
@@ -45,7 +46,7 @@ struct joining {
 static tl_status read_name(db *connection, char *fleet, char *shard)
 {
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = store_fleet_of(connection, &r);
+    const db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &r);
 
     fleet[0] = shard[0] = '\0';
     if (answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
@@ -74,7 +75,7 @@ static void take_row(struct joining *j, size_t shard, const db_result *r, size_t
 static tl_status read_slots(struct joining *j, size_t shard)
 {
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = store_slot_list(j->shards[shard], &r);
+    const db_answer answer = db_run(j->shards[shard], &sql_slot_list, NULL, 0, &r);
 
     for (size_t row = 0; answer == DB_DONE && row < r.rows; row++)
         take_row(j, shard, &r, row);
@@ -118,7 +119,7 @@ static tl_status look_for_strangers(struct joining *j)
 {
     db *own = j->shards[j->own];
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = store_slot_strangers(own, j->digits, &r);
+    const db_answer answer = SQL_RUN(own, &r, slot_strangers, .slots = db_text(j->digits));
     tl_status status = read_status(own, answer, "looking for customers of other slots");
 
     if (status == TL_OK && r.rows > 0)
@@ -149,7 +150,8 @@ static tl_status take_slots(struct joining *j)
     }
     snprintf(json + at, sizeof json - at, "]");
     if (j->joined.taken > 0)
-        answer = store_slot_take(own, json, j->said->reason != NULL ? j->said->reason : "");
+        answer = SQL_RUN(own, NULL, slot_take, .slots = db_text(json),
+                         .reason = db_text(j->said->reason != NULL ? j->said->reason : ""));
     return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "taking the slots");
 }
 
@@ -173,7 +175,7 @@ static tl_status drop_triggers(db *own)
 static tl_status make_rule(db *own)
 {
     db_result there = DB_RESULT_INIT;
-    db_answer answer = store_migrate_objects(own, &there);
+    db_answer answer = db_run(own, &sql_migrate_objects, NULL, 0, &there);
     int has = 0;
 
     for (size_t row = 0; answer == DB_DONE && row < there.rows; row++)
@@ -193,7 +195,7 @@ static tl_status take_back(db *own)
 
     text_copy(sentence, sizeof sentence, tl_error_message());
     status = drop_triggers(own);
-    if (status == TL_OK && store_slot_untake(own) != DB_DONE)
+    if (status == TL_OK && db_run(own, &sql_slot_untake, NULL, 0, NULL) != DB_DONE)
         status = db_error_status(own, DB_ERROR, "giving the slots back");
     return status == TL_OK ? error_set(TL_REFUSED, "%s", sentence) : status;
 }
@@ -213,7 +215,8 @@ static tl_status shut_out(struct joining *j)
 static tl_status name_it(struct joining *j)
 {
     db *own = j->shards[j->own];
-    const db_answer answer = store_fleet_name(own, j->said->fleet, j->said->shard);
+    const db_answer answer = SQL_RUN(own, NULL, fleet_name, .fleet = db_text(j->said->fleet),
+                                     .shard = db_text(j->said->shard));
 
     return answer == DB_DONE ? TL_OK : db_error_status(own, answer, "naming the shard");
 }
@@ -358,21 +361,17 @@ tl_status tl_fleet_named(const char *config_file, char *fleet)
 
 /* ----------------------------------------------------------------------------- a list -- */
 
-static int tell(const db_result *r, size_t row, tl_slot_fn each, void *context)
-{
-    const tl_slot_row told = {.slot = (unsigned)db_get_uint(r, row, COLUMN_slot_list_slot),
-                              .state = db_get_text(r, row, COLUMN_slot_list_state),
-                              .version = db_get_uint(r, row, COLUMN_slot_list_version),
-                              .other = db_is_null(r, row, COLUMN_slot_list_other)
-                                           ? ""
-                                           : db_get_text(r, row, COLUMN_slot_list_other),
-                              .sealed = db_get_int(r, row, COLUMN_slot_list_sealed) != 0,
-                              .changed_us = db_get_int(r, row, COLUMN_slot_list_changed_us),
-                              .account = db_get_text(r, row, COLUMN_slot_list_account),
-                              .reason = db_get_text(r, row, COLUMN_slot_list_reason)};
+#define AT(member) COLUMN_slot_list_##member
 
+static int tell(const db_result *result, size_t row, tl_slot_fn each, void *context)
+{
+    tl_slot_row told, *to = &told;
+
+    TL_SLOT_MAP(RECORD_READ)
     return each(context, &told);
 }
+
+#undef AT
 
 struct listing {
     db_result rows;
@@ -403,8 +402,9 @@ tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn e
         return status;
     READ_REPEATED(status, read_name(connection, its_fleet, its_shard));
     if (status == TL_OK && its_fleet[0] != '\0')
-        READ_REPEATED(status, read_status(connection, store_slot_list(connection, &l.rows),
-                                          "reading the slots"));
+        READ_REPEATED(status,
+                      read_status(connection, db_run(connection, &sql_slot_list, NULL, 0, &l.rows),
+                                  "reading the slots"));
     if (status == TL_OK)
         status = read_and_show(client, connection, show, &l);
     db_result_free(&l.rows);

@@ -23,11 +23,42 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/view.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The values of list_columns. */
+#define LIST_FILTER(f)                                                                             \
+    .cust = db_text((f)->cust), .op = db_text((f)->op), .retry_op = db_text((f)->retry_op),        \
+    .lane = db_text((f)->lane), .status = db_text((f)->status), .channel = db_text((f)->channel),  \
+    .batch = db_text((f)->batch), .channel_ref = db_text((f)->channel_ref),                        \
+    .log_no = db_text((f)->log_no), .amount_over = db_int((f)->amount_over),                       \
+    .since_us = db_int((f)->since_us), .until_us = db_int((f)->until_us),                          \
+    .as_of_us = db_int((f)->as_of_us), .older_ms = db_int((f)->older_ms),                          \
+    .idle_ms = db_int((f)->idle_ms)
+#define LIST_AFTER_KEY(place)                                                                      \
+    .after_cust = db_text((place)->cust_no), .after_serial = db_text((place)->serial_no)
+
+static db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
+                                   int64_t from_us, db_result *result)
+{
+    return SQL_RUN(connection, result, list_recent, LIST_FILTER(page->filter),
+                   .due_op = db_text(op_code), .from_us = db_int(from_us),
+                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
+                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+}
+
+static db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
+                                int64_t end_us, db_result *result)
+{
+    return SQL_RUN(connection, result, list_due, LIST_FILTER(page->filter),
+                   .due_op = db_text(op_code), .end_us = db_int(end_us),
+                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
+                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
+}
 
 #define LIST_DEFAULT 100
 #define PAGE_MOST 4096
@@ -92,31 +123,48 @@ static db_answer read_page(struct list *list, const store_operation *operation,
     switch (list->source) {
     case LIST_CONFLICT:
     case LIST_BY_SERIAL:
-        return store_list_serial(connection, &page, &list->serials, list->source == LIST_CONFLICT,
-                                 rows);
+        return SQL_RUN(connection, rows, list_serial, LIST_FILTER(page.filter),
+                       .conflict = db_int(list->source == LIST_CONFLICT),
+                       .first_serial = db_text(list->serials.first),
+                       .last_serial = db_text(list->serials.last), LIST_AFTER_KEY(page.after),
+                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
     case LIST_CONFLICT_PARKED:
     case LIST_PARKED_SYNC:
     case LIST_PARKED:
-        return store_list_parked(connection, &page, &list->serials,
-                                 list->source == LIST_CONFLICT_PARKED, rows);
+        return SQL_RUN(connection, rows, list_parked, LIST_FILTER(page.filter),
+                       .conflict = db_int(list->source == LIST_CONFLICT_PARKED),
+                       .first_serial = db_text(list->serials.first),
+                       .last_serial = db_text(list->serials.last),
+                       .after_text = db_text(page.after->text), LIST_AFTER_KEY(page.after),
+                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
     case LIST_HELD_REST:
-        return store_list_held(connection, &page, op_code, rows);
+        return SQL_RUN(connection, rows, list_held, LIST_FILTER(page.filter),
+                       .due_op = db_text(op_code), .after_text = db_text(page.after->text),
+                       LIST_AFTER_KEY(page.after), .most = db_uint(page.most));
     case LIST_RECENT:
         return store_list_recent(connection, &page, op_code, list->asked.since_us, rows);
     case LIST_IDLE:
-        return store_list_idle(connection, &page, op_code, rows);
+        return SQL_RUN(connection, rows, list_idle, LIST_FILTER(page.filter),
+                       .due_op = db_text(op_code), LIST_AFTER_KEY(page.after),
+                       .most = db_uint(page.most));
     case LIST_HELD:
         if (is_latest_first(list))
             return store_list_recent(connection, &page, op_code, held_from(list, operation), rows);
         return store_list_due(connection, &page, op_code, list->held_end_us, rows);
     case LIST_CUSTOMER_OPEN:
     case LIST_CUSTOMER_REST:
-        return store_list_customer(connection, &page, rows);
+        return SQL_RUN(connection, rows, list_customer, LIST_FILTER(page.filter),
+                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
+                       .most = db_uint(page.most));
     case LIST_BY_REF:
-        return store_list_ref(connection, &page, rows);
+        return SQL_RUN(connection, rows, list_ref, LIST_FILTER(page.filter),
+                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
+                       .most = db_uint(page.most));
     case LIST_BATCH_OPEN:
     case LIST_BATCH_REST:
-        return store_list_batch(connection, &page, rows);
+        return SQL_RUN(connection, rows, list_batch, LIST_FILTER(page.filter),
+                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
+                       .most = db_uint(page.most));
     default:
         return store_list_due(connection, &page, op_code,
                               list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
@@ -468,7 +516,8 @@ static tl_status read_held_end(struct list *list)
     if (!list->filter->in_doubt || list->filter->look_most == 0 ||
         !list_filter_uses(list->filter, LIST_HELD))
         return TL_OK;
-    READ_REPEATED(status, read_status(list->connection, store_list_doubt(list->connection, &end),
+    READ_REPEATED(status, read_status(list->connection,
+                                      db_run(list->connection, &sql_list_doubt, NULL, 0, &end),
                                       "reading until when held trades may be in doubt"));
     if (status == TL_OK && end.rows == 1 && !db_is_null(&end, 0, 0))
         list->held_end_us = db_get_int(&end, 0, 0);

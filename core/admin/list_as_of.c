@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/view.h"
 
 #include "sql_text.h"
@@ -123,7 +124,8 @@ static tl_status read_holder(db *connection, tl_view *view, int *alive)
     *alive = view->session_id[0] != '\0' && view->max_hold_until_us > view->now_us;
     if (view->session_id[0] != '\0')
         READ_REPEATED(status, read_status(connection,
-                                          store_session_was(connection, view->session_id, &process),
+                                          SQL_RUN(connection, &process, session_was,
+                                                  .session_id = db_text(view->session_id)),
                                           "reading the holder's session"));
     if (status == TL_OK && process.rows > 0) {
         text_copy(view->holder, sizeof view->holder, db_get_text(&process, 0, 0));

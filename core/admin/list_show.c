@@ -1,12 +1,35 @@
 /* Shows the rows of a page that pass: a few dozen are read whole in one statement.  Reads only. */
 #include "admin/list.h"
 
+#include "base/memory.h"
 #include "client/read.h"
 
 #include "base/text.h"
+#include "store/bind.h"
+#include "store/rows.h"
 #include "store/view.h"
 
 #include <string.h>
+
+static db_answer store_log_seen(db *connection, const tl_key *keys, size_t count,
+                                const char *log_uuid, db_result *result)
+{
+    struct sql_log_seen_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.outside = SQL_VALUES(log_seen, .log_no = db_text(log_uuid)),
+                             .rows = (const db_value *)values,
+                             .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            SQL_ROW(log_seen, .cust_no = db_ascii(keys[i].cust_no),
+                    .serial_no = db_ascii(keys[i].serial_no), .op_code = db_ascii(keys[i].op_code));
+    answer = store_run_rows(connection, &sql_log_seen, &rows, result);
+    memory_free(values);
+    return answer;
+}
 
 /* Rows whose history one statement looks at; many more take it longer each. */
 #define WORK_MOST 512

@@ -18,6 +18,14 @@
 #include <stdio.h>
 #include <string.h>
 
+uint64_t table_rows(const db_result *tables, const char *table)
+{
+    for (size_t row = 0; row < tables->rows; row++)
+        if (strcmp(db_get_text(tables, row, 0), table) == 0)
+            return db_get_uint(tables, row, 1);
+    return 0;
+}
+
 static db_answer run_trades(db *connection, metrics_operation *o, const char *retry_op)
 {
     return SQL_RUN(connection, &o->unheld, metrics_trades, .op_code = db_text(o->op_code),
@@ -153,8 +161,9 @@ static tl_status read_rest(metrics_rows *rows, db *connection)
             read_status(connection, db_run(connection, &sql_channel_paused, NULL, 0, &rows->paused),
                         "reading which channels are paused");
     if (status == TL_OK)
-        status = read_status(connection, store_channel_use(connection, &rows->limited),
-                             "reading how much of the channels' limits is used");
+        status =
+            read_status(connection, db_run(connection, &sql_channel_use, NULL, 0, &rows->limited),
+                        "reading how much of the channels' limits is used");
     if (status == TL_OK)
         status = read_status(connection,
                              db_run(connection, &sql_metrics_breakers, NULL, 0, &rows->breakers),
@@ -164,8 +173,9 @@ static tl_status read_rest(metrics_rows *rows, db *connection)
             read_status(connection, db_run(connection, &sql_metrics_server, NULL, 0, &rows->server),
                         "looking for restores and clock jumps");
     if (status == TL_OK)
-        status = read_status(connection, store_tables(connection, &rows->tables),
-                             "asking how large the tables are");
+        status =
+            read_status(connection, db_run(connection, &sql_metrics_tables, NULL, 0, &rows->tables),
+                        "asking how large the tables are");
     return status;
 }
 

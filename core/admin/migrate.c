@@ -15,6 +15,7 @@
 #include "client/read.h"
 #include "client/schema.h"
 #include "client/server.h"
+#include "store/bind.h"
 #include "store/server.h"
 #include "admin/migrate.h"
 #include "admin/schema_objects.h"
@@ -26,6 +27,19 @@
 
 #include <stdio.h>
 #include <string.h>
+
+static db_answer store_migrate_same(db *connection, const char *kind, const char *name,
+                                    const char *other, db_result *result)
+{
+    if (strcmp(kind, "trigger") == 0)
+        return SQL_RUN(connection, result, migrate_same_trigger, .name = db_text(name),
+                       .definition = db_text(other));
+    if (strcmp(kind, "view") == 0)
+        return SQL_RUN(connection, result, migrate_same_view, .name = db_text(name),
+                       .other = db_text(other));
+    return SQL_RUN(connection, result, migrate_same_routine, .name = db_text(name),
+                   .other = db_text(other));
+}
 
 /* How long to wait for another process that migrates: shorter than the time after which a silent
  * server counts as lost. */
@@ -41,10 +55,11 @@ static tl_status wait_for_turn(db *connection)
 {
     db_result result = DB_RESULT_INIT;
     tl_status status = TL_OK;
-    db_answer answer = store_migrate_wait(connection, TABLE_WAIT_ONCE_S);
+    db_answer answer =
+        SQL_RUN(connection, NULL, migrate_wait, .wait_s = db_uint(TABLE_WAIT_ONCE_S));
 
     if (answer == DB_DONE)
-        answer = store_migrate_turn(connection, TURN_WAIT_S, &result);
+        answer = SQL_RUN(connection, &result, migrate_turn, .wait_s = db_uint(TURN_WAIT_S));
     if (answer != DB_DONE)
         status = db_error_status(connection, answer, "waiting for the turn to migrate");
     else if (result.rows != 1 || db_get_int(&result, 0, 0) != 1)
@@ -188,7 +203,7 @@ static tl_status make_objects(db *connection, const struct sql_object *objects, 
 {
     static const char *const kinds[] = {"function", "procedure", "view", "trigger"};
     db_result there = DB_RESULT_INIT;
-    db_answer answer = store_migrate_objects(connection, &there);
+    db_answer answer = db_run(connection, &sql_migrate_objects, NULL, 0, &there);
 
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++)
         for (size_t i = 0; i < count && answer == DB_DONE; i++)
@@ -210,7 +225,7 @@ tl_status migrate_fleet_objects(db *connection, unsigned *made)
 static tl_status mend_fleet(db *connection, unsigned *made)
 {
     db_result of = DB_RESULT_INIT;
-    const db_answer answer = store_fleet_of(connection, &of);
+    const db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &of);
     tl_status status = read_status(connection, answer, "reading which fleet this is of");
 
     if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
@@ -221,7 +236,7 @@ static tl_status mend_fleet(db *connection, unsigned *made)
 
 static tl_status note_identity(db *connection)
 {
-    const db_answer answer = store_schema_identity(connection);
+    const db_answer answer = db_run(connection, &sql_schema_identity, NULL, 0, NULL);
 
     return answer == DB_DONE ? TL_OK
                              : db_error_status(connection, answer, "noting which server this is");
@@ -246,7 +261,8 @@ static tl_status apply_missing(db *connection, unsigned version, int64_t retenti
         status = note_identity(connection);
     if (status != TL_OK)
         return status;
-    answer = store_migrate_done(connection, schema_newest(), retention_ms);
+    answer = SQL_RUN(connection, NULL, migrate_done, .version = db_uint(schema_newest()),
+                     .retention_ms = db_int(retention_ms));
     return answer == DB_DONE ? TL_OK
                              : db_error_status(connection, answer, "raising the schema's version");
 }
@@ -294,7 +310,7 @@ static db_answer run_for_database(db *connection, const char *name, const char *
     static const char mark[] = "{database}";
     struct text_buffer named;
     db_result of = DB_RESULT_INIT;
-    db_answer answer = store_doctor_server(connection, &of);
+    db_answer answer = db_run(connection, &sql_doctor_server, NULL, 0, &of);
 
     text_buffer_init(&named);
     for (const char *at; answer == DB_DONE && (at = strstr(text, mark)) != NULL;
@@ -319,7 +335,7 @@ static tl_status grant_rule(db *connection)
         "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_operator`;"
         "GRANT EXECUTE ON FUNCTION tl_customer_slot TO `{database}_reader`;";
     db_result of = DB_RESULT_INIT;
-    db_answer answer = store_fleet_of(connection, &of);
+    db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &of);
 
     if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
         answer = run_for_database(connection, "grants of a fleet", grants);

@@ -2,10 +2,11 @@
  * connection while it tells. */
 #include "admin/metrics_rows.h"
 
-#include "admin/statements.h"
 #include "base/text.h"
 #include "client/blocker.h"
 #include "client/read.h"
+#include "store/bind.h"
+#include "store/record.h"
 
 #include <tradelock/admin/overview.h>
 
@@ -142,36 +143,17 @@ tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_
 
 /* ------------------------------------------------------------- sessions and inbox -- */
 
-/* Reads all rows, and gives the connection back before anybody looks at them. */
-static tl_status read_all(tl_client *client, db_answer (*read)(db *connection, db_result *result),
-                          const char *doing, db_result *r)
-{
-    db *connection = NULL;
-    tl_status status = read_begin(client, &connection);
+#define AT(member) COLUMN_overview_sessions_##member
 
-    if (status == TL_OK)
-        status = read_status(connection, read(connection, r), doing);
-    read_end(client, connection);
-    return status;
+static void take_session(tl_session_row *to, const db_result *result, size_t row)
+{
+    TL_SESSION_MAP(RECORD_READ)
+    to->state = db_get_int(result, row, AT(is_ended))   ? "ended"
+                : to->silent_us > to->timeout_ms * 1000 ? "silent"
+                                                        : "alive";
 }
 
-static void take_session(tl_session_row *one, const db_result *r, size_t row)
-{
-    one->session_id = db_get_text(r, row, 0);
-    one->program = db_get_text(r, row, 1);
-    one->pid = db_get_uint(r, row, 2);
-    one->host = db_get_text(r, row, 3);
-    one->operations = db_get_text(r, row, 4);
-    one->started_us = db_get_int(r, row, 5);
-    one->silent_us = db_get_int(r, row, 6);
-    one->timeout_ms = db_get_int(r, row, 7);
-    one->now_us = db_get_int(r, row, 9);
-    one->obeys_drain = db_get_int(r, row, 10) != 0;
-    one->obeys = db_get_text(r, row, 11);
-    one->state = db_get_int(r, row, 8)                     ? "ended"
-                 : one->silent_us > one->timeout_ms * 1000 ? "silent"
-                                                           : "alive";
-}
+#undef AT
 
 static uint64_t permits_of(const db_result *permits, const char *session_id)
 {
@@ -187,10 +169,10 @@ static tl_status read_sessions(tl_client *client, db_result *r, db_result *permi
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK)
-        status =
-            read_status(connection, store_overview_sessions(connection, r), "reading the sessions");
+        status = read_status(connection, db_run(connection, &sql_overview_sessions, NULL, 0, r),
+                             "reading the sessions");
     if (status == TL_OK)
-        status = read_status(connection, store_channel_permits(connection, permits),
+        status = read_status(connection, db_run(connection, &sql_channel_permits, NULL, 0, permits),
                              "reading the sessions' permits");
     read_end(client, connection);
     return status;
@@ -217,34 +199,27 @@ tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
     return status;
 }
 
-static void take_proposal(tl_proposal *one, const db_result *r, size_t row)
-{
-    one->what = db_get_text(r, row, 0);
-    one->key = (tl_key){db_get_text(r, row, 1), db_get_text(r, row, 2), db_get_text(r, row, 3)};
-    one->fence = db_get_uint(r, row, 4);
-    one->said = db_get_text(r, row, 5);
-    one->reason = db_get_text(r, row, 6);
-    one->actor = db_get_text(r, row, 7);
-    one->account = db_get_text(r, row, 8);
-    one->own = db_get_int(r, row, 9) != 0;
-    one->proposed_us = db_get_int(r, row, 10);
-}
+#define AT(member) COLUMN_overview_inbox_##member
 
 tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_proposal one;
-    tl_status status;
+    db_result all = DB_RESULT_INIT, *const result = &all;
+    db *connection = NULL;
+    tl_status status = read_begin(client, &connection);
 
-    error_clear();
-    status = read_check_each(each != NULL);
     if (status == TL_OK)
-        status = read_all(client, store_overview_inbox, "reading what was proposed", &r);
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
-        take_proposal(&one, &r, row);
+        status = read_check_each(each != NULL);
+    if (status == TL_OK)
+        status = read_status(connection, db_run(connection, &sql_overview_inbox, NULL, 0, result),
+                             "reading what was proposed");
+    read_end(client, connection);
+    for (size_t row = 0; status == TL_OK && row < result->rows; row++) {
+        tl_proposal one, *to = &one;
+
+        TL_PROPOSAL_MAP(RECORD_READ)
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(&r);
+    db_result_free(result);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "store/bind.h"
 #include "store/clock.h"
 
 #include <tradelock/resource.h>
@@ -18,6 +19,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+static db_answer store_purge_sessions(db *connection, const store_purge_what *what)
+{
+    if (what->only_counts)
+        return SQL_RUN(connection, NULL, purge_sessions_count, .older_ms = db_int(what->older_ms));
+    return SQL_RUN(connection, NULL, purge_sessions, .older_ms = db_int(what->older_ms),
+                   .most = db_uint(what->most));
+}
 
 #define PAGE PURGE_PAGE
 #define CLOCKS_APART_S (5 * 60)
@@ -36,18 +45,26 @@ struct kind {
 static db_answer page_trades(db *connection, const store_purge_what *what,
                              const struct place *after)
 {
-    return store_purge(connection, what, &after->trade);
+    return SQL_RUN(connection, NULL, purge, .only_counts = db_int(what->only_counts),
+                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+                   .cust_no = db_text(after->trade.cust_no),
+                   .serial_no = db_text(after->trade.serial_no),
+                   .op_code = db_text(after->trade.op_code));
 }
 
 static db_answer page_mutexes(db *connection, const store_purge_what *what,
                               const struct place *after)
 {
-    return store_purge_resources(connection, what, after->name);
+    return SQL_RUN(connection, NULL, purge_resources, .only_counts = db_int(what->only_counts),
+                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+                   .after = db_text(after->name));
 }
 
 static db_answer page_rw(db *connection, const store_purge_what *what, const struct place *after)
 {
-    return store_purge_rw(connection, what, after->name);
+    return SQL_RUN(connection, NULL, purge_rw, .only_counts = db_int(what->only_counts),
+                   .older_ms = db_int(what->older_ms), .most = db_uint(what->most),
+                   .after = db_text(after->name));
 }
 
 int purge_take_trades(struct purge *p, const char *text, struct place *after, unsigned *seen)
@@ -109,8 +126,9 @@ static tl_status read_result(struct purge *p, const struct kind *kind, struct pl
                              unsigned *seen)
 {
     db_result result = DB_RESULT_INIT;
-    tl_status status = read_status(p->connection, store_purge_result(p->connection, &result),
-                                   "reading what was purged");
+    tl_status status =
+        read_status(p->connection, db_run(p->connection, &sql_purge_result, NULL, 0, &result),
+                    "reading what was purged");
 
     *seen = 0;
     if (status == TL_OK && result.rows == 1 &&
@@ -169,7 +187,8 @@ static tl_status purge_session_page(struct purge *p, uint64_t *removed)
                              "purging sessions");
     while (purge_may_repeat(status, &repeats));
     if (status == TL_OK)
-        status = read_status(p->connection, store_purge_sessions_result(p->connection, &result),
+        status = read_status(p->connection,
+                             db_run(p->connection, &sql_purge_sessions_result, NULL, 0, &result),
                              "reading what was purged");
     if (status == TL_OK)
         *removed = db_get_uint(&result, 0, 0);
@@ -237,7 +256,8 @@ static int purge_all(void *context)
     if (status == TL_OK && !p->page.only_counts)
         status = act_purge_begin(p->connection, older_ms, p->archives, &act_no);
     if (status == TL_OK && p->options->progress != NULL)
-        status = read_status(p->connection, store_tables(p->connection, &p->tables),
+        status = read_status(p->connection,
+                             db_run(p->connection, &sql_metrics_tables, NULL, 0, &p->tables),
                              "asking how large the tables are");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
         status = i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]);

@@ -14,6 +14,7 @@
 #include "client/read.h"
 
 #include "base/text.h"
+#include "store/bind.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,11 +72,15 @@ static tl_status read_page(struct purge *p, struct place *after, struct page *pa
     struct purge counts = {.done = {.trades = 0}};
     struct place next = *after;
     tl_status status = read_status(
-        p->connection, store_purge_named(p->connection, p->page.older_ms, PURGE_PAGE, place),
+        p->connection,
+        SQL_RUN(p->connection, NULL, purge_named, .older_ms = db_int(p->page.older_ms),
+                .most = db_uint(PURGE_PAGE), .cust_no = db_text(place->cust_no),
+                .serial_no = db_text(place->serial_no), .op_code = db_text(place->op_code)),
         "naming old trades");
 
     if (status == TL_OK)
-        status = read_status(p->connection, store_purge_named_result(p->connection, &page->named),
+        status = read_status(p->connection,
+                             db_run(p->connection, &sql_purge_named_result, NULL, 0, &page->named),
                              "reading what was named");
     if (status == TL_OK &&
         (page->named.rows != 1 ||
@@ -115,12 +120,15 @@ static tl_status remove_page(struct removal *r)
     do
         status = read_status(
             p->connection,
-            store_purge_archived(p->connection, r->of, r->older_ms, text_buffer_text(&r->line)),
+            SQL_RUN(p->connection, NULL, purge_archived, .older_ms = db_int(r->older_ms),
+                    .named = db_text(text_buffer_text(&r->line)), .sha = db_text(r->of->sha),
+                    .before_sha = db_text(r->of->before), .set_no = db_uint(r->of->set)),
             "purging");
     while (purge_may_repeat(status, &repeats));
     if (status == TL_OK)
-        status = read_status(p->connection, store_purge_result(p->connection, &result),
-                             "reading what was purged");
+        status =
+            read_status(p->connection, db_run(p->connection, &sql_purge_result, NULL, 0, &result),
+                        "reading what was purged");
     if (status == TL_OK &&
         (result.rows != 1 || sscanf(db_get_text(&result, 0, 0), "%*u %u", &seen) != 1))
         status = error_set(TL_INTERNAL, "the purge did not say what it did");

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "admin/statements.h"
+#include "store/bind.h"
 #include "transition/task.h"
 
 #include "sql_text.h"
@@ -23,6 +24,19 @@
 #include <tradelock/admin/restore.h>
 
 #include <string.h>
+
+typedef struct store_restore_half_of {
+    uint64_t number;
+    int confirms;
+    const char *actor, *reason;
+} store_restore_half_of;
+
+static db_answer store_restore_open(db *connection, const char *how, const char *actor,
+                                    const char *reason)
+{
+    return SQL_RUN(connection, NULL, restore_declare, .how = db_text(how),
+                   .reason = db_text(reason), .actor = db_text(actor));
+}
 
 /* ------------------------------------------------------------------- declaring -- */
 
@@ -71,7 +85,7 @@ struct promoting {
 static db_answer write_promoting(const struct promoting *p, db *connection)
 {
     db_result row = DB_RESULT_INIT;
-    db_answer answer = store_restore_status(connection, &row);
+    db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     const int is_promoted =
         answer == DB_DONE && row.rows == 1 &&
         db_get_uint(&row, 0, COLUMN_restore_status_restore_no) !=
@@ -169,7 +183,8 @@ static tl_status read_state(db *connection, tl_restore *state)
 {
     db_result row = DB_RESULT_INIT;
     tl_status status =
-        read_status(connection, store_restore_status(connection, &row), "looking for a restore");
+        read_status(connection, db_run(connection, &sql_restore_status, NULL, 0, &row),
+                    "looking for a restore");
 
     if (status == TL_OK && row.rows != 1)
         status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing");
@@ -182,8 +197,9 @@ static tl_status read_state(db *connection, tl_restore *state)
 static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
 {
     db_result rows = DB_RESULT_INIT;
-    tl_status status = read_status(connection, store_restore_trades(connection, &rows),
-                                   "counting what is in process");
+    tl_status status =
+        read_status(connection, db_run(connection, &sql_restore_trades, NULL, 0, &rows),
+                    "counting what is in process");
 
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         const tl_restore_count count = {
@@ -257,7 +273,8 @@ tl_status tl_restore_missing(tl_client *client, uint64_t number, tl_missing_fn e
     if (status == TL_OK && each == NULL)
         status = error_set(TL_INVALID, "each is NULL");
     if (status == TL_OK)
-        status = read_status(connection, store_attest_list(connection, number, &rows),
+        status = read_status(connection,
+                             SQL_RUN(connection, &rows, attest_list, .number = db_uint(number)),
                              "reading what is missing");
     for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
         const tl_missing missing = missing_of(&rows, row);
@@ -312,12 +329,16 @@ static int judge(struct accepting *a, const db_result *row)
 static db_answer write_half(struct accepting *a, db *connection)
 {
     db_result row = DB_RESULT_INIT;
-    db_answer answer = store_restore_half(connection, &a->half);
+    db_answer answer = SQL_RUN(connection, NULL, restore_half, .number = db_uint(a->half.number),
+                               .half = db_text(a->half.confirms ? "confirmed" : "proposed"),
+                               .reason = db_text(a->half.reason), .actor = db_text(a->half.actor));
 
     if (answer == DB_DONE && a->half.confirms)
-        answer = store_restore_carry_out(connection, a->client->policy.max_hold_ms, a->thread_no);
+        answer = SQL_RUN(connection, NULL, restore_carry_out,
+                         .max_hold_ms = db_int(a->client->policy.max_hold_ms),
+                         .thread_no = db_text(a->thread_no));
     if (answer == DB_DONE)
-        answer = store_restore_status(connection, &row);
+        answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     if (answer == DB_DONE)
         a->doubtful = db_get_uint(&row, 0, COLUMN_restore_status_doubtful);
     db_result_free(&row);
@@ -332,7 +353,7 @@ static db_answer run_half(task *t, db *connection)
     int writes = 0;
 
     if (answer == DB_DONE)
-        answer = store_restore_status(connection, &row);
+        answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     if (answer == DB_DONE)
         writes = judge(a, &row);
     if (answer == DB_DONE && writes)
@@ -350,7 +371,7 @@ static db_answer read_half(task *t, db *connection)
 {
     struct accepting *a = t->context;
     db_result row = DB_RESULT_INIT;
-    db_answer answer = store_restore_status(connection, &row);
+    db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
 
     if (answer == DB_DONE &&
         db_get_uint(&row, 0, COLUMN_restore_status_restore_no) == a->half.number &&

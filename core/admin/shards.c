@@ -2,13 +2,33 @@
 #include "admin/statements.h"
 
 #include "base/config.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "client/read.h"
 #include "fleet/map.h"
+#include "store/bind.h"
+#include "store/rows.h"
 
 #include <tradelock/admin/shards.h>
 
 #include <string.h>
+
+db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t first, size_t count,
+                         db_result *result)
+{
+    struct sql_slots_of_row *values = memory_new_array(count, sizeof *values);
+    const store_rows rows = {.rows = (const db_value *)values, .count = count};
+    db_answer answer;
+
+    if (values == NULL)
+        return DB_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = SQL_ROW(slots_of, .number = db_uint(first + i),
+                            .cust_no = db_ascii(cust_nos[first + i]));
+    answer = store_run_rows(connection, &sql_slots_of, &rows, result);
+    memory_free(values);
+    return answer;
+}
 
 #define CUSTOMERS 500
 
@@ -120,7 +140,8 @@ static int all_customers(void *context)
 
     while (status == TL_OK && !is_over) {
         status = read_status(list->connection,
-                             store_slot_customers(list->connection, list->after, CUSTOMERS, &r),
+                             SQL_RUN(list->connection, &r, slot_customers,
+                                     .cust_no = db_ascii(list->after), .most = db_uint(CUSTOMERS)),
                              "listing customers");
         is_over = status != TL_OK || show_customers(list, &r);
     }

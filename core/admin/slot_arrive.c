@@ -11,6 +11,7 @@
 #include "admin/slot_stale.h"
 
 #include "base/error.h"
+#include "store/bind.h"
 
 #include <stdio.h>
 
@@ -98,9 +99,13 @@ tl_status slot_arrive(struct move *m, const struct slot *source, int is_completi
     if (status == TL_OK && slot_is(&target, "none"))
         status = note_closings(m);
     if (status == TL_OK && slot_is(&target, "none"))
-        status = end_status(&m->to,
-                            store_slot_make(m->to.connection, m->said->slot, &to, m->said->reason),
-                            "making the slot");
+        status =
+            end_status(&m->to,
+                       SQL_RUN(m->to.connection, NULL, slot_make, .slot = db_uint(m->said->slot),
+                               .version = db_uint(to.version), .other = db_text(to.other),
+                               .tables = db_text(to.tables), .token = slot_token_value(&to),
+                               .reason = db_text(m->said->reason)),
+                       "making the slot");
     else if (status == TL_OK &&
              (slot_is(&target, "gone") || slot_is(&target, "arriving") || was_stale))
         status = slot_turn(m, &m->to, &target, &to);
@@ -108,7 +113,10 @@ tl_status slot_arrive(struct move *m, const struct slot *source, int is_completi
         status = slot_lost(m);
     status = end_step(&m->to, status);
     if (status == TL_OK)
-        status = end_status(&m->to, store_slot_mover(m->to.connection, m->token), "copying");
+        status = end_status(&m->to,
+                            SQL_RUN(m->to.connection, NULL, slot_mover,
+                                    .token = db_bytes(m->token, STORE_SLOT_TOKEN)),
+                            "copying");
     return status == TL_OK ? slot_say(m, "arriving") : status;
 }
 
@@ -209,11 +217,13 @@ tl_status slot_arrive_raise(struct move *m)
     for (size_t i = 0; i < m->customers.count && status == TL_OK; i++) {
         status = slot_run_begin(&run);
         if (status == TL_OK)
-            status = slot_run_end(
-                &run, end_status(&m->to,
-                                 store_slot_raise(m->to.connection, m->customers.of[i].name,
-                                                  m->said->actor),
-                                 "raising the fences"));
+            status =
+                slot_run_end(&run, end_status(&m->to,
+                                              SQL_RUN(m->to.connection, NULL, slot_raise,
+                                                      .cust_no = db_text(m->customers.of[i].name),
+                                                      .thread_no = db_text(tl_thread_uuid()),
+                                                      .actor = db_text(m->said->actor)),
+                                              "raising the fences"));
     }
     return status;
 }

@@ -8,11 +8,10 @@
  */
 #include "admin/slot_copy.h"
 
-#include "admin/statements.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "client/read.h"
+#include "store/bind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +85,8 @@ static tl_status open_table(struct slot_table *t, db *from, const char *name)
     tl_status status;
 
     text_copy(t->name, sizeof t->name, name);
-    status = status_of(from, store_slot_table(from, name, &r), "looking at a table");
+    status = status_of(from, SQL_RUN(from, &r, slot_table, .table_name = db_text(name)),
+                       "looking at a table");
     if (status == TL_OK)
         status = take_texts(t, &r);
     db_result_free(&r);

@@ -22,6 +22,11 @@
 #include <stdio.h>
 #include <string.h>
 
+db_value slot_token_value(const store_slot *s)
+{
+    return s->token != NULL ? db_bytes(s->token, STORE_SLOT_TOKEN) : db_null();
+}
+
 _Static_assert(RANDOM_TOKEN == STORE_SLOT_TOKEN, "a token is one");
 
 /* ------------------------------------------------------------------- a transaction -- */
@@ -82,7 +87,8 @@ tl_status slot_read(struct move *m, struct end *at, struct slot *to)
 {
     db_result r = DB_RESULT_INIT;
     tl_status status =
-        end_status(at, store_slot_row(at->connection, m->said->slot, &r), "reading the slot");
+        end_status(at, SQL_RUN(at->connection, &r, slot_row, .slot = db_uint(m->said->slot)),
+                   "reading the slot");
     size_t size = 0;
     const void *token;
 
@@ -130,7 +136,14 @@ tl_status slot_turn(struct move *m, struct end *at, const struct slot *was, cons
                                .token = was->has_token ? was->token : NULL};
     db_result r = DB_RESULT_INIT;
     tl_status status = end_status(
-        at, store_slot_turn(at->connection, m->said->slot, &before, to, m->said->reason, &r),
+        at,
+        SQL_RUN(at->connection, &r, slot_turn, .slot = db_uint(m->said->slot),
+                .state = db_text(to->state), .sealed = db_int(to->sealed),
+                .version = db_uint(to->version), .other = db_text(to->other),
+                .tables = db_text(to->tables), .taking = db_text(to->taking),
+                .token = slot_token_value(to), .reason = db_text(m->said->reason),
+                .was = db_text(before.state), .was_sealed = db_int(before.sealed),
+                .was_version = db_uint(before.version), .was_token = slot_token_value(&before)),
         "changing the slot");
 
     if (status == TL_OK && r.affected != 1)
@@ -239,11 +252,12 @@ static tl_status stay_idle(struct end *at)
     const struct config *c = &at->client->config;
     const unsigned seconds = c->read_timeout_s + SLOT_BETWEEN_S;
 
-    return end_status(at,
-                      store_slot_idle(at->connection, seconds > c->idle_transaction_s
-                                                          ? seconds
-                                                          : c->idle_transaction_s),
-                      "connecting");
+    return end_status(
+        at,
+        SQL_RUN(at->connection, NULL, slot_idle,
+                .seconds =
+                    db_uint(seconds > c->idle_transaction_s ? seconds : c->idle_transaction_s)),
+        "connecting");
 }
 
 tl_status end_open(struct end *at)
@@ -263,7 +277,8 @@ tl_status end_open(struct end *at)
 tl_status end_read_names(struct end *at, char fleet[TL_FLEET_NAME_MAX + 1])
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status = end_status(at, store_fleet_of(at->connection, &r), "reading its name");
+    tl_status status =
+        end_status(at, db_run(at->connection, &sql_fleet_of, NULL, 0, &r), "reading its name");
 
     fleet[0] = '\0';
     if (status == TL_OK && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
@@ -301,8 +316,8 @@ tl_status end_refuse_restored(const struct end *at)
 tl_status end_read_rule(struct end *at, char rule[80])
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        end_status(at, store_slot_rule(at->connection, &r), "looking at the rule of slots");
+    tl_status status = end_status(at, db_run(at->connection, &sql_slot_rule, NULL, 0, &r),
+                                  "looking at the rule of slots");
 
     if (status == TL_OK && r.rows != 1)
         status = end_refuse_restored(at);
@@ -334,8 +349,9 @@ tl_status slot_check_rules(struct move *m)
 tl_status slot_be_alone(struct move *m, struct end *at)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status = end_status(at, store_slot_alone(at->connection, m->said->slot, &r),
-                                  "waiting for the turn to move");
+    tl_status status =
+        end_status(at, SQL_RUN(at->connection, &r, slot_alone, .slot = db_uint(m->said->slot)),
+                   "waiting for the turn to move");
 
     if (status == TL_OK && (r.rows != 1 || db_get_int(&r, 0, 0) != 1))
         status = error_set(TL_BUSY, "another process moves slot %u just now", m->said->slot);

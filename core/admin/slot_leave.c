@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/client.h"
+#include "store/bind.h"
 
 #include <string.h>
 
@@ -131,8 +132,10 @@ static tl_status look(struct move *m, int *blocked)
          i += SLOT_CUSTOMERS) {
         status = slot_customers_json(&m->customers, i, &m->json);
         if (status == TL_OK)
-            status = end_status(&m->from, store_slot_blockers(m->from.connection, m->json.data, &r),
-                                "looking for what is in process");
+            status = end_status(
+                &m->from,
+                SQL_RUN(m->from.connection, &r, slot_blockers, .customers = db_text(m->json.data)),
+                "looking for what is in process");
         *blocked = status == TL_OK && r.rows > 0;
         if (*blocked)
             take_blocker(m, &r);
@@ -146,10 +149,12 @@ static tl_status fence_out(struct move *m)
     tl_status status = TL_OK;
 
     for (size_t i = 0; i < m->customers.count && status == TL_OK; i++)
-        status = end_status(
-            &m->from,
-            store_slot_fence_out(m->from.connection, m->customers.of[i].name, m->said->actor),
-            "taking repeatable trades from the dead");
+        status = end_status(&m->from,
+                            SQL_RUN(m->from.connection, NULL, slot_fence_out,
+                                    .cust_no = db_text(m->customers.of[i].name),
+                                    .thread_no = db_text(tl_thread_uuid()),
+                                    .actor = db_text(m->said->actor)),
+                            "taking repeatable trades from the dead");
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "admin/slot_stale.h"
 
 #include "base/error.h"
+#include "store/bind.h"
 
 #include <stdio.h>
 
@@ -67,8 +68,9 @@ static tl_status check_some(struct move *m, const struct end *other, const db_re
     *row = end;
     if (m->json.failed)
         return error_set(TL_NO_MEMORY, "out of memory for moving a slot");
-    status = end_status(other, store_slot_unknown(other->connection, m->json.data, &r),
-                        "comparing what was sent");
+    status = end_status(
+        other, SQL_RUN(other->connection, &r, slot_unknown, .trades = db_text(m->json.data)),
+        "comparing what was sent");
     if (status == TL_OK)
         status = tell_unknown(m, &r);
     db_result_free(&r);
@@ -101,8 +103,10 @@ tl_status slot_check_sent(struct move *m, struct end *stale, const struct end *o
 
         status = slot_customers_json(&m->customers, i, &m->json);
         if (status == TL_OK)
-            status = end_status(stale, store_slot_sends(stale->connection, m->json.data, &trades),
-                                "reading what was sent");
+            status = end_status(
+                stale,
+                SQL_RUN(stale->connection, &trades, slot_sends, .customers = db_text(m->json.data)),
+                "reading what was sent");
         while (status == TL_OK && row < trades.rows)
             status = check_some(m, other, &trades, &row);
     }

@@ -2,11 +2,24 @@
 #include "client/read.h"
 
 #include "admin/statements.h"
+#include "store/bind.h"
+
+#include <stdio.h>
 #include "store/record.h"
 
 #include "sql_text.h"
 
 #include <tradelock/admin/trades.h>
+
+db_answer store_timeline(db *connection, const tl_key *key, db_result *result)
+{
+    char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
+
+    snprintf(retry_op, sizeof retry_op, "%s%s", key->op_code, TL_RETRY_SUFFIX);
+    return SQL_RUN(connection, result, timeline, .cust_no = db_text(key->cust_no),
+                   .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code),
+                   .retry_op = db_text(retry_op));
+}
 
 #define AT(member) COLUMN_timeline_##member
 

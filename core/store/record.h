@@ -40,6 +40,24 @@
 #define RECORD_READ_BYTES(member)                                                                  \
     to->member = db_get_bytes(result, row, AT(member), &to->member##_size);
 
+#define RECORD_READ_WORDS(member) to->member = db_get_text(result, row, AT(member));
+#define RECORD_READ_SOME(member)                                                                   \
+    to->member = (__typeof__(to->member))db_get_int(result, row, AT(member));
+#define RECORD_READ_SIGNED(member) RECORD_READ_TIME(member)
+#define RECORD_READ_SPAN(member) RECORD_READ_TIME(member)
+#define RECORD_READ_SPAN_MS(member) RECORD_READ_TIME(member)
+#define RECORD_READ_KEY(member)                                                                    \
+    to->member =                                                                                   \
+        (tl_key){db_get_text(result, row, AT(serial_no)), db_get_text(result, row, AT(cust_no)),   \
+                 db_get_text(result, row, AT(op_code))};
+/* Made by whoever reads the row. */
+#define RECORD_READ_ALSO_WORDS(member)
+#define RECORD_READ_ALSO_SOME(member)
+#define RECORD_READ_ALSO_SET(member)
+#define RECORD_READ_ALSO_FLAG(member)
+#define RECORD_READ_ALSO_NUMBER(member)
+#define RECORD_READ_ALSO_TIME(member)
+
 #define RECORD_LETTER(member) db_get_text(result, row, AT(member))[0]
 
 static inline const char *record_string(const db_result *result, size_t row, size_t column)

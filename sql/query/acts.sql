@@ -47,7 +47,7 @@ LIMIT :most
 -- A page of what operators did, the latest first, from every table that tells it.  Each table is
 -- read by its index of moments, at most a page of it.  `tie` orders what happened at one moment as
 -- the index does; a page goes on behind (moment, table, tie).  `passes`: it is by that person.
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at) AS at_us, origin, tie,
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at) AS begun_us, origin, tie,
     :person = '' OR CAST(tl_account_name(account) AS BINARY) <=> CAST(:person AS BINARY) AS passes,
     what, said, cust_no, serial_no, op_code, fence, reason, actor, account, act_no, planned, done,
     skipped, counts, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ended_at) AS ended_us

@@ -10,10 +10,12 @@ VALUES (:finding, :part, :rule, :cust_no, :serial_no, :op_code, :rev, :reason, :
 -- name: audit_closing
 -- Who proposed to close a finding, and who confirmed it, if anybody did; whether these are two
 -- persons, and whether it was the account that asks now.
-SELECT p.account, p.reason, tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()),
-    c.account, c.reason, tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()),
+SELECT p.account AS proposed_by, p.reason AS proposed_reason,
+    tl_account_name(p.account) <=> tl_account_name(CURRENT_USER()) AS proposed_own,
+    c.account AS closed_by, c.reason AS closed_reason,
+    tl_account_name(c.account) <=> tl_account_name(CURRENT_USER()) AS closed_own,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.closed_at) AS closed_us,
-    COALESCE(tl_account_name(p.account) <> tl_account_name(c.account), 0)
+    COALESCE(tl_account_name(p.account) <> tl_account_name(c.account), 0) AS closed
 FROM audit_closing p
 LEFT JOIN audit_closing c ON c.finding = p.finding AND c.part = 2
 WHERE p.finding = :finding AND p.part = 1

@@ -124,7 +124,7 @@ SELECT 'resolve' AS what, d.serial_no, d.cust_no, d.op_code, d.fence,
     CASE d.verdict WHEN 'C' THEN 'clear' WHEN 'Y' THEN 'paid' ELSE 'failed' END AS said,
     d.reason, d.actor, d.account,
     tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS at_us
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS proposed_us
 FROM trade_resolution d
 STRAIGHT_JOIN trade_lock t ON /*include proposal_stands_condition*/
 UNION ALL
@@ -134,19 +134,19 @@ SELECT 'audit', d.serial_no, d.cust_no, d.op_code, 0, LOWER(LEFT(HEX(d.finding),
 FROM audit_closing d
 LEFT JOIN audit_closing c ON c.finding = d.finding AND c.part = 2
 WHERE d.part = 1 AND c.part IS NULL
-ORDER BY at_us LIMIT 1000
+ORDER BY proposed_us LIMIT 1000
 
 -- name: overview_sessions
 -- Sessions that nobody has cleared up, oldest first: who it is, since when, how long its last beat
 -- is ago, whether it was ended, what time it is, whether the session has said that it obeys the
 -- drain that is on record (drain_obeyed), and which decisions about channels its program obeys.
-SELECT session_id, program, pid, host, COALESCE(operations, ''),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', started_at),
+SELECT session_id, program, pid, host, COALESCE(operations, '') AS operations,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', started_at) AS started_us,
     GREATEST(0, TIMESTAMPDIFF(MICROSECOND,
-        alive_until - INTERVAL timeout_ms * 1000 MICROSECOND, UTC_TIMESTAMP(6))),
-    timeout_ms, ended_at IS NOT NULL,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-    COALESCE(obeys_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at), 0),
+        alive_until - INTERVAL timeout_ms * 1000 MICROSECOND, UTC_TIMESTAMP(6))) AS silent_us,
+    timeout_ms, ended_at IS NOT NULL AS is_ended,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us,
+    COALESCE(obeys_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at), 0) AS obeys_drain,
     obeys
 FROM tl_session FORCE INDEX (to_sweep)
 LEFT JOIN trade_channel d FORCE INDEX (PRIMARY)

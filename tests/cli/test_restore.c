@@ -317,7 +317,7 @@ static void test_it_is_promoted(void **state)
     EXPECT_SENTENCE(o, 2, "--wait is a time");
     output_free(o);
     o = RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "options only");
+    EXPECT_SENTENCE(o, 2, "takes no operand");
     output_free(o);
     o = promote("--reason", "by mistake");
     EXPECT_SENTENCE(o, 1, "this server is the accepted one, so it is not promoted");

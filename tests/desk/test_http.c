@@ -605,7 +605,7 @@ static void test_how_it_is_started_wrongly(void **state)
     REFUSED(2, "no IPv4 address", "--listen", "localhost:80");
     REFUSED(2, "from 1s to 12h", "--idle", "never");
     REFUSED(2, "takes no operand", "here");
-    REFUSED(2, "not known", "--nonsense");
+    REFUSED(2, "unknown option", "--nonsense");
 }
 
 TEST_MAIN(http)

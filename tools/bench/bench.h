@@ -16,14 +16,12 @@ typedef struct bench_options {
     const char *redis_socket;
     const char *directory; /* on the servers' file system */
     unsigned callers, connections;
-    unsigned held;  /* locks that are held by one client */
-    unsigned group; /* rows in one statement */
+    unsigned group; /* payments under way of the loop */
     unsigned poor;  /* percent of the trades whose customer has no money */
     int64_t run_ms, warm_up_ms;
     int64_t cycles;       /* of each caller, instead of a time; 0: by time */
     int64_t hold_open_ms; /* one key's ending stands open for so long, again and again */
     int64_t ask_held_ms;  /* and that key is asked for so often; 0: never */
-    int64_t session_ms;   /* as the option file has it */
     int64_t server_pid;   /* whose CPU is counted; 0: nobody's */
     int64_t desk_pid;     /* whose CPU is counted too (desk) */
     int64_t clicks_pid;   /* of tradelock-clicks, which is let go and stopped in turn */
@@ -48,15 +46,11 @@ typedef struct contestant {
     void (*after)(void);
 } contestant;
 
-extern const contestant contestant_tradelock, contestant_mutex, contestant_handwritten,
-    contestant_article, contestant_unique_key, contestant_optimistic, contestant_for_update,
-    contestant_get_lock, contestant_redis, contestant_select, contestant_refusal,
-    contestant_with_rows, contestant_workflow, contestant_workflow_hand, contestant_claims,
-    contestant_both_lanes, contestant_hold, contestant_values_prepared, contestant_values_text,
-    contestant_bulk, contestant_json_table, contestant_hot_cold, contestant_fsync,
-    contestant_in_turn, contestant_workflow_in_turn, contestant_books, contestant_books_hand,
-    contestant_books_in_turn, contestant_books_loop, contestant_retry_books,
-    contestant_retry_callbacks, contestant_desk;
+extern const contestant contestant_tradelock, contestant_handwritten, contestant_article,
+    contestant_redis, contestant_select, contestant_refusal, contestant_workflow,
+    contestant_workflow_hand, contestant_fsync, contestant_in_turn, contestant_workflow_in_turn,
+    contestant_books, contestant_books_hand, contestant_books_in_turn, contestant_books_loop,
+    contestant_retry_books, contestant_retry_callbacks, contestant_desk;
 
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t bench_now_us(void);
@@ -65,10 +59,7 @@ void bench_sleep_us(int64_t wait_us);
 /* The key of a cycle: a serial number nobody had, of one of many customers. */
 void bench_key(unsigned caller, uint64_t number, char serial[64], char cust[32]);
 
-/* Contended runs: somebody else has the key.  Counts, and pauses as long as tradelock itself would
- * before the try of this number (from 0). */
-void bench_refused(unsigned attempt);
-/* Counts alone. */
+/* Somebody else has the key, or there is no money. */
 void bench_count_refused(void);
 
 /* One more number of the result. */
@@ -80,7 +71,7 @@ typedef struct server_counts {
     double statements; /* that came over a connection; a compound block is one */
     double commits;    /* of transactions that wrote or locked rows */
     double syncs;      /* of the log and of data files */
-    double redo_bytes, memory_bytes;
+    double redo_bytes;
     double cpu_s;
 } server_counts;
 
@@ -89,8 +80,6 @@ void server_open(const bench_options *options);
 void server_read(server_counts *counts);
 /* What a process has used of the processors, in seconds; 0 when it is not known. */
 double server_cpu_of(int64_t process);
-/* Resident bytes of the server's process; 0 when it is not known. */
-double server_resident(void);
 void server_close(void);
 
 /* ------------------------------- what the contestants over SQL share (sql.c): a pool -- */
@@ -106,9 +95,6 @@ void sql_give(unsigned number);
 int sql_run(struct st_mysql *connection, const char *text);
 /* The same with a format; the arguments are names made by bench_key. */
 void sql_runf(struct st_mysql *connection, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The same; the server's error number when it is 1062 or 1213, else 0. */
-unsigned sql_tryf(struct st_mysql *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The first column of the first row as a number. */
 double sql_number(struct st_mysql *connection, const char *text);

@@ -24,7 +24,7 @@ END {
     split("#b3001b #1f6feb #8250df #2da44e #bf8700 #57606a #0a7ea4 #d4488e", colour, " ")
     print "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 460\" font-family=\"sans-serif\" font-size=\"12\">"
     print "<rect width=\"800\" height=\"460\" fill=\"white\"/>"
-    print "<text x=\"70\" y=\"24\" font-size=\"15\">lock + unlock cycles a second, by callers (all durable but get-lock)</text>"
+    print "<text x=\"70\" y=\"24\" font-size=\"15\">lock + unlock cycles a second, by callers (all durable)</text>"
     for (v = 100; v <= 100000; v *= 10)
         printf "<line x1=\"70\" x2=\"630\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"62\" y=\"%.1f\" text-anchor=\"end\">%d</text>\n", y(v), y(v), y(v) + 4, v
     m = split("1 8 64 256 1024", ticks, " ")

@@ -20,18 +20,6 @@ static const char update_sql[] =
     "max_hold_until = NULL, token = ?, fence = fence + 1, "
     "rev = rev + 1, updated_at = UTC_TIMESTAMP(6) WHERE cust_no = ? AND serial_no = ? "
     "AND op_code = 'WITHDRAW' AND status = 'P' AND fence = ? AND token = ?";
-/* The same for a row that is there already, as a mutex needs it; proved by the token. */
-static const char take_sql[] =
-    "UPDATE trade_lock SET status = 'P', step = 'reask', token = ?, fence = fence + 1, "
-    "rev = rev + 1, epoch = epoch + 1, max_hold_until = UTC_TIMESTAMP(6) + INTERVAL 60 "
-    "SECOND, send_until = max_hold_until, updated_at = UTC_TIMESTAMP(6) WHERE cust_no = "
-    "? "
-    "AND serial_no = ? AND op_code = 'WITHDRAW' AND status = 'Y'";
-static const char give_sql[] =
-    "UPDATE trade_lock SET status = 'Y', step = 'end', max_hold_until = NULL, "
-    "token = ?, fence = fence + 1, rev = rev + 1, updated_at = UTC_TIMESTAMP(6) "
-    "WHERE cust_no = ? AND serial_no = ? AND op_code = 'WITHDRAW' AND status = 'P' "
-    "AND token = ?";
 /* What a workflow writes besides: the channel, its key, the deadline, the amount. */
 static const char paid_insert_sql[] =
     "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, "
@@ -47,9 +35,8 @@ static const char select_sql[] =
     "WHERE cust_no = ? AND serial_no = ? AND op_code = 'WITHDRAW'";
 
 /* Of each connection. */
-enum { INSERT, UPDATE, TAKE, GIVE, PAID_INSERT, SELECT, STATEMENTS };
-static const char *const texts[STATEMENTS] = {insert_sql, update_sql,      take_sql,
-                                              give_sql,   paid_insert_sql, select_sql};
+enum { INSERT, UPDATE, PAID_INSERT, SELECT, STATEMENTS };
+static const char *const texts[STATEMENTS] = {insert_sql, update_sql, paid_insert_sql, select_sql};
 static MYSQL_STMT *statements[HAND_CONNECTIONS_MAX][STATEMENTS];
 
 /* Who writes: on every row. */
@@ -180,38 +167,6 @@ void hand_end(unsigned at, trade *t)
         bench_fail("the compare-and-set was refused");
 }
 
-/* Both of a mutex; 1 when the row was written. */
-static int run_change(unsigned at, int which, trade *t)
-{
-    unsigned long sizes[2], token_size = sizeof(uuid_t);
-    MYSQL_BIND binds[4] = {bytes_bind(which == TAKE ? t->token.ask : t->token.end, &token_size),
-                           hand_text(t->cust, &sizes[0]), hand_text(t->serial, &sizes[1]),
-                           bytes_bind(t->token.ask, &token_size)};
-
-    hand_execute(statements[at][which], binds);
-    return mysql_stmt_affected_rows(statements[at][which]) == 1;
-}
-
-static int contended_cycle(trade *t)
-{
-    MYSQL *connection;
-    unsigned at, attempt = 0;
-    int taken;
-
-    do {
-        at = sql_take(&connection);
-        taken = run_change(at, TAKE, t);
-        sql_give(at);
-        if (!taken)
-            bench_refused(attempt++);
-    } while (!taken);
-    at = sql_take(&connection);
-    if (!run_change(at, GIVE, t))
-        bench_fail("the lock was lost");
-    sql_give(at);
-    return 1;
-}
-
 static int cycle(unsigned caller, uint64_t number)
 {
     MYSQL *connection;
@@ -219,8 +174,6 @@ static int cycle(unsigned caller, uint64_t number)
     trade t;
 
     hand_trade(&t, caller, number);
-    if (bench.contended)
-        return contended_cycle(&t);
     at = sql_take(&connection);
     run_insert(at, INSERT, &t);
     sql_give(at);
@@ -230,35 +183,10 @@ static int cycle(unsigned caller, uint64_t number)
     return 1;
 }
 
-/* The contended key's row, as nobody holds it. */
-static void make_hot_row(void)
-{
-    char serial[64], cust[32];
-    MYSQL *connection;
-    unsigned at = sql_take(&connection);
-
-    bench_key(0, 0, serial, cust);
-    sql_runf(connection,
-             "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-             "thread_no, token, fence, rev, created_at, updated_at) VALUES ('%s', '%s', "
-             "'WITHDRAW', 'S', 'Y', 'ask', '01234567-89ab-4cde-8f01-23456789abcd', "
-             "REPEAT('t', 16), 1, 1, NOW(6), NOW(6))",
-             cust, serial);
-    sql_give(at);
-}
-
-static int open_handwritten(const bench_options *options)
-{
-    open_pool(options);
-    if (options->contended)
-        make_hot_row();
-    return 0;
-}
-
 const contestant contestant_handwritten = {
     .name = "handwritten",
     .what = "prepared INSERT and UPDATE in autocommit, the same rows",
-    .open = open_handwritten,
+    .open = open_pool,
     .cycle = cycle,
     .close = hand_close};
 
@@ -291,6 +219,23 @@ const contestant contestant_workflow_hand = {.name = "workflow-hand",
                                              .close = hand_close};
 
 /* -------------------------------------------------- reading one key, for refusals -- */
+
+/* The contended key's row, as nobody holds it. */
+static void make_hot_row(void)
+{
+    char serial[64], cust[32];
+    MYSQL *connection;
+    unsigned at = sql_take(&connection);
+
+    bench_key(0, 0, serial, cust);
+    sql_runf(connection,
+             "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+             "thread_no, token, fence, rev, created_at, updated_at) VALUES ('%s', '%s', "
+             "'WITHDRAW', 'S', 'Y', 'ask', '01234567-89ab-4cde-8f01-23456789abcd', "
+             "REPEAT('t', 16), 1, 1, NOW(6), NOW(6))",
+             cust, serial);
+    sql_give(at);
+}
 
 static int open_select(const bench_options *options)
 {

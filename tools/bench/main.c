@@ -15,40 +15,28 @@
 #include <time.h>
 
 #define CALLERS_MAX 2048
-#define HELD_MAX 1000000
 #define GROUP_MAX 1024
 /* Latencies in a histogram of 1 microsecond steps up to 16 ms, then coarser. */
 #define FINE 16384
 #define COARSE_US 256
 #define BINS (FINE + 65536)
 
-/* A refused try of a contended key is repeated as tradelock repeats its own by default. */
-#define PAUSE_MIN_US 5000
-#define PAUSE_MAX_US 200000
-
 bench_options bench = {.part = "-",
                        .callers = 1,
                        .connections = 8,
-                       .held = 1000,
                        .group = 64,
                        .run_ms = 2000,
                        .warm_up_ms = 300,
-                       .session_ms = 10000,
                        .database = "bench",
                        .run_name = "r"};
 
 static const contestant *const contestants[] = {
-    &contestant_tradelock,        &contestant_mutex,         &contestant_handwritten,
-    &contestant_article,          &contestant_unique_key,    &contestant_optimistic,
-    &contestant_for_update,       &contestant_get_lock,      &contestant_redis,
-    &contestant_select,           &contestant_refusal,       &contestant_with_rows,
-    &contestant_workflow,         &contestant_workflow_hand, &contestant_claims,
-    &contestant_both_lanes,       &contestant_hold,          &contestant_values_prepared,
-    &contestant_values_text,      &contestant_bulk,          &contestant_json_table,
-    &contestant_hot_cold,         &contestant_fsync,         &contestant_in_turn,
-    &contestant_workflow_in_turn, &contestant_books,         &contestant_books_hand,
-    &contestant_books_in_turn,    &contestant_books_loop,    &contestant_retry_books,
-    &contestant_retry_callbacks,  &contestant_desk,
+    &contestant_tradelock,   &contestant_handwritten,      &contestant_article,
+    &contestant_redis,       &contestant_select,           &contestant_refusal,
+    &contestant_workflow,    &contestant_workflow_hand,    &contestant_fsync,
+    &contestant_in_turn,     &contestant_workflow_in_turn, &contestant_books,
+    &contestant_books_hand,  &contestant_books_in_turn,    &contestant_books_loop,
+    &contestant_retry_books, &contestant_retry_callbacks,  &contestant_desk,
 };
 #define CONTESTANTS (sizeof contestants / sizeof contestants[0])
 
@@ -110,21 +98,6 @@ void bench_count_refused(void)
 {
     if (atomic_load(&phase) == PHASE_MEASURE)
         atomic_fetch_add(&refused, 1);
-}
-
-void bench_refused(unsigned attempt)
-{
-    static _Thread_local unsigned seed;
-    int64_t pause_us = PAUSE_MIN_US;
-
-    bench_count_refused();
-    if (seed == 0)
-        seed = (unsigned)bench_now_us() | 1;
-    while (attempt-- > 0 && pause_us < PAUSE_MAX_US)
-        pause_us *= 2;
-    if (pause_us > PAUSE_MAX_US)
-        pause_us = PAUSE_MAX_US;
-    bench_sleep_us(pause_us / 2 + rand_r(&seed) % pause_us);
 }
 
 void bench_note(const char *name, double value)
@@ -333,9 +306,7 @@ static void usage(FILE *to)
           "  --poor N         percent of trades that are refused for want of money (books)\n"
           "  --hold-open-ms N one more caller's ending stands open for so long, again\n"
           "  --ask-held-ms N  and one more asks for its key so often\n"
-          "  --held N         locks that are held (hold)\n"
-          "  --session-ms N   what the option file says of it (hold)\n"
-          "  --group N        rows in one statement\n"
+          "  --group N        payments under way (books-loop)\n"
           "  --part TEXT      printed with the result\n"
           "  --name TEXT      part of every key, another one for each run\n"
           "  --config FILE    tradelock's settings and connection\n"
@@ -370,134 +341,73 @@ static const contestant *find(const char *name)
     bench_fail("there is no contestant %s", name);
 }
 
-static const struct option option_names[] = {
-    {"contestant", 1, NULL, 'k'},    {"callers", 1, NULL, 'n'},
-    {"connections", 1, NULL, 'c'},   {"run-ms", 1, NULL, 'r'},
-    {"warm-up-ms", 1, NULL, 'w'},    {"cycles", 1, NULL, 'y'},
-    {"contended", 0, NULL, 'h'},     {"hold-open-ms", 1, NULL, 'o'},
-    {"ask-held-ms", 1, NULL, 'a'},   {"session-ms", 1, NULL, 't'},
-    {"held", 1, NULL, 'l'},          {"group", 1, NULL, 'g'},
-    {"part", 1, NULL, 'p'},          {"name", 1, NULL, 'm'},
-    {"config", 1, NULL, 'f'},        {"socket", 1, NULL, 's'},
-    {"user", 1, NULL, 'u'},          {"database", 1, NULL, 'd'},
-    {"hand-database", 1, NULL, 'b'}, {"server-pid", 1, NULL, 'i'},
-    {"redis", 1, NULL, 'e'},         {"treasury", 0, NULL, 'T'},
-    {"poor", 1, NULL, 'P'},          {"dir", 1, NULL, 'D'},
-    {"desk-pid", 1, NULL, 'K'},      {"clicks-pid", 1, NULL, 'C'},
-    {"help", 0, NULL, 'H'},          {NULL, 0, NULL, 0}};
-
-/* The options that are text and taken as they are; NULL for others. */
-static const char **text_option(int option)
-{
-    switch (option) {
-    case 'p':
-        return &bench.part;
-    case 'm':
-        return &bench.run_name;
-    case 'f':
-        return &bench.option_file;
-    case 's':
-        return &bench.socket;
-    case 'u':
-        return &bench.user;
-    case 'd':
-        return &bench.database;
-    case 'b':
-        return &bench.hand_database;
-    case 'e':
-        return &bench.redis_socket;
-    case 'D':
-        return &bench.directory;
-    default:
-        return NULL;
-    }
-}
-
-static unsigned *count_option(int option, long long *most)
-{
-    switch (option) {
-    case 'n':
-        *most = CALLERS_MAX;
-        return &bench.callers;
-    case 'c':
-        *most = 512;
-        return &bench.connections;
-    case 'l':
-        *most = HELD_MAX;
-        return &bench.held;
-    case 'g':
-        *most = GROUP_MAX;
-        return &bench.group;
-    case 'P':
-        *most = 100;
-        return &bench.poor;
-    default:
-        return NULL;
-    }
-}
-
-static int64_t *long_option(int option)
-{
-    switch (option) {
-    case 'r':
-        return &bench.run_ms;
-    case 'w':
-        return &bench.warm_up_ms;
-    case 'y':
-        return &bench.cycles;
-    case 'o':
-        return &bench.hold_open_ms;
-    case 'a':
-        return &bench.ask_held_ms;
-    case 't':
-        return &bench.session_ms;
-    case 'i':
-        return &bench.server_pid;
-    case 'K':
-        return &bench.desk_pid;
-    case 'C':
-        return &bench.clicks_pid;
-    default:
-        return NULL;
-    }
-}
-
-/* 1, or 0 when there is no such option. */
-static int take_option(int option)
-{
-    const char **text = text_option(option);
-    int64_t *number = long_option(option);
+/* The options: text is taken as it is; a count has a most; a flag has no value. */
+static const struct bench_option {
+    const char *name;
+    const char **text;
+    unsigned *count;
     long long most;
-    unsigned *count = count_option(option, &most);
+    int64_t *number;
+    int *flag;
+} bench_options_known[] = {
+    {"part", .text = &bench.part},
+    {"name", .text = &bench.run_name},
+    {"config", .text = &bench.option_file},
+    {"socket", .text = &bench.socket},
+    {"user", .text = &bench.user},
+    {"database", .text = &bench.database},
+    {"hand-database", .text = &bench.hand_database},
+    {"redis", .text = &bench.redis_socket},
+    {"dir", .text = &bench.directory},
+    {"callers", .count = &bench.callers, .most = CALLERS_MAX},
+    {"connections", .count = &bench.connections, .most = 512},
+    {"group", .count = &bench.group, .most = GROUP_MAX},
+    {"poor", .count = &bench.poor, .most = 100},
+    {"run-ms", .number = &bench.run_ms},
+    {"warm-up-ms", .number = &bench.warm_up_ms},
+    {"cycles", .number = &bench.cycles},
+    {"hold-open-ms", .number = &bench.hold_open_ms},
+    {"ask-held-ms", .number = &bench.ask_held_ms},
+    {"server-pid", .number = &bench.server_pid},
+    {"desk-pid", .number = &bench.desk_pid},
+    {"clicks-pid", .number = &bench.clicks_pid},
+    {"contended", .flag = &bench.contended},
+    {"treasury", .flag = &bench.treasury},
+};
+#define OPTIONS ((int)(sizeof bench_options_known / sizeof bench_options_known[0]))
 
-    if (text != NULL)
-        *text = optarg;
-    else if (number != NULL)
-        *number = number_of(optarg, 100000000);
-    else if (count != NULL)
-        *count = (unsigned)number_of(optarg, most);
-    else if (option == 'h')
-        bench.contended = 1;
-    else if (option == 'T')
-        bench.treasury = 1;
+static void take_option(const struct bench_option *option)
+{
+    if (option->text != NULL)
+        *option->text = optarg;
+    else if (option->number != NULL)
+        *option->number = number_of(optarg, 100000000);
+    else if (option->count != NULL)
+        *option->count = (unsigned)number_of(optarg, option->most);
     else
-        return 0;
-    return 1;
+        *option->flag = 1;
 }
 
 int main(int argc, char **argv)
 {
+    struct option names[OPTIONS + 3] = {{"contestant", 1, NULL, OPTIONS},
+                                        {"help", 0, NULL, OPTIONS + 1}};
     const contestant *of = NULL;
     int option;
 
-    while ((option = getopt_long(argc, argv, "", option_names, NULL)) != -1) {
-        if (option == 'H') {
+    for (int i = 0; i < OPTIONS; i++)
+        names[i + 2] = (struct option){bench_options_known[i].name,
+                                       bench_options_known[i].flag == NULL, NULL, i};
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        if (option == OPTIONS + 1) {
             usage(stdout);
             return 0;
         }
-        if (option == 'k') {
+        if (option == OPTIONS) {
             of = find(optarg);
-        } else if (!take_option(option)) {
+        } else if (option < OPTIONS) {
+            take_option(&bench_options_known[option]);
+        } else {
             usage(stderr);
             return 2;
         }

@@ -42,19 +42,12 @@ static int cycle(unsigned caller, uint64_t number)
 {
     char serial[64], cust[32];
     redisReply *reply;
-    unsigned attempt = 0;
-    int done;
 
     bench_key(caller, number, serial, cust);
-    do {
-        reply = redisCommand(connections[caller], "SET %s/%s %u NX PX 60000", cust, serial, caller);
-        if (reply == NULL)
-            bench_fail("Redis is gone");
-        done = reply->type == REDIS_REPLY_STATUS;
-        freeReplyObject(reply);
-        if (!done)
-            bench_refused(attempt++);
-    } while (!done);
+    reply = redisCommand(connections[caller], "SET %s/%s %u NX PX 60000", cust, serial, caller);
+    if (reply == NULL || reply->type != REDIS_REPLY_STATUS)
+        bench_fail("Redis did not lock");
+    freeReplyObject(reply);
     reply = redisCommand(connections[caller], "EVALSHA %s 1 %s/%s %u", unlock_sha, cust, serial,
                          caller);
     if (reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer != 1)

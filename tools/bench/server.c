@@ -17,8 +17,8 @@
 
 static const char counters_sql[] =
     "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
-    "WHERE VARIABLE_NAME IN ('QUESTIONS', 'INNODB_DATA_FSYNCS', 'INNODB_OS_LOG_WRITTEN', "
-    "'MEMORY_USED') UNION ALL SELECT NAME, COUNT FROM information_schema.INNODB_METRICS "
+    "WHERE VARIABLE_NAME IN ('QUESTIONS', 'INNODB_DATA_FSYNCS', 'INNODB_OS_LOG_WRITTEN') "
+    "UNION ALL SELECT NAME, COUNT FROM information_schema.INNODB_METRICS "
     "WHERE NAME = 'trx_rw_commits'";
 
 static const char others_sql[] =
@@ -85,22 +85,6 @@ double server_cpu_of(int64_t pid)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-double server_resident(void)
-{
-    char path[64];
-    unsigned long all = 0, resident = 0;
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/%lld/statm", (long long)process);
-    file = process != 0 ? fopen(path, "re") : NULL;
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%lu %lu", &all, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 static void take_counter(server_counts *counts, const char *name, double value)
 {
     if (strcmp(name, "QUESTIONS") == 0)
@@ -109,8 +93,6 @@ static void take_counter(server_counts *counts, const char *name, double value)
         counts->syncs = value;
     else if (strcmp(name, "INNODB_OS_LOG_WRITTEN") == 0)
         counts->redo_bytes = value;
-    else if (strcmp(name, "MEMORY_USED") == 0)
-        counts->memory_bytes = value;
     else
         counts->commits = value;
 }
@@ -130,8 +112,8 @@ void server_read(server_counts *counts)
         got++;
     }
     mysql_free_result(result);
-    if (got != 5)
-        bench_fail("the server knows only %u of 5 counters", got);
+    if (got != 4)
+        bench_fail("the server knows only %u of 4 counters", got);
     counts->cpu_s = server_cpu_of(process);
 }
 

@@ -2,7 +2,6 @@
 #include "bench.h"
 
 #include <mysql.h>
-#include <mysqld_error.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,22 +16,11 @@ static struct {
     pthread_cond_t given;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER};
 
-/* 0, or the server's error number. */
-static unsigned run_text(MYSQL *connection, const char *text)
-{
-    MYSQL_RES *result;
-
-    if (mysql_query(connection, text) != 0)
-        return mysql_errno(connection);
-    result = mysql_store_result(connection);
-    mysql_free_result(result);
-    return 0;
-}
-
 int sql_run(struct st_mysql *connection, const char *text)
 {
-    if (run_text(connection, text) != 0)
+    if (mysql_query(connection, text) != 0)
         bench_fail("%s: %.200s", mysql_error(connection), text);
+    mysql_free_result(mysql_store_result(connection));
     return 0;
 }
 
@@ -45,21 +33,6 @@ void sql_runf(struct st_mysql *connection, const char *format, ...)
     vsnprintf(sql, sizeof sql, format, arguments);
     va_end(arguments);
     sql_run(connection, sql);
-}
-
-unsigned sql_tryf(struct st_mysql *connection, const char *format, ...)
-{
-    char sql[SQL_SPACE];
-    va_list arguments;
-    unsigned error;
-
-    va_start(arguments, format);
-    vsnprintf(sql, sizeof sql, format, arguments);
-    va_end(arguments);
-    error = run_text(connection, sql);
-    if (error != 0 && error != ER_DUP_ENTRY && error != ER_LOCK_DEADLOCK)
-        bench_fail("%s: %.200s", mysql_error(connection), sql);
-    return error;
 }
 
 double sql_number(struct st_mysql *connection, const char *text)

@@ -67,8 +67,6 @@ function rate(key) { return med(key, "per_second") }
 
 field("part") != "" && field("part") != "machine" {
     key = field("part") "/" field("contestant") "/" field("callers")
-    if (field("part") == "hold")
-        key = "hold/hold/" int(field("held"))
     if (field("part") ~ /^pool/)
         key = key "/" field("connections")
     if (!(key in runs))
@@ -87,7 +85,7 @@ field("part") != "" && field("part") != "machine" {
 function cycles_table(   k, key, per, spread, head) {
     for (k = 1; k <= keys; k++) {
         key = order[k]
-        if (part_of(key) ~ /^(pool.*|hold|claims|limit|.*in-turn|group-.*|desk)$/)
+        if (part_of(key) ~ /^(pool.*|limit|.*in-turn|desk)$/)
             continue
         if (!head++)
             printf "\n%-13s %-15s %7s %5s %8s %15s %8s %8s %8s %6s %6s %6s %6s %7s %7s\n",
@@ -95,7 +93,7 @@ function cycles_table(   k, key, per, spread, head) {
                 "p99 us", "p99.9", "stm/c", "com/c", "sync/c", "refu/c", "client", "server"
         per = rate(key); spread = sprintf("%d-%d", low, high)
         printf "%-13s %-15s %7d %5s %8d %15s %8d %8d %8d ", part_of(key), who_of(key),
-            callers_of(key), who_of(key) ~ /^(tradelock|mutex|both-lanes|refusal|with-rows|workflow|books|books-loop|retry-.*|redis)$/ ? \
+            callers_of(key), who_of(key) ~ /^(tradelock|refusal|workflow|books|books-loop|retry-.*|redis)$/ ? \
             "" : med(key, "connections"), per, spread, med(key, "p50_us"),
             med(key, "p99_us"), med(key, "p999_us")
         if (who_of(key) == "redis")
@@ -120,67 +118,6 @@ function pool_lines(   k, key, head) {
     if (rate("limit/fsync/1") > 0)
         printf "\nwrite and fdatasync of 512 bytes, one after the other: %d/s, p50 %d us\n",
             rate("limit/fsync/1"), med("limit/fsync/1", "p50_us")
-}
-function claims_table(   k, key, head) {
-    for (k = 1; k <= keys; k++) {
-        key = order[k]
-        if (part_of(key) != "claims")
-            continue
-        if (!head++)
-            printf "\n%-8s %9s %17s %12s %12s %8s\n", "workers", "claims/s", "spread",
-                "batch p50 us", "batch p99 us", "stm/row"
-        per = rate(key); spread = sprintf("%d-%d", low, high)
-        printf "%-8d %9d %17s %12d %12d %8.2f\n", callers_of(key), per, spread,
-            med(key, "p50_us"), med(key, "p99_us"), each(key, "statements")
-    }
-}
-function hold_table(   k, key, head) {
-    for (k = 1; k <= keys; k++) {
-        key = order[k]
-        if (part_of(key) != "hold")
-            continue
-        if (!head++)
-            printf "\n%-8s %8s | %12s %13s %15s | %7s %8s %10s %11s %9s %8s\n", "held",
-                "asks/s", "client heap", "server heap", "rows and log", "stm/beat",
-                "cpu ms", "redo bytes", "beat p50 ms", "slowest", "stale ms"
-        printf "%-8d %8d | %10d B %11d B %13d B | %7.2f %8.2f %10d %11d %9d %8d\n",
-            callers_of(key), rate(key), med(key, "heap_per_lock"),
-            med(key, "server_memory_per_lock"), med(key, "table_bytes_per_lock"),
-            med(key, "statements_per_beat"), med(key, "server_cpu_ms_per_beat"),
-            med(key, "redo_bytes_per_beat"), med(key, "beat_p50_ms"),
-            med(key, "beat_slowest_ms"), med(key, "stale_most_ms")
-    }
-}
-# A line a way, a column a size of group.
-function statements_lines(title, what,   size, way, key) {
-    printf "\n%s\n%-17s", title, ""
-    for (size = 1; size <= sizes; size++)
-        printf " %8d", size_of[size]
-    print ""
-    for (way = 1; way <= ways; way++) {
-        printf "%-17s", way_of[way]
-        for (size = 1; size <= sizes; size++) {
-            key = "group-" size_of[size] "/" way_of[way] "/1"
-            printf " %8d", what == "per_second" ? rate(key) : 1e6 * each(key, what)
-        }
-        print ""
-    }
-}
-function statements_table(   k, key, size, seen) {
-    for (k = 1; k <= keys; k++) {
-        key = order[k]
-        if (part_of(key) !~ /^group-/)
-            continue
-        size = substr(part_of(key), 7)
-        if (!(size in seen)) { seen[size] = 1; size_of[++sizes] = size }
-        if (!(who_of(key) in seen)) { seen[who_of(key)] = 1; way_of[++ways] = who_of(key) }
-    }
-    if (sizes == 0)
-        return
-    statements_lines("rows asked for and ended a second, on one connection, by rows in a statement",
-        "per_second")
-    statements_lines("CPU of the server for each of them, microseconds", "server_cpu_s")
-    statements_lines("CPU of the client", "client_cpu_s")
 }
 # One caller, by the rounds in which one process takes turns, if there are any.
 function one_caller(text, turns, apart, aim, least,   together) {
@@ -270,9 +207,5 @@ function reach_table(   best, select) {
 END {
     cycles_table()
     pool_lines()
-    claims_table()
-    hold_table()
-    statements_table()
-    if (order[1] !~ /^group-/)
-        reach_table()
+    reach_table()
 }

@@ -3,7 +3,6 @@
 #include "client.h"
 
 #include <tradelock/callback.h>
-#include <tradelock/resource.h>
 
 #include <mysql.h>
 #include <pthread.h>
@@ -176,7 +175,7 @@ static int cycle(unsigned caller, uint64_t number)
     tl_status status;
 
     do
-        status = tl_lock_ask(lock, bench.contended ? 60000 : 0);
+        status = tl_lock_ask(lock, 0);
     while (may_repeat(status));
     if (status != TL_GRANTED)
         bench_fail("ask: %s %s", tl_status_name(status), tl_error_message());
@@ -189,30 +188,6 @@ const contestant contestant_tradelock = {.name = "tradelock",
                                          .cycle = cycle,
                                          .close = close_client,
                                          .after = note_stats};
-
-/* ------------------------------------------------------------ the lease mutex -- */
-
-static int mutex_cycle(unsigned caller, uint64_t number)
-{
-    tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
-    char serial[64], cust[32], name[100];
-    tl_mutex *mutex = NULL;
-
-    bench_key(caller, number, serial, cust);
-    snprintf(name, sizeof name, "%s/%s", cust, serial);
-    options.max_hold_ms = 60000;
-    if (tl_mutex_new(&mutex, bench_client, name, &options) != TL_OK ||
-        tl_mutex_lock(mutex, 60000) != TL_GRANTED || tl_mutex_unlock(mutex) != TL_OK)
-        bench_fail("mutex: %s", tl_error_message());
-    tl_mutex_free(mutex);
-    return 1;
-}
-
-const contestant contestant_mutex = {.name = "mutex",
-                                     .what = "tradelock's lease mutex: lock and unlock",
-                                     .open = open_client,
-                                     .cycle = mutex_cycle,
-                                     .close = close_client};
 
 /* ------------------------------------------------------------------- refusals -- */
 
@@ -277,39 +252,3 @@ const contestant contestant_refusal = {.name = "refusal",
                                        .cycle = refused,
                                        .close = close_refusal,
                                        .after = note_writes};
-
-/* ------------------------------------------------- with business rows beside it -- */
-
-static tl_status run_row(MYSQL *connection, const char *sql)
-{
-    return mysql_query(connection, sql) == 0 ? TL_OK : TL_TRY_AGAIN;
-}
-
-static tl_status insert_order(void *context, struct st_mysql *connection)
-{
-    (void)context;
-    return run_row(connection, "INSERT INTO bench_order (amount) VALUES (10000)");
-}
-
-static tl_status insert_booking(void *context, struct st_mysql *connection)
-{
-    (void)context;
-    return run_row(connection, "INSERT INTO bench_ledger (amount) VALUES (10000)");
-}
-
-static int with_rows_cycle(unsigned caller, uint64_t number)
-{
-    tl_lock *lock = new_lock(caller, number);
-    tl_status status = tl_lock_ask_with(lock, insert_order, NULL, 0);
-
-    if (status != TL_GRANTED)
-        bench_fail("ask: %s %s", tl_status_name(status), tl_error_message());
-    return finish(lock, insert_booking);
-}
-
-const contestant contestant_with_rows = {
-    .name = "with-rows",
-    .what = "ask and finish with an order and a booking in their transactions",
-    .open = open_client,
-    .cycle = with_rows_cycle,
-    .close = close_client};

@@ -416,7 +416,8 @@ char *house_json(const struct trade *trade, const char *shard)
     for (size_t i = 0; i < trade->evidence_count; i++)
         json_array_append_new(parts.evidence, json_evidence(&trade->evidence[i]));
     for (size_t i = 0; i < trade->half_count; i++)
-        json_array_append_new(parts.resolutions, json_resolution(&trade->halves[i]));
+        json_array_append_new(parts.resolutions,
+                              record_json(&record_resolution, &trade->halves[i]));
     for (size_t i = 0; i < trade->step_count; i++) {
         json_array_append_new(parts.timeline, json_step(&trade->steps[i]));
         if (!step_is_retry(&trade->steps[i]))

@@ -1,5 +1,6 @@
 /* tradelock-desk: the operators' pages.  Starts the parts, waits for a signal, ends them. */
 #include "audit_run.h"
+#include "command.h"
 #include "desk.h"
 #include "now.h"
 #include "options.h"
@@ -15,7 +16,6 @@
 
 #define SWEEP_S 10
 #define LONGEST_MS (INT64_C(12) * 3600 * 1000)
-#define EXIT_INTERNAL 70
 
 static int desk_open(struct desk *desk, const struct options *options)
 {
@@ -74,12 +74,12 @@ static int serve(struct desk *desk, const sigset_t *signals)
 
     if (server == NULL) {
         fprintf(stderr, "tradelock desk: %s\n", problem);
-        return EXIT_WRONG_USE;
+        return EXIT_USAGE;
     }
     if (!write_port(options->port_file, port)) {
         fprintf(stderr, "tradelock desk: %s cannot be written\n", options->port_file);
         server_stop(server);
-        return EXIT_WRONG_USE;
+        return EXIT_USAGE;
     }
     inet_ntop(AF_INET, &options->address.sin_addr, host, sizeof host);
     printf("The desk is at %s://%s:%u/\n", options->certificate_file != NULL ? "https" : "http",
@@ -92,22 +92,18 @@ static int serve(struct desk *desk, const sigset_t *signals)
     return 0;
 }
 
-int main(int argc, char **argv)
+int desk_run(const struct options *options)
 {
-    struct options options = {.config_file = NULL};
     struct desk desk = {.options = NULL};
     sigset_t signals;
-    int code = options_read(&options, argc, argv);
+    int code;
 
-    if (code != OPTIONS_RUN)
-        return code;
-    setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (desk_open(&desk, &options)) {
+    if (desk_open(&desk, options)) {
         code = serve(&desk, &signals);
     } else {
         fputs("tradelock desk: out of memory\n", stderr);
@@ -115,4 +111,10 @@ int main(int argc, char **argv)
     }
     desk_close(&desk);
     return code;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    return run_command(&command_serve, argc, argv);
 }

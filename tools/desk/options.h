@@ -15,10 +15,9 @@ struct options {
     int64_t idle_ms;
 };
 
-/* The command's code for bad input; an address that cannot be listened on is that too. */
-enum { OPTIONS_RUN = -1, EXIT_WRONG_USE = 2 };
-
-/* OPTIONS_RUN, or the exit code with which the program is over. */
-int options_read(struct options *options, int argc, char **argv);
+/* Reads the command line, and calls desk_run(). */
+extern const struct command command_serve;
+/* Serves until it is interrupted; the exit code. */
+int desk_run(const struct options *options);
 
 #endif

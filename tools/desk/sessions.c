@@ -4,21 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct sessions {
     int64_t idle_ms, longest_ms;
     pthread_mutex_t mutex;
     struct session *all[SESSIONS_MOST]; /* under the mutex */
 };
-
-int64_t steady_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
-}
 
 struct sessions *sessions_new(int64_t idle_ms, int64_t longest_ms)
 {

@@ -8,6 +8,8 @@
 #define DESK_SESSIONS_H
 
 #include "secret.h"
+
+#include "moment.h" /* steady_ms() */
 #include "shards.h"
 
 #include <tradelock/admin.h>
@@ -50,8 +52,5 @@ void sessions_sweep(struct sessions *sessions);
 /* A sentence for the next page of this session. */
 void session_tell(struct sessions *sessions, struct session *session, const char *sentence);
 void session_told(struct sessions *sessions, struct session *session, char to[NOTICE_TEXT]);
-
-/* Milliseconds of a clock that nobody sets; never 0. */
-int64_t steady_ms(void);
 
 #endif

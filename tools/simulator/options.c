@@ -4,59 +4,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WAIT_MAX_MS INT64_C(3600000)
 #define WINDOW_MAX_MS INT64_C(31536000000) /* a year */
-
-enum option_name {
-    OPTION_LISTEN = 1000,
-    OPTION_PORT_FILE,
-    OPTION_LEDGER,
-    OPTION_REQUEST_LOG,
-    OPTION_KIND,
-    OPTION_WINDOW_MS,
-    OPTION_FAULTS,
-    OPTION_SEED,
-    OPTION_SLOW_MS,
-    OPTION_SETTLE_MS,
-    OPTION_LAG_MS,
-    OPTION_RULE,
-    OPTION_EXPORT_CSV,
-    OPTION_EXPORT_REQUESTS,
-    OPTION_PROXY,
-    OPTION_KEY,
-    OPTION_NAME,
-    OPTION_CA_FILE,
-    OPTION_UPSTREAM_MS,
-    OPTION_HELP,
-    OPTION_VERSION
-};
-
-static const struct option names[] = {
-    {"listen", required_argument, NULL, OPTION_LISTEN},
-    {"port-file", required_argument, NULL, OPTION_PORT_FILE},
-    {"ledger", required_argument, NULL, OPTION_LEDGER},
-    {"request-log", required_argument, NULL, OPTION_REQUEST_LOG},
-    {"kind", required_argument, NULL, OPTION_KIND},
-    {"window-ms", required_argument, NULL, OPTION_WINDOW_MS},
-    {"faults", required_argument, NULL, OPTION_FAULTS},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"slow-ms", required_argument, NULL, OPTION_SLOW_MS},
-    {"settle-ms", required_argument, NULL, OPTION_SETTLE_MS},
-    {"lag-ms", required_argument, NULL, OPTION_LAG_MS},
-    {"rule", required_argument, NULL, OPTION_RULE},
-    {"export-csv", required_argument, NULL, OPTION_EXPORT_CSV},
-    {"export-requests", required_argument, NULL, OPTION_EXPORT_REQUESTS},
-    {"proxy", required_argument, NULL, OPTION_PROXY},
-    {"key", required_argument, NULL, OPTION_KEY},
-    {"name", required_argument, NULL, OPTION_NAME},
-    {"ca-file", required_argument, NULL, OPTION_CA_FILE},
-    {"upstream-ms", required_argument, NULL, OPTION_UPSTREAM_MS},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0}};
 
 const char *options_help(void)
 {
@@ -97,22 +50,9 @@ const char *options_help(void)
            "wrongly.\n";
 }
 
-static bool read_int(const char *name, int64_t highest, int64_t *number, struct problem *problem)
+static bool read_rate(struct options *options, struct problem *problem)
 {
-    char *end;
-    long long value;
-
-    errno = 0;
-    value = strtoll(optarg, &end, 10);
-    if (errno || end == optarg || *end || optarg[0] < '0' || optarg[0] > '9' || value > highest)
-        return problem_set(problem, "--%s must be a whole number from 0 to %lld", name,
-                           (long long)highest);
-    *number = value;
-    return true;
-}
-
-static bool read_rate(double *rate, struct problem *problem)
-{
+    double *rate = &options->faults.rate;
     char *end;
 
     *rate = strtod(optarg, &end);
@@ -121,8 +61,9 @@ static bool read_rate(double *rate, struct problem *problem)
     return true;
 }
 
-static bool read_address(struct sockaddr_in *address, struct problem *problem)
+static bool read_address(struct options *options, struct problem *problem)
 {
+    struct sockaddr_in *address = &options->address;
     char host[INET_ADDRSTRLEN];
     const char *colon = strchr(optarg, ':');
     char *end = NULL;
@@ -192,111 +133,92 @@ static bool add_name(struct options *options, struct problem *problem)
                        "--name must be OURS=THEIRS, such as serial_no=reference; see --help");
 }
 
-static bool read_proxy_option(struct options *options, int name, struct problem *problem)
+static bool read_kind(struct options *options, struct problem *problem)
 {
-    switch (name) {
-    case OPTION_PROXY:
-        options->proxy.url = optarg;
-        return true;
-    case OPTION_KEY:
-        return add_key(options, problem);
-    case OPTION_NAME:
-        return add_name(options, problem);
-    case OPTION_CA_FILE:
-        options->proxy.ca_file = optarg;
-        return true;
-    default:
-        if (!read_int("upstream-ms", WAIT_MAX_MS, &options->proxy.upstream_ms, problem))
-            return false;
-        return options->proxy.upstream_ms > 0 ||
-               problem_set(problem, "--upstream-ms must be at least 1");
-    }
+    return kind_find(optarg, &options->kind) ||
+           problem_set(problem, "--kind must be idempotent, window or plain");
 }
 
-static bool read_fault_option(struct options *options, int name, struct problem *problem)
-{
-    struct fault_settings *faults = &options->faults;
-    int64_t seed = 0;
+/* What an option does: a text is taken as it is, a number is from 0 (`least`) to `most`, a command
+ * is carried out instead of serving, and read() reads everything else. */
+#define TEXT(member) .text = offsetof(struct options, member) + 1
+#define NUMBER(member, to) .number = offsetof(struct options, member) + 1, .most = (to)
+static const struct known {
+    const char *name;
+    size_t text, number; /* where it goes, counted from 1; 0: no such thing */
+    int64_t most, least;
+    bool (*read)(struct options *options, struct problem *problem);
+    enum command command;
+    bool is_flag, of_channel, of_proxy;
+} known[] = {
+    {"listen", .read = read_address},
+    {"port-file", TEXT(port_file)},
+    {"ledger", TEXT(ledger)},
+    {"request-log", TEXT(request_log)},
+    {"kind", .read = read_kind, .of_channel = true},
+    {"window-ms", NUMBER(window_ms, WINDOW_MAX_MS), .of_channel = true},
+    {"faults", .read = read_rate},
+    {"seed", NUMBER(faults.seed, INT64_MAX)},
+    {"slow-ms", NUMBER(faults.slow_ms, WAIT_MAX_MS)},
+    {"settle-ms", NUMBER(faults.settle_ms, WAIT_MAX_MS), .of_channel = true},
+    {"lag-ms", NUMBER(faults.lag_ms, WAIT_MAX_MS), .of_channel = true},
+    {"rule", .read = add_rule},
+    {"export-csv", TEXT(export), .command = COMMAND_EXPORT},
+    {"export-requests", TEXT(export), .command = COMMAND_EXPORT_REQUESTS},
+    {"proxy", TEXT(proxy.url)},
+    {"key", .read = add_key, .of_proxy = true},
+    {"name", .read = add_name, .of_proxy = true},
+    {"ca-file", TEXT(proxy.ca_file), .of_proxy = true},
+    {"upstream-ms", NUMBER(proxy.upstream_ms, WAIT_MAX_MS), .least = 1, .of_proxy = true},
+    {"help", .command = COMMAND_HELP, .is_flag = true},
+    {"version", .command = COMMAND_VERSION, .is_flag = true},
+};
+#define KNOWN (sizeof known / sizeof known[0])
+_Static_assert(COMMAND_SERVE == 0, "an option without a command leaves it");
 
-    switch (name) {
-    case OPTION_FAULTS:
-        return read_rate(&faults->rate, problem);
-    case OPTION_SEED:
-        if (!read_int("seed", INT64_MAX, &seed, problem))
-            return false;
-        faults->seed = (uint64_t)seed;
-        return true;
-    case OPTION_SLOW_MS:
-        return read_int("slow-ms", WAIT_MAX_MS, &faults->slow_ms, problem);
-    case OPTION_SETTLE_MS:
-        return read_int("settle-ms", WAIT_MAX_MS, &faults->settle_ms, problem);
-    case OPTION_LAG_MS:
-        return read_int("lag-ms", WAIT_MAX_MS, &faults->lag_ms, problem);
-    default:
-        return add_rule(options, problem);
-    }
+static bool read_number(struct options *options, const struct known *o, struct problem *problem)
+{
+    char *end;
+    long long value;
+
+    errno = 0;
+    value = strtoll(optarg, &end, 10);
+    if (errno || end == optarg || *end || optarg[0] < '0' || optarg[0] > '9' || value > o->most)
+        return problem_set(problem, "--%s must be a whole number from 0 to %lld", o->name,
+                           (long long)o->most);
+    if (value < o->least)
+        return problem_set(problem, "--%s must be at least %lld", o->name, (long long)o->least);
+    memcpy((char *)options + o->number - 1, &(int64_t){value}, sizeof(int64_t));
+    return true;
 }
 
-static bool read_option(struct options *options, int name, struct problem *problem)
+static bool read_option(struct options *options, const struct known *o, struct problem *problem)
 {
-    switch (name) {
-    case OPTION_LISTEN:
-        return read_address(&options->address, problem);
-    case OPTION_PORT_FILE:
-        options->port_file = optarg;
-        return true;
-    case OPTION_LEDGER:
-        options->ledger = optarg;
-        return true;
-    case OPTION_REQUEST_LOG:
-        options->request_log = optarg;
-        return true;
-    case OPTION_EXPORT_CSV:
-        options->export = optarg;
-        options->command = COMMAND_EXPORT;
-        return true;
-    case OPTION_EXPORT_REQUESTS:
-        options->export = optarg;
-        options->command = COMMAND_EXPORT_REQUESTS;
-        return true;
-    case OPTION_PROXY:
-    case OPTION_KEY:
-    case OPTION_NAME:
-    case OPTION_CA_FILE:
-    case OPTION_UPSTREAM_MS:
-        return read_proxy_option(options, name, problem);
-    case OPTION_KIND:
-        return kind_find(optarg, &options->kind) ||
-               problem_set(problem, "--kind must be idempotent, window or plain");
-    case OPTION_WINDOW_MS:
-        return read_int("window-ms", WINDOW_MAX_MS, &options->window_ms, problem);
-    case OPTION_HELP:
-        options->command = COMMAND_HELP;
-        return true;
-    case OPTION_VERSION:
-        options->command = COMMAND_VERSION;
-        return true;
-    default:
-        return read_fault_option(options, name, problem);
-    }
+    const char *text = optarg;
+
+    if (o->command != COMMAND_SERVE)
+        options->command = o->command;
+    if (o->text)
+        memcpy((char *)options + o->text - 1, &text, sizeof text);
+    if (o->number)
+        return read_number(options, o, problem);
+    return !o->read || o->read(options, problem);
 }
 
-/* An option that would do nothing is a mistake.  `given` has one bit for each option. */
-static bool check_together(struct options *options, uint64_t given, struct problem *problem)
+/* An option that would do nothing is a mistake. */
+static bool check_together(struct options *options, const bool given[KNOWN],
+                           struct problem *problem)
 {
-    static const int of_channel[] = {OPTION_KIND, OPTION_WINDOW_MS, OPTION_SETTLE_MS,
-                                     OPTION_LAG_MS};
-    static const int of_proxy[] = {OPTION_KEY, OPTION_NAME, OPTION_CA_FILE, OPTION_UPSTREAM_MS};
-    const int *wrong = options->proxy.url ? of_channel : of_proxy;
+    const bool is_proxy = options->proxy.url != NULL;
 
     if (options->command == COMMAND_SERVE && !options->ledger)
         return problem_set(problem, "--ledger FILE is missing; see --help");
-    for (size_t i = 0; i < 4; i++) {
-        if (given & (UINT64_C(1) << (wrong[i] - OPTION_LISTEN)))
-            return problem_set(problem, "--%s is for a %s", names[wrong[i] - OPTION_LISTEN].name,
-                               options->proxy.url ? "channel, not for a proxy" : "--proxy URL");
+    for (size_t i = 0; i < KNOWN; i++) {
+        if (given[i] && (is_proxy ? known[i].of_channel : known[i].of_proxy))
+            return problem_set(problem, "--%s is for a %s", known[i].name,
+                               is_proxy ? "channel, not for a proxy" : "--proxy URL");
     }
-    options->faults.proxy = options->proxy.url != NULL;
+    options->faults.proxy = is_proxy;
     if (!options->proxy.keys[0].name)
         options->proxy.keys[0].name = "Idempotency-Key";
     for (size_t i = 0; i < NAME_COUNT; i++) {
@@ -308,9 +230,13 @@ static bool check_together(struct options *options, uint64_t given, struct probl
 
 bool options_read(struct options *options, int argc, char **argv, struct problem *problem)
 {
-    uint64_t given = 0;
-    int name;
+    struct option names[KNOWN + 1] = {{0}};
+    bool given[KNOWN] = {false};
+    int place;
 
+    for (size_t i = 0; i < KNOWN; i++)
+        names[i] = (struct option){
+            known[i].name, known[i].is_flag ? no_argument : required_argument, NULL, 1000 + (int)i};
     memset(options, 0, sizeof(*options));
     options->address.sin_family = AF_INET;
     options->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -318,14 +244,14 @@ bool options_read(struct options *options, int argc, char **argv, struct problem
     options->faults = (struct fault_settings){0, 1, 200, 100, 100, false};
     options->proxy.upstream_ms = 60000;
     opterr = 0;
-    while ((name = getopt_long(argc, argv, ":", names, NULL)) != -1) {
-        if (name == '?')
+    while ((place = getopt_long(argc, argv, ":", names, NULL)) != -1) {
+        if (place == '?')
             return problem_set(problem, "there is no option %s; see --help", argv[optind - 1]);
-        if (name == ':')
+        if (place == ':')
             return problem_set(problem, "%s needs a value; see --help", argv[optind - 1]);
-        if (!read_option(options, name, problem))
+        given[place - 1000] = true;
+        if (!read_option(options, &known[place - 1000], problem))
             return false;
-        given |= UINT64_C(1) << (name - OPTION_LISTEN);
         /* The first of these wins over whatever else is there. */
         if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION)
             return true;

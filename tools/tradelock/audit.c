@@ -3,9 +3,9 @@
 #include "command.h"
 
 #include "audit_note.h"
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_check.h"
-#include "moment.h"
 #include "print.h"
 #include "progress.h"
 #include "statement.h"
@@ -17,25 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OPTION_STATEMENT = OPTION_OWN,
-    OPTION_CLOSED,
-    OPTION_REASON,
-    OPTION_ACTOR,
-    OPTION_EVERY,
-    OPTION_ARCHIVE,
-    OPTION_OP,
-    OPTION_CHANNEL,
-    OPTION_SINCE,
-    OPTION_UNTIL,
-    OPTION_IGNORE
-};
-
-/* What people type of a finding's name; more of it is taken too. */
-#define SHORT 16
 #define FINDING_LEAST 8
 
-struct request {
+static struct request {
     const struct common *common;
     const char *path; /* of the statement */
     struct statement statement;
@@ -52,54 +36,18 @@ struct request {
     size_t *first;
     struct table *fleet_table;
     json_t *fleet_findings;
-};
-
-/* What was found by one rule. */
-struct by_rule {
-    char rule[32];
-    uint64_t violations, closed;
-};
+} request = {.scope = TL_AUDIT_SCOPE_INIT, .every_ms = PROGRESS_EVERY_MS};
 
 #define RULES_MOST 32
 
 struct output {
-    const struct request *request;
     struct progress progress;
     struct by_rule rules[RULES_MOST];
     size_t rule_count;
-    struct table *table;
-    json_t *violations;
+    struct listing found;
 };
 
 /* ------------------------------------------------------------------ auditing -- */
-
-static json_t *json_violation(const tl_violation *v)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
-                     "finding", v->finding, "rule", v->rule, "serial_no", v->key.serial_no,
-                     "cust_no", v->key.cust_no, "op_code", json_text(v->key.op_code), "rev",
-                     v->rev != 0 ? json_unsigned(v->rev) : json_null(), "sentence", v->sentence,
-                     "account", json_text(v->account), "logged_at", json_time(v->logged_us),
-                     "closed", v->closed, "proposed_by", json_text(v->proposed_by),
-                     "proposed_reason", json_text(v->proposed_reason), "closed_by",
-                     json_text(v->closed_by), "closed_reason", json_text(v->closed_reason),
-                     "closed_at", json_time(v->closed_us));
-}
-
-/* What became of it: open, to be confirmed, or closed by whom. */
-static const char *fate(char *to, size_t space, const tl_violation *v)
-{
-    char when[TIME_TEXT];
-
-    if (v->closed)
-        snprintf(to, space, "closed by %s (%s) and %s (%s), %s", v->proposed_by, v->proposed_reason,
-                 v->closed_by, v->closed_reason, time_text(when, v->closed_us));
-    else if (v->proposed_by[0] != '\0')
-        snprintf(to, space, "%s proposes to close it: %s", v->proposed_by, v->proposed_reason);
-    else
-        to[0] = '\0';
-    return to;
-}
 
 static void count_by_rule(struct output *output, const tl_violation *v)
 {
@@ -152,37 +100,27 @@ static int tell(void *context, const tl_progress *now)
 static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
-    char rev[24] = "", name[SHORT + 1], when[TIME_TEXT], became[2048];
 
     count_by_rule(output, v);
-    if (v->closed && !output->request->closed)
-        return 0;
-    if (v->rev != 0)
-        snprintf(rev, sizeof rev, "%" PRIu64, v->rev);
-    snprintf(name, sizeof name, "%.*s", SHORT, v->finding);
-    json_array_append_new(output->violations, fleet_row(json_violation(v)));
-    table_add(output->table, v->rule, v->key.serial_no, v->key.cust_no, v->key.op_code, rev,
-              v->account, time_text(when, v->logged_us), v->sentence, name,
-              fate(became, sizeof became, v));
-    return 0;
+    return v->closed && !request.closed ? 0 : listing_add(&output->found, v);
 }
 
-static json_t *json_archived(const struct output *output, const tl_archived *a)
+static json_t *json_archived(const tl_archived *a)
 {
-    if (output->request->scope.archive == NULL)
+    if (request.scope.archive == NULL)
         return json_null();
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sets", (json_int_t)a->sets, "trades",
                      (json_int_t)a->trades, "rows", (json_int_t)a->rows, "bytes",
                      (json_int_t)a->bytes, "doubled", (json_int_t)a->doubled);
 }
 
-static void print_archived(const struct output *output, const tl_archived *a)
+static void print_archived(const tl_archived *a)
 {
-    if (output->request->scope.archive == NULL)
+    if (request.scope.archive == NULL)
         return;
     printf("%s: %" PRIu64 " sets, %" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64
            " bytes, all as they were written\n",
-           output->request->scope.archive, a->sets, a->trades, a->rows, a->bytes);
+           request.scope.archive, a->sets, a->trades, a->rows, a->bytes);
     if (a->doubled > 0)
         printf("%" PRIu64 " rows stand twice, in two sets or in a set and in the database\n",
                a->doubled);
@@ -200,32 +138,32 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
                       json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
                       (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
                       (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
-                      json_rules(output), "archived", json_archived(output, archived), "violations",
-                      output->violations),
+                      json_rules(output), "archived", json_archived(archived), "violations",
+                      output->found.rows),
             code);
     fleet_heading();
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
            time_text(when, counts->at_us));
     fflush(stdout);
-    if (json_array_size(output->violations) > 0)
-        table_print(output->table);
+    if (json_array_size(output->found.rows) > 0)
+        table_print(output->found.table);
     printf("%" PRIu64 " rows, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64 " payments: %" PRIu64
            " violations",
            counts->rows, counts->steps, counts->grants, counts->payments, counts->violations);
     if (counts->closed > 0)
         printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
     putchar('\n');
-    print_archived(output, archived);
+    print_archived(archived);
     print_rules(output);
     return finish_output(code);
 }
 
-static tl_audit_scope scope_of(const struct request *request, size_t first, size_t count)
+static tl_audit_scope scope_of(size_t first, size_t count)
 {
-    tl_audit_scope scope = request->scope;
+    tl_audit_scope scope = request.scope;
 
-    if (request->statement.payments != NULL) {
-        scope.payments = request->statement.payments + first;
+    if (request.statement.payments != NULL) {
+        scope.payments = request.statement.payments + first;
         scope.payment_count = count;
     }
     return scope;
@@ -233,32 +171,31 @@ static tl_audit_scope scope_of(const struct request *request, size_t first, size
 
 static int audit_one(tl_client *client, void *context)
 {
-    const struct request *request = context;
-    const struct common *common = request->common;
-    const size_t *first = &request->first[fleet_at()];
-    struct output output = {.request = request,
-                            .table = table_new("RULE", "SERIAL", "CUST", "OP", "REV", "BY", "WHEN",
-                                               "WHAT", "FINDING", "CLOSING", NULL),
-                            .violations = json_array()};
+    const struct common *common = request.common;
+    const size_t *first = &request.first[fleet_at()];
+    struct output output = {.rule_count = 0};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_archived archived = {.sets = 0};
     tl_audit_scope scope;
     tl_status status;
     int code = EXIT_DONE;
 
-    progress_begin(&output.progress, common->json, request->every_ms, "violations");
-    scope = scope_of(request, first[0], first[1] - first[0]);
+    (void)context;
+    listing_begin(&output.found, &record_violation,
+                  "rule,serial,customer=CUST,operation=OP,rev,account,logged,sentence,finding,"
+                  "closing");
+    progress_begin(&output.progress, common->json, request.every_ms, "violations");
+    scope = scope_of(first[0], first[1] - first[0]);
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     if (status == TL_OK)
-        audit_note(client, &counts, output.violations, request->path);
+        audit_note(client, &counts, output.rules, output.rule_count, request.path);
     if (status != TL_OK)
         code = fleet_missed(status);
     else
         code = print_counts(&counts, &archived, &output, common,
                             counts.violations > 0 ? EXIT_REFUSED : EXIT_DONE);
-    table_free(output.table);
-    json_decref(output.violations);
+    listing_free(&output.found);
     return code;
 }
 
@@ -266,18 +203,18 @@ static int audit_one(tl_client *client, void *context)
 
 static void add_fleet_finding(void *context, const struct fleet_finding *f)
 {
-    struct request *request = context;
     const tl_key *key = f->key;
     char slots[32];
 
+    (void)context;
     /* It is no broken promise; the doctor tells it. */
     if (strcmp(f->rule, "slot-moves") == 0)
         return;
     snprintf(slots, sizeof slots, f->first == f->last ? "%u" : "%u-%u", f->first, f->last);
-    table_add(request->fleet_table, f->rule, f->shards, slots, key != NULL ? key->serial_no : "",
+    table_add(request.fleet_table, f->rule, f->shards, slots, key != NULL ? key->serial_no : "",
               key != NULL ? key->cust_no : "", key != NULL ? key->op_code : "", f->sentence);
     json_array_append_new(
-        request->fleet_findings,
+        request.fleet_findings,
         json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "rule", f->rule, "shard", f->shards,
                   "slots", slots, "serial_no", json_text(key != NULL ? key->serial_no : NULL),
                   "cust_no", json_text(key != NULL ? key->cust_no : NULL), "op_code",
@@ -285,60 +222,60 @@ static void add_fleet_finding(void *context, const struct fleet_finding *f)
 }
 
 /* What no shard can tell alone, after their own pages. */
-static int audit_fleet(struct request *request, int code)
+static int audit_fleet(int code)
 {
-    const size_t rest = request->first[fleet_size() + 1] - request->first[fleet_size()];
+    const size_t rest = request.first[fleet_size() + 1] - request.first[fleet_size()];
 
-    fleet_check_slots(&request->map, add_fleet_finding, request);
-    code = fleet_code(code, fleet_check_trades(&request->map, add_fleet_finding, request));
-    if (json_array_size(request->fleet_findings) > 0)
+    fleet_check_slots(&request.map, add_fleet_finding, NULL);
+    code = fleet_code(code, fleet_check_trades(&request.map, add_fleet_finding, NULL));
+    if (json_array_size(request.fleet_findings) > 0)
         code = fleet_code(code, EXIT_REFUSED);
     if (rest > 0)
         fprintf(stderr,
                 "tradelock: %zu payments of the statement are of no shard that could be asked\n",
                 rest);
-    if (request->common->json)
-        return fleet_print_pages(json_pack("{s:O}", "fleet", request->fleet_findings), code);
+    if (request.common->json)
+        return fleet_print_pages(json_pack("{s:O}", "fleet", request.fleet_findings), code);
     printf("\nThe fleet\n\n");
     fflush(stdout);
-    table_print(request->fleet_table);
+    table_print(request.fleet_table);
     printf("%zu violations: keys on two shards, slots owned twice or by nobody\n",
-           json_array_size(request->fleet_findings));
+           json_array_size(request.fleet_findings));
     return finish_output(code);
 }
 
-static tl_status split_payments(struct request *request)
+static tl_status split_payments(void)
 {
-    struct statement *statement = &request->statement;
+    struct statement *statement = &request.statement;
 
-    request->first = calloc(fleet_size() + 2, sizeof *request->first);
-    if (request->first == NULL)
+    request.first = calloc(fleet_size() + 2, sizeof *request.first);
+    if (request.first == NULL)
         return tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
     if (fleet_is())
-        return fleet_payments(&request->map, statement, request->first);
-    request->first[1] = statement->count;
+        return fleet_payments(&request.map, statement, request.first);
+    request.first[1] = statement->count;
     return TL_OK;
 }
 
-static int work_audit(struct request *request)
+static int work_audit(void)
 {
-    int code = fleet_is() ? fleet_map_read(&request->map) : EXIT_DONE;
-    const tl_status status = split_payments(request);
+    int code = fleet_is() ? fleet_map_read(&request.map) : EXIT_DONE;
+    const tl_status status = split_payments();
 
-    request->fleet_findings = json_array();
+    request.fleet_findings = json_array();
     if (status != TL_OK) {
         code = fleet_code(report(status), EXIT_DONE);
     } else {
-        request->fleet_table =
+        request.fleet_table =
             table_new("RULE", "SHARDS", "SLOTS", "SERIAL", "CUST", "OP", "WHAT", NULL);
-        code = fleet_code(code, fleet_each(0, audit_one, request));
+        code = fleet_code(code, fleet_each(0, audit_one, &request));
         if (fleet_is())
-            code = audit_fleet(request, code);
+            code = audit_fleet(code);
     }
-    table_free(request->fleet_table);
-    json_decref(request->fleet_findings);
-    fleet_map_free(&request->map);
-    free(request->first);
+    table_free(request.fleet_table);
+    json_decref(request.fleet_findings);
+    fleet_map_free(&request.map);
+    free(request.first);
     return code;
 }
 
@@ -387,19 +324,19 @@ static int print_closed(const struct found *found, const struct common *common, 
 
 static int close_one(tl_client *client, void *context)
 {
-    const struct request *request = context;
-    struct found found = {.wanted = request->finding};
+    struct found found = {.wanted = request.finding};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
-    const tl_audit_scope scope = scope_of(request, 0, request->statement.count);
+    const tl_audit_scope scope = scope_of(0, request.statement.count);
     tl_status status = tl_audit_archive(client, &scope, take_wanted, NULL, &found, &counts, NULL);
     tl_closing closing = {.version = TL_CLOSING_VERSION,
                           .finding = found.finding,
                           .rule = found.rule,
                           .key = {found.serial_no, found.cust_no, found.op_code},
-                          .confirms = request->confirms,
-                          .actor = request->actor,
-                          .reason = request->reason};
+                          .confirms = request.confirms,
+                          .actor = request.actor,
+                          .reason = request.reason};
 
+    (void)context;
     closing.rev = found.rev;
     if (status == TL_OK && found.count != 1)
         status = tl_error_report(found.count == 0 ? TL_NOT_FOUND : TL_INVALID,
@@ -409,99 +346,40 @@ static int close_one(tl_client *client, void *context)
                                      : "several findings begin so: give more of the name");
     if (status == TL_OK)
         status = tl_audit_close(client, &closing);
-    return status == TL_OK ? print_closed(&found, request->common, request->confirms)
+    return status == TL_OK ? print_closed(&found, request.common, request.confirms)
                            : report(status);
-}
-
-static int work_close(struct request *request)
-{
-    return fleet_each(0, close_one, request);
 }
 
 /* ------------------------------------------------------------------- command -- */
 
 /* close propose|confirm FINDING; nothing else may follow. */
-static int read_operands(const struct command *self, struct request *request, int argc, char **argv)
+static int read_operands(const struct command *self, int argc, char **argv)
 {
-    const char *verb = optind + 1 < argc ? argv[optind + 1] : "";
+    const char *verb = argc > 1 ? argv[1] : "";
 
-    if (optind == argc)
+    if (argc == 0)
         return EXIT_DONE;
-    request->confirms = strcmp(verb, "confirm") == 0;
-    if (strcmp(argv[optind], "close") != 0 || optind + 3 != argc ||
-        (!request->confirms && strcmp(verb, "propose") != 0))
+    request.confirms = strcmp(verb, "confirm") == 0;
+    if (strcmp(argv[0], "close") != 0 || argc != 3 ||
+        (!request.confirms && strcmp(verb, "propose") != 0))
         return usage_error(self, "audit takes no operand but `close propose FINDING` and "
                                  "`close confirm FINDING`");
-    request->finding = argv[optind + 2];
-    if (strlen(request->finding) < FINDING_LEAST ||
-        strspn(request->finding, "0123456789abcdef") != strlen(request->finding))
+    request.finding = argv[2];
+    if (strlen(request.finding) < FINDING_LEAST ||
+        strspn(request.finding, "0123456789abcdef") != strlen(request.finding))
         return usage_error(self,
                            "a finding is named by the digits that the audit prints, "
                            "not '%s'",
-                           request->finding);
-    if (request->reason == NULL || request->reason[0] == '\0')
-        return usage_error(self, "--reason is missing: it goes on record");
-    return EXIT_DONE;
+                           request.finding);
+    return needs_reason(self, request.reason);
 }
 
-static int read_options(const struct command *self, struct common *common, struct request *request,
-                        int argc, char **argv, int *code)
+static int check_scope(const struct command *self)
 {
-    static const struct option options[] = {
-        {"statement", required_argument, NULL, OPTION_STATEMENT},
-        {"archive", required_argument, NULL, OPTION_ARCHIVE},
-        {"closed", no_argument, NULL, OPTION_CLOSED},
-        {"reason", required_argument, NULL, OPTION_REASON},
-        {"actor", required_argument, NULL, OPTION_ACTOR},
-        {"every", required_argument, NULL, OPTION_EVERY},
-        {"op", required_argument, NULL, OPTION_OP},
-        {"channel", required_argument, NULL, OPTION_CHANNEL},
-        {"since", required_argument, NULL, OPTION_SINCE},
-        {"until", required_argument, NULL, OPTION_UNTIL},
-        {"ignore", required_argument, NULL, OPTION_IGNORE},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
-    int option;
+    const tl_audit_scope *scope = &request.scope;
 
-    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
-        if (option == OPTION_STATEMENT)
-            request->path = optarg;
-        else if (option == OPTION_ARCHIVE)
-            request->scope.archive = optarg;
-        else if (option == OPTION_IGNORE)
-            request->rules.ignored = optarg;
-        else if (option == OPTION_CLOSED)
-            request->closed = 1;
-        else if (option == OPTION_REASON)
-            request->reason = optarg;
-        else if (option == OPTION_OP)
-            request->scope.op_code = optarg;
-        else if (option == OPTION_CHANNEL)
-            request->scope.channel = optarg;
-        else if (option == OPTION_SINCE || option == OPTION_UNTIL) {
-            if (!read_moment_us(optarg, option == OPTION_SINCE ? &request->scope.since_us
-                                                               : &request->scope.until_us)) {
-                *code = usage_error(self, "--%s is a moment such as 2026-03-01 or 2h, not %s",
-                                    option == OPTION_SINCE ? "since" : "until", optarg);
-                return 0;
-            }
-        } else if (option == OPTION_EVERY && !read_duration_ms(optarg, &request->every_ms)) {
-            *code = usage_error(self, "--every is a duration such as 10s, not %s", optarg);
-            return 0;
-        } else if (option == OPTION_EVERY)
-            continue;
-        else
-            request->actor = optarg;
-    }
-    return option != COMMON_STOP;
-}
-
-static int check_scope(const struct command *self, const struct request *request)
-{
-    const tl_audit_scope *scope = &request->scope;
-
-    if (request->path == NULL && (scope->op_code != NULL || scope->channel != NULL ||
-                                  scope->since_us != 0 || scope->until_us != 0))
+    if (request.path == NULL && (scope->op_code != NULL || scope->channel != NULL ||
+                                 scope->since_us != 0 || scope->until_us != 0))
         return usage_error(self, "--op, --channel, --since and --until say what a statement is of: "
                                  "they want --statement");
     if (scope->until_us != 0 && scope->until_us <= scope->since_us)
@@ -509,38 +387,55 @@ static int check_scope(const struct command *self, const struct request *request
     return EXIT_DONE;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct common common = {0};
-    struct request request = {.common = &common,
-                              .scope = TL_AUDIT_SCOPE_INIT,
-                              .actor = person(),
-                              .every_ms = PROGRESS_EVERY_MS};
     char problem[512];
-    int code = EXIT_DONE;
+    int code = read_operands(self, argc, argv);
 
-    if (!read_options(self, &common, &request, argc, argv, &code))
-        return code;
-    code = read_operands(self, &request, argc, argv);
+    request.common = common;
     if (code == EXIT_DONE)
-        code = check_scope(self, &request);
+        code = check_scope(self);
     if (code != EXIT_DONE)
         return code;
     if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
                                                problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
-    code = fleet_begin(&common);
+    code = fleet_begin(common);
     fleet_by_pages();
     if (code == EXIT_DONE && fleet_is() && request.scope.archive != NULL)
         code = usage_error(self, "an archive is of one database: --archive wants --shard");
     if (code == EXIT_DONE && fleet_is() && request.finding != NULL)
         code = usage_error(self, "a finding is of one database: close wants --shard");
     if (code == EXIT_DONE)
-        code = request.finding != NULL ? work_close(&request) : work_audit(&request);
+        code = request.finding != NULL ? fleet_each(0, close_one, &request) : work_audit();
     fleet_end();
     statement_free(&request.statement);
     return code;
 }
+
+static const struct command_option options[] = {
+    {"statement FILE.csv",
+     "what the channel paid; columns serial_no, cust_no,\n"
+     "and where there are op_code, channel_key, channel_ref,\n"
+     "amount_minor, currency",
+     OPTION_TEXT, .to = &request.path},
+    {"ignore NAMES", "columns that are not compared, with commas between", OPTION_TEXT,
+     .to = &request.rules.ignored},
+    {"op OP", "it is of this operation alone", OPTION_TEXT, .to = &request.scope.op_code},
+    {"channel NAME", "and of this channel", OPTION_TEXT, .to = &request.scope.channel},
+    {"since T",
+     "and of trades that succeeded from T on: a moment\n"
+     "(2026-03-01, 2026-03-01T09:30) or how long ago (2h)",
+     OPTION_MOMENT, .to = &request.scope.since_us},
+    {"until T", "and before T, likewise", OPTION_MOMENT, .to = &request.scope.until_us},
+    {"archive DIR", "what purges have written there, with the database", OPTION_TEXT,
+     .to = &request.scope.archive},
+    {"closed", "list the closed findings too", OPTION_FLAG, .to = &request.closed},
+    {"every TIME", "how often a log is told (10s)", OPTION_DURATION, .to = &request.every_ms,
+     .is = "a duration such as 10s"},
+    OPTION_REASON_OF(&request.reason, "close: why, for the record"),
+    OPTION_ACTOR_OF(&request.actor, "close: who (the login name)"),
+    {.name = NULL}};
 
 const struct command command_audit = {
     .name = "audit",
@@ -563,19 +458,8 @@ const struct command command_audit = {
             "that several own, or none.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
-    .options = "  --statement FILE.csv  what the channel paid; columns serial_no, cust_no,\n"
-               "                        and where there are op_code, channel_key, channel_ref,\n"
-               "                        amount_minor, currency\n"
-               "  --ignore NAMES        columns that are not compared, with commas between\n"
-               "  --op OP               it is of this operation alone\n"
-               "  --channel NAME        and of this channel\n"
-               "  --since T             and of trades that succeeded from T on: a moment\n"
-               "                        (2026-03-01, 2026-03-01T09:30) or how long ago (2h)\n"
-               "  --until T             and before T, likewise\n"
-               "  --archive DIR         what purges have written there, with the database\n"
-               "  --closed              list the closed findings too\n"
-               "  --every TIME          how often a log is told (10s)\n"
-               "  --reason TEXT         close: why, for the record\n"
-               "  --actor NAME          close: who (the login name)\n",
+    .options = options,
+    .help_width = 24,
     .run = run,
+    .takes_operands = 1,
 };

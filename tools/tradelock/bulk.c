@@ -38,11 +38,6 @@ static void stop_between_rows(void)
 
 /* ----------------------------------------------------------------- preview -- */
 
-static const char *many(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void show(const struct bulk *self)
 {
     fputs("Would ", stdout);
@@ -58,46 +53,6 @@ static void show(const struct bulk *self)
     if (self->count > BULK_EXAMPLES)
         printf("and %" PRIu64 " more\n", self->count - BULK_EXAMPLES);
     fflush(stdout);
-}
-
-/* --------------------------------------------------------------- agreement -- */
-
-static int is_agreed(const struct bulk *self, uint64_t number)
-{
-    if (number == self->count)
-        return 1;
-    fprintf(stderr,
-            "tradelock: nothing was changed: it would be %" PRIu64 " trade%s, not %" PRIu64 "\n",
-            self->count, many(self->count), number);
-    return 0;
-}
-
-/* The number, typed on the terminal. */
-static int ask(const struct bulk *self)
-{
-    char line[32];
-    uint64_t number;
-
-    fprintf(stderr, "\nType %" PRIu64 " to %s them, anything else to leave them: ", self->count,
-            self->verb);
-    if (fgets(line, sizeof line, stdin) == NULL)
-        line[0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    if (read_number(line, UINT64_MAX, &number))
-        return is_agreed(self, number);
-    fputs("tradelock: nothing was changed\n", stderr);
-    return 0;
-}
-
-static int agree(const struct bulk *self)
-{
-    if (self->has_yes)
-        return is_agreed(self, self->yes);
-    if (isatty(STDIN_FILENO))
-        return ask(self);
-    fprintf(stderr, "tradelock: nothing was changed: the same with --yes %" PRIu64 " does it\n",
-            self->count);
-    return 0;
 }
 
 /* ---------------------------------------------------------------- progress -- */
@@ -291,7 +246,7 @@ int bulk_run(struct bulk *self, const struct common *common)
         show(self);
     if (self->count == 0)
         fputs("tradelock: there is nothing to do\n", stderr);
-    if (self->count == 0 || !agree(self))
+    if (self->count == 0 || !is_agreed(self->count, "trade", self->verb, self->has_yes, self->yes))
         return print_undone(self, common, self->count == 0 ? self->code_of_none : EXIT_REFUSED);
     stop_between_rows();
     o.acts = json_array();

@@ -5,7 +5,7 @@
 
 #include <tradelock/tradelock.h>
 
-#include <getopt.h>
+#include <stddef.h>
 
 /* The one list of exit codes; tools/README.md and the tests know the same. */
 enum exit_code {
@@ -24,14 +24,60 @@ enum exit_code {
     EXIT_NOT_FOUND = 127
 };
 
+/* The settings file, the shard, and whether JSON is wanted, which every command is told. */
+struct common {
+    const char *config_file; /* NULL: look for it */
+    const char *shard;       /* of a fleet: this one alone; or NULL */
+    int json;
+};
+
+struct command;
+
+enum option_kind {
+    OPTION_FLAG,     /* int: becomes 1 */
+    OPTION_TEXT,     /* const char * */
+    OPTION_ACTOR,    /* likewise; else person() */
+    OPTION_NUMBER,   /* uint64_t or int64_t, from `least` to `most` */
+    OPTION_COUNT,    /* unsigned, likewise */
+    OPTION_DURATION, /* int64_t in milliseconds, from `least` on */
+    OPTION_MOMENT,   /* int64_t in microseconds */
+    OPTION_OTHER     /* take() reads it */
+};
+
+/* An option of one command: all that is known of it. */
+struct command_option {
+    const char *name; /* as --help prints it: "op OP"; one word: it takes no value */
+    const char *help; /* its further lines stand below the first */
+    enum option_kind kind;
+    void *to;
+    int *given; /* becomes 1; or NULL */
+    uint64_t least, most;
+    const char *is; /* "a number of trades", for whoever gives something else; or NULL */
+    /* Reads the value into `to`; EXIT_DONE, or what is wrong was said. */
+    int (*take)(const struct command *self, const char *value, void *to);
+    char letter;   /* or 0 */
+    int is_filter; /* --where knows it, too */
+};
+
+#define OPTION_REASON_OF(text, help_) {"reason TEXT", help_, OPTION_TEXT, .to = (text)}
+#define OPTION_ACTOR_OF(text, help_) {"actor NAME", help_, OPTION_ACTOR, .to = (text)}
+#define WHY "why, for the record"
+#define WHO "who decided (the login name)"
+
 struct command {
     const char *name;
-    const char *summary;   /* one line, for the list of commands */
-    const char *arguments; /* what follows the name in the usage line */
-    const char *text;      /* what it does, as paragraphs */
-    const char *options;   /* one line each; the common ones are added */
-    int (*run)(const struct command *self, int argc, char **argv);
-    int of_all_shards; /* it takes no --shard */
+    const char *summary;                  /* one line, for the list of commands */
+    const char *arguments;                /* what follows the name in the usage line */
+    const char *text;                     /* what it does, as paragraphs */
+    const struct command_option *options; /* the last has no name; or NULL */
+    int help_width;                       /* of the options' names in --help; 0: 18 */
+    /* With the operands; a program runs one command once, so its options are read into variables of
+     * its file. */
+    int (*run)(const struct command *self, struct common *common, int argc, char **argv);
+    int takes_operands;
+    int of_all_shards;       /* it takes no --shard */
+    int is_program;          /* another program reads its options */
+    const char *why_no_json; /* what --json is answered with; NULL: it prints JSON */
 };
 
 extern const struct command command_migrate, command_ls, command_show, command_explain,
@@ -42,36 +88,25 @@ extern const struct command command_migrate, command_ls, command_show, command_e
 
 /* ------------------------------------------------------------- options.c -- */
 
-struct common {
-    const char *config_file; /* NULL: look for it */
-    const char *shard;       /* of a fleet: this one alone; or NULL */
-    int json;
-};
+/* Reads the options, and runs it; the exit code. */
+int run_command(const struct command *self, int argc, char **argv);
 
-/* The long options that every command has; the values are above those of characters. */
-enum { OPTION_CONFIG = 256, OPTION_SHARD, OPTION_JSON, OPTION_HELP, OPTION_OWN };
-#define COMMON_OPTIONS                                                                             \
-    {"config", required_argument, NULL, OPTION_CONFIG},                                            \
-        {"shard", required_argument, NULL, OPTION_SHARD},                                          \
-        {"json", no_argument, NULL, OPTION_JSON},                                                  \
-    {                                                                                              \
-        "help", no_argument, NULL, OPTION_HELP                                                     \
-    }
+/* The number of rows that a change is about was agreed: by --yes, or typed on the terminal.  what:
+ * "trade", "row"; verb: "retry". */
+int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes);
 
-/* The next option that is the command's own, -1 after the last, or COMMON_STOP when the command is
- * over with *code. */
-#define COMMON_STOP (-2)
-int common_next(const struct command *self, struct common *common, int argc, char **argv,
-                const struct option *options, int *code);
-
-void command_print_help(const struct command *self);
+/* Takes the value, NULL where it has none, for the option. */
+int option_take(const struct command *self, const struct command_option *option, const char *value);
 
 /* "tradelock: " and the sentence on stderr; returns EXIT_USAGE. */
 int usage_error(const struct command *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Exactly three operands: SERIAL CUST OP. */
-int read_key(const struct command *self, tl_key *key, int argc, char **argv, int *code);
+/* EXIT_DONE, or what is missing was said: a reason that is not empty. */
+int needs_reason(const struct command *self, const char *reason);
+
+/* Exactly three operands: SERIAL CUST OP.  EXIT_DONE, or that was said. */
+int read_key(const struct command *self, tl_key *key, int argc, char **argv);
 
 /* 250ms, 90s, 3m, 2h, 7d; 1 when it is one. */
 int read_duration_ms(const char *text, int64_t *duration_ms);
@@ -86,6 +121,9 @@ const char *command_config(const struct common *common);
 /* Opens a client that only looks; flags are added.  0, or the exit code.  Of a fleet --shard has to
  * name one; fleet.h is for commands that go over all. */
 int open_client(tl_client **client, const struct common *common, unsigned flags);
+/* The same, closed after work(), which returns the exit code. */
+int with_client(const struct common *common, unsigned flags,
+                int (*work)(tl_client *client, void *context), void *context);
 /* One that may lock: it has a session. */
 int open_working_client(tl_client **client, const struct common *common, const char *program);
 

@@ -27,10 +27,11 @@ static int own_folder(char folder[PATH_MAX])
     return 1;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
     char folder[PATH_MAX], path[PATH_MAX + sizeof PROGRAM + 1];
 
+    (void)common;
     (void)argc;
     if (!own_folder(folder)) {
         fprintf(stderr, "tradelock: /proc/self/exe cannot be read: %s\n", strerror(errno));
@@ -47,6 +48,6 @@ const struct command command_desk = {
     .summary = "serve the operators' pages to browsers",
     .arguments = "--config FILE --listen ADDRESS:PORT",
     .text = "",
-    .options = "",
     .run = run,
+    .is_program = 1,
 };

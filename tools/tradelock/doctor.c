@@ -1,6 +1,7 @@
 /* tradelock doctor: prints whether this server is fit for money. Only reads. */
 #include "command.h"
 
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_check.h"
 #include "print.h"
@@ -10,51 +11,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FOUND_WIDTH 60
-
 struct output {
-    struct table *table;
-    json_t *findings;
+    struct listing list;
     tl_status status; /* of the first database that is not in order */
     unsigned slots;   /* findings about slots of the fleet */
     int unsafe;       /* one of the fleet is */
 };
 
-static const char *level_name(tl_finding_level level)
-{
-    switch (level) {
-    case TL_FINDING_OK:
-        return "ok";
-    case TL_FINDING_WARNING:
-        return "warning";
-    case TL_FINDING_UNSAFE:
-        return "unsafe";
-    }
-    return "?";
-}
-
 /* What is of the fleet as a whole is of no shard. */
-static json_t *fleet_finding_row(json_t *row)
-{
-    if (fleet_is() && fleet_now() == NULL)
-        json_object_set_new(row, "shard", json_null());
-    return fleet_row(row);
-}
-
 static int add_finding(void *context, const tl_finding *finding)
 {
     struct output *output = context;
-    const char *level = level_name(finding->level);
-    char found[FOUND_WIDTH + 4];
+    json_t *row = record_json(&record_finding, finding);
 
-    snprintf(found, sizeof found, "%.*s%s", FOUND_WIDTH, finding->found,
-             strlen(finding->found) > FOUND_WIDTH ? "..." : "");
-    json_array_append_new(output->findings, fleet_finding_row(json_pack(
-                                                "{s:s, s:s, s:o, s:o}", "level", level, "check",
-                                                finding->check, "found", json_text(finding->found),
-                                                "sentence", json_text(finding->sentence))));
-    table_add(output->table, level, finding->check, found);
-    return 0;
+    if (fleet_is() && fleet_now() == NULL)
+        json_object_set_new(row, "shard", json_null());
+    return listing_add_as(&output->list, finding, row);
 }
 
 /* What is in order needs no words; what is not gets a sentence each. */
@@ -102,7 +74,7 @@ static void compare(struct output *output, const char *check, tl_finding_level o
     int differ = 0;
     size_t i;
 
-    json_array_foreach(output->findings, i, finding)
+    json_array_foreach(output->list.rows, i, finding)
     {
         const char *found = json_string_value(json_object_get(finding, "found"));
 
@@ -203,47 +175,43 @@ static int ask_fleet(struct output *output)
 
 static int work(const struct common *common)
 {
-    struct output output = {table_new("LEVEL", "CHECK", "FOUND", NULL), json_array(),
-                            .status = TL_OK};
-    int code = fleet_each(TL_CLIENT_NO_SCHEMA, ask_one, &output);
+    struct output output = {.status = TL_OK};
+    int code;
+
+    listing_begin(&output.list, &record_finding, "level,check,found");
+    code = fleet_each(TL_CLIENT_NO_SCHEMA, ask_one, &output);
 
     if (fleet_is())
         code = fleet_code(code, ask_fleet(&output));
 
     /* One database that could not be asked has nothing to show. */
     if (!fleet_is() && fleet_client(0, TL_CLIENT_NO_SCHEMA) == NULL) {
-        table_free(output.table);
-        json_decref(output.findings);
+        listing_free(&output.list);
         return code;
     }
     if (common->json) {
         code = print_json(
             fleet_document(json_pack("{s:s, s:O}", "status", tl_status_name(output.status),
-                                     "findings", output.findings)),
+                                     "findings", output.list.rows)),
             code);
     } else {
-        table_print(output.table);
-        print_problems(output.findings);
+        table_print(output.list.table);
+        print_problems(output.list.rows);
         code = finish_output(code);
     }
-    table_free(output.table);
-    json_decref(output.findings);
+    listing_free(&output.list);
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    int code = EXIT_DONE;
+    int code = fleet_begin(common);
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "doctor takes no operand: %s", argv[optind]);
-    code = fleet_begin(&common);
+    (void)self;
+    (void)argc;
+    (void)argv;
     if (code == EXIT_DONE)
-        code = work(&common);
+        code = work(common);
     fleet_end();
     return code;
 }
@@ -257,6 +225,5 @@ const struct command command_doctor = {
             "account\n"
             "of a service: then it also proves, by a probe that is rolled back, that steps\n"
             "are recorded.\n",
-    .options = "",
     .run = run,
 };

@@ -15,6 +15,7 @@
 
 #include "fleet.h"
 
+#include "moment.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -26,8 +27,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_TIMEOUT, OPTION_WAIT, OPTION_END };
-
 #define TIMEOUT_MS (INT64_C(5) * 60 * 1000)
 #define LOOK_MS 50
 #define TELL_MS 1000
@@ -35,11 +34,11 @@ enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_TIMEOUT, OPTION_WAIT, OP
 /* So many the library tells, the oldest. */
 #define SESSIONS_TOLD 1000
 
-struct said {
+static struct said {
     tl_pause pause;
     int waits, ends; /* --wait, --end */
     int64_t timeout_ms;
-};
+} said = {.pause = TL_PAUSE_INIT, .timeout_ms = -1};
 
 struct drain {
     tl_client *client;
@@ -54,14 +53,6 @@ struct drain {
     struct table *trades, *processes;
     json_t *trade_rows, *unheard_rows;
 };
-
-static int64_t steady_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --------------------------------------------------------------------- a look -- */
 
@@ -234,22 +225,22 @@ static int refuse(const char *sentence)
     return EXIT_REFUSED;
 }
 
-static int wait_for_it(struct drain *d, const struct said *said)
+static int wait_for_it(struct drain *d)
 {
     int empty;
-    tl_status status = await(d, said->timeout_ms, &empty);
+    tl_status status = await(d, said.timeout_ms, &empty);
 
     if (status != TL_OK)
         return report(status);
     if (!d->is_on)
-        return refuse(said->waits ? "the installation does not drain"
-                                  : "somebody ended the drain meanwhile");
+        return refuse(said.waits ? "the installation does not drain"
+                                 : "somebody ended the drain meanwhile");
     return print_result(d, empty);
 }
 
-static int begin(struct drain *d, const struct said *said)
+static int begin(struct drain *d)
 {
-    const tl_status status = tl_channel_pause(d->client, &said->pause);
+    const tl_status status = tl_channel_pause(d->client, &said.pause);
 
     if (status == TL_ALREADY_DONE) {
         (void)report(status);
@@ -259,12 +250,12 @@ static int begin(struct drain *d, const struct said *said)
         return report(status);
     if (!d->is_json)
         fputs("The installation drains within a heartbeat of each process.\n", stderr);
-    return wait_for_it(d, said);
+    return wait_for_it(d);
 }
 
-static int end(tl_client *client, const struct common *common, const struct said *said)
+static int end(tl_client *client, const struct common *common)
 {
-    const tl_status status = tl_channel_resume(client, &said->pause);
+    const tl_status status = tl_channel_resume(client, &said.pause);
 
     if (status != TL_OK)
         return report(status);
@@ -276,82 +267,46 @@ static int end(tl_client *client, const struct common *common, const struct said
 
 /* ---------------------------------------------------------------- the command -- */
 
-static int read_options(const struct command *self, struct common *common, struct said *said,
-                        int argc, char **argv, int *code)
-{
-    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
-                                            {"actor", required_argument, NULL, OPTION_ACTOR},
-                                            {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-                                            {"wait", no_argument, NULL, OPTION_WAIT},
-                                            {"end", no_argument, NULL, OPTION_END},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    int option;
-
-    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
-        if (option == OPTION_REASON)
-            said->pause.reason = optarg;
-        else if (option == OPTION_ACTOR)
-            said->pause.actor = optarg;
-        else if (option == OPTION_WAIT)
-            said->waits = 1;
-        else if (option == OPTION_END)
-            said->ends = 1;
-        else if (!read_duration_ms(optarg, &said->timeout_ms)) {
-            *code = usage_error(self, "--timeout is a duration as 90s, 10m or 2h, not %s", optarg);
-            return 0;
-        }
-    }
-    return option != COMMON_STOP;
-}
-
 /* EXIT_DONE, or EXIT_USAGE with a sentence. */
-static int check(const struct command *self, const struct said *said, int operands, char **argv)
+static int check(const struct command *self)
 {
-    const char *reason = said->pause.reason;
-
-    if (operands > 0)
-        return usage_error(self, "drain takes no operand: %s", argv[optind]);
-    if (said->waits && said->ends)
+    if (said.waits && said.ends)
         return usage_error(self, "--wait and --end exclude each other");
-    if (said->waits && reason != NULL)
+    if (said.waits && said.pause.reason != NULL)
         return usage_error(self, "--wait decides nothing, so it takes no --reason");
-    if (said->ends && said->timeout_ms >= 0)
+    if (said.ends && said.timeout_ms >= 0)
         return usage_error(self, "--end waits for nothing, so it takes no --timeout");
-    if (!said->waits && (reason == NULL || reason[0] == '\0'))
-        return usage_error(self, "--reason is missing: it goes on record");
-    return EXIT_DONE;
+    return said.waits ? EXIT_DONE : needs_reason(self, said.pause.reason);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct said said = {.pause = TL_PAUSE_INIT, .timeout_ms = -1};
-    struct common common = {0};
-    struct drain d = {.client = NULL};
-    int code = EXIT_DONE;
+    struct drain d = {.is_json = common->json};
+    int code = check(self);
 
+    (void)argc;
+    (void)argv;
     said.pause.channel = TL_CHANNEL_ALL;
-    said.pause.actor = person();
-    if (!read_options(self, &common, &said, argc, argv, &code))
-        return code;
-    code = check(self, &said, argc - optind, argv);
     if (code == EXIT_DONE)
-        code = open_client(&d.client, &common, 0);
+        code = open_client(&d.client, common, 0);
     if (code != EXIT_DONE)
         return code;
     if (said.timeout_ms < 0)
         said.timeout_ms = TIMEOUT_MS;
-    d.is_json = common.json;
-    if (said.ends)
-        code = end(d.client, &common, &said);
-    else if (said.waits)
-        code = wait_for_it(&d, &said);
-    else
-        code = begin(&d, &said);
+    code = said.ends ? end(d.client, common) : said.waits ? wait_for_it(&d) : begin(&d);
     forget(&d);
     tl_client_close(d.client);
     return code;
 }
+
+static const struct command_option options[] = {
+    OPTION_REASON_OF(&said.pause.reason, WHY),
+    OPTION_ACTOR_OF(&said.pause.actor, WHO),
+    {"timeout TIME", "wait for so long (5m)", OPTION_DURATION, .to = &said.timeout_ms},
+    {"wait", "decide nothing: wait for the drain that is on record", OPTION_FLAG,
+     .to = &said.waits},
+    {"end", "the installation begins trades again", OPTION_FLAG, .to = &said.ends},
+    {.name = NULL}};
 
 const struct command command_drain = {
     .name = "drain",
@@ -372,10 +327,6 @@ const struct command command_drain = {
             "status`, `doctor` and `channel ls` show it, as channel *.  What waits in the retry\n"
             "lane stays as it is.  Lease mutexes and read-write locks are granted as ever, and\n"
             "are not waited for.\n",
-    .options = "  --reason TEXT   why, for the record\n"
-               "  --actor NAME    who decided (the login name)\n"
-               "  --timeout TIME  wait for so long (5m)\n"
-               "  --wait          decide nothing: wait for the drain that is on record\n"
-               "  --end           the installation begins trades again\n",
+    .options = options,
     .run = run,
 };

@@ -12,28 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    OPTION_OUTCOME = OPTION_OWN,
-    OPTION_FINAL,
-    OPTION_REF,
-    OPTION_KEY,
-    OPTION_EPOCH,
-    OPTION_SOURCE,
-    OPTION_REMARK,
-    OPTION_STATEMENT,
-    OPTION_OP,
-    OPTION_IGNORE,
-    OPTION_AMOUNT,
-    OPTION_CURRENCY,
-    OPTION_REASON,
-    OPTION_ACTOR,
-    OPTION_YES
-};
-
-struct request {
+static struct request {
     tl_evidence evidence;
     struct filing filing; /* of a statement; its actor is that of one payment, too */
-};
+} request = {.evidence = {.version = TL_EVIDENCE_VERSION}};
 
 /* ---------------------------------------------------------------------- add -- */
 
@@ -57,157 +39,52 @@ static int work_add(tl_client *client, const struct common *common, const tl_evi
     return finish_output(EXIT_DONE);
 }
 
-static int take_option(const struct command *self, struct request *request, int option)
+static int run_add(const struct command *self, tl_client *client, const struct common *common)
 {
-    tl_evidence *evidence = &request->evidence;
-    struct filing *filing = &request->filing;
-    uint64_t epoch;
-
-    switch (option) {
-    case OPTION_OUTCOME:
-        evidence->outcome = optarg;
-        break;
-    case OPTION_FINAL:
-        evidence->final = 1;
-        break;
-    case OPTION_REF:
-        evidence->channel_ref = optarg;
-        break;
-    case OPTION_KEY:
-        evidence->channel_key = optarg;
-        break;
-    case OPTION_SOURCE:
-        evidence->source = optarg;
-        break;
-    case OPTION_REMARK:
-        evidence->remark = optarg;
-        break;
-    case OPTION_STATEMENT:
-        filing->path = optarg;
-        break;
-    case OPTION_OP:
-        filing->rules.op_code = optarg;
-        break;
-    case OPTION_IGNORE:
-        filing->rules.ignored = optarg;
-        break;
-    case OPTION_AMOUNT:
-        evidence->amount.is_told = 1;
-        if (!read_number(optarg, INT64_MAX, &epoch))
-            return usage_error(self, "--amount is a number of minor units, not %s", optarg);
-        evidence->amount.amount_minor = (int64_t)epoch;
-        break;
-    case OPTION_CURRENCY:
-        evidence->amount.currency = optarg;
-        break;
-    case OPTION_REASON:
-        filing->reason = optarg;
-        break;
-    case OPTION_ACTOR:
-        filing->actor = optarg;
-        break;
-    case OPTION_YES:
-        filing->has_yes = 1;
-        if (!read_number(optarg, UINT64_MAX, &filing->yes))
-            return usage_error(self, "--yes is the number of payments, not %s", optarg);
-        break;
-    default:
-        if (!read_number(optarg, UINT32_MAX, &epoch) || epoch == 0)
-            return usage_error(self, "--epoch is a number from 1, not %s", optarg);
-        evidence->epoch = (uint32_t)epoch;
-    }
-    return EXIT_DONE;
-}
-
-static int read_options(const struct command *self, struct common *common, struct request *request,
-                        int argc, char **argv, int *code)
-{
-    static const struct option options[] = {
-        {"outcome", required_argument, NULL, OPTION_OUTCOME},
-        {"final", no_argument, NULL, OPTION_FINAL},
-        {"ref", required_argument, NULL, OPTION_REF},
-        {"key", required_argument, NULL, OPTION_KEY},
-        {"epoch", required_argument, NULL, OPTION_EPOCH},
-        {"source", required_argument, NULL, OPTION_SOURCE},
-        {"remark", required_argument, NULL, OPTION_REMARK},
-        {"statement", required_argument, NULL, OPTION_STATEMENT},
-        {"op", required_argument, NULL, OPTION_OP},
-        {"ignore", required_argument, NULL, OPTION_IGNORE},
-        {"amount", required_argument, NULL, OPTION_AMOUNT},
-        {"currency", required_argument, NULL, OPTION_CURRENCY},
-        {"reason", required_argument, NULL, OPTION_REASON},
-        {"actor", required_argument, NULL, OPTION_ACTOR},
-        {"yes", required_argument, NULL, OPTION_YES},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
-    int option;
-
-    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
-        *code = take_option(self, request, option);
-        if (*code != EXIT_DONE)
-            return 0;
-    }
-    return option != COMMON_STOP;
-}
-
-static int run_add(const struct command *self, tl_client *client, const struct common *common,
-                   const struct request *request)
-{
-    const tl_evidence *evidence = &request->evidence;
+    const tl_evidence *evidence = &request.evidence;
 
     if (evidence->outcome == NULL)
         return usage_error(self, "--outcome is missing");
     if (evidence->source == NULL)
         return usage_error(self, "--source is missing: it says who knows it");
-    return work_add(client, common, evidence, request->filing.actor);
+    return work_add(client, common, evidence, request.filing.actor);
 }
 
 /* ----------------------------------------------------------------------- ls -- */
 
 static int add_row(void *context, const tl_evidence_row *row)
 {
-    struct listing *listing = context;
-    char when[TIME_TEXT], epoch[16], paid[AMOUNT_TEXT] = "";
-
-    json_array_append_new(listing->rows, json_evidence(row));
-    snprintf(epoch, sizeof epoch, "%u", row->epoch);
-    if (row->amount.is_told)
-        snprintf(paid, sizeof paid, "%" PRId64 " %s", row->amount.amount_minor,
-                 row->amount.currency != NULL ? row->amount.currency : "");
-    table_add(listing->table, time_text(when, row->filed_us), epoch, row->outcome,
-              row->final ? "final" : "", paid, row->channel_ref != NULL ? row->channel_ref : "",
-              row->source, row->remark != NULL ? row->remark : "");
-    return 0;
+    return listing_add_as(context, row, json_evidence(row));
 }
 
 static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
 {
-    struct listing listing = {
-        table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "PAID", "REF", "SOURCE", "REMARK", NULL),
-        json_array()};
-    const tl_status status = tl_evidence_list(client, key, add_row, &listing);
+    struct listing listing;
+    tl_status status;
 
+    listing_begin(&listing, &record_evidence,
+                  "filed,epoch,outcome,is_final,paid,ref=REF,source,remark");
+    status = tl_evidence_list(client, key, add_row, &listing);
     return listing_end(&listing, status, common->json, "evidence",
                        "nothing was filed about this trade");
 }
 
 /* ---------------------------------------------------------------- statement -- */
 
-static int run_statement(const struct command *self, const struct common *common,
-                         const struct request *request)
+static int run_statement(const struct command *self, const struct common *common)
 {
     struct statement statement = {0};
-    struct filing filing = request->filing;
+    struct filing filing = request.filing;
     char problem[512];
     int code;
 
     filing.statement = &statement;
     filing.rules.is_filed = 1;
-    filing.source = request->evidence.source;
+    filing.source = request.evidence.source;
     if (filing.source == NULL)
         return usage_error(self, "--source is missing: it says who knows it");
-    if (filing.reason == NULL || filing.reason[0] == '\0')
-        return usage_error(self, "--reason is missing: it goes on record");
+    if (needs_reason(self, filing.reason) != EXIT_DONE)
+        return EXIT_USAGE;
     if (statement_read(&statement, filing.path, &filing.rules, problem, sizeof problem) != 0)
         return usage_error(self, "%s", problem);
     code = fleet_begin(common);
@@ -220,50 +97,72 @@ static int run_statement(const struct command *self, const struct common *common
 
 /* -------------------------------------------------------------------- command -- */
 
-static int run_key(const struct command *self, const struct common *common, struct request *request,
-                   int adds, int argc, char **argv)
+static int run_key(const struct command *self, const struct common *common, int adds, int argc,
+                   char **argv)
 {
-    tl_evidence *evidence = &request->evidence;
+    tl_evidence *evidence = &request.evidence;
     tl_client *client = NULL;
-    int code = EXIT_DONE;
+    int code = read_key(self, &evidence->key, argc, argv);
 
-    if (!read_key(self, &evidence->key, argc, argv, &code))
+    if (code != EXIT_DONE)
         return code;
-    if (request->filing.reason != NULL || request->filing.has_yes)
+    if (request.filing.reason != NULL || request.filing.has_yes)
         return usage_error(self, "--reason and --yes go with --statement; --remark is for one "
                                  "payment");
     if (adds && (evidence->outcome == NULL || evidence->source == NULL))
-        return run_add(self, NULL, common, request);
+        return run_add(self, NULL, common);
     code = fleet_begin(common);
     if (code == EXIT_DONE)
         code = fleet_owner(&client, evidence->key.cust_no);
     if (code == EXIT_DONE)
-        code =
-            adds ? run_add(self, client, common, request) : work_ls(client, common, &evidence->key);
+        code = adds ? run_add(self, client, common) : work_ls(client, common, &evidence->key);
     fleet_end();
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct request request = {.evidence = {.version = TL_EVIDENCE_VERSION},
-                              .filing = {.actor = person()}};
-    struct common common = {0};
-    const char *verb;
-    int adds, code = EXIT_DONE;
+    const char *verb = argc > 0 ? argv[0] : "";
+    const int adds = strcmp(verb, "add") == 0;
 
-    if (!read_options(self, &common, &request, argc, argv, &code))
-        return code;
-    verb = optind < argc ? argv[optind++] : "";
-    adds = strcmp(verb, "add") == 0;
     if (!adds && strcmp(verb, "ls") != 0)
         return usage_error(self, "evidence is for `add` and `ls`, not '%s'", verb);
     if (request.filing.path == NULL)
-        return run_key(self, &common, &request, adds, argc, argv);
-    if (!adds || optind < argc)
+        return run_key(self, common, adds, argc - 1, argv + 1);
+    if (!adds || argc > 1)
         return usage_error(self, "--statement goes with `add` and without a trade");
-    return run_statement(self, &common, &request);
+    return run_statement(self, common);
 }
+
+static const struct command_option options[] = {
+    {"outcome WORD", "SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT", OPTION_TEXT,
+     .to = &request.evidence.outcome},
+    {"final", "FAILED: the channel documents this answer as final", OPTION_FLAG,
+     .to = &request.evidence.final},
+    {"ref TEXT", "the channel's name of the payment", OPTION_TEXT,
+     .to = &request.evidence.channel_ref},
+    {"key KEY", "the channel key it is about (the row's)", OPTION_TEXT,
+     .to = &request.evidence.channel_key},
+    {"epoch N", "the epoch it is about (the row's)", OPTION_COUNT, .to = &request.evidence.epoch,
+     .least = 1, .most = UINT32_MAX},
+    {"source TEXT", "who says so, such as web-hook or statement 2026-03-01", OPTION_TEXT,
+     .to = &request.evidence.source},
+    {"remark TEXT", "for those who read it later", OPTION_TEXT, .to = &request.evidence.remark},
+    {"statement FILE.csv", "what the channel paid, as `audit` reads it", OPTION_TEXT,
+     .to = &request.filing.path},
+    {"op OP", "the operation of its payments that name none", OPTION_TEXT,
+     .to = &request.filing.rules.op_code},
+    {"ignore NAMES", "columns that are not compared, with commas between", OPTION_TEXT,
+     .to = &request.filing.rules.ignored},
+    {"amount N", "how much was paid, in minor units", OPTION_NUMBER,
+     .to = &request.evidence.amount.amount_minor, .given = &request.evidence.amount.is_told,
+     .is = "a number of minor units"},
+    {"currency CUR", "of this currency", OPTION_TEXT, .to = &request.evidence.amount.currency},
+    OPTION_REASON_OF(&request.filing.reason, "why the statement is filed, for the record"),
+    {"yes N", "file it, if it is N payments", OPTION_NUMBER, .to = &request.filing.yes,
+     .given = &request.filing.has_yes, .is = "the number of payments"},
+    OPTION_ACTOR_OF(&request.filing.actor, "who files it (the login name)"),
+    {.name = NULL}};
 
 const struct command command_evidence = {
     .name = "evidence",
@@ -283,20 +182,7 @@ const struct command command_evidence = {
             "takes the number, typed on the terminal or by --yes.  A trade that moves on\n"
             "meanwhile is left alone (exit code 1).  Ctrl-C stops it between two payments,\n"
             "and the same again goes on.  `tradelock acts` tells what was done.\n",
-    .options = "  --outcome WORD  SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT\n"
-               "  --final         FAILED: the channel documents this answer as final\n"
-               "  --ref TEXT      the channel's name of the payment\n"
-               "  --key KEY       the channel key it is about (the row's)\n"
-               "  --epoch N       the epoch it is about (the row's)\n"
-               "  --source TEXT   who says so, such as web-hook or statement 2026-03-01\n"
-               "  --remark TEXT   for those who read it later\n"
-               "  --statement FILE.csv  what the channel paid, as `audit` reads it\n"
-               "  --op OP         the operation of its payments that name none\n"
-               "  --ignore NAMES  columns that are not compared, with commas between\n"
-               "  --amount N      how much was paid, in minor units\n"
-               "  --currency CUR  of this currency\n"
-               "  --reason TEXT   why the statement is filed, for the record\n"
-               "  --yes N         file it, if it is N payments\n"
-               "  --actor NAME    who files it (the login name)\n",
+    .options = options,
     .run = run,
+    .takes_operands = 1,
 };

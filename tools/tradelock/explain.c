@@ -171,23 +171,18 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
     tl_client *client = NULL;
     tl_key key;
-    int code = EXIT_DONE;
+    int code = read_key(self, &key, argc, argv);
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (!read_key(self, &key, argc, argv, &code))
-        return code;
-    code = fleet_begin(&common);
+    if (code == EXIT_DONE)
+        code = fleet_begin(common);
     if (code == EXIT_DONE)
         code = fleet_owner(&client, key.cust_no);
     if (code == EXIT_DONE)
-        code = work(client, &common, &key);
+        code = work(client, common, &key);
     fleet_end();
     return code;
 }
@@ -200,6 +195,6 @@ const struct command command_explain = {
             "said, who tried before, what happens next, what would make it Y or F, and what an\n"
             "operator may do now, with the command.  Exit code 6 when the trade is in doubt or\n"
             "parked.\n",
-    .options = "",
     .run = run,
+    .takes_operands = 1,
 };

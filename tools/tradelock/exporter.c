@@ -18,15 +18,6 @@
 
 #define DEFAULT_LISTEN "127.0.0.1:9465"
 
-enum { OPTION_LISTEN = OPTION_OWN, OPTION_ONCE };
-
-static const struct option options[] = {
-    COMMON_OPTIONS,
-    {"listen", required_argument, NULL, OPTION_LISTEN},
-    {"once", no_argument, NULL, OPTION_ONCE},
-    {NULL, 0, NULL, 0},
-};
-
 struct exporter {
     const char *config_file, *shard, *listen;
     int once, of_fleet; /* of_fleet: one of several, each told with its name */
@@ -164,30 +155,19 @@ static int serve(const struct exporter *e, metrics_page_fn make, void *of)
     return finish_output(EXIT_DONE);
 }
 
-static int read_arguments(const struct command *self, struct exporter *e, int argc, char **argv)
-{
-    struct common common = {.json = 0};
-    int option, code = EXIT_DONE;
+static struct exporter exporter;
 
-    while ((option = common_next(self, &common, argc, argv, options, &code)) != -1) {
-        if (option == COMMON_STOP)
-            return code;
-        if (option == OPTION_LISTEN)
-            e->listen = optarg;
-        else
-            e->once = 1;
-    }
-    if (optind < argc)
-        return usage_error(self, "%s takes no operand", self->name);
+static int check(const struct command *self, const struct common *common)
+{
+    struct exporter *e = &exporter;
+
     if (e->once && e->listen != NULL)
         return usage_error(self, "--once prints and ends, --listen serves: give one of them");
-    if (common.json)
-        return usage_error(self, "the text for Prometheus has no JSON form");
     if (e->listen != NULL && tl_metrics_check_listen("--listen", e->listen) != TL_OK)
         return usage_error(self, "%s", tl_error_message());
-    e->config_file = command_config(&common);
-    e->shard = common.shard;
-    return e->config_file != NULL ? -1 : EXIT_USAGE;
+    e->config_file = command_config(common);
+    e->shard = common->shard;
+    return e->config_file != NULL ? EXIT_DONE : EXIT_USAGE;
 }
 
 static int tell(const struct exporter *e, metrics_page_fn make, void *of)
@@ -254,17 +234,15 @@ static int tell_fleet(const struct exporter *e, const struct shards *all)
     return code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct exporter e = {.once = 0};
-    struct shards all = {.of = &e};
-    int code = read_arguments(self, &e, argc, argv);
+    struct shards all = {.of = &exporter};
+    int code = check(self, common);
 
-    if (code >= 0)
-        return code;
-    code = EXIT_DONE;
-    if (e.shard == NULL) {
-        const tl_status status = tl_shards(e.config_file, take_shard, &all);
+    (void)argc;
+    (void)argv;
+    if (code == EXIT_DONE && exporter.shard == NULL) {
+        const tl_status status = tl_shards(exporter.config_file, take_shard, &all);
 
         code = status == TL_OK ? EXIT_DONE : report(status);
     }
@@ -273,17 +251,24 @@ static int run(const struct command *self, int argc, char **argv)
         code = EXIT_INTERNAL;
     }
     if (code == EXIT_DONE && all.count > 0) {
-        code = tell_fleet(&e, &all);
+        code = tell_fleet(&exporter, &all);
     } else if (code == EXIT_DONE) {
-        code = check_settings(&e);
+        code = check_settings(&exporter);
         if (code == EXIT_DONE)
-            code = tell(&e, page, &e);
+            code = tell(&exporter, page, &exporter);
     }
     for (size_t i = 0; i < all.count; i++)
         free(all.list[i]);
     free(all.list);
     return code;
 }
+
+static const struct command_option options[] = {
+    {"listen ADDRESS",
+     "an address of the loopback, with a port (" DEFAULT_LISTEN ");\nport 0 is any free one",
+     OPTION_TEXT, .to = &exporter.listen},
+    {"once", "print once, and end", OPTION_FLAG, .to = &exporter.once},
+    {.name = NULL}};
 
 const struct command command_exporter = {
     .name = "exporter",
@@ -295,8 +280,8 @@ const struct command command_exporter = {
             "shard, and a shard that is down holds up no other; --shard NAME tells one alone.  It\n"
             "needs a reader's account, and reads by index, however many trades have ended.  While\n"
             "the server is away it says tradelock_up 0.\n",
-    .options = "  --listen ADDRESS  an address of the loopback, with a port (" DEFAULT_LISTEN ");\n"
-               "                    port 0 is any free one\n"
-               "  --once            print once, and end\n",
+    .options = options,
+    .help_width = 20,
     .run = run,
+    .why_no_json = "the text for Prometheus has no JSON form",
 };

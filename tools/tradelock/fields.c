@@ -1,31 +1,14 @@
-/* The fields of rows that people see, from their maps.  Decides nothing. */
+/* The values of fields in words and in JSON, and lists of rows.  Decides nothing. */
 #include "fields.h"
 
+#include "command.h"
+#include "fleet.h"
 #include "print.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define JSON(name) .json = name
-#define LIST(name, title) .column = name, .heading = title
-#define SHOW(name) .label = name
-#define DESK(name) .fact = name
-#define IN(name) .group = GROUP_##name
-#define FIELD(record, type_, member, ...)                                                          \
-    {.type = FIELD_##type_, .offset = offsetof(record, member), __VA_ARGS__},
-#define VIEW_FIELD(...) FIELD(tl_view, __VA_ARGS__)
-
-const struct field view_fields[VIEW_FIELDS] = {TL_VIEW_MAP(VIEW_FIELD)};
-
-_Static_assert(offsetof(tl_view, currency) == offsetof(tl_view, amount_minor) + sizeof(int64_t) &&
-                   offsetof(tl_view, payload_size) == offsetof(tl_view, payload) + sizeof(void *) &&
-                   offsetof(tl_view, result_size) == offsetof(tl_view, result) + sizeof(void *) &&
-                   offsetof(tl_resource_view, payload_size) ==
-                       offsetof(tl_resource_view, payload) + sizeof(void *),
-               "a currency stands behind its amount, a size behind its bytes");
 
 static const void *at(const struct field *field, const void *row)
 {
@@ -61,6 +44,14 @@ static const char *letter_words(char space[FIELD_SPACE], char letter)
     return space;
 }
 
+const char *level_name(tl_finding_level level)
+{
+    static const char *const names[] = {
+        [TL_FINDING_OK] = "ok", [TL_FINDING_WARNING] = "warning", [TL_FINDING_UNSAFE] = "unsafe"};
+
+    return names[level];
+}
+
 const char *field_words(char space[FIELD_SPACE], const struct field *field, const void *row)
 {
     switch (field->type) {
@@ -85,13 +76,26 @@ const char *field_words(char space[FIELD_SPACE], const struct field *field, cons
     case FIELD_DECISION:
         return tl_decision_name(AS(tl_decision));
     case FIELD_FLAG:
-        return AS(int) ? "yes" : "";
+        return !AS(int) ? "" : field->yes != NULL ? field->yes : "yes";
     case FIELD_COUNT:
         return number_words(space, AS(uint32_t));
     case FIELD_NUMBER:
         return number_words(space, AS(uint64_t));
     case FIELD_TIME:
         return time_text(space, AS(int64_t));
+    case FIELD_SOME:
+        return AS(uint64_t) != 0 ? number_words(space, AS(uint64_t)) : "";
+    case FIELD_SIGNED:
+        snprintf(space, FIELD_SPACE, "%" PRId64, AS(int64_t));
+        return space;
+    case FIELD_SET:
+        return AS(int64_t) != 0 ? "yes" : "";
+    case FIELD_SPAN:
+        return distance_text(space, 0, AS(int64_t)) + 1;
+    case FIELD_SPAN_MS:
+        return distance_text(space, 0, AS(int64_t) * 1000) + 1;
+    case FIELD_LEVEL:
+        return level_name(AS(tl_finding_level));
     default:
         return "";
     }
@@ -119,6 +123,16 @@ static json_t *field_json(const struct field *field, const void *row)
         return json_unsigned(AS(uint32_t));
     case FIELD_NUMBER:
         return json_unsigned(AS(uint64_t));
+    case FIELD_SOME:
+        return AS(uint64_t) != 0 ? json_unsigned(AS(uint64_t)) : json_null();
+    case FIELD_SIGNED:
+        return json_integer(AS(int64_t));
+    case FIELD_SET:
+        return json_boolean(AS(int64_t) != 0);
+    case FIELD_SPAN:
+        return json_real((double)AS(int64_t) / 1e6);
+    case FIELD_SPAN_MS:
+        return json_real((double)AS(int64_t) / 1e3);
     case FIELD_MONEY:
         return ((const char *)at(field, row))[sizeof(int64_t)] != '\0' ? json_integer(AS(int64_t))
                                                                        : json_null();
@@ -132,45 +146,124 @@ static json_t *field_json(const struct field *field, const void *row)
     }
 }
 
-static json_t *json_record(const struct field *fields, size_t count, const void *row)
+json_t *record_json(const struct record *record, const void *row)
 {
+    const struct field *fields = record->fields;
     json_t *object = json_object();
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < record->count; i++)
         if (fields[i].json != NULL)
             json_object_set_new(object, fields[i].json, field_json(&fields[i], row));
     return object;
 }
 
-json_t *json_view(const tl_view *view)
+const struct field *record_column_at(const struct record *record, size_t place)
 {
-    return json_record(view_fields, VIEW_FIELDS, view);
+    return place < record->count ? &record->fields[place]
+                                 : &record->made[place - record->count].field;
 }
 
-#define FIELD_OF_RECORD(...) FIELD(record, __VA_ARGS__)
-#define JSON_OF(name, type, MAP)                                                                   \
-    json_t *name(const type *row)                                                                  \
-    {                                                                                              \
-        typedef type record;                                                                       \
-        static const struct field fields[] = {MAP(FIELD_OF_RECORD)};                               \
-        return json_record(fields, sizeof fields / sizeof fields[0], row);                         \
+const struct field *record_column(const struct record *record, const char *name, size_t size)
+{
+    for (size_t i = 0; i < record->count + record->made_count; i++) {
+        const struct field *column = record_column_at(record, i);
+
+        if (column->column != NULL && strlen(column->column) == size &&
+            strncmp(column->column, name, size) == 0)
+            return column;
     }
-
-static json_t *json_filed(const tl_evidence_row *row);
-
-json_t *json_evidence(const tl_evidence_row *row)
-{
-    json_t *o = json_filed(row);
-
-    json_object_set_new(o, "paid_minor",
-                        row->amount.is_told ? json_integer(row->amount.amount_minor) : json_null());
-    json_object_set_new(o, "paid_currency", json_text(row->amount.currency));
-    json_object_set_new(o, "contradicts", json_boolean(row->contradicts));
-    return o;
+    return NULL;
 }
 
-JSON_OF(json_step, tl_step, TL_STEP_MAP)
-JSON_OF(json_resolution, tl_resolution_row, TL_RESOLUTION_MAP)
-JSON_OF(json_resource, tl_resource_view, TL_RESOURCE_MAP)
-JSON_OF(json_holder, tl_holder_view, TL_HOLDER_MAP)
-static JSON_OF(json_filed, tl_evidence_row, TL_EVIDENCE_MAP)
+const struct made *as_made(const struct field *column)
+{
+    return column->type == FIELD_MADE ? (const struct made *)(const void *)column : NULL;
+}
+
+void record_cell(char to[CELL], const struct field *column, const void *row, int raw)
+{
+    char space[FIELD_SPACE];
+
+    if (as_made(column) != NULL)
+        as_made(column)->cell(to, row, raw);
+    else
+        snprintf(to, CELL, "%s", field_words(space, column, row));
+}
+
+/* ------------------------------------------------------------------------- listings -- */
+
+void listing_begin(struct listing *listing, const struct record *record, const char *columns)
+{
+    const char *headings[LISTING_COLUMNS + 1];
+    char words[512], *next = NULL;
+
+    *listing = (struct listing){.record = record, .rows = json_array()};
+    snprintf(words, sizeof words, "%s", columns);
+    for (char *word = strtok_r(words, ",", &next); word != NULL;
+         word = strtok_r(NULL, ",", &next)) {
+        const size_t size = strcspn(word, "=");
+        const struct field *column = record_column(record, word, size);
+
+        headings[listing->count] = word[size] == '=' ? word + size + 1 : column->heading;
+        listing->columns[listing->count++] = column;
+    }
+    headings[listing->count] = NULL;
+    listing->table = table_new_of(headings);
+}
+
+int listing_add_as(struct listing *listing, const void *row, json_t *object)
+{
+    char text[LISTING_COLUMNS][CELL];
+    const char *cells[LISTING_COLUMNS];
+
+    for (size_t i = 0; i < listing->count; i++) {
+        record_cell(text[i], listing->columns[i], row, 0);
+        cells[i] = text[i];
+    }
+    table_add_cells(listing->table, cells);
+    json_array_append_new(listing->rows, fleet_row(object));
+    return 0;
+}
+
+int listing_add(struct listing *listing, const void *row)
+{
+    return listing_add_as(listing, row, record_json(listing->record, row));
+}
+
+void listing_free(struct listing *listing)
+{
+    table_free(listing->table);
+    json_decref(listing->rows);
+}
+
+static int listing_print(struct listing *listing, int code, int json, const char *name,
+                         const char *nothing)
+{
+    if (json)
+        return print_json(fleet_document(json_pack("{s:O}", name, listing->rows)), code);
+    if (code == EXIT_DONE)
+        table_print_or_say(listing->table, nothing);
+    else
+        table_print(listing->table);
+    return finish_output(code);
+}
+
+int listing_end(struct listing *listing, tl_status status, int json, const char *name,
+                const char *nothing)
+{
+    const int code =
+        status == TL_OK ? listing_print(listing, EXIT_DONE, json, name, nothing) : report(status);
+
+    listing_free(listing);
+    return code;
+}
+
+int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
+                      const char *nothing)
+{
+    /* What others told is shown; one database that told nothing has shown nothing. */
+    if (code == EXIT_DONE || fleet_is())
+        code = listing_print(listing, code, json, name, nothing);
+    listing_free(listing);
+    return code;
+}

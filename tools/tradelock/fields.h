@@ -26,7 +26,22 @@ enum field_type {
     FIELD_MONEY,
     FIELD_HASH,
     FIELD_BYTES,
-    FIELD_MADE /* of several fields, by whoever shows it */
+    FIELD_SOME,
+    FIELD_SIGNED,
+    FIELD_SET,
+    FIELD_SPAN,
+    FIELD_SPAN_MS,
+    FIELD_LEVEL,
+    FIELD_KEY,
+    FIELD_MADE, /* of several fields, by whoever shows it */
+    FIELD_WORDS = FIELD_STRING,
+    FIELD_ALSO_WORDS = FIELD_STRING,
+    FIELD_ALSO_NUMBER = FIELD_NUMBER,
+    FIELD_ALSO_SOME = FIELD_SOME,
+    FIELD_ALSO_SET = FIELD_SET,
+    FIELD_ALSO_FLAG = FIELD_FLAG,
+    FIELD_ALSO_TIME = FIELD_TIME,
+    FIELD_ALSO_LEVEL = FIELD_LEVEL
 };
 
 /* Of a trade's view: what stands together. */
@@ -50,12 +65,68 @@ struct field {
     enum field_group group;
     size_t offset;
     const char *json, *column, *heading, *label, *fact; /* NULL: not there */
+    const char *yes;                                    /* of a flag; NULL: "yes" */
+};
+
+/* A column that is made of several fields.  Raw: as a spreadsheet wants it. */
+#define CELL 3400
+typedef void (*cell_fn)(char to[CELL], const void *row, int raw);
+struct made {
+    struct field field; /* of the type FIELD_MADE */
+    cell_fn cell;
+    int right; /* numbers stand below each other */
+};
+#define MADE(name, title) {.type = FIELD_MADE, .column = name, .heading = title}
+
+/* A kind of row: its fields, and what is made of them. */
+struct record {
+    const struct field *fields;
+    size_t count;
+    const struct made *made;
+    size_t made_count;
 };
 
 #define FIELD_ONE(...) +1
 enum { VIEW_FIELDS = 0 TL_VIEW_MAP(FIELD_ONE) };
 
 extern const struct field view_fields[VIEW_FIELDS];
+extern const struct record record_view, record_session, record_act, record_act_row,
+    record_violation, record_finding, record_proposal, record_channel, record_evidence,
+    record_resolution, record_resource, record_holder;
+
+/* Those of the map stand first; some of them are no column. */
+const struct field *record_column_at(const struct record *record, size_t place);
+/* The column of this name, of so many letters; NULL: there is none. */
+const struct field *record_column(const struct record *record, const char *name, size_t size);
+const struct made *as_made(const struct field *column);
+/* What stands in the column. */
+void record_cell(char to[CELL], const struct field *column, const void *row, int raw);
+json_t *record_json(const struct record *record, const void *row);
+
+#define LISTING_COLUMNS 16
+/* Rows of one kind, for people and for programs. */
+struct listing {
+    struct table *table;
+    json_t *rows;
+    const struct record *record;
+    const struct field *columns[LISTING_COLUMNS];
+    size_t count;
+};
+/* "state,pid": these columns; "silent=LAST BEAT": under another heading. */
+void listing_begin(struct listing *listing, const struct record *record, const char *columns);
+/* Adds a row; the second form takes over its object, which has more than the fields. */
+int listing_add(struct listing *listing, const void *row);
+int listing_add_as(struct listing *listing, const void *row, json_t *object);
+void listing_free(struct listing *listing);
+/* Prints the table, or the rows under that name, or what went wrong; frees both. */
+int listing_end(struct listing *listing, tl_status status, int json, const char *name,
+                const char *nothing);
+/* The same of what fleet_each() listed with this exit code: what the shards told that could be
+ * asked. */
+int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
+                      const char *nothing);
+
+const char *level_name(tl_finding_level level);
 
 #define FIELD_SPACE 64
 /* The value in words, "" for none: of the row, or in `space`.  Money and bytes have none. */
@@ -68,8 +139,6 @@ const void *field_bytes(const struct field *field, const void *row, size_t *size
 json_t *json_view(const tl_view *view);
 json_t *json_step(const tl_step *step);
 json_t *json_evidence(const tl_evidence_row *row);
-json_t *json_resolution(const tl_resolution_row *row);
-json_t *json_resource(const tl_resource_view *view);
-json_t *json_holder(const tl_holder_view *view);
+json_t *json_breaker(const tl_pause_row *row);
 
 #endif

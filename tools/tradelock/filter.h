@@ -1,4 +1,4 @@
-/* The conditions that lists and changes of many trades share. */
+/* The conditions that lists and changes of many trades share: rows of a command's options. */
 #ifndef TRADELOCK_FILTER_H
 #define TRADELOCK_FILTER_H
 
@@ -6,76 +6,55 @@
 
 #include <tradelock/admin.h>
 
-enum filter_option {
-    FILTER_OP = 1000,
-    FILTER_CUST,
-    FILTER_SERIAL,
-    FILTER_PREFIX,
-    FILTER_LOG,
-    FILTER_CHANNEL,
-    FILTER_BATCH,
-    FILTER_REF,
-    FILTER_AMOUNT,
-    FILTER_CURRENCY,
-    FILTER_OLDER,
-    FILTER_IDLE,
-    FILTER_SINCE,
-    FILTER_UNTIL,
-    FILTER_PARKED,
-    FILTER_IN_DOUBT,
-    FILTER_CONFLICT,
-    FILTER_LIMIT,
-    FILTER_OPTIONS_END
-};
+#define FILTER_ROW(name_, help_, kind_, member, ...)                                               \
+    {.name = name_, .help = help_, .kind = kind_, .to = &(member), .is_filter = 1, __VA_ARGS__}
 
-#define FILTER_OPTIONS                                                                             \
-    {"op", required_argument, NULL, FILTER_OP}, {"cust", required_argument, NULL, FILTER_CUST},    \
-        {"serial", required_argument, NULL, FILTER_SERIAL},                                        \
-        {"prefix", required_argument, NULL, FILTER_PREFIX},                                        \
-        {"log", required_argument, NULL, FILTER_LOG},                                              \
-        {"channel", required_argument, NULL, FILTER_CHANNEL},                                      \
-        {"batch", required_argument, NULL, FILTER_BATCH},                                          \
-        {"ref", required_argument, NULL, FILTER_REF},                                              \
-        {"amount-over", required_argument, NULL, FILTER_AMOUNT},                                   \
-        {"currency", required_argument, NULL, FILTER_CURRENCY},                                    \
-        {"older", required_argument, NULL, FILTER_OLDER},                                          \
-        {"idle", required_argument, NULL, FILTER_IDLE},                                            \
-        {"since", required_argument, NULL, FILTER_SINCE},                                          \
-        {"until", required_argument, NULL, FILTER_UNTIL},                                          \
-        {"parked", no_argument, NULL, FILTER_PARKED},                                              \
-        {"in-doubt", no_argument, NULL, FILTER_IN_DOUBT},                                          \
-        {"conflict", no_argument, NULL, FILTER_CONFLICT},                                          \
-    {                                                                                              \
-        "limit", required_argument, NULL, FILTER_LIMIT                                             \
-    }
+/* Of the tl_filter f; every one of them sets *was_given, unless that is NULL. */
+#define FILTER_OPTIONS(f, was_given)                                                               \
+    FILTER_ROW("op OP", "only this business operation", OPTION_TEXT, (f).op, .given = was_given),  \
+        FILTER_ROW("cust CUST", "only this customer", OPTION_TEXT, (f).cust, .given = was_given),  \
+        FILTER_ROW("serial SERIAL", "only this serial number", OPTION_TEXT, (f).serial,            \
+                   .given = was_given),                                                            \
+        FILTER_ROW("prefix TEXT", "only serial numbers that begin so", OPTION_TEXT,                \
+                   (f).serial_prefix, .given = was_given),                                         \
+        FILTER_ROW("log UUID", "only rows with a step under this log UUID", OPTION_TEXT,           \
+                   (f).log_uuid, .given = was_given),                                              \
+        FILTER_ROW("channel NAME", "only trades of this channel", OPTION_TEXT, (f).channel,        \
+                   .given = was_given),                                                            \
+        FILTER_ROW("batch NAME", "only trades of this batch", OPTION_TEXT, (f).batch,              \
+                   .given = was_given),                                                            \
+        FILTER_ROW("ref REFERENCE", "only trades that the channel calls so", OPTION_TEXT,          \
+                   (f).channel_ref, .given = was_given),                                           \
+        FILTER_ROW("amount-over N", "only trades of more than N minor units", OPTION_NUMBER,       \
+                   (f).amount_over, .least = 1, .is = "a number of minor units from 1 on",         \
+                   .given = was_given),                                                            \
+        FILTER_ROW("currency CUR", "only trades in this currency", OPTION_OTHER, (f).currency,     \
+                   .take = filter_take_currency, .given = was_given),                              \
+        FILTER_ROW("older TIME", "only rows made that long ago, or longer", OPTION_DURATION,       \
+                   (f).older_ms, .given = was_given),                                              \
+        FILTER_ROW("idle TIME", "only rows not changed for that long", OPTION_DURATION,            \
+                   (f).idle_ms, .given = was_given),                                               \
+        FILTER_ROW("since MOMENT", "only rows made at this moment or later", OPTION_MOMENT,        \
+                   (f).since_us, .given = was_given),                                              \
+        FILTER_ROW("until MOMENT", "only rows made before it", OPTION_MOMENT, (f).until_us,        \
+                   .given = was_given),                                                            \
+        FILTER_ROW("parked", "only trades that wait for a person", OPTION_FLAG, (f).parked,        \
+                   .given = was_given),                                                            \
+        FILTER_ROW("in-doubt", "only trades of which money may have moved", OPTION_FLAG,           \
+                   (f).in_doubt, .given = was_given),                                              \
+        FILTER_ROW("conflict", "only trades that evidence contradicts", OPTION_FLAG, (f).conflict, \
+                   .given = was_given)
 
-#define FILTER_HELP                                                                                \
-    "  --op OP         only this business operation\n"                                             \
-    "  --cust CUST     only this customer\n"                                                       \
-    "  --serial SERIAL only this serial number\n"                                                  \
-    "  --prefix TEXT   only serial numbers that begin so\n"                                        \
-    "  --log UUID      only rows with a step under this log UUID\n"                                \
-    "  --channel NAME  only trades of this channel\n"                                              \
-    "  --batch NAME    only trades of this batch\n"                                                \
-    "  --ref REFERENCE only trades that the channel calls so\n"                                    \
-    "  --amount-over N only trades of more than N minor units\n"                                   \
-    "  --currency CUR  only trades in this currency\n"                                             \
-    "  --older TIME    only rows made that long ago, or longer\n"                                  \
-    "  --idle TIME     only rows not changed for that long\n"                                      \
-    "  --since MOMENT  only rows made at this moment or later\n"                                   \
-    "  --until MOMENT  only rows made before it\n"                                                 \
-    "  --parked        only trades that wait for a person\n"                                       \
-    "  --in-doubt      only trades of which money may have moved\n"                                \
-    "  --conflict      only trades that evidence contradicts\n"
+#define FILTER_LIMIT(f, was_given, help)                                                           \
+    FILTER_ROW("limit N", help, OPTION_COUNT, (f).limit, .least = 1, .most = 1000000000,           \
+               .given = was_given)
 
-/* Whether the option is one of them. */
-int filter_has(int option);
-/* Takes optarg for it; EXIT_DONE, or what is wrong was said. */
-int filter_set(const struct command *self, tl_filter *filter, int option);
-/* The same for "parked channel=bank": the options' names without dashes.  Cuts the text up, which
- * the filter then borrows. */
-int filter_where(const struct command *self, tl_filter *filter, char *words);
+int filter_take_currency(const struct command *self, const char *value, void *to);
+
+/* Takes "parked channel=bank" for the command's filters: the options' names without dashes.  Cuts
+ * the text up, which the filter then borrows. */
+int filter_where(const struct command *self, char *words);
 /* The conditions as --where takes them. */
-void filter_say(char *to, size_t space, const tl_filter *filter);
+void filter_say(const struct command *self, char *to, size_t space);
 
 #endif

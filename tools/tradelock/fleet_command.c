@@ -17,19 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    OPTION_SLOTS = OPTION_OWN,
-    OPTION_CUST,
-    OPTION_TO,
-    OPTION_REASON,
-    OPTION_ACTOR,
-    OPTION_TABLE,
-    OPTION_FOR,
-    OPTION_BACK,
-    OPTION_AT,
-    OPTION_YES
-};
-
 #define TABLES_MAX 64
 #define WAIT_MS (INT64_C(5) * 60 * 1000)
 
@@ -483,9 +470,7 @@ static int check_move(const struct command *self, const struct said *said, int o
         return usage_error(self, "--to is missing: the shard where the slot goes");
     if (said->to != NULL && fleet_shard_of(said->to) == FLEET_NOBODY)
         return usage_error(self, "the settings name no shard %s", said->to);
-    if (said->reason == NULL || said->reason[0] == '\0')
-        return usage_error(self, "--reason is missing: it goes on record");
-    return EXIT_DONE;
+    return needs_reason(self, said->reason);
 }
 
 /* -------------------------------------------------------------------------- cleaning -- */
@@ -511,43 +496,6 @@ static void take_table(void *context, const char *name, uint64_t rows)
                           json_pack("{s:s, s:I}", "table", name, "rows", (json_int_t)rows));
 }
 
-static int is_agreed(uint64_t rows, uint64_t number)
-{
-    if (number == rows)
-        return 1;
-    fprintf(stderr,
-            "tradelock: nothing was changed: it would be %" PRIu64 " rows, not %" PRIu64 "\n", rows,
-            number);
-    return 0;
-}
-
-/* The number, typed on the terminal. */
-static int ask(uint64_t rows)
-{
-    char line[32];
-    uint64_t number;
-
-    fprintf(stderr, "\nType %" PRIu64 " to remove them, anything else to leave them: ", rows);
-    if (fgets(line, sizeof line, stdin) == NULL)
-        line[0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    if (read_number(line, UINT64_MAX, &number))
-        return is_agreed(rows, number);
-    fputs("tradelock: nothing was changed\n", stderr);
-    return 0;
-}
-
-static int agree(const struct said *said, uint64_t rows)
-{
-    if (said->has_yes)
-        return is_agreed(rows, said->yes);
-    if (isatty(STDIN_FILENO))
-        return ask(rows);
-    fprintf(stderr, "tradelock: nothing was changed: the same with --yes %" PRIu64 " does it\n",
-            rows);
-    return 0;
-}
-
 static int agree_to_clean(void *context, const char *step, const tl_slot_moved *left)
 {
     struct cleaning *c = context;
@@ -562,7 +510,7 @@ static int agree_to_clean(void *context, const char *step, const tl_slot_moved *
         table_print(c->table);
         fflush(stdout);
     }
-    c->agreed = agree(c->said, left->rows);
+    c->agreed = is_agreed(left->rows, "row", "remove", c->said->has_yes, c->said->yes);
     return !c->agreed;
 }
 
@@ -661,77 +609,21 @@ static int check_clean(const struct command *self, const struct said *said, int 
         return usage_error(self, "--at is missing: the shard that the slot is gone from");
     if (fleet_shard_of(said->at) == FLEET_NOBODY)
         return usage_error(self, "the settings name no shard %s", said->at);
-    if (said->reason == NULL || said->reason[0] == '\0')
-        return usage_error(self, "--reason is missing: it goes on record");
-    return EXIT_DONE;
+    return needs_reason(self, said->reason);
 }
 
 /* ---------------------------------------------------------------------- the command -- */
 
-static int read_option(const struct command *self, struct said *said, int option)
+static struct said request = {.wait_ms = -1};
+
+static int take_table_name(const struct command *self, const char *value, void *to)
 {
-    switch (option) {
-    case OPTION_SLOTS:
-        said->slots = optarg;
-        break;
-    case OPTION_CUST:
-        said->cust = optarg;
-        break;
-    case OPTION_TO:
-        said->to = optarg;
-        break;
-    case OPTION_REASON:
-        said->reason = optarg;
-        break;
-    case OPTION_ACTOR:
-        said->actor = optarg;
-        break;
-    case OPTION_TABLE:
-        if (said->tables_count == TABLES_MAX)
-            return usage_error(self, "more than %d tables", TABLES_MAX);
-        said->tables[said->tables_count++] = optarg;
-        break;
-    case OPTION_BACK:
-        said->back = 1;
-        break;
-    case OPTION_AT:
-        said->at = optarg;
-        break;
-    case OPTION_YES:
-        said->has_yes = 1;
-        if (!read_number(optarg, UINT64_MAX, &said->yes))
-            return usage_error(self, "--yes is the number of rows or trades, not %s", optarg);
-        break;
-    default:
-        if (!read_duration_ms(optarg, &said->wait_ms))
-            return usage_error(self, "--for is a duration as 90s, 10m or 2h, not %s", optarg);
-    }
+    struct said *said = to;
+
+    if (said->tables_count == TABLES_MAX)
+        return usage_error(self, "more than %d tables", TABLES_MAX);
+    said->tables[said->tables_count++] = value;
     return EXIT_DONE;
-}
-
-static int read_options(const struct command *self, struct common *common, struct said *said,
-                        int argc, char **argv, int *code)
-{
-    static const struct option options[] = {{"slots", required_argument, NULL, OPTION_SLOTS},
-                                            {"cust", required_argument, NULL, OPTION_CUST},
-                                            {"to", required_argument, NULL, OPTION_TO},
-                                            {"reason", required_argument, NULL, OPTION_REASON},
-                                            {"actor", required_argument, NULL, OPTION_ACTOR},
-                                            {"table", required_argument, NULL, OPTION_TABLE},
-                                            {"for", required_argument, NULL, OPTION_FOR},
-                                            {"back", no_argument, NULL, OPTION_BACK},
-                                            {"at", required_argument, NULL, OPTION_AT},
-                                            {"yes", required_argument, NULL, OPTION_YES},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    int option;
-
-    while ((option = common_next(self, common, argc, argv, options, code)) >= 0) {
-        *code = read_option(self, said, option);
-        if (*code != EXIT_DONE)
-            return 0;
-    }
-    return option != COMMON_STOP;
 }
 
 static int work(const struct command *self, const struct common *common, const struct said *said,
@@ -758,23 +650,38 @@ static int work(const struct command *self, const struct common *common, const s
     return code == EXIT_DONE ? move(common, said, operands > 1 ? names[1] : NULL) : code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct said said = {.wait_ms = -1};
-    struct common common = {0};
-    int code = EXIT_DONE;
+    int code;
 
-    said.actor = person();
-    if (!read_options(self, &common, &said, argc, argv, &code))
-        return code;
-    if (common.shard != NULL)
+    if (common->shard != NULL)
         return usage_error(self, "fleet is about all shards, so it takes no --shard");
-    code = fleet_begin(&common);
+    code = fleet_begin(common);
     if (code == EXIT_DONE)
-        code = work(self, &common, &said, argc - optind, argv + optind);
+        code = work(self, common, &request, argc, argv);
     fleet_end();
     return code;
 }
+
+static const struct command_option options[] = {
+    {"slots LIST", "which slots, as 0-511,600 (all that nobody owns)", OPTION_TEXT,
+     .to = &request.slots},
+    {"cust CUST", "the slot of this customer", OPTION_TEXT, .to = &request.cust},
+    {"to SHARD", "where it goes", OPTION_TEXT, .to = &request.to},
+    {"table NAME", "a business table that goes along; may be repeated", OPTION_OTHER,
+     .to = &request, .take = take_table_name},
+    {"for TIME", "wait for so long until the slot is empty (5m)", OPTION_DURATION,
+     .to = &request.wait_ms},
+    {"back", "take it back instead", OPTION_FLAG, .to = &request.back},
+    {"at SHARD", "where the slot is gone from", OPTION_TEXT, .to = &request.at},
+    {"yes N",
+     "clean: remove what is left, if it is N rows; move: go on, if\n"
+     "N trades are known to a restored end alone",
+     OPTION_NUMBER, .to = &request.yes, .given = &request.has_yes,
+     .is = "the number of rows or trades"},
+    OPTION_REASON_OF(&request.reason, WHY),
+    OPTION_ACTOR_OF(&request.actor, "who does it (the login name)"),
+    {.name = NULL}};
 
 const struct command command_fleet = {
     .name = "fleet",
@@ -811,17 +718,8 @@ const struct command command_fleet = {
         "what is left when it is called again.\n"
         "\n"
         "It needs administrators' accounts at all shards.\n",
-    .options = "  --slots LIST    which slots, as 0-511,600 (all that nobody owns)\n"
-               "  --cust CUST     the slot of this customer\n"
-               "  --to SHARD      where it goes\n"
-               "  --table NAME    a business table that goes along; may be repeated\n"
-               "  --for TIME      wait for so long until the slot is empty (5m)\n"
-               "  --back          take it back instead\n"
-               "  --at SHARD      where the slot is gone from\n"
-               "  --yes N         clean: remove what is left, if it is N rows; move: go on, if\n"
-               "                  N trades are known to a restored end alone\n"
-               "  --reason TEXT   why, for the record\n"
-               "  --actor NAME    who does it (the login name)\n",
+    .options = options,
     .run = run,
+    .takes_operands = 1,
     .of_all_shards = 1,
 };

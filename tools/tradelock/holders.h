@@ -2,7 +2,7 @@
 #ifndef TRADELOCK_HOLDERS_H
 #define TRADELOCK_HOLDERS_H
 
-#include "print.h"
+#include "fields.h"
 
 struct holders_wanted {
     const char *resource, *prefix; /* NULL: all */
@@ -10,10 +10,9 @@ struct holders_wanted {
     unsigned limit;
 };
 
-/* A table, when there is anything to show.  *count: how many. */
-tl_status holders_print(tl_client *client, const struct holders_wanted *w, unsigned *count);
-/* An array, which the caller frees, also on failure. */
-tl_status holders_json(tl_client *client, const struct holders_wanted *w, json_t **rows,
+/* Begins the listing, which the caller frees, also on failure, and reads into it.  *count: how
+ * many. */
+tl_status holders_read(tl_client *client, const struct holders_wanted *w, struct listing *listing,
                        unsigned *count);
 
 #endif

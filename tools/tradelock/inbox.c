@@ -1,39 +1,14 @@
 /* tradelock inbox: what one operator proposed, and a second one has to confirm. */
 #include "command.h"
 
+#include "fields.h"
 #include "fleet.h"
-#include "print.h"
 
 #include <tradelock/admin.h>
 
-#include <stdio.h>
-#include <string.h>
-
-static void add(struct listing *listing, const tl_proposal *one)
-{
-    char when[TIME_TEXT], trade[160], fence[24] = "";
-
-    snprintf(trade, sizeof trade, "%s %s %s", one->key.serial_no, one->key.cust_no,
-             one->key.op_code);
-    if (one->fence != 0)
-        snprintf(fence, sizeof fence, "%llu", (unsigned long long)one->fence);
-    table_add(listing->table, time_text(when, one->proposed_us), one->what, one->said, trade, fence,
-              one->account, one->own ? "no, a second person" : "yes", one->reason);
-    json_array_append_new(
-        listing->rows,
-        fleet_row(json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:b}",
-                            "proposed_at", json_time(one->proposed_us), "what", one->what, "said",
-                            one->said, "serial_no", json_text(one->key.serial_no), "cust_no",
-                            json_text(one->key.cust_no), "op_code", json_text(one->key.op_code),
-                            "fence", one->fence != 0 ? json_unsigned(one->fence) : json_null(),
-                            "account", one->account, "actor", one->actor, "reason", one->reason,
-                            "own", one->own)));
-}
-
 static int take_proposal(void *context, const tl_proposal *one)
 {
-    add(context, one);
-    return 0;
+    return listing_add(context, one);
 }
 
 /* A restored server is accepted by two, too. */
@@ -51,7 +26,7 @@ static tl_status add_restore(tl_client *client, struct listing *listing)
                              .proposed_us = restore.proposed_us};
 
     if (status == TL_OK && restore.open && restore.proposed_us != 0)
-        add(listing, &one);
+        (void)listing_add(listing, &one);
     return status;
 }
 
@@ -64,24 +39,20 @@ static int list_one(tl_client *client, void *context)
     return status == TL_OK ? EXIT_DONE : fleet_missed(status);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    int code = EXIT_DONE;
+    int code = fleet_begin(common);
 
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "inbox takes no operand: %s", argv[optind]);
-    code = fleet_begin(&common);
+    (void)self;
+    (void)argc;
+    (void)argv;
     if (code == EXIT_DONE) {
-        struct listing listing = {
-            table_new("PROPOSED", "WHAT", "AS", "TRADE", "FENCE", "BY", "YOU MAY", "REASON", NULL),
-            json_array()};
+        struct listing listing;
 
+        listing_begin(&listing, &record_proposal,
+                      "proposed,what,said,trade,fence,account,may,reason");
         code = fleet_each(0, list_one, &listing);
-        code = listing_end_fleet(&listing, code, common.json, "proposals",
+        code = listing_end_fleet(&listing, code, common->json, "proposals",
                                  "nothing waits for a second person");
     }
     fleet_end();
@@ -95,6 +66,5 @@ const struct command command_inbox = {
     .text = "Lists what one operator proposed and nobody confirmed: decisions about trades that\n"
             "are still as they were seen, findings of an audit to be closed, and a restored\n"
             "server to be accepted.  Whoever proposed it cannot confirm it.\n",
-    .options = "",
     .run = run,
 };

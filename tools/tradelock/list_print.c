@@ -8,7 +8,6 @@
 #include "csv_guard.h"
 #include "fields.h"
 #include "fleet.h"
-#include "moment.h"
 #include "print.h"
 
 #include <inttypes.h>
@@ -16,106 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CELL 1100
 /* Rows by which columns get their widths. */
 #define FIRST_ROWS 100
 
 /* ----------------------------------------------------------------- columns -- */
-
-/* Raw: as a spreadsheet wants it. */
-typedef void (*cell_fn)(char to[CELL], const tl_view *view, int raw);
-
-static void cell_shard(char to[CELL], const tl_view *view, int raw)
-{
-    (void)view;
-    (void)raw;
-    snprintf(to, CELL, "%s", fleet_now() != NULL ? fleet_now() : "");
-}
-
-static void cell_reason(char to[CELL], const tl_view *view, int raw)
-{
-    (void)raw;
-    snprintf(to, CELL, "%s", view->parked[0] != '\0' ? view->parked : view->holder);
-}
-
-static void cell_state(char to[CELL], const tl_view *view, int raw)
-{
-    snprintf(to, CELL, "%s%s", tl_state_name(view->state),
-             view->conflict && !raw ? ", conflict" : "");
-}
-
-static void cell_amount(char to[CELL], const tl_view *view, int raw)
-{
-    to[0] = '\0';
-    if (view->currency[0] != '\0')
-        snprintf(to, CELL, "%" PRId64 "%s%s", view->amount_minor, raw ? "" : " ",
-                 raw ? "" : view->currency);
-}
-
-static void cell_counts(char to[CELL], const tl_view *view, int raw)
-{
-    (void)raw;
-    snprintf(to, CELL, "%" PRIu32 "/%" PRIu32 "/%" PRIu32, view->epoch, view->sends,
-             view->attempts);
-}
-
-static void put_distance(char to[CELL], int64_t us, int raw)
-{
-    if (raw)
-        snprintf(to, CELL, "%" PRId64, us / 1000000);
-    else
-        short_duration(to, us);
-}
-
-static void cell_age(char to[CELL], const tl_view *view, int raw)
-{
-    put_distance(to, view->now_us - view->created_us, raw);
-}
-
-static void cell_idle(char to[CELL], const tl_view *view, int raw)
-{
-    put_distance(to, view->now_us - view->updated_us, raw);
-}
-
-static void cell_next(char to[CELL], const tl_view *view, int raw)
-{
-    to[0] = '\0';
-    if (view->next_run_us != 0)
-        put_distance(to, view->next_run_us - view->now_us, raw);
-}
-
-/* Columns that are made of several fields. */
-struct made {
-    struct field field; /* of the type FIELD_MADE */
-    cell_fn cell;
-    int right; /* numbers stand below each other */
-};
-
-#define MADE(name, title) {.type = FIELD_MADE, .column = name, .heading = title}
-
-static const struct made made[] = {
-    {MADE("state", "STATE"), cell_state, 0},
-    {MADE("amount", "AMOUNT"), cell_amount, 1},
-    {MADE("age", "AGE"), cell_age, 1},
-    {MADE("idle", "IDLE"), cell_idle, 1},
-    {MADE("next", "DUE IN"), cell_next, 1},
-    {MADE("counts", "EPOCH/SENDS/TRIES"), cell_counts, 0},
-    {MADE("reason", "HOLDER OR REASON"), cell_reason, 0},
-    {MADE("shard", "SHARD"), cell_shard, 0},
-};
-
-#define COLUMNS (VIEW_FIELDS + sizeof made / sizeof made[0])
-
-/* Those of the map stand first; some of them are no column. */
-static const struct field *column_at(size_t place)
-{
-    return place < VIEW_FIELDS ? &view_fields[place] : &made[place - VIEW_FIELDS].field;
-}
-
-static const struct made *as_made(const struct field *column)
-{
-    return column->type == FIELD_MADE ? (const struct made *)(const void *)column : NULL;
-}
 
 static int is_right(const struct field *column)
 {
@@ -131,25 +34,17 @@ static const char *const of_form[] = {
                  "attempts,fence,created,updated,next_at,parked,holder,batch,traceparent",
 };
 
-static const struct field *find_column(const char *name, size_t size)
-{
-    for (size_t i = 0; i < COLUMNS; i++) {
-        const char *column = column_at(i)->column;
-
-        if (column != NULL && strlen(column) == size && strncmp(column, name, size) == 0)
-            return column_at(i);
-    }
-    return NULL;
-}
-
 const char *list_column_names(void)
 {
     static char names[512];
 
     names[0] = '\0';
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (column_at(i)->column != NULL)
-            strcat(strcat(names, i > 0 ? "," : ""), column_at(i)->column);
+    for (size_t i = 0; i < record_view.count + record_view.made_count; i++) {
+        const struct field *column = record_column_at(&record_view, i);
+
+        if (column->column != NULL)
+            strcat(strcat(names, i > 0 ? "," : ""), column->column);
+    }
     return names;
 }
 
@@ -160,7 +55,7 @@ static size_t choose(const struct field **to, const char *names, const char **wr
 
     for (;;) {
         const size_t length = strcspn(names, ",");
-        const struct field *column = find_column(names, length);
+        const struct field *column = record_column(&record_view, names, length);
 
         *wrong = names;
         *size = (int)length;
@@ -219,16 +114,6 @@ static void print_line(const struct output *output, const char *const *cells)
     putchar('\n');
 }
 
-static void write_cell(char to[CELL], const struct field *column, const tl_view *view, int raw)
-{
-    char space[FIELD_SPACE];
-
-    if (as_made(column) != NULL)
-        as_made(column)->cell(to, view, raw);
-    else
-        snprintf(to, CELL, "%s", field_words(space, column, view));
-}
-
 /* The cells of a row in one block, each ended by NUL. */
 static char *make_cells(const struct output *output, const tl_view *view)
 {
@@ -237,7 +122,7 @@ static char *make_cells(const struct output *output, const tl_view *view)
     if (block == NULL)
         out_of_memory();
     for (size_t i = 0; i < output->count; i++) {
-        write_cell(end, output->chosen[i], view, output->form == LIST_CSV);
+        record_cell(end, output->chosen[i], view, output->form == LIST_CSV);
         end += strlen(end) + 1;
     }
     /* Never to nothing: that may free it. */
@@ -449,7 +334,7 @@ static size_t choose_of_fleet(const struct field **to, const char *names, int wi
     int size;
 
     if (with_shard)
-        *to = find_column("shard", strlen("shard"));
+        *to = record_column(&record_view, "shard", strlen("shard"));
     return choose(to + (with_shard != 0), names, &wrong, &size) + (with_shard != 0);
 }
 

@@ -82,5 +82,5 @@ int main(int argc, char **argv)
     command = find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (command == NULL)
         return unknown(argv[1]);
-    return command->run(command, argc - 1, argv + 1);
+    return run_command(command, argc - 1, argv + 1);
 }

@@ -7,10 +7,11 @@
 
 #include <stdio.h>
 
-enum { OPTION_GRANTS = OPTION_OWN };
+static int grants;
 
-static int work(tl_client *client, const struct common *common, int grants)
+static int work(tl_client *client, void *context)
 {
+    const struct common *common = context;
     tl_migrated done;
     tl_status status = tl_migrate(client, &done);
 
@@ -40,26 +41,17 @@ static int work(tl_client *client, const struct common *common, int grants)
     return finish_output(EXIT_DONE);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"grants", no_argument, NULL, OPTION_GRANTS}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    tl_client *client = NULL;
-    int code = EXIT_DONE, grants = 0, option;
-
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        grants = option == OPTION_GRANTS;
-    if (option == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "migrate takes no operand: %s", argv[optind]);
-    code = open_client(&client, &common, TL_CLIENT_NO_SCHEMA);
-    if (code == EXIT_DONE)
-        code = work(client, &common, grants);
-    tl_client_close(client);
-    return code;
+    (void)self;
+    (void)argc;
+    (void)argv;
+    return with_client(common, TL_CLIENT_NO_SCHEMA, work, common);
 }
+
+static const struct command_option options[] = {
+    {"grants", "make the three roles and give them their rights", OPTION_FLAG, .to = &grants},
+    {.name = NULL}};
 
 const struct command command_migrate = {
     .name = "migrate",
@@ -69,6 +61,6 @@ const struct command command_migrate = {
             "processes may run it at once; one that was interrupted is run again.  The\n"
             "account becomes the definer of the triggers that write the log: it must be an\n"
             "administrator's, and stay.\n",
-    .options = "  --grants        make the three roles and give them their rights\n",
+    .options = options,
     .run = run,
 };

@@ -63,6 +63,14 @@ int read_moment_us(const char *text, int64_t *us)
     return 1;
 }
 
+int64_t steady_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
 const char *moment_text(char to[MOMENT_TEXT], int64_t us)
 {
     const time_t seconds = (time_t)(us / US);

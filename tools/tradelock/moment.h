@@ -16,4 +16,7 @@ const char *moment_text(char to[MOMENT_TEXT], int64_t us);
 /* "45s", "12m", "3h05m", "4d02h". */
 const char *short_duration(char to[SHORT_TEXT], int64_t us);
 
+/* Milliseconds of a clock that nobody sets, and that goes on while the machine sleeps; never 0. */
+int64_t steady_ms(void);
+
 #endif

@@ -41,6 +41,20 @@ unsigned nearest_distance(const char *a, const char *b, unsigned most)
     return row[size_b] > most ? most + 1 : row[size_b];
 }
 
+/* Keeps the name, up to a blank, if it is nearer than the nearest so far. */
+static void look_at(const char *word, const char *name, unsigned *best, const char **found)
+{
+    char plain[WORD_MAX + 1];
+    unsigned distance;
+
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, " "), name);
+    distance = nearest_distance(word, plain, LETTERS);
+    if (distance >= *best)
+        return;
+    *best = distance;
+    *found = name;
+}
+
 const char *nearest_option(const char *typed, const struct option *options)
 {
     const char *found = NULL, *end;
@@ -51,14 +65,19 @@ const char *nearest_option(const char *typed, const struct option *options)
         return NULL;
     end = strchr(typed, '=');
     snprintf(name, sizeof name, "%.*s", (int)(end != NULL ? end - typed - 2 : WORD_MAX), typed + 2);
-    for (; options->name != NULL; options++) {
-        const unsigned distance = nearest_distance(name, options->name, LETTERS);
+    for (; options->name != NULL; options++)
+        look_at(name, options->name, &best, &found);
+    return found;
+}
 
-        if (distance < best) {
-            best = distance;
-            found = options->name;
-        }
-    }
+const char *nearest_condition(const char *word, const struct command_option *options)
+{
+    const char *found = NULL;
+    unsigned best = LETTERS + 1;
+
+    for (; options->name != NULL; options++)
+        if (options->is_filter)
+            look_at(word, options->name, &best, &found);
     return found;
 }
 

@@ -2,11 +2,13 @@
 #include "command.h"
 
 #include "fleet.h"
+#include "moment.h"
 #include "nearest.h"
 
 #include <tradelock/admin.h>
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
@@ -16,17 +18,58 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char config_option[] =
-    "  --config FILE   settings; else $TRADELOCK_CONFIG or /etc/tradelock.cnf\n";
-static const char shard_option[] = "  --shard NAME    of a fleet: this shard alone\n";
-static const char other_options[] = "  --json          print JSON, for programs\n"
-                                    "  -h, --help      print this\n";
+#define HELP_WIDTH 18
+#define OPTIONS_MOST 40
+#define NAME_MAX_SIZE 24
+/* What getopt_long() gives back for an option that has no letter. */
+#define OPTION_FIRST 256
 
-void command_print_help(const struct command *self)
+static struct common told;
+
+static int take_shard(const struct command *self, const char *value, void *to)
 {
-    printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n%s%s%s%s", self->name,
-           self->arguments[0] != '\0' ? " " : "", self->arguments, self->text, self->options,
-           config_option, self->of_all_shards ? "" : shard_option, other_options);
+    if (strcmp(value, "all") == 0)
+        return usage_error(self, "--shard names one shard: without it a command goes over all of "
+                                 "them, or is called once for each");
+    *(const char **)to = value;
+    return EXIT_DONE;
+}
+
+static const struct command_option shard_option = {"shard NAME", "of a fleet: this shard alone",
+                                                   OPTION_OTHER, .to = &told.shard,
+                                                   .take = take_shard};
+static int wants_help;
+static const struct command_option common_options[] = {
+    {"config FILE", "settings; else $TRADELOCK_CONFIG or /etc/tradelock.cnf", OPTION_TEXT,
+     .to = &told.config_file},
+    {"json", "print JSON, for programs", OPTION_FLAG, .to = &told.json},
+    {"help", "print this", OPTION_FLAG, .to = &wants_help, .letter = 'h'},
+};
+
+static void print_option(const struct command_option *o, int width)
+{
+    const char *help = o->help;
+    int size =
+        o->letter != 0 ? printf("  -%c, --%s", o->letter, o->name) : printf("  --%s", o->name);
+
+    printf("%*s", size < width ? width - size : 2, "");
+    for (const char *end; (end = strchr(help, '\n')) != NULL; help = end + 1)
+        printf("%.*s%*s", (int)(end - help + 1), help, width, "");
+    puts(help);
+}
+
+static void print_help(const struct command *self)
+{
+    printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n", self->name,
+           self->arguments[0] != '\0' ? " " : "", self->arguments, self->text);
+    for (const struct command_option *o = self->options; o != NULL && o->name != NULL; o++)
+        print_option(o, self->help_width > 0 ? self->help_width : HELP_WIDTH);
+    print_option(&common_options[0], HELP_WIDTH);
+    if (!self->of_all_shards)
+        print_option(&shard_option, HELP_WIDTH);
+    if (self->why_no_json == NULL)
+        print_option(&common_options[1], HELP_WIDTH);
+    print_option(&common_options[2], HELP_WIDTH);
 }
 
 int usage_error(const struct command *self, const char *format, ...)
@@ -47,26 +90,25 @@ static int bad_option(const struct command *self, char **argv, const struct opti
     const char *meant = nearest_option(name, options);
 
     for (; optopt > 0 && options->name != NULL; options++)
-        if (options->val == optopt && optopt < OPTION_CONFIG)
+        if (options->val == optopt && optopt < OPTION_FIRST)
             return usage_error(self, "option -%c: a value is missing", optopt);
-    if (optopt > 0 && optopt < OPTION_CONFIG)
+    if (optopt > 0 && optopt < OPTION_FIRST)
         return usage_error(self, "unknown option -%c", optopt);
-    if (optopt >= OPTION_CONFIG)
+    if (optopt >= OPTION_FIRST)
         return usage_error(self, "option %s: a value is missing or not expected", name);
     if (meant != NULL)
         return usage_error(self, "unknown option %s, did you mean --%s?", name, meant);
     return usage_error(self, "unknown option %s", name);
 }
 
-/* The short options among them, and -h, as getopt() wants them. */
+/* The short options among them, as getopt() wants them. */
 static const char *short_options(const struct option *options)
 {
     static char letters[32];
     size_t size = 0;
 
-    letters[size++] = 'h';
     for (; options->name != NULL && size + 3 < sizeof letters; options++)
-        if (options->val > 0 && options->val < OPTION_CONFIG) {
+        if (options->val > 0 && options->val < OPTION_FIRST) {
             letters[size++] = (char)options->val;
             if (options->has_arg == required_argument)
                 letters[size++] = ':';
@@ -75,56 +117,177 @@ static const char *short_options(const struct option *options)
     return letters;
 }
 
-int common_next(const struct command *self, struct common *common, int argc, char **argv,
-                const struct option *options, int *code)
+/* "--limit is a number from 1 to 100, not x". */
+static int wrong_value(const struct command *self, const struct command_option *o,
+                       const char *otherwise, const char *value)
 {
-    for (;;) {
-        int option;
+    char range[64] = "";
 
-        opterr = 0;
-        optopt = 0;
-        option = getopt_long(argc, argv, short_options(options), options, NULL);
-        switch (option) {
-        case OPTION_CONFIG:
-            common->config_file = optarg;
-            break;
-        case OPTION_SHARD:
-            if (strcmp(optarg, "all") == 0) {
-                *code = usage_error(self, "--shard names one shard: without it a command goes over "
-                                          "all of them, or is called once for each");
-                return COMMON_STOP;
-            }
-            common->shard = optarg;
-            break;
-        case OPTION_JSON:
-            common->json = 1;
-            break;
-        case 'h':
-        case OPTION_HELP:
-            command_print_help(self);
-            *code = finish_output(EXIT_DONE);
-            return COMMON_STOP;
-        case '?':
-        case ':':
-            *code = bad_option(self, argv, options);
-            return COMMON_STOP;
-        default:
-            return option;
-        }
+    if (o->most > 0)
+        snprintf(range, sizeof range, " from %" PRIu64 " to %" PRIu64, o->least, o->most);
+    return usage_error(self, "--%.*s is %s%s, not %s", (int)strcspn(o->name, " "), o->name,
+                       o->is != NULL ? o->is : otherwise, range, value);
+}
+
+static int take_number(const struct command *self, const struct command_option *o,
+                       const char *value)
+{
+    uint64_t number;
+
+    if (!read_number(value, o->most > 0 ? o->most : INT64_MAX, &number) || number < o->least)
+        return wrong_value(self, o, "a number", value);
+    if (o->kind == OPTION_COUNT)
+        *(unsigned *)o->to = (unsigned)number;
+    else
+        *(uint64_t *)o->to = number;
+    return EXIT_DONE;
+}
+
+int option_take(const struct command *self, const struct command_option *o, const char *value)
+{
+    int64_t *number = o->to;
+
+    if (o->given != NULL)
+        *o->given = 1;
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(int *)o->to = 1;
+        return EXIT_DONE;
+    case OPTION_TEXT:
+    case OPTION_ACTOR:
+        *(const char **)o->to = value;
+        return EXIT_DONE;
+    case OPTION_NUMBER:
+    case OPTION_COUNT:
+        return take_number(self, o, value);
+    case OPTION_DURATION:
+        return read_duration_ms(value, number) && *number >= (int64_t)o->least
+                   ? EXIT_DONE
+                   : wrong_value(self, o, "a duration as 90s, 10m, 2h or 7d", value);
+    case OPTION_MOMENT:
+        return read_moment_us(value, number)
+                   ? EXIT_DONE
+                   : wrong_value(self, o,
+                                 "a moment as 2026-03-01T09:30, in UTC, or how long ago, as 2h",
+                                 value);
+    default:
+        return o->take(self, value, o->to);
     }
 }
 
-int read_key(const struct command *self, tl_key *key, int argc, char **argv, int *code)
+/* The command's options, and those of all, as getopt_long() wants them. */
+struct known {
+    const struct command_option *of[OPTIONS_MOST];
+    struct option names[OPTIONS_MOST + 1];
+    char words[OPTIONS_MOST][NAME_MAX_SIZE];
+    size_t count;
+};
+
+static void know(struct known *known, const struct command_option *o)
 {
-    if (argc - optind != 3) {
-        *code = usage_error(self, "%s takes three operands, SERIAL CUST OP, not %d", self->name,
-                            argc - optind);
+    struct option *name = &known->names[known->count];
+
+    snprintf(known->words[known->count], NAME_MAX_SIZE, "%.*s", (int)strcspn(o->name, " "),
+             o->name);
+    name->name = known->words[known->count];
+    name->has_arg = strchr(o->name, ' ') != NULL ? required_argument : no_argument;
+    name->val = o->letter != 0 ? o->letter : OPTION_FIRST + (int)known->count;
+    known->of[known->count++] = o;
+}
+
+static const struct command_option *option_of(const struct known *known, int value)
+{
+    for (size_t i = 0; i < known->count; i++)
+        if (known->names[i].val == value)
+            return known->of[i];
+    return NULL;
+}
+
+/* EXIT_DONE, or what is wrong was said. */
+static int read_options(const struct command *self, int argc, char **argv)
+{
+    struct known known = {.count = 0};
+    int code = EXIT_DONE, value = 0;
+
+    for (const struct command_option *o = self->options; o != NULL && o->name != NULL; o++) {
+        know(&known, o);
+        if (o->kind == OPTION_ACTOR)
+            *(const char **)o->to = person();
+    }
+    for (size_t i = 0; i < sizeof common_options / sizeof common_options[0]; i++)
+        know(&known, &common_options[i]);
+    know(&known, &shard_option);
+    while (code == EXIT_DONE && !wants_help && value >= 0) {
+        opterr = 0;
+        optopt = 0;
+        value = getopt_long(argc, argv, short_options(known.names), known.names, NULL);
+        if (value == '?' || value == ':')
+            code = bad_option(self, argv, known.names);
+        else if (value >= 0)
+            code = option_take(self, option_of(&known, value), optarg);
+    }
+    return code;
+}
+
+int run_command(const struct command *self, int argc, char **argv)
+{
+    int code = EXIT_DONE;
+
+    if (self->is_program)
+        return self->run(self, &told, argc, argv);
+    code = read_options(self, argc, argv);
+    if (code == EXIT_DONE && wants_help) {
+        print_help(self);
+        return finish_output(EXIT_DONE);
+    }
+    if (code == EXIT_DONE && told.json && self->why_no_json != NULL)
+        code = usage_error(self, "%s", self->why_no_json);
+    if (code == EXIT_DONE && optind < argc && !self->takes_operands)
+        code = usage_error(self, "%s takes no operand: %s", self->name, argv[optind]);
+    return code == EXIT_DONE ? self->run(self, &told, argc - optind, argv + optind) : code;
+}
+
+int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes)
+{
+    char line[32] = "";
+
+    if (!has_yes && !isatty(STDIN_FILENO)) {
+        fprintf(stderr, "tradelock: nothing was changed: the same with --yes %" PRIu64 " does it\n",
+                count);
         return 0;
     }
-    key->serial_no = argv[optind];
-    key->cust_no = argv[optind + 1];
-    key->op_code = argv[optind + 2];
-    return 1;
+    if (!has_yes) {
+        fprintf(stderr, "\nType %" PRIu64 " to %s them, anything else to leave them: ", count,
+                verb);
+        if (fgets(line, sizeof line, stdin) == NULL)
+            line[0] = '\0';
+        line[strcspn(line, "\n")] = '\0';
+    }
+    if (!has_yes && !read_number(line, UINT64_MAX, &yes))
+        fputs("tradelock: nothing was changed\n", stderr);
+    else if (yes != count)
+        fprintf(stderr,
+                "tradelock: nothing was changed: it would be %" PRIu64 " %s%s, not %" PRIu64 "\n",
+                count, what, count == 1 ? "" : "s", yes);
+    else
+        return 1;
+    return 0;
+}
+
+int needs_reason(const struct command *self, const char *reason)
+{
+    return reason != NULL && reason[0] != '\0'
+               ? EXIT_DONE
+               : usage_error(self, "--reason is missing: it goes on record");
+}
+
+int read_key(const struct command *self, tl_key *key, int argc, char **argv)
+{
+    if (argc != 3)
+        return usage_error(self, "%s takes three operands, SERIAL CUST OP, not %d", self->name,
+                           argc);
+    *key = (tl_key){argv[0], argv[1], argv[2]};
+    return EXIT_DONE;
 }
 
 int read_number(const char *text, uint64_t most, uint64_t *number)
@@ -330,6 +493,18 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
 int open_client(tl_client **client, const struct common *common, unsigned flags)
 {
     return open_with(client, common, TL_CLIENT_NO_SESSION | flags, "tradelock");
+}
+
+int with_client(const struct common *common, unsigned flags,
+                int (*work)(tl_client *client, void *context), void *context)
+{
+    tl_client *client = NULL;
+    int code = open_client(&client, common, flags);
+
+    if (code == EXIT_DONE)
+        code = work(client, context);
+    tl_client_close(client);
+    return code;
 }
 
 int open_working_client(tl_client **client, const struct common *common, const char *program)

@@ -103,25 +103,21 @@ struct table {
     int of_fleet; /* the first column is the shard */
 };
 
-struct table *table_new(const char *first, ...)
+struct table *table_new_of(const char *const *names)
 {
     struct table *table = calloc(1, sizeof *table);
     struct libscols_column *column = NULL;
-    va_list names;
 
     if (table == NULL || (table->lines = scols_new_table()) == NULL)
         out_of_memory();
     table->of_fleet = fleet_has_column();
     if (table->of_fleet && scols_table_new_column(table->lines, "SHARD", 0, 0) == NULL)
         out_of_memory();
-    va_start(names, first);
-    for (const char *name = first; name != NULL; name = va_arg(names, const char *)) {
-        column = scols_table_new_column(table->lines, name, 0, 0);
+    for (; *names != NULL; names++, table->columns++) {
+        column = scols_table_new_column(table->lines, *names, 0, 0);
         if (column == NULL)
             out_of_memory();
-        table->columns++;
     }
-    va_end(names);
     /* What is said in words stands last, and may take several lines of a terminal. */
     scols_column_set_flags(column, SCOLS_FL_WRAP);
     return table;
@@ -161,40 +157,6 @@ void table_free(struct table *table)
         return;
     scols_unref_table(table->lines);
     free(table);
-}
-
-static int listing_print(struct listing *listing, int code, int json, const char *name,
-                         const char *nothing)
-{
-    if (json)
-        return print_json(fleet_document(json_pack("{s:O}", name, listing->rows)), code);
-    if (code == EXIT_DONE)
-        table_print_or_say(listing->table, nothing);
-    else
-        table_print(listing->table);
-    return finish_output(code);
-}
-
-int listing_end(struct listing *listing, tl_status status, int json, const char *name,
-                const char *nothing)
-{
-    const int code =
-        status == TL_OK ? listing_print(listing, EXIT_DONE, json, name, nothing) : report(status);
-
-    table_free(listing->table);
-    json_decref(listing->rows);
-    return code;
-}
-
-int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
-                      const char *nothing)
-{
-    /* What others told is shown; one database that told nothing has shown nothing. */
-    if (code == EXIT_DONE || fleet_is())
-        code = listing_print(listing, code, json, name, nothing);
-    table_free(listing->table);
-    json_decref(listing->rows);
-    return code;
 }
 
 /* ------------------------------------------------------------------- pairs -- */

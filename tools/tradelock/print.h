@@ -29,8 +29,9 @@ const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row);
 
 struct table;
 
-/* A table with these columns; ends with NULL. */
-struct table *table_new(const char *first, ...) __attribute__((sentinel));
+/* A table with these columns, of which the last is NULL. */
+#define table_new(...) table_new_of((const char *const[]){__VA_ARGS__})
+struct table *table_new_of(const char *const *names);
 /* A line; as many cells as columns.  Bytes that a terminal would obey are shown as \x1b. */
 #define table_add(table, ...) table_add_cells(table, (const char *const[]){__VA_ARGS__})
 void table_add_cells(struct table *table, const char *const *cells);
@@ -76,19 +77,6 @@ json_t *json_trade(const struct json_trade *trade);
 
 /* "proposed", "confirmed", or how else. */
 const char *resolution_part(const tl_resolution_row *row);
-
-/* What was listed about one trade, for people and for programs. */
-struct listing {
-    struct table *table;
-    json_t *rows;
-};
-/* Prints the table, or the rows under that name, or what went wrong; frees both. */
-int listing_end(struct listing *listing, tl_status status, int json, const char *name,
-                const char *nothing);
-/* The same of what fleet_each() listed with this exit code: what the shards told that could be
- * asked. */
-int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
-                      const char *nothing);
 
 /* Prints the document, frees it; returns code, or EXIT_INTERNAL when it cannot. */
 int print_json(json_t *document, int code);

@@ -1,27 +1,20 @@
 /* Tells how far a long command is.  Writes to stderr. */
 #include "progress.h"
 
+#include "moment.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TERMINAL_EVERY_MS 200
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void progress_begin(struct progress *progress, int is_off, int64_t every_ms, const char *found)
 {
     *progress = (struct progress){.is_off = is_off,
                                   .is_terminal = isatty(STDERR_FILENO),
                                   .every_ms = every_ms,
-                                  .told_ms = now_ms(),
+                                  .told_ms = steady_ms(),
                                   .found = found};
     if (progress->is_terminal)
         progress->every_ms = TERMINAL_EVERY_MS;
@@ -31,9 +24,9 @@ void progress_tell(struct progress *progress, const tl_progress *now)
 {
     char of[32] = "";
 
-    if (progress->is_off || now_ms() - progress->told_ms < progress->every_ms)
+    if (progress->is_off || steady_ms() - progress->told_ms < progress->every_ms)
         return;
-    progress->told_ms = now_ms();
+    progress->told_ms = steady_ms();
     progress->is_shown = 1;
     /* The statistics are old now and then: nobody is told that 12 of about 10 are done. */
     if (now->of >= now->done)

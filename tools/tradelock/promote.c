@@ -1,6 +1,7 @@
 /* tradelock promote: offers this server as the next writer, for whatever promotes servers. */
 #include "command.h"
 
+#include "moment.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -8,17 +9,11 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR, OPTION_WAIT, OPTION_FENCED };
+static const char *reason, *actor;
+static int64_t wait_ms;
+static int fenced;
 
 #define LOOK_AGAIN_MS 50
-
-static int64_t now_ms(void)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_BOOTTIME, &at);
-    return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
-}
 
 static const struct timespec pause = {0, LOOK_AGAIN_MS * 1000000};
 
@@ -26,14 +21,13 @@ static int goes_on(tl_status status, int64_t end_ms)
 {
     const tl_class class_ = tl_status_class(status);
 
-    return (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_UNKNOWN) && now_ms() < end_ms;
+    return (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_UNKNOWN) && steady_ms() < end_ms;
 }
 
 /* All processes come to the new server at once, which may be full for a moment, and each looks at
  * the row that is written here: who has time tries again.  So it does where an answer is lost, since
  * promoting twice does no harm. */
-static tl_status offer(tl_client *client, int fenced, const char *actor, const char *reason,
-                       int64_t end_ms)
+static tl_status offer(tl_client *client, int64_t end_ms)
 {
     tl_status status = tl_promote(client, fenced, actor, reason);
 
@@ -54,18 +48,18 @@ static tl_status await(tl_client *client, int64_t end_ms, int *accepted)
 
         status = tl_restore_status(client, &r, NULL, NULL);
         *accepted = status == TL_OK && !r.open;
-        if (*accepted || now_ms() >= end_ms || (status != TL_OK && !goes_on(status, end_ms)))
+        if (*accepted || steady_ms() >= end_ms || (status != TL_OK && !goes_on(status, end_ms)))
             return status;
         nanosleep(&pause, NULL);
     } while (1);
 }
 
-static int promote(tl_client *client, const struct common *common, int fenced, const char *actor,
-                   const char *reason, int64_t wait_ms)
+static int promote(tl_client *client, void *context)
 {
-    const int64_t end_ms = now_ms() + wait_ms;
+    const struct common *common = context;
+    const int64_t end_ms = steady_ms() + wait_ms;
     int accepted = 0;
-    tl_status status = offer(client, fenced, actor, reason, end_ms);
+    tl_status status = offer(client, end_ms);
 
     if (status == TL_OK)
         status = await(client, end_ms, &accepted);
@@ -81,39 +75,25 @@ static int promote(tl_client *client, const struct common *common, int fenced, c
     return finish_output(accepted || wait_ms == 0 ? EXIT_DONE : EXIT_UNSAFE);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
-                                            {"actor", required_argument, NULL, OPTION_ACTOR},
-                                            {"wait", required_argument, NULL, OPTION_WAIT},
-                                            {"fenced", no_argument, NULL, OPTION_FENCED},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    const char *reason = NULL, *actor = person(), *wait = NULL;
-    struct common common = {0};
-    int64_t wait_ms = 0;
-    tl_client *client = NULL;
-    int code = EXIT_DONE, option, fenced = 0;
+    const int code = needs_reason(self, reason);
 
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        if (option == OPTION_FENCED)
-            fenced = 1;
-        else
-            *(option == OPTION_REASON ? &reason : option == OPTION_ACTOR ? &actor : &wait) = optarg;
-    if (option == COMMON_STOP)
-        return code;
-    if (optind != argc)
-        return usage_error(self, "it takes options only");
-    if (reason == NULL || reason[0] == '\0')
-        return usage_error(self, "--reason is missing: it goes on record");
-    if (wait != NULL && !read_duration_ms(wait, &wait_ms))
-        return usage_error(self, "--wait is a time, such as 10s");
-    code = open_client(&client, &common, 0);
-    if (code == EXIT_DONE)
-        code = promote(client, &common, fenced, actor, reason, wait_ms);
-    tl_client_close(client);
-    return code;
+    (void)argc;
+    (void)argv;
+    return code == EXIT_DONE ? with_client(common, 0, promote, common) : code;
 }
+
+static const struct command_option options[] = {
+    OPTION_REASON_OF(&reason, WHY),
+    {"fenced",
+     "the old server is off for certain: whoever died is waited for only\n"
+     "until others end its session, by when they have lost their locks",
+     OPTION_FLAG, .to = &fenced},
+    OPTION_ACTOR_OF(&actor, WHO),
+    {"wait TIME", "wait so long until it is accepted; exit code 5 if it is not", OPTION_DURATION,
+     .to = &wait_ms, .is = "a time, such as 10s"},
+    {.name = NULL}};
 
 const struct command command_promote = {
     .name = "promote",
@@ -126,11 +106,6 @@ const struct command command_promote = {
             "replica with each commit, the new one is accepted without a person, and who holds\n"
             "a lock keeps it.  Else `restore status` says what is missing, and two operators\n"
             "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
-    .options =
-        "  --reason TEXT   why, for the record\n"
-        "  --fenced        the old server is off for certain: whoever died is waited for only\n"
-        "                  until others end its session, by when they have lost their locks\n"
-        "  --actor NAME    who decided (the login name)\n"
-        "  --wait TIME     wait so long until it is accepted; exit code 5 if it is not\n",
+    .options = options,
     .run = run,
 };

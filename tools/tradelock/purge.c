@@ -10,17 +10,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { OPTION_OLDER = OPTION_OWN, OPTION_DRY_RUN, OPTION_EVERY, OPTION_ARCHIVE, OPTION_SET };
-
-#define SET_MOST 10000000
-
-struct request {
+static struct request {
     const struct common *common;
     int64_t older_ms, every_ms;
     int only_counts;
     const char *archive; /* NULL: none is written */
     unsigned archive_trades;
-};
+} request = {.older_ms = -1, .every_ms = PROGRESS_EVERY_MS};
 
 static int tell(void *context, const tl_progress *now)
 {
@@ -72,91 +68,71 @@ static void print_archived(const tl_archived *a, const char *path)
 
 static int work(tl_client *client, void *context)
 {
-    const struct request *request = context;
     tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged = {.trades = 0};
     tl_archived archived = {.sets = 0};
-    const int archives = request->archive != NULL && !request->only_counts;
+    const int archives = request.archive != NULL && !request.only_counts;
     struct progress progress;
     tl_status status;
 
-    progress_begin(&progress, request->common->json, request->every_ms,
-                   request->only_counts ? "to be removed" : "removed");
-    options.older_ms = request->older_ms;
-    options.only_counts = request->only_counts;
+    (void)context;
+    progress_begin(&progress, request.common->json, request.every_ms,
+                   request.only_counts ? "to be removed" : "removed");
+    options.older_ms = request.older_ms;
+    options.only_counts = request.only_counts;
     options.progress = tell;
     options.context = &progress;
-    options.archive = request->archive;
-    options.archive_trades = request->archive_trades;
+    options.archive = request.archive;
+    options.archive_trades = request.archive_trades;
     options.archived = &archived;
     status = tl_purge_with(client, &options, &purged);
     progress_end(&progress);
     if (status != TL_OK)
         return fleet_missed(status);
-    if (request->common->json)
-        return fleet_page(json_purged(&purged, request->only_counts,
+    if (request.common->json)
+        return fleet_page(json_purged(&purged, request.only_counts,
                                       archives ? json_archived(&archived) : json_null()),
                           EXIT_DONE);
     fleet_heading();
-    print_purged(&purged, request->only_counts);
+    print_purged(&purged, request.only_counts);
     if (archives)
-        print_archived(&archived, request->archive);
+        print_archived(&archived, request.archive);
     return finish_output(EXIT_DONE);
 }
 
-static int set_option(const struct command *self, struct request *request, int option)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    uint64_t number = 0;
+    int code;
 
-    if (option == OPTION_DRY_RUN)
-        request->only_counts = 1;
-    else if (option == OPTION_ARCHIVE)
-        request->archive = optarg;
-    else if (option == OPTION_SET && (!read_number(optarg, SET_MOST, &number) || number == 0))
-        return usage_error(self, "--set is a number of trades from 1 to %d, not %s", SET_MOST,
-                           optarg);
-    else if (option == OPTION_SET)
-        request->archive_trades = (unsigned)number;
-    else if (option == OPTION_EVERY && !read_duration_ms(optarg, &request->every_ms))
-        return usage_error(self, "--every is a duration such as 10s, not %s", optarg);
-    else if (option == OPTION_OLDER && !read_duration_ms(optarg, &request->older_ms))
-        return usage_error(self, "--older is a duration such as 90d, not %s", optarg);
-    return EXIT_DONE;
-}
-
-static int run(const struct command *self, int argc, char **argv)
-{
-    static const struct option options[] = {{"older", required_argument, NULL, OPTION_OLDER},
-                                            {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-                                            {"every", required_argument, NULL, OPTION_EVERY},
-                                            {"archive", required_argument, NULL, OPTION_ARCHIVE},
-                                            {"set", required_argument, NULL, OPTION_SET},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    struct request request = {.common = &common, .older_ms = -1, .every_ms = PROGRESS_EVERY_MS};
-    int option, code = EXIT_DONE;
-
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        if ((code = set_option(self, &request, option)) != EXIT_DONE)
-            return code;
-    if (option == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "purge takes no operand: %s", argv[optind]);
+    (void)argc;
+    (void)argv;
     if (request.older_ms < 0)
         return usage_error(self, "--older is missing: it says what is old enough to go");
-    code = fleet_begin(&common);
+    request.common = common;
+    code = fleet_begin(common);
     if (code == EXIT_DONE && fleet_is() && request.archive != NULL)
         code = usage_error(self, "an archive is of one database: --archive wants --shard");
     fleet_by_pages();
     if (code == EXIT_DONE) {
-        code = fleet_each(0, work, &request);
-        code = common.json ? fleet_print_pages(NULL, code) : code;
+        code = fleet_each(0, work, NULL);
+        code = common->json ? fleet_print_pages(NULL, code) : code;
     }
     fleet_end();
     return code;
 }
+
+static const struct command_option options[] = {
+    {"older AGE", "such as 90d or 2160h; at least retention_ms", OPTION_DURATION,
+     .to = &request.older_ms},
+    {"archive DIR", "write trades there before they are removed", OPTION_TEXT,
+     .to = &request.archive},
+    {"set N", "about so many trades a set of files (50000)", OPTION_COUNT,
+     .to = &request.archive_trades, .least = 1, .most = 10000000, .is = "a number of trades"},
+    {"dry-run", "count what would go, by the same rule; change nothing", OPTION_FLAG,
+     .to = &request.only_counts},
+    {"every TIME", "how often a log is told (10s)", OPTION_DURATION, .to = &request.every_ms,
+     .is = "a duration such as 10s"},
+    {.name = NULL}};
 
 const struct command command_purge = {
     .name = "purge",
@@ -177,10 +153,6 @@ const struct command command_purge = {
             "Operators' acts then stay; mutexes, read-write locks and sessions are not written.\n"
             "It may be stopped and started again at any time.  stderr tells how far it is:\n"
             "on a terminal one line in place, in a log a line each TIME; nothing with --json.\n",
-    .options = "  --older AGE     such as 90d or 2160h; at least retention_ms\n"
-               "  --archive DIR   write trades there before they are removed\n"
-               "  --set N         about so many trades a set of files (50000)\n"
-               "  --dry-run       count what would go, by the same rule; change nothing\n"
-               "  --every TIME    how often a log is told (10s)\n",
+    .options = options,
     .run = run,
 };

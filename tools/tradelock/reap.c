@@ -8,8 +8,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int work(tl_client *client, const struct common *common)
+static int work(tl_client *client, void *context)
 {
+    const struct common *common = context;
     tl_reaped reaped = {0, 0, 0};
     tl_status status = tl_reap(client, &reaped);
 
@@ -25,22 +26,12 @@ static int work(tl_client *client, const struct common *common)
     return finish_output(EXIT_DONE);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    tl_client *client = NULL;
-    int code = EXIT_DONE;
-
-    if (common_next(self, &common, argc, argv, options, &code) == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "reap takes no operand: %s", argv[optind]);
-    code = open_client(&client, &common, 0);
-    if (code == EXIT_DONE)
-        code = work(client, &common);
-    tl_client_close(client);
-    return code;
+    (void)self;
+    (void)argc;
+    (void)argv;
+    return with_client(common, 0, work, common);
 }
 
 const struct command command_reap = {
@@ -53,6 +44,5 @@ const struct command command_reap = {
             "holders of read-write locks are freed.  Any number may run at once, and the\n"
             "living are not touched.  Needs an account with the role "
             "DATABASE_application.\n",
-    .options = "",
     .run = run,
 };

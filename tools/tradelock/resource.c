@@ -11,102 +11,68 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    OPTION_FENCE = OPTION_OWN,
-    OPTION_SLOT,
-    OPTION_REASON,
-    OPTION_ACTOR,
-    OPTION_PREFIX,
-    OPTION_ALL,
-    OPTION_LIMIT
-};
-
-#define LIMIT_DEFAULT 100
 #define LIMIT_MOST 1000000
 
-struct wanted {
-    struct common common;
+static struct wanted {
     tl_resource_filter filter;
     const char *name;
     uint64_t fence, slot; /* slot 0: a mutex */
     int has_fence;
     const char *reason, *actor;
-};
+} wanted = {.filter = {.version = TL_RESOURCE_FILTER_VERSION, .limit = 100}};
 
 /* ------------------------------------------------------------------- printing -- */
 
-static const char *until_text(char to[TIME_TEXT], const tl_resource_view *view)
-{
-    int64_t until_us = view->max_hold_until_us;
-
-    if (view->state == TL_RESOURCE_KEPT)
-        until_us = view->free_us;
-    else if (view->lease_until_us != 0)
-        until_us = view->lease_until_us;
-    return time_text(to, until_us);
-}
-
 struct output {
-    struct table *table;
-    json_t *rows, *holders;
+    struct listing rows;
     unsigned count;
 };
 
 static int add_row(void *context, const tl_resource_view *view)
 {
     struct output *output = context;
-    char since[TIME_TEXT], until[TIME_TEXT], fence[24];
 
     output->count++;
-    if (output->rows != NULL) {
-        json_array_append_new(output->rows, json_resource(view));
-        return 0;
-    }
-    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
-    table_add(output->table, view->resource, tl_resource_state_name(view->state), fence,
-              time_text(since, view->locked_us), until_text(until, view),
-              view->renewed ? "session" : "", view->holder);
-    return 0;
+    return listing_add(&output->rows, view);
 }
 
-static int list(tl_client *client, const struct wanted *w)
+static int list(tl_client *client, void *context)
 {
-    const struct holders_wanted holders = {NULL, w->filter.prefix, w->filter.all, w->filter.limit};
-    struct output output = {NULL, NULL, NULL, 0};
+    const struct common *common = context;
+    const struct holders_wanted want = {NULL, wanted.filter.prefix, wanted.filter.all,
+                                        wanted.filter.limit};
+    struct output output = {.count = 0};
+    struct listing holders = {.table = NULL};
     unsigned readers = 0;
     tl_status status;
     int code, more;
 
-    if (w->common.json)
-        output.rows = json_array();
-    else
-        output.table = table_new("RESOURCE", "STATE", "FENCE", "LOCKED", "AT MOST UNTIL",
-                                 "RENEWED BY", "HOLDER", NULL);
-    status = tl_resource_list(client, &w->filter, add_row, &output);
-    if (status == TL_OK && w->common.json)
-        status = holders_json(client, &holders, &output.holders, &readers);
-    more = output.count == w->filter.limit || readers == w->filter.limit;
+    listing_begin(&output.rows, &record_resource,
+                  "resource,state,fence,locked,until,renewed,holder");
+    status = tl_resource_list(client, &wanted.filter, add_row, &output);
+    if (status == TL_OK)
+        status = holders_read(client, &want, &holders, &readers);
+    more = output.count == wanted.filter.limit || readers == wanted.filter.limit;
     if (status != TL_OK) {
         code = report(status);
-    } else if (w->common.json) {
-        code = print_json(json_pack("{s:O, s:i, s:O, s:b}", "rows", output.rows, "count",
-                                    (int)output.count, "holders", output.holders, "more", more),
+    } else if (common->json) {
+        code = print_json(json_pack("{s:O, s:i, s:O, s:b}", "rows", output.rows.rows, "count",
+                                    (int)output.count, "holders", holders.rows, "more", more),
                           EXIT_DONE);
     } else {
-        table_print(output.table);
-        status = holders_print(client, &holders, &readers);
-        if (status == TL_OK && output.count == 0 && readers == 0)
+        table_print(output.rows.table);
+        table_print(holders.table);
+        if (output.count == 0 && readers == 0)
             fputs("tradelock: no resource passes these filters\n", stderr);
-        if (more || readers == w->filter.limit)
+        if (more)
             fprintf(stderr,
                     "tradelock: only the first %u resources; there may be more "
                     "(--limit)\n",
-                    w->filter.limit);
-        code = status == TL_OK ? finish_output(EXIT_DONE) : report(status);
+                    wanted.filter.limit);
+        code = finish_output(EXIT_DONE);
     }
-    table_free(output.table);
-    json_decref(output.rows);
-    json_decref(output.holders);
+    listing_free(&output.rows);
+    listing_free(&holders);
     return code;
 }
 
@@ -158,185 +124,118 @@ static int print_one(void *context, const tl_resource_view *view)
 
 static int keep_json(void *context, const tl_resource_view *view)
 {
-    *(json_t **)context = json_resource(view);
+    *(json_t **)context = record_json(&record_resource, view);
     return 0;
 }
 
-/* A name may be that of a mutex, of a read-write lock, or of both. */
-static int show_json(tl_client *client, const struct wanted *w,
-                     const struct holders_wanted *holders)
+static int print_holders(json_t *document, const struct listing *holders)
 {
-    tl_resource_view none = {.version = TL_RESOURCE_VIEW_VERSION};
-    json_t *document = NULL, *rows = NULL;
-    unsigned count = 0;
-    tl_status mutex = tl_resource_show(client, w->name, keep_json, &document), status;
-
-    if (mutex != TL_OK && mutex != TL_NOT_FOUND)
-        return report(mutex);
-    status = holders_json(client, holders, &rows, &count);
-    if (status != TL_OK || (mutex == TL_NOT_FOUND && count == 0)) {
-        int code = report(
-            status != TL_OK ? status : tl_resource_show(client, w->name, keep_json, &document));
-
-        json_decref(document);
-        json_decref(rows);
-        return code;
-    }
     if (document == NULL) {
-        snprintf(none.resource, sizeof none.resource, "%s", w->name);
-        document = json_resource(&none);
+        tl_resource_view none = {.version = TL_RESOURCE_VIEW_VERSION};
+
+        snprintf(none.resource, sizeof none.resource, "%s", wanted.name);
+        document = record_json(&record_resource, &none);
     }
-    json_object_set_new(document, "holders", rows);
+    json_object_set(document, "holders", holders->rows);
     return print_json(document, EXIT_DONE);
 }
 
-static int show(tl_client *client, struct wanted *w)
+/* A name may be that of a mutex, of a read-write lock, or of both. */
+static int show(tl_client *client, void *context)
 {
-    const struct holders_wanted holders = {w->name, NULL, 1, LIMIT_MOST};
+    const struct common *common = context;
+    const struct holders_wanted want = {wanted.name, NULL, 1, LIMIT_MOST};
+    struct listing holders = {.table = NULL};
+    json_t *document = NULL;
     unsigned count = 0;
-    tl_status mutex, status;
+    int code;
+    tl_status mutex = common->json ? tl_resource_show(client, wanted.name, keep_json, &document)
+                                   : tl_resource_show(client, wanted.name, print_one, NULL);
+    tl_status status = mutex == TL_OK || mutex == TL_NOT_FOUND ? TL_OK : mutex;
 
-    if (w->common.json)
-        return show_json(client, w, &holders);
-    mutex = tl_resource_show(client, w->name, print_one, w);
-    if (mutex != TL_OK && mutex != TL_NOT_FOUND)
-        return report(mutex);
-    status = holders_print(client, &holders, &count);
-    if (status != TL_OK)
-        return report(status);
-    if (mutex == TL_NOT_FOUND && count == 0)
-        return report(tl_resource_show(client, w->name, print_one, w));
-    return finish_output(EXIT_DONE);
+    if (status == TL_OK)
+        status = holders_read(client, &want, &holders, &count);
+    if (status == TL_OK && mutex == TL_NOT_FOUND && count == 0)
+        status = tl_resource_show(client, wanted.name, keep_json, &document);
+    if (status != TL_OK) {
+        json_decref(document);
+        code = report(status);
+    } else if (common->json) {
+        code = print_holders(document, &holders);
+    } else {
+        table_print(holders.table);
+        code = finish_output(EXIT_DONE);
+    }
+    listing_free(&holders);
+    return code;
 }
 
-static int unlock(tl_client *client, const struct wanted *w)
+static int unlock(tl_client *client, void *context)
 {
+    const struct common *common = context;
     tl_status status =
-        w->slot != 0
-            ? tl_holder_unlock(client, w->name, (unsigned)w->slot, w->fence, w->actor, w->reason)
-            : tl_resource_unlock(client, w->name, w->fence, w->actor, w->reason);
+        wanted.slot != 0
+            ? tl_holder_unlock(client, wanted.name, (unsigned)wanted.slot, wanted.fence,
+                               wanted.actor, wanted.reason)
+            : tl_resource_unlock(client, wanted.name, wanted.fence, wanted.actor, wanted.reason);
 
     if (status != TL_OK)
         return report(status);
-    if (w->common.json)
-        return print_json(json_pack("{s:s, s:o, s:s}", "resource", w->name, "slot",
-                                    w->slot != 0 ? json_integer((json_int_t)w->slot) : json_null(),
-                                    "status", tl_status_name(status)),
-                          EXIT_DONE);
-    if (w->slot != 0)
+    if (common->json)
+        return print_json(
+            json_pack("{s:s, s:o, s:s}", "resource", wanted.name, "slot",
+                      wanted.slot != 0 ? json_integer((json_int_t)wanted.slot) : json_null(),
+                      "status", tl_status_name(status)),
+            EXIT_DONE);
+    if (wanted.slot != 0)
         printf("%s is taken from its reader or writer number %" PRIu64
                ", which cannot commit under this lock any more.\n",
-               w->name, w->slot);
+               wanted.name, wanted.slot);
     else
-        printf("%s is free; its holder cannot commit under this lock any more.\n", w->name);
+        printf("%s is free; its holder cannot commit under this lock any more.\n", wanted.name);
     return finish_output(EXIT_DONE);
 }
 
 /* -------------------------------------------------------------------- reading -- */
 
-static int set_option(const struct command *self, struct wanted *w, int option)
+static int check_unlock(const struct command *self)
 {
-    uint64_t limit;
-
-    switch (option) {
-    case OPTION_REASON:
-        w->reason = optarg;
-        break;
-    case OPTION_ACTOR:
-        w->actor = optarg;
-        break;
-    case OPTION_PREFIX:
-        w->filter.prefix = optarg;
-        break;
-    case OPTION_ALL:
-        w->filter.all = 1;
-        break;
-    case OPTION_LIMIT:
-        if (!read_number(optarg, LIMIT_MOST, &limit) || limit == 0)
-            return usage_error(self, "--limit is a number from 1 to %d, not %s", LIMIT_MOST,
-                               optarg);
-        w->filter.limit = (unsigned)limit;
-        break;
-    case OPTION_SLOT:
-        if (!read_number(optarg, UINT16_MAX, &w->slot) || w->slot == 0)
-            return usage_error(self,
-                               "--slot is a reader's or writer's number as `tradelock "
-                               "resource show` prints it, not %s",
-                               optarg);
-        break;
-    default:
-        if (!read_number(optarg, INT64_MAX, &w->fence))
-            return usage_error(self,
-                               "--fence is a number as `tradelock resource show` prints "
-                               "it, not %s",
-                               optarg);
-        w->has_fence = 1;
-        break;
-    }
-    return EXIT_DONE;
-}
-
-static int read_options(const struct command *self, struct wanted *w, int argc, char **argv,
-                        int *code)
-{
-    static const struct option options[] = {{"fence", required_argument, NULL, OPTION_FENCE},
-                                            {"slot", required_argument, NULL, OPTION_SLOT},
-                                            {"reason", required_argument, NULL, OPTION_REASON},
-                                            {"actor", required_argument, NULL, OPTION_ACTOR},
-                                            {"prefix", required_argument, NULL, OPTION_PREFIX},
-                                            {"all", no_argument, NULL, OPTION_ALL},
-                                            {"limit", required_argument, NULL, OPTION_LIMIT},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    int option;
-
-    while ((option = common_next(self, &w->common, argc, argv, options, code)) >= 0) {
-        *code = set_option(self, w, option);
-        if (*code != EXIT_DONE)
-            return 0;
-    }
-    return option != COMMON_STOP;
-}
-
-static int check_unlock(const struct command *self, const struct wanted *w)
-{
-    if (!w->has_fence)
+    if (!wanted.has_fence)
         return usage_error(self, "--fence is missing: it says which holder you mean, and "
                                  "`tradelock resource show` prints it");
-    if (w->reason == NULL || w->reason[0] == '\0')
-        return usage_error(self, "--reason is missing: it goes on record");
-    return EXIT_DONE;
+    return needs_reason(self, wanted.reason);
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct wanted w = {.filter = {.version = TL_RESOURCE_FILTER_VERSION, .limit = LIMIT_DEFAULT},
-                       .actor = person()};
-    tl_client *client = NULL;
-    const char *word;
-    int code = EXIT_DONE, operands;
+    const char *word = argc > 0 ? argv[0] : "";
+    const int lists = strcmp(word, "ls") == 0, shows = strcmp(word, "show") == 0;
+    const int operands = lists ? 1 : 2;
 
-    if (!read_options(self, &w, argc, argv, &code))
-        return code;
-    word = optind < argc ? argv[optind] : "";
-    operands = strcmp(word, "show") == 0 || strcmp(word, "unlock") == 0 ? 2 : 1;
-    if (operands == 1 && strcmp(word, "ls") != 0)
+    if (!lists && !shows && strcmp(word, "unlock") != 0)
         return usage_error(self, "after resource comes ls, show or unlock");
-    if (argc - optind != operands)
+    if (argc != operands)
         return usage_error(self, "resource %s takes %s", word,
                            operands == 2 ? "one name" : "no operand");
-    w.name = operands == 2 ? argv[optind + 1] : NULL;
-    if (strcmp(word, "unlock") == 0)
-        code = check_unlock(self, &w);
-    if (code == EXIT_DONE)
-        code = open_client(&client, &w.common, 0);
-    if (code == EXIT_DONE)
-        code = operands == 1               ? list(client, &w)
-               : strcmp(word, "show") == 0 ? show(client, &w)
-                                           : unlock(client, &w);
-    tl_client_close(client);
-    return code;
+    wanted.name = argv[operands - 1];
+    if (!lists && !shows && check_unlock(self) != EXIT_DONE)
+        return EXIT_USAGE;
+    return with_client(common, 0, lists ? list : shows ? show : unlock, common);
 }
+
+static const struct command_option options[] = {
+    {"prefix TEXT", "ls: names that begin so", OPTION_TEXT, .to = &wanted.filter.prefix},
+    {"all", "ls: free ones too", OPTION_FLAG, .to = &wanted.filter.all},
+    {"limit N", "ls: at most so many (100)", OPTION_COUNT, .to = &wanted.filter.limit, .least = 1,
+     .most = LIMIT_MOST},
+    {"fence N", "unlock: the fence as `show` printed it", OPTION_NUMBER, .to = &wanted.fence,
+     .given = &wanted.has_fence, .is = "a number as `tradelock resource show` prints it"},
+    {"slot N", "unlock: the reader or writer of this number, as `show` prints it", OPTION_NUMBER,
+     .to = &wanted.slot, .least = 1,
+     .is = "a reader's or writer's number as `tradelock resource show` prints it"},
+    OPTION_REASON_OF(&wanted.reason, "unlock: why, for the record"),
+    OPTION_ACTOR_OF(&wanted.actor, "unlock: who decided (the login name)"),
+    {.name = NULL}};
 
 const struct command command_resource = {
     .name = "resource",
@@ -351,13 +250,7 @@ const struct command command_resource = {
             "fence\n"
             "that you saw: when the lock has changed hands since, nothing happens.  Of a\n"
             "read-write lock --slot says which reader or writer is meant.\n",
-    .options = "  --prefix TEXT   ls: names that begin so\n"
-               "  --all           ls: free ones too\n"
-               "  --limit N       ls: at most so many (100)\n"
-               "  --fence N       unlock: the fence as `show` printed it\n"
-               "  --slot N        unlock: the reader or writer of this number, as `show` "
-               "prints it\n"
-               "  --reason TEXT   unlock: why, for the record\n"
-               "  --actor NAME    unlock: who decided (the login name)\n",
+    .options = options,
     .run = run,
+    .takes_operands = 1,
 };

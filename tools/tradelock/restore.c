@@ -1,6 +1,7 @@
 /* tradelock restore: declares a restore, shows it, and accepts it by two accounts. */
 #include "command.h"
 
+#include "fields.h"
 #include "fleet.h"
 #include "fleet_map.h"
 #include "print.h"
@@ -10,12 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_REASON = OPTION_OWN, OPTION_ACTOR };
+static const char *reason, *actor;
 
 /* ------------------------------------------------------------------- declare -- */
 
-static int declare(tl_client *client, const struct common *common, const char *actor,
-                   const char *reason)
+static int declare(tl_client *client, const struct common *common)
 {
     tl_status status = tl_restore_declare(client, actor, reason);
 
@@ -166,11 +166,13 @@ static void print_preview(const struct preview *preview)
 static int show(tl_client *client, const struct common *common)
 {
     struct preview preview = {
-        .counts = {table_new("OP", "STATE", "COUNT", NULL), json_array()},
-        .money = {table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL), json_array()},
-        .filed = {table_new("ACCOUNT", "CURRENCY", "MINOR UNITS", "PAYMENTS", NULL), json_array()},
-        .missing = {table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
-                    json_array()}};
+        .counts = {.table = table_new("OP", "STATE", "COUNT", NULL), .rows = json_array()},
+        .money = {.table = table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL),
+                  .rows = json_array()},
+        .filed = {.table = table_new("ACCOUNT", "CURRENCY", "MINOR UNITS", "PAYMENTS", NULL),
+                  .rows = json_array()},
+        .missing = {.table = table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
+                    .rows = json_array()}};
     tl_restore r = TL_RESTORE_INIT;
     tl_status status = tl_restore_status(client, &r, add_count, &preview);
     int code;
@@ -189,14 +191,10 @@ static int show(tl_client *client, const struct common *common)
         print_missing(&preview);
         code = finish_output(EXIT_DONE);
     }
-    table_free(preview.counts.table);
-    table_free(preview.money.table);
-    table_free(preview.filed.table);
-    json_decref(preview.counts.rows);
-    json_decref(preview.money.rows);
-    json_decref(preview.filed.rows);
-    table_free(preview.missing.table);
-    json_decref(preview.missing.rows);
+    listing_free(&preview.counts);
+    listing_free(&preview.money);
+    listing_free(&preview.filed);
+    listing_free(&preview.missing);
     return code;
 }
 
@@ -211,8 +209,7 @@ static int proposed(const struct common *common)
     return finish_output(EXIT_DONE);
 }
 
-static int accept_server(tl_client *client, const struct common *common, const char *actor,
-                         const char *reason)
+static int accept_server(tl_client *client, const struct common *common)
 {
     uint64_t doubtful = 0;
     tl_status status = tl_restore_accept(client, actor, reason, &doubtful);
@@ -301,48 +298,36 @@ static int check_fleet(const struct common *common)
 
 /* ------------------------------------------------------------------- command -- */
 
-static int is_verb(const char *verb)
+static const struct verb {
+    const char *name;
+    int (*work)(tl_client *client, const struct common *common);
+} verbs[] = {{"status", show}, {"declare", declare}, {"accept", accept_server}};
+
+static const struct verb *verb;
+
+static int work(tl_client *client, void *context)
 {
-    return strcmp(verb, "declare") == 0 || strcmp(verb, "status") == 0 ||
-           strcmp(verb, "accept") == 0;
+    return verb->work(client, context);
 }
 
-static int work(const char *verb, const struct common *common, const char *actor,
-                const char *reason)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    tl_client *client = NULL;
-    int code = verb[0] == 'a' ? check_fleet(common) : EXIT_DONE;
+    int code = EXIT_DONE;
 
-    if (code == EXIT_DONE)
-        code = open_client(&client, common, 0);
-    if (code == EXIT_DONE && verb[0] == 's')
-        code = show(client, common);
-    else if (code == EXIT_DONE)
-        code = (verb[0] == 'a' ? accept_server : declare)(client, common, actor, reason);
-    tl_client_close(client);
-    return code;
-}
-
-static int run(const struct command *self, int argc, char **argv)
-{
-    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
-                                            {"actor", required_argument, NULL, OPTION_ACTOR},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    const char *reason = NULL, *actor = person();
-    struct common common = {0};
-    int code = EXIT_DONE, option;
-
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        *(option == OPTION_REASON ? &reason : &actor) = optarg;
-    if (option == COMMON_STOP)
-        return code;
-    if (optind + 1 != argc || !is_verb(argv[optind]))
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (argc == 1 && strcmp(verbs[i].name, argv[0]) == 0)
+            verb = &verbs[i];
+    if (verb == NULL)
         return usage_error(self, "say what: declare, status or accept");
-    if (argv[optind][0] != 's' && (reason == NULL || reason[0] == '\0'))
-        return usage_error(self, "--reason is missing: it goes on record");
-    return work(argv[optind], &common, actor, reason);
+    if (verb->work != show)
+        code = needs_reason(self, reason);
+    if (code == EXIT_DONE && verb->work == accept_server)
+        code = check_fleet(common);
+    return code == EXIT_DONE ? with_client(common, 0, work, common) : code;
 }
+
+static const struct command_option options[] = {
+    OPTION_REASON_OF(&reason, WHY), OPTION_ACTOR_OF(&actor, WHO), {.name = NULL}};
 
 const struct command command_restore = {
     .name = "restore",
@@ -357,7 +342,7 @@ const struct command command_restore = {
             "Of a shard all others are asked: a slot that went to it has to be moved first,\n"
             "and its claim of one that is another's ended (fleet move).\n"
             "The way through all of it is in tools/RESTORE.md.\n",
-    .options = "  --reason TEXT   why, for the record\n"
-               "  --actor NAME    who decided (the login name)\n",
+    .options = options,
     .run = run,
+    .takes_operands = 1,
 };

@@ -104,9 +104,9 @@ static void say_apart(char *to, size_t space, const struct preview *p)
 
 int retry_all(tl_client *client, const struct common *common, struct retry_all *all)
 {
-    char said[1024], apart[128];
+    char apart[128];
     struct bulk bulk = {
-        .act = {.what = "retry", .said = said, .actor = all->actor, .reason = all->reason},
+        .act = {.what = "retry", .said = all->said, .actor = all->actor, .reason = all->reason},
         .verb = "retry",
         .apart = apart,
         .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "STATE", "MINOR", "CHANNEL",
@@ -123,7 +123,6 @@ int retry_all(tl_client *client, const struct common *common, struct retry_all *
     int code;
 
     bulk.context = &preview;
-    filter_say(said, sizeof said, &all->filter);
     all->filter.lane = 'S';
     all->filter.status = 'P';
     all->filter.limit = UINT32_MAX;

@@ -6,7 +6,7 @@
 
 struct retry_all {
     tl_filter filter;
-    const char *reason, *actor;
+    const char *reason, *actor, *said; /* said: the filter in words */
     int has_yes;
     uint64_t yes;
 };

@@ -9,6 +9,7 @@
  */
 #include "command.h"
 #include "keeper.h"
+#include "moment.h"
 
 #include <tradelock/resource.h>
 
@@ -21,15 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    OPTION_LOCK = OPTION_OWN,
-    OPTION_WAIT,
-    OPTION_LEASE,
-    OPTION_MAX_HOLD,
-    OPTION_MIN_HOLD,
-    OPTION_KILL_AFTER
-};
-
 #define MAX_HOLD_DEFAULT_MS INT64_C(86400000)
 #define KILL_AFTER_DEFAULT_MS INT64_C(10000)
 #define WAIT_SLICE_MS 250
@@ -37,8 +29,7 @@ enum {
 /* Raised by the library's thread when the lock is lost; nobody else sends it. */
 #define SIGNAL_LOST SIGRTMIN
 
-struct job {
-    struct common common;
+static struct job {
     const char *locks[TL_RESOURCES_MAX];
     size_t count;
     int64_t wait_ms;
@@ -53,15 +44,7 @@ struct job {
     pthread_mutex_t turn;
     pthread_cond_t wake;
     int over; /* under turn */
-};
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+} wanted = {.options = TL_MUTEX_OPTIONS_INIT, .keeper = {.kill_after_ms = KILL_AFTER_DEFAULT_MS}};
 
 /* --------------------------------------------------------------------- signals -- */
 
@@ -116,7 +99,8 @@ static void live(struct job *job)
 
 static void tell_keeper(struct job *job)
 {
-    const int64_t at_ms = now_ms(); /* before it is asked: this process may be stopped in between */
+    const int64_t at_ms =
+        steady_ms(); /* before it is asked: this process may be stopped in between */
 
     keeper_certain(&job->keeper, at_ms, tl_mutex_remaining_ms(job->mutex));
 }
@@ -225,13 +209,13 @@ static int ending_signal(const struct job *job)
  * meanwhile. */
 static tl_status wait_for_lock(const struct job *job, int *ended_by)
 {
-    int64_t until_ms = now_ms() + job->wait_ms, left_ms = job->wait_ms;
+    int64_t until_ms = steady_ms() + job->wait_ms, left_ms = job->wait_ms;
     tl_status status;
 
     do {
         status = tl_mutex_lock(job->mutex, left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS);
         *ended_by = ending_signal(job);
-        left_ms = until_ms - now_ms();
+        left_ms = until_ms - steady_ms();
     } while (*ended_by == 0 && status == TL_TIMEOUT && left_ms > 0);
     return status;
 }
@@ -257,95 +241,78 @@ static int ask(struct job *job, tl_client *client)
 
 /* ------------------------------------------------------------------- the options -- */
 
-static int set_option(const struct command *self, struct job *job, int option)
-{
-    int64_t *const durations[] = {
-        [OPTION_WAIT - OPTION_LOCK] = &job->wait_ms,
-        [OPTION_LEASE - OPTION_LOCK] = &job->options.lease_ms,
-        [OPTION_MAX_HOLD - OPTION_LOCK] = &job->options.max_hold_ms,
-        [OPTION_MIN_HOLD - OPTION_LOCK] = &job->options.min_hold_ms,
-        [OPTION_KILL_AFTER - OPTION_LOCK] = &job->keeper.kill_after_ms,
-    };
+static int has_max_hold;
 
-    if (option == OPTION_LOCK) {
-        if (job->count == TL_RESOURCES_MAX)
-            return usage_error(self, "--lock may be given %d times at most", TL_RESOURCES_MAX);
-        job->locks[job->count++] = optarg;
-        return EXIT_DONE;
-    }
-    if (!read_duration_ms(optarg, durations[option - OPTION_LOCK]))
-        return usage_error(self, "a duration is written as 500ms, 5s, 10m or 2h, not %s", optarg);
+static int take_lock(const struct command *self, const char *value, void *to)
+{
+    struct job *j = to;
+
+    if (j->count == TL_RESOURCES_MAX)
+        return usage_error(self, "--lock may be given %d times at most", TL_RESOURCES_MAX);
+    j->locks[j->count++] = value;
     return EXIT_DONE;
 }
 
-static int read_options(const struct command *self, struct job *job, int argc, char **argv,
-                        int *code)
+static int check(const struct command *self, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"lock", required_argument, NULL, OPTION_LOCK},
-        {"wait", required_argument, NULL, OPTION_WAIT},
-        {"lease", required_argument, NULL, OPTION_LEASE},
-        {"max-hold", required_argument, NULL, OPTION_MAX_HOLD},
-        {"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
-        {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
-        COMMON_OPTIONS,
-        {NULL, 0, NULL, 0}};
-    int option;
-
-    while ((option = common_next(self, &job->common, argc, argv, options, code)) >= 0) {
-        *code = set_option(self, job, option);
-        if (*code != EXIT_DONE)
-            return 0;
-    }
-    return option != COMMON_STOP;
-}
-
-static int check(const struct command *self, const struct job *job, int argc, char **argv)
-{
-    if (job->common.json)
-        return usage_error(self, "run prints nothing of its own, and no JSON");
-    if (job->count == 0)
+    if (wanted.count == 0)
         return usage_error(self, "--lock is missing: the name of the resource");
-    if (optind >= argc)
+    if (argc == 0)
         return usage_error(self, "the command is missing: it stands after --");
-    if (strcmp(argv[optind - 1], "--") != 0)
+    if (strcmp(argv[-1], "--") != 0)
         return usage_error(self,
                            "the command stands after --, so that its options are "
                            "its own: -- %s",
-                           argv[optind]);
+                           argv[0]);
     return EXIT_DONE;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    struct job job = {.options = TL_MUTEX_OPTIONS_INIT,
-                      .keeper = {.kill_after_ms = KILL_AFTER_DEFAULT_MS}};
     tl_client *client = NULL;
-    int code = EXIT_DONE;
+    int code = check(self, argc, argv);
 
-    job.options.max_hold_ms = MAX_HOLD_DEFAULT_MS;
-    if (!read_options(self, &job, argc, argv, &code))
-        return code;
-    code = check(self, &job, argc, argv);
     if (code != EXIT_DONE)
         return code;
-    job.keeper.command = argv + optind;
-    job.options.loss = on_loss;
+    if (!has_max_hold)
+        wanted.options.max_hold_ms = MAX_HOLD_DEFAULT_MS;
+    wanted.keeper.command = argv;
+    wanted.options.loss = on_loss;
     /* Its name only: arguments may be nobody's business. */
-    job.options.payload = job.keeper.command[0];
-    job.options.payload_size = strnlen(job.keeper.command[0], TL_RESOURCE_PAYLOAD_MAX);
-    block_signals(&job);
-    if (!keeper_make(&job.keeper, &job.before)) {
+    wanted.options.payload = wanted.keeper.command[0];
+    wanted.options.payload_size = strnlen(wanted.keeper.command[0], TL_RESOURCE_PAYLOAD_MAX);
+    block_signals(&wanted);
+    if (!keeper_make(&wanted.keeper, &wanted.before)) {
         fprintf(stderr, "tradelock: no process for the command: %s\n", strerror(errno));
         return EXIT_INTERNAL;
     }
-    code = open_working_client(&client, &job.common, "tradelock run");
+    code = open_working_client(&client, common, "tradelock run");
     if (code == EXIT_DONE)
-        code = ask(&job, client);
-    close(job.keeper.to);
+        code = ask(&wanted, client);
+    close(wanted.keeper.to);
     tl_client_close(client);
     return code;
 }
+
+static const struct command_option options[] = {
+    {"lock NAME", "the resource; several times: all of them or none", OPTION_OTHER, .to = &wanted,
+     .take = take_lock},
+    {"wait TIME", "wait so long for the lock (0s: ask once)", OPTION_DURATION,
+     .to = &wanted.wait_ms},
+    {"lease TIME",
+     "renew the lock as often as needed, and let others have it\n"
+     "that long after this machine was last heard of; without it\n"
+     "the session_ms of the settings decides",
+     OPTION_DURATION, .to = &wanted.options.lease_ms},
+    {"max-hold TIME", "the longest that COMMAND may hold it (24h)", OPTION_DURATION,
+     .to = &wanted.options.max_hold_ms, .given = &has_max_hold},
+    {"min-hold TIME",
+     "nobody else gets it sooner, even when COMMAND ends sooner:\n"
+     "for jobs that late machines must not run again (0s)",
+     OPTION_DURATION, .to = &wanted.options.min_hold_ms},
+    {"kill-after TIME", "SIGKILL so long after SIGTERM (10s)", OPTION_DURATION,
+     .to = &wanted.keeper.kill_after_ms},
+    {.name = NULL}};
 
 const struct command command_run = {
     .name = "run",
@@ -358,14 +325,8 @@ const struct command command_run = {
             "time, before another may have it.  What COMMAND leaves behind when it ends is\n"
             "waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
             "terminal, to all that it started.\n",
-    .options = "  --lock NAME     the resource; several times: all of them or none\n"
-               "  --wait TIME     wait so long for the lock (0s: ask once)\n"
-               "  --lease TIME    renew the lock as often as needed, and let others have it\n"
-               "                  that long after this machine was last heard of; without it\n"
-               "                  the session_ms of the settings decides\n"
-               "  --max-hold TIME the longest that COMMAND may hold it (24h)\n"
-               "  --min-hold TIME nobody else gets it sooner, even when COMMAND ends sooner:\n"
-               "                  for jobs that late machines must not run again (0s)\n"
-               "  --kill-after TIME  SIGKILL so long after SIGTERM (10s)\n",
+    .options = options,
     .run = run,
+    .why_no_json = "run prints nothing of its own, and no JSON",
+    .takes_operands = 1,
 };

@@ -6,7 +6,6 @@
 #include "find.h"
 #include "fleet.h"
 #include "fleet_map.h"
-#include "moment.h"
 #include "nearest.h"
 #include "print.h"
 #include "said.h"
@@ -25,9 +24,9 @@ struct shown {
     tl_view view[2]; /* by tl_lane */
     int has[2];
     json_t *rows[2];
-    json_t *evidence, *resolutions;
+    struct listing evidence, resolutions;
     json_t *timeline; /* NULL when the log may not be read */
-    struct table *evidence_table, *resolution_table, *steps;
+    struct table *steps;
     int64_t as_of_us; /* 0: now */
     int64_t first_us;
     char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
@@ -66,26 +65,13 @@ static int take_view(void *context, const tl_view *view)
 static int take_evidence(void *context, const tl_evidence_row *row)
 {
     struct shown *shown = context;
-    char filed[TIME_TEXT], epoch[16];
 
-    snprintf(epoch, sizeof epoch, "%u", row->epoch);
-    json_array_append_new(shown->evidence, json_evidence(row));
-    table_add(shown->evidence_table, time_text(filed, row->filed_us), epoch, row->outcome,
-              row->final ? "yes" : "", row->channel_ref, row->source, row->remark, row->account);
-    return 0;
+    return listing_add_as(&shown->evidence, row, json_evidence(row));
 }
 
 static int take_resolution(void *context, const tl_resolution_row *row)
 {
-    struct shown *shown = context;
-    char when[TIME_TEXT], fence[24];
-
-    snprintf(fence, sizeof fence, "%llu", (unsigned long long)row->fence);
-    json_array_append_new(shown->resolutions, json_resolution(row));
-    table_add(shown->resolution_table, time_text(when, row->decided_us), fence,
-              tl_decision_name(row->decision), resolution_part(row), row->account, row->actor,
-              row->reason);
-    return 0;
+    return listing_add(&((struct shown *)context)->resolutions, row);
 }
 
 /* What an earlier step remarked is not shown of those that leave it on the row. */
@@ -221,14 +207,14 @@ static int print_shown(struct shown *shown, const struct common *common, int cod
         printf("\nRetry lane %s\n", retry->op_code);
         print_row(retry, shown->by[TL_LANE_RETRY]);
     }
-    if (json_array_size(shown->evidence) > 0)
+    if (json_array_size(shown->evidence.rows) > 0)
         puts("\nEvidence");
     fflush(stdout);
-    table_print(shown->evidence_table);
-    if (json_array_size(shown->resolutions) > 0)
+    table_print(shown->evidence.table);
+    if (json_array_size(shown->resolutions.rows) > 0)
         puts("\nDecisions of operators");
     fflush(stdout);
-    table_print(shown->resolution_table);
+    table_print(shown->resolutions.table);
     if (json_array_size(shown->timeline) > 0)
         puts("\nTimeline");
     fflush(stdout);
@@ -242,8 +228,8 @@ static int print_shown_json(struct shown *shown, int code)
     const struct json_trade trade = {.sync = json_incref(shown->rows[TL_LANE_SYNC]),
                                      .retry = json_incref(shown->rows[TL_LANE_RETRY]),
                                      .explanation = explained_text(&shown->explained),
-                                     .evidence = json_incref(shown->evidence),
-                                     .resolutions = json_incref(shown->resolutions),
+                                     .evidence = json_incref(shown->evidence.rows),
+                                     .resolutions = json_incref(shown->resolutions.rows),
                                      .timeline = json_incref(shown->timeline),
                                      .channel_said = shown->said.text,
                                      .channel_said_us = shown->said.when_us,
@@ -282,23 +268,22 @@ static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *
     return status;
 }
 
-static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t as_of_us)
+static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t at_us)
 {
-    struct shown shown = {
-        .as_of_us = as_of_us,
-        .explained = {.sentences = json_array()},
-        .evidence = json_array(),
-        .resolutions = json_array(),
-        .timeline = json_array(),
-        .evidence_table = table_new("FILED", "EPOCH", "OUTCOME", "FINAL", "CHANNEL REF", "SOURCE",
-                                    "REMARK", "ACCOUNT", NULL),
-        .resolution_table =
-            table_new("DECIDED", "FENCE", "VERDICT", "PART", "ACCOUNT", "BY", "REASON", NULL),
-        .steps = table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES", "FENCE",
-                           "NOTE", "REMARK", "BY", NULL)};
-    tl_status status = read_trade(client, key, &shown);
+    struct shown shown = {.as_of_us = at_us,
+                          .explained = {.sentences = json_array()},
+                          .timeline = json_array(),
+                          .steps =
+                              table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES",
+                                        "FENCE", "NOTE", "REMARK", "BY", NULL)};
+    tl_status status;
     int code;
 
+    listing_begin(&shown.evidence, &record_evidence,
+                  "filed,epoch,outcome,final,ref,source,remark,account");
+    listing_begin(&shown.resolutions, &record_resolution,
+                  "decided,fence,verdict,part,account,by,reason");
+    status = read_trade(client, key, &shown);
     if (status == TL_OK) {
         const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
@@ -308,32 +293,20 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
         code = report_trade(client, status, key);
     }
     explained_free(&shown.explained);
-    table_free(shown.evidence_table);
-    table_free(shown.resolution_table);
+    listing_free(&shown.evidence);
+    listing_free(&shown.resolutions);
     table_free(shown.steps);
     json_decref(shown.rows[0]);
     json_decref(shown.rows[1]);
-    json_decref(shown.evidence);
-    json_decref(shown.resolutions);
     json_decref(shown.timeline);
     while (shown.kept_count > 0)
         free(shown.kept[--shown.kept_count]);
     return code;
 }
 
-/* The operands, from the serial number on, as far as they were given. */
-static int read_operands(const struct command *self, tl_filter *filter, int argc, char **argv)
-{
-    if (argc - optind < 1 || argc - optind > 3)
-        return usage_error(self, "show takes one to three operands, SERIAL CUST OP, not %d",
-                           argc - optind);
-    filter->serial = argv[optind];
-    filter->cust = argc - optind > 1 ? argv[optind + 1] : NULL;
-    filter->op = argc - optind > 2 ? argv[optind + 2] : NULL;
-    return EXIT_DONE;
-}
+static int64_t as_of_us; /* 0: now */
 
-static int find_and_work(const struct common *common, tl_filter *filter, int64_t as_of_us)
+static int find_and_work(const struct common *common, tl_filter *filter)
 {
     struct found_trade found = {.count = 0};
     tl_client *client = NULL;
@@ -349,31 +322,28 @@ static int find_and_work(const struct common *common, tl_filter *filter, int64_t
     return code == EXIT_DONE ? work(client, common, &found.key, as_of_us) : code;
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"as-of", required_argument, NULL, OPTION_OWN}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     tl_filter filter = {.version = TL_FILTER_VERSION};
-    struct common common = {0};
-    int64_t as_of_us = 0;
-    int code = EXIT_DONE, option;
+    int code;
 
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0)
-        if (!read_moment_us(optarg, &as_of_us))
-            return usage_error(self,
-                               "--as-of is a moment as 2026-03-01T09:30, in UTC, or how long ago, "
-                               "as 2h, not %s",
-                               optarg);
-    if (option == COMMON_STOP)
-        return code;
-    code = read_operands(self, &filter, argc, argv);
+    if (argc < 1 || argc > 3)
+        return usage_error(self, "show takes one to three operands, SERIAL CUST OP, not %d", argc);
+    filter.serial = argv[0];
+    filter.cust = argc > 1 ? argv[1] : NULL;
+    filter.op = argc > 2 ? argv[2] : NULL;
+    code = fleet_begin(common);
     if (code == EXIT_DONE)
-        code = fleet_begin(&common);
-    if (code == EXIT_DONE)
-        code = find_and_work(&common, &filter, as_of_us);
+        code = find_and_work(common, &filter);
     fleet_end();
     return code;
 }
+
+static const struct command_option options[] = {
+    {"as-of MOMENT",
+     "as it was then, by its history: 2026-03-01T09:30, in UTC, or\nhow long ago, as 2h",
+     OPTION_MOMENT, .to = &as_of_us},
+    {.name = NULL}};
 
 const struct command command_show = {
     .name = "show",
@@ -384,7 +354,7 @@ const struct command command_show = {
             "business operation.  A serial number alone, or its beginning, finds the trade; if\n"
             "several match, they are listed.  Exit code 6 when the trade is in doubt or\n"
             "parked.\n",
-    .options = "  --as-of MOMENT  as it was then, by its history: 2026-03-01T09:30, in UTC, or\n"
-               "                  how long ago, as 2h\n",
+    .options = options,
     .run = run,
+    .takes_operands = 1,
 };

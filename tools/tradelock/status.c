@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OPTION_WATCH = OPTION_OWN, OPTION_EVERY };
+static int watches;
+static int64_t every_ms = 2000;
 
-#define EVERY_MS 2000
 /* A lane that is due for so long is claimed by nobody. */
 #define UNCLAIMED_US INT64_C(60000000)
 /* Money in doubt for so long hangs: the threshold of the alert TradelockMoneyInDoubt. */
@@ -462,7 +462,7 @@ static int show_once(struct common *common)
 
 /* Until it is interrupted, or nobody reads it any more.  A server that is away is said, and looked
  * for again. */
-static int watch(struct common *common, int64_t every_ms)
+static int watch(struct common *common)
 {
     const struct timespec pause = {.tv_sec = every_ms / 1000, .tv_nsec = every_ms % 1000 * 1000000};
 
@@ -484,32 +484,25 @@ static int watch(struct common *common, int64_t every_ms)
     }
 }
 
-static int run(const struct command *self, int argc, char **argv)
+static int run(const struct command *self, struct common *common, int argc, char **argv)
 {
-    static const struct option options[] = {{"watch", no_argument, NULL, OPTION_WATCH},
-                                            {"every", required_argument, NULL, OPTION_EVERY},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    struct common common = {0};
-    int64_t every_ms = EVERY_MS;
-    int option, watches = 0, code = EXIT_DONE;
+    int code = fleet_begin(common);
 
-    while ((option = common_next(self, &common, argc, argv, options, &code)) >= 0) {
-        if (option == OPTION_EVERY && (!read_duration_ms(optarg, &every_ms) || every_ms < 100))
-            return usage_error(self, "--every is a duration from 100ms, not %s", optarg);
-        watches |= option == OPTION_WATCH;
-    }
-    if (option == COMMON_STOP)
-        return code;
-    if (optind < argc)
-        return usage_error(self, "status takes no operand: %s", argv[optind]);
-    code = fleet_begin(&common);
+    (void)self;
+    (void)argc;
+    (void)argv;
     fleet_by_pages();
     if (code == EXIT_DONE)
-        code = watches ? watch(&common, every_ms) : show_once(&common);
+        code = watches ? watch(common) : show_once(common);
     fleet_end();
     return code;
 }
+
+static const struct command_option options[] = {
+    {"watch", "the same again and again, in place", OPTION_FLAG, .to = &watches},
+    {"every TIME", "how often (2s)", OPTION_DURATION, .to = &every_ms, .least = 100,
+     .is = "a duration from 100ms"},
+    {.name = NULL}};
 
 const struct command command_status = {
     .name = "status",
@@ -524,7 +517,6 @@ const struct command command_status = {
             "nobody for a minute, held too long, in doubt for a quarter of an hour, a silent\n"
             "process, a transaction that holds rows, a channel that does not answer, whose\n"
             "breaker is open or that is paused for an hour; else 0.\n",
-    .options = "  --watch         the same again and again, in place\n"
-               "  --every TIME    how often (2s)\n",
+    .options = options,
     .run = run,
 };

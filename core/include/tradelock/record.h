@@ -10,6 +10,7 @@
  *
  *     JSON(name)             in JSON, in the order of the map
  *     LIST(column, heading)  in a list that has such columns
+ *     YES(word)              what a list says where a FLAG is set, instead of yes
  *     SHOW(label)            in the paragraph of `tradelock show`
  *     DESK(label)            among the facts on the desk
  *     IN(group)              with which other fields `show` and the desk print it
@@ -27,10 +28,19 @@
  *     FLAG      int: 0 or 1                              yes, or nothing
  *     COUNT     uint32_t
  *     NUMBER    uint64_t
+ *     SIGNED    int64_t
  *     TIME      int64_t: microseconds since 1970; 0: none
  *     MONEY     int64_t in minor units, and the currency behind it; "": none is told
  *     HASH      unsigned char [TL_FINGERPRINT]; zeros: none
  *     BYTES     const void *, and the size behind it
+ *     WORDS     const char *, never NULL; "": none
+ *     SOME      uint64_t or int64_t; 0: none             nothing for none
+ *     SET       int64_t: whether it is not 0             yes, or nothing
+ *     SPAN      int64_t: microseconds                    seconds; so SPAN_MS, milliseconds
+ *     LEVEL     tl_finding_level                         ok, warning, unsafe
+ *     KEY       tl_key, from three columns; its words stand beside it
+ *
+ * ALSO_ and a type: no column of that name is read, since whoever reads the row makes it.
  */
 #ifndef TRADELOCK_RECORD_H
 #define TRADELOCK_RECORD_H
@@ -144,47 +154,47 @@
  * beside it. */
 #define TL_EVIDENCE_MAP(X)                                                                        \
     X(NUMBER, evidence_id, JSON("evidence_id"))                                                   \
-    X(TIME, filed_us, JSON("filed_at"))                                                           \
-    X(COUNT, epoch, JSON("epoch"))                                                                \
-    X(STRING, outcome, JSON("outcome"))                                                           \
-    X(FLAG, final, JSON("final"))                                                                 \
+    X(TIME, filed_us, JSON("filed_at"), LIST("filed", "FILED"))                                   \
+    X(COUNT, epoch, JSON("epoch"), LIST("epoch", "EPOCH"))                                        \
+    X(STRING, outcome, JSON("outcome"), LIST("outcome", "OUTCOME"))                               \
+    X(FLAG, final, JSON("final"), LIST("final", "FINAL"))                                         \
     X(STRING, channel_key, JSON("channel_key"))                                                   \
-    X(STRING, channel_ref, JSON("channel_ref"))                                                   \
-    X(STRING, source, JSON("source"))                                                             \
-    X(STRING, remark, JSON("remark"))                                                             \
-    X(STRING, account, JSON("account"))
+    X(STRING, channel_ref, JSON("channel_ref"), LIST("ref", "CHANNEL REF"))                       \
+    X(STRING, source, JSON("source"), LIST("source", "SOURCE"))                                   \
+    X(STRING, remark, JSON("remark"), LIST("remark", "REMARK"))                                   \
+    X(STRING, account, JSON("account"), LIST("account", "ACCOUNT"))
 
 /* A tl_resolution_row: `resolve_list`. */
 #define TL_RESOLUTION_MAP(X)                                                                      \
-    X(TIME, decided_us, JSON("decided_at"))                                                       \
+    X(TIME, decided_us, JSON("decided_at"), LIST("decided", "DECIDED"))                           \
     X(NUMBER, rev, JSON("rev"))                                                                   \
-    X(NUMBER, fence, JSON("fence"))                                                               \
+    X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(COUNT, epoch, JSON("epoch"))                                                                \
-    X(DECISION, decision, JSON("verdict"))                                                        \
+    X(DECISION, decision, JSON("verdict"), LIST("verdict", "VERDICT"))                            \
     X(FLAG, confirms, JSON("confirms"))                                                           \
     X(FLAG, refused, JSON("refused"))                                                             \
     X(FLAG, although_pending, JSON("although_pending"))                                           \
-    X(STRING, account, JSON("account"))                                                           \
-    X(STRING, actor, JSON("actor"))                                                               \
-    X(STRING, reason, JSON("reason"))                                                             \
+    X(STRING, account, JSON("account"), LIST("account", "ACCOUNT"))                               \
+    X(STRING, actor, JSON("actor"), LIST("by", "BY"))                                             \
+    X(STRING, reason, JSON("reason"), LIST("reason", "REASON"))                                   \
     X(FLAG, own)                                                                                  \
     X(FLAG, stands)
 
 /* A tl_resource_view: `resource_columns`. */
 #define TL_RESOURCE_MAP(X)                                                                        \
-    X(TEXT, resource, JSON("resource"))                                                           \
-    X(MUTEX, state, JSON("state"))                                                                \
+    X(TEXT, resource, JSON("resource"), LIST("resource", "RESOURCE"))                             \
+    X(MUTEX, state, JSON("state"), LIST("state", "STATE"))                                        \
     X(TEXT, step, JSON("step"))                                                                   \
-    X(NUMBER, fence, JSON("fence"))                                                               \
+    X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(NUMBER, rev, JSON("rev"))                                                                   \
-    X(FLAG, renewed, JSON("renewed"))                                                             \
+    X(FLAG, renewed, JSON("renewed"), LIST("renewed", "RENEWED BY"), YES("session"))              \
     X(TEXT, thread_no, JSON("thread_no"))                                                         \
     X(TEXT, log_no, JSON("log_no"))                                                               \
     X(TEXT, session_id, JSON("session_id"))                                                       \
-    X(TEXT, holder, JSON("holder"))                                                               \
+    X(TEXT, holder, JSON("holder"), LIST("holder", "HOLDER"))                                     \
     X(TEXT, remark, JSON("remark"))                                                               \
     X(TEXT, actor, JSON("actor"))                                                                 \
-    X(TIME, locked_us, JSON("locked_at"))                                                         \
+    X(TIME, locked_us, JSON("locked_at"), LIST("locked", "LOCKED"))                               \
     X(TIME, updated_us, JSON("updated_at"))                                                       \
     X(TIME, now_us, JSON("read_at"))                                                              \
     X(TIME, lease_until_us, JSON("lease_until"))                                                  \
@@ -194,26 +204,168 @@
 
 /* A tl_holder_view: `rw_columns`. */
 #define TL_HOLDER_MAP(X)                                                                          \
-    X(TEXT, resource, JSON("resource"))                                                           \
-    X(COUNT, slot, JSON("slot"))                                                                  \
-    X(MODE, mode, JSON("mode"))                                                                   \
-    X(HOLDER, state, JSON("state"))                                                               \
+    X(TEXT, resource, JSON("resource"), LIST("resource", "RESOURCE"))                             \
+    X(COUNT, slot, JSON("slot"), LIST("slot", "SLOT"))                                            \
+    X(MODE, mode, JSON("mode"), LIST("mode", "MODE"))                                             \
+    X(HOLDER, state, JSON("state"), LIST("state", "STATE"))                                       \
     X(TEXT, step, JSON("step"))                                                                   \
-    X(NUMBER, fence, JSON("fence"))                                                               \
+    X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(NUMBER, rev, JSON("rev"))                                                                   \
-    X(FLAG, renewed, JSON("renewed"))                                                             \
+    X(FLAG, renewed, JSON("renewed"), LIST("renewed", "RENEWED BY"), YES("session"))              \
     X(TEXT, thread_no, JSON("thread_no"))                                                         \
     X(TEXT, log_no, JSON("log_no"))                                                               \
     X(TEXT, session_id, JSON("session_id"))                                                       \
-    X(TEXT, holder, JSON("holder"))                                                               \
+    X(TEXT, holder, JSON("holder"), LIST("holder", "HOLDER"))                                     \
     X(TEXT, remark, JSON("remark"))                                                               \
     X(TEXT, actor, JSON("actor"))                                                                 \
-    X(TIME, acquired_us, JSON("acquired_at"))                                                     \
+    X(TIME, acquired_us, JSON("acquired_at"), LIST("acquired", "ACQUIRED"))                       \
     X(TIME, done_us, JSON("done_at"))                                                             \
     X(TIME, released_us, JSON("released_at"))                                                     \
-    X(TIME, over_us, JSON("until"))                                                               \
+    X(TIME, over_us, JSON("until"), LIST("until", "AT MOST UNTIL"))                               \
     X(TIME, max_hold_until_us, JSON("max_hold_until"))                                            \
     X(TIME, now_us, JSON("read_at"))
+
+/* The words of a KEY. */
+#define TL_KEY_WORDS(X)                                                                           \
+    X(ALSO_WORDS, key.serial_no, JSON("serial_no"), LIST("serial", "SERIAL"))                     \
+    X(ALSO_WORDS, key.cust_no, JSON("cust_no"), LIST("customer", "CUSTOMER"))                     \
+    X(ALSO_WORDS, key.op_code, JSON("op_code"), LIST("operation", "OPERATION"))
+
+/* A tl_session_row: `overview_sessions`. */
+#define TL_SESSION_MAP(X)                                                                         \
+    X(ALSO_WORDS, state, JSON("state"), LIST("state", "STATE"))                                   \
+    X(WORDS, program, JSON("program"), LIST("program", "PROGRAM"))                                \
+    X(NUMBER, pid, JSON("pid"), LIST("pid", "PID"))                                               \
+    X(WORDS, host, JSON("host"), LIST("host", "HOST"))                                            \
+    X(WORDS, session_id, JSON("session_id"))                                                      \
+    X(WORDS, operations, JSON("operations"), LIST("operations", "OPERATIONS"))                    \
+    X(TIME, started_us, JSON("started_at"), LIST("started", "STARTED"))                           \
+    X(SPAN, silent_us, JSON("silent_s"))                                                          \
+    X(SPAN_MS, timeout_ms, JSON("timeout_s"))                                                     \
+    X(ALSO_NUMBER, permits, JSON("permits"))                                                      \
+    X(WORDS, obeys, JSON("obeys"))                                                                \
+    X(TIME, now_us)                                                                               \
+    X(FLAG, obeys_drain)
+
+/* A tl_act_view: `acts`.  Its counts, as an object, stand beside it. */
+#define TL_ACT_MAP(X)                                                                             \
+    X(SOME, act_no, JSON("act"), LIST("act", "ACT"))                                              \
+    X(TIME, begun_us, JSON("begun_at"), LIST("begun", "WHEN"))                                    \
+    X(TIME, ended_us, JSON("ended_at"))                                                           \
+    X(WORDS, what, JSON("what"))                                                                  \
+    X(WORDS, said, JSON("said"))                                                                  \
+    X(KEY, key)                                                                                   \
+    TL_KEY_WORDS(X)                                                                               \
+    X(SOME, fence, JSON("fence"))                                                                 \
+    X(WORDS, account, JSON("account"))                                                            \
+    X(WORDS, actor, JSON("actor"))                                                                \
+    X(WORDS, reason, JSON("reason"))                                                              \
+    X(NUMBER, planned, JSON("planned"))                                                           \
+    X(NUMBER, done, JSON("done"))                                                                 \
+    X(NUMBER, skipped, JSON("skipped"))                                                           \
+    X(WORDS, counts)
+
+/* A tl_act_row: `act_rows`. */
+#define TL_ACT_ROW_MAP(X)                                                                         \
+    X(NUMBER, row_no, JSON("row"), LIST("row", "ROW"))                                            \
+    X(TIME, acted_us, JSON("acted_at"), LIST("acted", "WHEN"))                                    \
+    X(KEY, key)                                                                                   \
+    TL_KEY_WORDS(X)                                                                               \
+    X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
+    X(WORDS, result, JSON("result"), LIST("result", "RESULT"))
+
+/* A tl_violation; who closed it: `audit_closing`. */
+#define TL_VIOLATION_MAP(X)                                                                       \
+    X(ALSO_WORDS, finding, JSON("finding"))                                                       \
+    X(ALSO_WORDS, rule, JSON("rule"), LIST("rule", "RULE"))                                       \
+    TL_KEY_WORDS(X)                                                                               \
+    X(ALSO_SOME, rev, JSON("rev"), LIST("rev", "REV"))                                            \
+    X(ALSO_WORDS, sentence, JSON("sentence"), LIST("sentence", "WHAT"))                           \
+    X(ALSO_WORDS, account, JSON("account"), LIST("account", "BY"))                                \
+    X(ALSO_TIME, logged_us, JSON("logged_at"), LIST("logged", "WHEN"))                            \
+    X(FLAG, closed, JSON("closed"))                                                               \
+    X(WORDS, proposed_by, JSON("proposed_by"))                                                    \
+    X(WORDS, proposed_reason, JSON("proposed_reason"))                                            \
+    X(WORDS, closed_by, JSON("closed_by"))                                                        \
+    X(WORDS, closed_reason, JSON("closed_reason"))                                                \
+    X(TIME, closed_us, JSON("closed_at"))
+
+/* A tl_finding of the doctor. */
+#define TL_FINDING_MAP(X)                                                                         \
+    X(ALSO_LEVEL, level, JSON("level"), LIST("level", "LEVEL"))                                   \
+    X(ALSO_WORDS, check, JSON("check"), LIST("check", "CHECK"))                                   \
+    X(ALSO_WORDS, found, JSON("found"))                                                           \
+    X(ALSO_WORDS, sentence, JSON("sentence"))
+
+/* A tl_proposal: `overview_inbox`. */
+#define TL_PROPOSAL_MAP(X)                                                                        \
+    X(TIME, proposed_us, JSON("proposed_at"), LIST("proposed", "PROPOSED"))                       \
+    X(WORDS, what, JSON("what"), LIST("what", "WHAT"))                                            \
+    X(WORDS, said, JSON("said"), LIST("said", "AS"))                                              \
+    X(KEY, key)                                                                                   \
+    TL_KEY_WORDS(X)                                                                               \
+    X(SOME, fence, JSON("fence"), LIST("fence", "FENCE"))                                         \
+    X(WORDS, account, JSON("account"), LIST("account", "BY"))                                     \
+    X(WORDS, actor, JSON("actor"))                                                                \
+    X(WORDS, reason, JSON("reason"), LIST("reason", "REASON"))                                    \
+    X(FLAG, own, JSON("own"))
+
+/* A tl_slot_row: `slot_list`. */
+#define TL_SLOT_MAP(X)                                                                            \
+    X(COUNT, slot)                                                                                \
+    X(WORDS, state)                                                                               \
+    X(NUMBER, version)                                                                            \
+    X(WORDS, other)                                                                               \
+    X(FLAG, sealed)                                                                               \
+    X(TIME, changed_us)                                                                           \
+    X(WORDS, account)                                                                             \
+    X(WORDS, reason)
+
+/* A tl_pause_row, a channel: `channel_list`.  What is used of its limit, and its breaker, stand
+ * beside it. */
+#define TL_CHANNEL_MAP(X)                                                                         \
+    X(WORDS, channel, JSON("channel"), LIST("channel", "CHANNEL"))                                \
+    X(WORDS, op_code, JSON("op_code"))                                                            \
+    X(FLAG, paused, JSON("paused"))                                                               \
+    X(ALSO_FLAG, as_whole, JSON("as_whole"))                                                      \
+    X(TIME, decided_us, JSON("decided_at"), LIST("since", "SINCE"))                               \
+    X(WORDS, account, JSON("account"), LIST("account", "BY"))                                     \
+    X(WORDS, actor, JSON("actor"))                                                                \
+    X(WORDS, reason, JSON("reason"), LIST("reason", "REASON"))                                    \
+    X(SOME, sends, JSON("sends"))                                                                 \
+    X(SOME, per_second, JSON("per_second"))                                                       \
+    X(TIME, limited_us, JSON("limited_at"))                                                       \
+    X(WORDS, limit_account, JSON("limit_account"))                                                \
+    X(WORDS, limit_reason, JSON("limit_reason"))                                                  \
+    X(WORDS, limit_actor)                                                                         \
+    X(TIME, now_us)
+
+/* The limit's use: `channel_use`. */
+#define TL_CHANNEL_USE_MAP(X)                                                                     \
+    X(SIGNED, permits, JSON("permits"))                                                           \
+    X(SIGNED, wanted, JSON("wanted"))                                                             \
+    X(SIGNED, permits_ended)                                                                      \
+    X(TIME, ended_free_us)                                                                        \
+    X(SIGNED, longest_hold_ms)                                                                    \
+    X(TIME, next_us)
+
+/* The breaker: `channel_list`. */
+#define TL_BREAKER_MAP(X)                                                                         \
+    X(SOME, unknowns, JSON("unknowns"))                                                           \
+    X(SOME, share, JSON("share"))                                                                 \
+    X(SOME, window_s, JSON("window_s"))                                                           \
+    X(SOME, probe_s, JSON("probe_s"))                                                             \
+    X(ALSO_SET, opened_us, JSON("open"))                                                          \
+    X(TIME, opened_us, JSON("opened_at"))                                                         \
+    X(SIGNED, opened, JSON("opened"))                                                             \
+    X(TIME, breaker_us, JSON("decided_at"))                                                       \
+    X(WORDS, breaker_account, JSON("account"))                                                    \
+    X(WORDS, breaker_reason, JSON("reason"))                                                      \
+    X(WORDS, breaker_actor)                                                                       \
+    X(SIGNED, silent_probes)                                                                      \
+    X(TIME, probed_us)                                                                            \
+    X(FLAG, probes)                                                                               \
+    X(TIME, probe_us)
 
 /* clang-format on */
 
