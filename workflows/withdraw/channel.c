@@ -1,4 +1,4 @@
-/* The samples' execute, query and cancel: builds each HTTP request of a payment, and says what
+/* The sample's execute, query and cancel: builds each HTTP request of a payment, and says what
  * each answer proves.  Touches the channel, and no database. */
 #include "channel.h"
 

@@ -1,4 +1,4 @@
-/* The channel over HTTP, and what each of its answers means.  Both samples use it. */
+/* The channel over HTTP, and what each of its answers means. */
 #ifndef WITHDRAW_CHANNEL_H
 #define WITHDRAW_CHANNEL_H
 
