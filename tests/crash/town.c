@@ -32,10 +32,13 @@ static void make_tables(town *self)
 
 static char *config(town *self, const char *more)
 {
-    char settings[1024];
+    char settings[1024], *file;
 
     snprintf(settings, sizeof settings, TOWN_SETTINGS_OF("%s") "%s", self->deadline, more);
-    return database_option_file_at(self->db, server_socket(self->own), settings);
+    file = database_option_file_at(self->db, server_socket(self->own), settings);
+    snprintf(settings, sizeof settings, "channel=%s\nwindow_ms=" WINDOW "\n", self->kind);
+    sim_name_in(&self->sim, file, settings);
+    return file;
 }
 
 static void start_channel(town *self)
@@ -171,10 +174,8 @@ child town_service(town *self, const char *config, const char *rows, unsigned th
                    const char *const environment[])
 {
     char count[16];
-    const char *const arguments[] = {"--config",  config,     "--channel-url", self->url,
-                                     "--channel", self->kind, "--window-ms",   WINDOW,
-                                     "--threads", count,      "--patience-ms", "20000",
-                                     rows,        NULL};
+    const char *const arguments[] = {"--config", config, "--threads", count, "--patience-ms",
+                                     "20000",    rows,   NULL};
 
     snprintf(count, sizeof count, "%u", threads);
     return town_start(self, "tradelock-withdraw", arguments, environment);
@@ -182,13 +183,12 @@ child town_service(town *self, const char *config, const char *rows, unsigned th
 
 child town_worker(town *self, const char *config, unsigned threads, const char *const environment[])
 {
-    char count[16];
-    const char *const arguments[] = {"--config",  config,     "--channel-url", self->url,
-                                     "--channel", self->kind, "--window-ms",   WINDOW,
-                                     "--threads", count,      "--idle-ms",     "20",
-                                     NULL};
+    char count[16], plugin[512];
+    const char *const arguments[] = {"--config", config,      "--plugin", plugin, "--threads",
+                                     count,      "--idle-ms", "20",       NULL};
 
     snprintf(count, sizeof count, "%u", threads);
+    snprintf(plugin, sizeof plugin, "%s/lib/withdraw.so", test_build_dir());
     return town_start(self, "tradelock-worker", arguments, environment);
 }
 

@@ -105,10 +105,9 @@ static tl_status book_more(void *context, const tl_attempt *attempt, const tl_re
 
     if (status != TL_OK || !makes(self, "books-more") || attempt->number == 0)
         return status;
-    tl_book_line(book, "pay from account");
+    tl_book_line(book, "take funds");
     tl_book_int(book, "amount", 1);
     tl_book_text(book, "money", "EUR");
-    tl_book_int(book, "frozen", 0);
     return TL_OK;
 }
 
