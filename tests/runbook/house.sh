@@ -107,6 +107,11 @@ house_people() {
     person bob
 }
 
+# The house's own account, out of which it pays batches.
+house_money() {
+    sql -e "INSERT INTO account (cust_no, currency, balance_minor) VALUES ('HOUSE', 'EUR', 100000000)"
+}
+
 # house_open [SETTING...]: settings that replace those of config/quickstart.cnf.
 house_open() {
     settings=('deadline_ms = 10m' "$@")
