@@ -584,7 +584,7 @@ static void test_what_is_refused(void **state)
     static const size_t straight[] = {0, 1}, swapped[] = {1, 0};
     const char *const unknown[] = {"--plugin", sample, "--shard", "c", NULL};
     char *rows = write_rows("refused", 2);
-    const char *const service[] = {rows, NULL};
+    const char *const service[] = {"--metrics", rows, NULL};
     const long long before = paid_at(0) + paid_at(1);
 
     (void)state;

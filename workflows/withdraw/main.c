@@ -39,6 +39,7 @@ static const char usage[] =
     "  --patience-ms N       repeat what the server could not take, while nothing else is\n"
     "                        taken (default 60000); then the rest is not begun\n"
     "  --final-wait-ms N     wait so long until no trade is in process (default 0)\n"
+    "  --metrics             serve its metrics where metrics_listen says\n"
     "  --verbose             log every step\n"
     "  --help, --version     print this, or the version, and end\n"
     "\n"
@@ -66,6 +67,7 @@ enum {
     OPT_WAIT,
     OPT_PATIENCE,
     OPT_FINAL,
+    OPT_METRICS,
     OPT_VERBOSE,
     OPT_HELP,
     OPT_VERSION
@@ -80,6 +82,7 @@ static const struct option names[] = {
     {"wait-ms", required_argument, NULL, OPT_WAIT},
     {"patience-ms", required_argument, NULL, OPT_PATIENCE},
     {"final-wait-ms", required_argument, NULL, OPT_FINAL},
+    {"metrics", no_argument, NULL, OPT_METRICS},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
@@ -119,6 +122,9 @@ static int take_option(options *self, int option)
         break;
     case OPT_OUT:
         self->out = optarg;
+        break;
+    case OPT_METRICS:
+        self->serves_metrics = 1;
         break;
     case OPT_VERBOSE:
         self->host.least = TL_INFO;
@@ -229,7 +235,7 @@ static int pay(const options *with, rows *all, size_t *open)
 
     if (status != TL_OK)
         return fail(host_exit_code(status), "", tl_error_message());
-    code = open_metrics(&here, &metrics);
+    code = with->serves_metrics ? open_metrics(&here, &metrics) : EXIT_DONE;
     if (code == EXIT_DONE && service_run(&here, with, all) != 0)
         code = fail(EXIT_INTERNAL, "", "no thread could be started");
     else if (code == EXIT_DONE)

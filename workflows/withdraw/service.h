@@ -12,6 +12,7 @@ typedef struct options {
     host_options host;
     const char *file, *out, *batch; /* batch NULL: none */
     int64_t threads, seed, wait_ms, patience_ms, final_wait_ms;
+    int serves_metrics;
 } options;
 
 /* Answers every row that is not bad.  Those that it did not begin, since nothing was taken for so
