@@ -591,7 +591,7 @@ static void test_what_is_refused(void **state)
     expect_refused("tradelock-worker", unknown, "there is no shard 'c': fleet payouts has a, b");
     shards_write(&town.shards, "a, b", straight, SHARDS_SETTINGS "metrics_listen=127.0.0.1:0\n");
     expect_refused("tradelock-worker", NULL, "metrics_listen: metrics are served for one shard");
-    expect_refused("tradelock-withdraw", service, "metrics_listen: metrics are served for one");
+    expect_refused("tradelock-withdraw", service, "--metrics: metrics are served for one");
     shards_write(&town.shards, "a, b", swapped, NULL);
     expect_refused("tradelock-worker", NULL, "the database there is shard");
     expect_refused("tradelock-withdraw", service, "the database there is shard");

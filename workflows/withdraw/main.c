@@ -28,8 +28,6 @@ static const char usage[] =
     "  --config FILE         settings and connection; [service-withdraw] channel_url names\n"
     "                        the channel, and what it promises stands beside it\n"
     "  --threads N           withdrawals at once, 1 to 256 (default 8)\n"
-    "  --seed N              take the lines in an order chosen by N; 0 (default): "
-    "theirs\n"
     "  --batch NAME          they belong to this batch, of which `tradelock ls --batch`\n"
     "                        tells how far it is; the same file again resumes it.  Each\n"
     "                        serial number stands once, and each line is to be paid\n"
@@ -61,7 +59,6 @@ static int fail(int code, const char *what, const char *sentence)
 enum {
     OPT_CONFIG = 256,
     OPT_THREADS,
-    OPT_SEED,
     OPT_BATCH,
     OPT_OUT,
     OPT_WAIT,
@@ -76,7 +73,6 @@ enum {
 static const struct option names[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
     {"threads", required_argument, NULL, OPT_THREADS},
-    {"seed", required_argument, NULL, OPT_SEED},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"out", required_argument, NULL, OPT_OUT},
     {"wait-ms", required_argument, NULL, OPT_WAIT},
@@ -95,8 +91,6 @@ static int take_number(options *self, int option)
     switch (option) {
     case OPT_THREADS:
         return host_read_number(&self->threads, optarg, 1, THREADS_MAX);
-    case OPT_SEED:
-        return host_read_number(&self->seed, optarg, 0, INT64_MAX);
     case OPT_WAIT:
         return host_read_number(&self->wait_ms, optarg, 0, DAY_MS);
     case OPT_PATIENCE:
@@ -211,17 +205,11 @@ static int are_one_file(const char *one, const char *other)
 static int open_metrics(const host *here, metrics_server **metrics)
 {
     char problem[512];
-    tl_client *client = here->client;
 
-    if (here->fleet == NULL)
-        return metrics_server_open(metrics, client, NULL, NULL, problem, sizeof problem) == 0
-                   ? EXIT_DONE
-                   : fail(EXIT_USAGE, "", problem);
-    for (size_t i = 0; client == NULL && i < tl_fleet_size(here->fleet); i++)
-        (void)tl_fleet_shard_client(here->fleet, i, &client);
-    if (client != NULL && tl_metrics_listen(client)[0] != '\0')
-        return fail(EXIT_USAGE, "metrics_listen",
-                    "metrics are served for one database; set it to off for a service of a fleet");
+    if (here->fleet != NULL)
+        return fail(EXIT_USAGE, "--metrics", "metrics are served for one database, not for a fleet");
+    if (metrics_server_open(metrics, here->client, NULL, NULL, problem, sizeof problem) != 0)
+        return fail(EXIT_USAGE, "", problem);
     return EXIT_DONE;
 }
 

@@ -18,7 +18,6 @@ typedef struct service {
     const host *host;
     const options *with;
     rows *all;
-    size_t *order;
     atomic_size_t next;
     atomic_size_t taken; /* rows that were not told to come again */
     atomic_int stopped;  /* nothing was taken for so long: what is left is not begun */
@@ -203,7 +202,7 @@ static void *thread_main(void *argument)
 
     while (!atomic_load(&self->stopped) &&
            (turn = atomic_fetch_add(&self->next, 1)) < self->all->count) {
-        next = &self->all->list[self->order[turn]];
+        next = &self->all->list[turn];
         if (next->kind == ROW_OPEN)
             run_row(self, next);
     }
@@ -214,51 +213,20 @@ static void *thread_main(void *argument)
 
 /* --------------------------------------------------------------------- all of them -- */
 
-/* splitmix64: the same order everywhere for the same seed. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static size_t *make_order(size_t count, uint64_t seed)
-{
-    size_t *order = malloc((count > 0 ? count : 1) * sizeof *order);
-
-    if (order == NULL)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        order[i] = i;
-    if (seed == 0)
-        return order;
-    for (size_t i = count; i > 1; i--) {
-        size_t other = (size_t)(next_random(&seed) % i), kept = order[i - 1];
-
-        order[i - 1] = order[other];
-        order[other] = kept;
-    }
-    return order;
-}
-
 int service_run(const host *self, const options *with, rows *all)
 {
     service run = {.host = self, .with = with, .all = all};
     pthread_t *threads = calloc((size_t)with->threads, sizeof *threads);
     int64_t started = 0;
 
-    run.order = make_order(all->count, (uint64_t)with->seed);
     run.later = calloc(all->count > 0 ? all->count : 1, sizeof *run.later);
     pthread_mutex_init(&run.mutex, NULL);
-    while (threads != NULL && run.order != NULL && run.later != NULL && started < with->threads &&
+    while (threads != NULL && run.later != NULL && started < with->threads &&
            pthread_create(&threads[started], NULL, thread_main, &run) == 0)
         started++;
     for (int64_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
-    free(run.order);
     free(run.later);
     pthread_mutex_destroy(&run.mutex);
     return started > 0 ? 0 : -1;

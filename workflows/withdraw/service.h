@@ -11,7 +11,7 @@
 typedef struct options {
     host_options host;
     const char *file, *out, *batch; /* batch NULL: none */
-    int64_t threads, seed, wait_ms, patience_ms, final_wait_ms;
+    int64_t threads, wait_ms, patience_ms, final_wait_ms;
     int serves_metrics;
 } options;
 

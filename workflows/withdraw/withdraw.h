@@ -46,7 +46,7 @@ typedef enum withdraw_kind {
 int withdraw_kind_find(const char *name, withdraw_kind *kind);
 void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_ms);
 
-typedef struct withdraw withdraw;
+typedef struct channel withdraw;
 
 typedef struct withdraw_options {
     tl_client *client;       /* for alarms; outlives the workflow */
