@@ -114,8 +114,7 @@ static pid_t start(const char *log, const char *words)
     char line[1024];
     pid_t child;
 
-    snprintf(line, sizeof line,
-             "exec '%s/bin/'%s --config '%s' --verbose >/dev/null 2>'%s'",
+    snprintf(line, sizeof line, "exec '%s/bin/'%s --config '%s' --verbose >/dev/null 2>'%s'",
              getenv("TL_BUILD_DIR"), words, database_option_file(self.db), log);
     child = fork();
     assert_true(child >= 0);

@@ -174,8 +174,8 @@ child town_service(town *self, const char *config, const char *rows, unsigned th
                    const char *const environment[])
 {
     char count[16];
-    const char *const arguments[] = {"--config", config, "--threads", count, "--patience-ms",
-                                     "20000",    rows,   NULL};
+    const char *const arguments[] = {"--config",      config,  "--threads", count,
+                                     "--patience-ms", "20000", rows,        NULL};
 
     snprintf(count, sizeof count, "%u", threads);
     return town_start(self, "tradelock-withdraw", arguments, environment);

@@ -25,7 +25,7 @@
 static bank town;
 static char said[640];   /* a file: what the last program printed */
 static char sample[640]; /* a file: the plug-in of the sample */
-static char out[640];  /* a file: what became of each line */
+static char out[640];    /* a file: what became of each line */
 
 static int set_up(void **state)
 {
@@ -184,15 +184,9 @@ static pid_t start_service(const char *rows)
 
 static pid_t start_worker(const char *shard)
 {
-    const char *const words[] = {"--plugin",
-                                 sample,
-                                 "--threads",
-                                 "4",
-                                 "--idle-ms",
-                                 "50",
-                                 shard != NULL ? "--shard" : NULL,
-                                 shard,
-                                 NULL};
+    const char *const words[] = {
+        "--plugin", sample, "--threads", "4", "--idle-ms", "50", shard != NULL ? "--shard" : NULL,
+        shard,      NULL};
 
     return start("tradelock-worker", words);
 }
@@ -267,16 +261,9 @@ static char *write_moving(const char *name, const char *cust, unsigned others)
 
 static pid_t start_service_for(const char *rows, const char *patience_ms)
 {
-    const char *const words[] = {"--threads",
-                                 "6",
-                                 "--patience-ms",
-                                 patience_ms,
-                                 "--final-wait-ms",
-                                 "60000",
-                                 "--out",
-                                 out,
-                                 rows,
-                                 NULL};
+    const char *const words[] = {
+        "--threads", "6", "--patience-ms", patience_ms, "--final-wait-ms", "60000", "--out", out,
+        rows,        NULL};
 
     return start("tradelock-withdraw", words);
 }
@@ -384,8 +371,7 @@ static void test_a_customer_whom_nobody_owns(void **state)
 /* What the service says of one line, after its patience. */
 static void expect_answer(const char *rows, const char *words)
 {
-    const char *const with[] = {"--threads", "1", "--patience-ms", "500",
-                                "--out",     out, rows,            NULL};
+    const char *const with[] = {"--threads", "1", "--patience-ms", "500", "--out", out, rows, NULL};
     char *answers;
 
     assert_true(WIFEXITED(await_end(start("tradelock-withdraw", with))));

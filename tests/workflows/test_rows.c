@@ -139,8 +139,7 @@ static void answers_bad_lines(void **state)
     line_fails("W1,C1,DEPOSIT,1,EUR,Anna", "the operation is not known; WITHDRAW is");
     line_fails("W1,C1,withdraw,1,EUR,Anna", "the operation is not known; WITHDRAW is");
     line_fails("W1,C1,WITHDRAW,-1,EUR,Anna", "the amount is negative");
-    line_fails("W1,C1,WITHDRAW,1,EURO,Anna",
-               "the currency must be three capital letters");
+    line_fails("W1,C1,WITHDRAW,1,EURO,Anna", "the currency must be three capital letters");
     line_fails("W1,C1,WITHDRAW,1,eur,Anna", "the currency must be three capital letters");
     line_fails("W1,C1,WITHDRAW,1,EUR,", "the payee is empty");
     line_fails("W1,C1,WITHDRAW,1,EUR,A\tb", "the payee has a control character");

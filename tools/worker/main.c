@@ -469,9 +469,8 @@ static tl_status look(settings *s)
 
 int main(int argc, char **argv)
 {
-    settings s = {
-        .host = {.program = PROGRAM, .least = TL_WARNING, .serves_fleets = 1},
-        .worker = TL_WORKER_OPTIONS_INIT};
+    settings s = {.host = {.program = PROGRAM, .least = TL_WARNING, .serves_fleets = 1},
+                  .worker = TL_WORKER_OPTIONS_INIT};
     int code = read_options(&s, argc, argv);
     sigset_t signals;
     tl_status status;

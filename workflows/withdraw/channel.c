@@ -250,11 +250,11 @@ static json_int_t expires_at_ms(const tl_attempt *attempt)
 
 static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key",
-                             attempt->channel_key, "serial_no", attempt->key.serial_no, "cust_no",
-                             attempt->key.cust_no, "op_code", attempt->key.op_code, "amount_minor",
-                             (json_int_t)order->amount_minor, "currency", order->currency,
-                             "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key", attempt->channel_key,
+                  "serial_no", attempt->key.serial_no, "cust_no", attempt->key.cust_no, "op_code",
+                  attempt->key.op_code, "amount_minor", (json_int_t)order->amount_minor, "currency",
+                  order->currency, "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     json_decref(json);

@@ -11,8 +11,8 @@ typedef struct host_options {
     const char *group_suffix; /* or NULL */
     const char *shard;        /* of a file that names shards, this one alone; or NULL */
     const tl_plugin *plugin;
-    int serves_fleets;        /* settings that name shards are for this program, all of them */
-    unsigned threads;         /* that call host_run(): one shard never takes those of the others */
+    int serves_fleets; /* settings that name shards are for this program, all of them */
+    unsigned threads;  /* that call host_run(): one shard never takes those of the others */
     unsigned client_flags;
     tl_level least; /* log lines below this level are not printed */
 } host_options;

@@ -98,36 +98,21 @@ static int may_begin(void *context, char *peer, char *local, int peer_port, int 
     return tl_attempt_left_ms(context) > 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-/* 0: there is no memory. */
+#define SET(option, value) (curl_easy_setopt(handle, CURLOPT_##option, value) == CURLE_OK)
+
+/* 0: there is no memory.  For libcurl a time of 0 means no limit. */
 static int set_request(CURL *handle, const char *url, const struct curl_slist *headers,
                        const char *body, http_exchange *exchange, const tl_attempt *attempt)
 {
-    /* For libcurl 0 means no limit. */
     const long left_ms = (long)tl_attempt_left_ms(attempt);
-    CURLcode code = CURLE_OK;
 
-#define SET(option, value)                                                                         \
-    if (code == CURLE_OK)                                                                          \
-    code = curl_easy_setopt(handle, CURLOPT_##option, value)
-    SET(URL, url);
-    SET(PROTOCOLS_STR, "http,https");
-    SET(PROXY, "");
-    SET(NOSIGNAL, 1L);
-    SET(HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    SET(FRESH_CONNECT, 1L);
-    SET(FORBID_REUSE, 1L);
-    SET(TIMEOUT_MS, left_ms > 0 ? left_ms : 1L);
-    SET(PREREQFUNCTION, may_begin);
-    SET(PREREQDATA, attempt);
-    SET(WRITEFUNCTION, take_body);
-    SET(WRITEDATA, exchange);
-    if (body != NULL) {
-        SET(POSTFIELDSIZE, (long)strlen(body));
-        SET(POSTFIELDS, body);
-        SET(HTTPHEADER, headers);
-    }
-#undef SET
-    return code == CURLE_OK;
+    return SET(URL, url) && SET(PROTOCOLS_STR, "http,https") && SET(PROXY, "") &&
+           SET(NOSIGNAL, 1L) && SET(HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
+           SET(FRESH_CONNECT, 1L) && SET(FORBID_REUSE, 1L) &&
+           SET(TIMEOUT_MS, left_ms > 0 ? left_ms : 1L) && SET(PREREQFUNCTION, may_begin) &&
+           SET(PREREQDATA, attempt) && SET(WRITEFUNCTION, take_body) && SET(WRITEDATA, exchange) &&
+           (body == NULL || (SET(POSTFIELDSIZE, (long)strlen(body)) && SET(POSTFIELDS, body) &&
+                             SET(HTTPHEADER, headers)));
 }
 
 void http_run(http_exchange *exchange, const char *name, const char *url, const char *body,

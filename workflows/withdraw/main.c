@@ -21,8 +21,8 @@
 static const char usage[] =
     "usage: tradelock-withdraw --config FILE [OPTION]... FILE.csv\n"
     "\n"
-    "Runs the withdrawals of a CSV file, each exactly once.  The header must be\n"
-    ROWS_HEADER ".  A line that cannot be a\n"
+    "Runs the withdrawals of a CSV file, each exactly once.  The header must be\n" ROWS_HEADER
+    ".  A line that cannot be a\n"
     "withdrawal is answered \"bad\" and stops nothing.\n"
     "\n"
     "  --config FILE         settings and connection; [service-withdraw] channel_url names\n"
@@ -56,84 +56,70 @@ static int fail(int code, const char *what, const char *sentence)
 
 /* -------------------------------------------------------------------- the command line -- */
 
-enum {
-    OPT_CONFIG = 256,
-    OPT_THREADS,
-    OPT_BATCH,
-    OPT_OUT,
-    OPT_WAIT,
-    OPT_PATIENCE,
-    OPT_FINAL,
-    OPT_METRICS,
-    OPT_VERBOSE,
-    OPT_HELP,
-    OPT_VERSION
-};
+enum { CONFIG = 256, THREADS, BATCH, OUT, WAIT, PATIENCE, FINAL, METRICS, VERBOSE, HELP, VERSION };
 
 static const struct option names[] = {
-    {"config", required_argument, NULL, OPT_CONFIG},
-    {"threads", required_argument, NULL, OPT_THREADS},
-    {"batch", required_argument, NULL, OPT_BATCH},
-    {"out", required_argument, NULL, OPT_OUT},
-    {"wait-ms", required_argument, NULL, OPT_WAIT},
-    {"patience-ms", required_argument, NULL, OPT_PATIENCE},
-    {"final-wait-ms", required_argument, NULL, OPT_FINAL},
-    {"metrics", no_argument, NULL, OPT_METRICS},
-    {"verbose", no_argument, NULL, OPT_VERBOSE},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
+    {"config", required_argument, NULL, CONFIG},
+    {"threads", required_argument, NULL, THREADS},
+    {"batch", required_argument, NULL, BATCH},
+    {"out", required_argument, NULL, OUT},
+    {"wait-ms", required_argument, NULL, WAIT},
+    {"patience-ms", required_argument, NULL, PATIENCE},
+    {"final-wait-ms", required_argument, NULL, FINAL},
+    {"metrics", no_argument, NULL, METRICS},
+    {"verbose", no_argument, NULL, VERBOSE},
+    {"help", no_argument, NULL, HELP},
+    {"version", no_argument, NULL, VERSION},
     {NULL, 0, NULL, 0},
 };
 
-/* Options whose value is a number.  0: it is out of range; -1: the option is another one. */
-static int take_number(options *self, int option)
+/* -1: go on; else the exit code. */
+static int take_number(const char *name, int64_t *number, int64_t least, int64_t most)
 {
-    switch (option) {
-    case OPT_THREADS:
-        return host_read_number(&self->threads, optarg, 1, THREADS_MAX);
-    case OPT_WAIT:
-        return host_read_number(&self->wait_ms, optarg, 0, DAY_MS);
-    case OPT_PATIENCE:
-        return host_read_number(&self->patience_ms, optarg, 0, DAY_MS);
-    case OPT_FINAL:
-        return host_read_number(&self->final_wait_ms, optarg, 0, DAY_MS);
-    default:
+    if (host_read_number(number, optarg, least, most))
         return -1;
-    }
+    fprintf(stderr, PROGRAM ": --%s takes a number in range: '%s'\n", name, optarg);
+    return EXIT_USAGE;
 }
 
-/* -1: go on; else the exit code. */
-static int take_option(options *self, int option)
+/* As above. */
+static int take_option(options *self, int option, const char *name)
 {
     switch (option) {
-    case OPT_CONFIG:
+    case CONFIG:
         self->host.config_file = optarg;
-        break;
-    case OPT_BATCH:
-        if (tl_batch_check(optarg) != TL_OK)
-            return fail(EXIT_USAGE, "--batch", tl_error_message());
+        return -1;
+    case THREADS:
+        return take_number(name, &self->threads, 1, THREADS_MAX);
+    case BATCH:
         self->batch = optarg;
-        break;
-    case OPT_OUT:
+        return tl_batch_check(optarg) == TL_OK ? -1
+                                               : fail(EXIT_USAGE, "--batch", tl_error_message());
+    case OUT:
         self->out = optarg;
-        break;
-    case OPT_METRICS:
+        return -1;
+    case WAIT:
+        return take_number(name, &self->wait_ms, 0, DAY_MS);
+    case PATIENCE:
+        return take_number(name, &self->patience_ms, 0, DAY_MS);
+    case FINAL:
+        return take_number(name, &self->final_wait_ms, 0, DAY_MS);
+    case METRICS:
         self->serves_metrics = 1;
-        break;
-    case OPT_VERBOSE:
+        return -1;
+    case VERBOSE:
         self->host.least = TL_INFO;
-        break;
-    case OPT_HELP:
+        return -1;
+    case HELP:
         fputs(usage, stdout);
         return EXIT_DONE;
-    case OPT_VERSION:
+    case VERSION:
         printf(PROGRAM " %s\n", tl_version());
         return EXIT_DONE;
     default:
         fputs("try " PROGRAM " --help\n", stderr);
         return EXIT_USAGE;
     }
-    return -1;
 }
 
 static int read_options(options *self, int argc, char **argv)
@@ -141,14 +127,8 @@ static int read_options(options *self, int argc, char **argv)
     int option, index = 0;
 
     while ((option = getopt_long(argc, argv, "", names, &index)) != -1) {
-        int taken = take_number(self, option), code;
+        const int code = take_option(self, option, names[index].name);
 
-        if (taken == 0) {
-            fprintf(stderr, PROGRAM ": --%s takes a number in range: '%s'\n", names[index].name,
-                    optarg);
-            return EXIT_USAGE;
-        }
-        code = taken > 0 ? -1 : take_option(self, option);
         if (code >= 0)
             return code;
     }
@@ -207,7 +187,8 @@ static int open_metrics(const host *here, metrics_server **metrics)
     char problem[512];
 
     if (here->fleet != NULL)
-        return fail(EXIT_USAGE, "--metrics", "metrics are served for one database, not for a fleet");
+        return fail(EXIT_USAGE, "--metrics",
+                    "metrics are served for one database, not for a fleet");
     if (metrics_server_open(metrics, here->client, NULL, NULL, problem, sizeof problem) != 0)
         return fail(EXIT_USAGE, "", problem);
     return EXIT_DONE;
@@ -259,8 +240,7 @@ static void tell_line(const options *with, const row *of)
 {
     const char *why = of->sentence != NULL ? of->sentence : of->kind != ROW_OPEN ? of->final : "";
 
-    if (why[0] != '\0' &&
-        (of->kind == ROW_BAD || (with->batch != NULL && outcome_of(of) != PAID)))
+    if (why[0] != '\0' && (of->kind == ROW_BAD || (with->batch != NULL && outcome_of(of) != PAID)))
         fprintf(stderr, PROGRAM ": %s:%u: %s\n", with->file, of->line, why);
 }
 
@@ -281,8 +261,8 @@ static int tell(const options *with, const rows *all, size_t open)
     }
     printf("lines %zu = new %zu + repeated %zu + mismatch %zu + refused %zu + bad %zu"
            " + error %zu + open %zu\n",
-           all->count, kinds[ROW_NEW], kinds[ROW_REPEATED], kinds[ROW_MISMATCH],
-           kinds[ROW_REFUSED], kinds[ROW_BAD], kinds[ROW_ERROR], kinds[ROW_OPEN]);
+           all->count, kinds[ROW_NEW], kinds[ROW_REPEATED], kinds[ROW_MISMATCH], kinds[ROW_REFUSED],
+           kinds[ROW_BAD], kinds[ROW_ERROR], kinds[ROW_OPEN]);
     open += kinds[ROW_OPEN];
     if (with->batch != NULL) {
         open = outcomes[OPEN];
@@ -327,7 +307,9 @@ static int serve(const options *with, rows *all)
 
 int main(int argc, char **argv)
 {
-    options with = {.host = {.program = PROGRAM, .plugin = &tradelock_plugin, .least = TL_WARNING,
+    options with = {.host = {.program = PROGRAM,
+                             .plugin = &tradelock_plugin,
+                             .least = TL_WARNING,
                              .serves_fleets = 1},
                     .threads = 8,
                     .patience_ms = 60000};

@@ -313,8 +313,7 @@ static void write_row(FILE *file, const row *of)
         write_field(file, of->columns[i]);
         putc(',', file);
     }
-    fprintf(file, "%s,%s,%s,", answer_name(name, sizeof name, of), of->final,
-            kinds[of->kind]);
+    fprintf(file, "%s,%s,%s,", answer_name(name, sizeof name, of), of->final, kinds[of->kind]);
     write_field(file, of->sentence != NULL ? of->sentence : "");
     putc('\n', file);
 }
