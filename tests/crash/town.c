@@ -30,15 +30,21 @@ static void make_tables(town *self)
     free(schema);
 }
 
+char *town_config(town *self, const char *settings)
+{
+    char *file = database_option_file_at(self->db, server_socket(self->own), settings), channel[64];
+
+    snprintf(channel, sizeof channel, "channel=%s\nwindow_ms=" WINDOW "\n", self->kind);
+    sim_name_in(&self->sim, file, channel);
+    return file;
+}
+
 static char *config(town *self, const char *more)
 {
-    char settings[1024], *file;
+    char settings[1024];
 
     snprintf(settings, sizeof settings, TOWN_SETTINGS_OF("%s") "%s", self->deadline, more);
-    file = database_option_file_at(self->db, server_socket(self->own), settings);
-    snprintf(settings, sizeof settings, "channel=%s\nwindow_ms=" WINDOW "\n", self->kind);
-    sim_name_in(&self->sim, file, settings);
-    return file;
+    return town_config(self, settings);
 }
 
 static void start_channel(town *self)
