@@ -57,9 +57,9 @@ static int run_file(const char *batch)
     int status;
 
     snprintf(line, sizeof line,
-             "'%s/bin/tradelock-withdraw' --config '%s' --channel-url %s --batch %s '%s' "
+             "'%s/bin/tradelock-withdraw' --config '%s' --batch %s '%s' "
              ">/dev/null 2>&1",
-             getenv("TL_BUILD_DIR"), database_option_file(self.db), self.url, batch, file);
+             getenv("TL_BUILD_DIR"), database_option_file(self.db), batch, file);
     status = system(line);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -114,9 +114,8 @@ static pid_t start(const char *log, const char *words)
     char line[1024];
     pid_t child;
 
-    snprintf(line, sizeof line,
-             "exec '%s/bin/'%s --config '%s' --channel-url %s --verbose >/dev/null 2>'%s'",
-             getenv("TL_BUILD_DIR"), words, database_option_file(self.db), self.url, log);
+    snprintf(line, sizeof line, "exec '%s/bin/'%s --config '%s' --verbose >/dev/null 2>'%s'",
+             getenv("TL_BUILD_DIR"), words, database_option_file(self.db), log);
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -191,7 +190,8 @@ static void test_each_line_tells_amount_and_batch(void **state)
     assert_int_equal(setenv("TL_TEST_BATCH", HOSTILE, 1), 0);
     snprintf(words, sizeof words, "tradelock-withdraw --batch \"$TL_TEST_BATCH\" '%s'", file);
     (void)end_of(start(service_log, words));
-    worker = start(worker_log, "tradelock-worker --idle-ms 50");
+    worker = start(worker_log,
+                   "tradelock-worker --plugin \"$TL_BUILD_DIR/lib/withdraw.so\" --idle-ms 50");
     while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'") > 0) {
         assert_true(now_ms() < end_ms);
         usleep(10000);

@@ -65,14 +65,15 @@ static void wait_for(const char *path, const char *words, unsigned count)
 
 static void become_worker(void)
 {
-    char path[512];
+    char path[512], plugin[512];
     const int log = open(w.log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const int said = open(w.said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     snprintf(path, sizeof path, "%s/bin/tradelock-worker", test_build_dir());
+    snprintf(plugin, sizeof plugin, "%s/lib/withdraw.so", test_build_dir());
     dup2(said, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    execl(path, path, "--config", w.config, "--channel-url", w.h.url, "--idle-ms", "100", NULL);
+    execl(path, path, "--config", w.config, "--plugin", plugin, "--idle-ms", "100", NULL);
     _exit(127);
 }
 

@@ -209,7 +209,7 @@ static void wake(child *zombie, unsigned threads)
     text = file_read(zombie->output);
     at = strstr(text, "repeated ");
     if (at == NULL || sscanf(at, "repeated %u", &repeated) != 1 ||
-        strstr(text, "error 0\n") == NULL)
+        strstr(text, "error 0 + open 0\n") == NULL)
         fail_msg("of its lines it says: %s", text);
     assert_in_range(repeated, 0, threads);
     free(text);
@@ -247,9 +247,8 @@ static void sleep_within_a_group(const char *only)
 {
     const char *const environment[] = {only, "TL_FAULT_STOP=15", NULL};
     const unsigned threads = 16;
-    char *config = database_option_file_at(self.db, server_socket(self.own),
-                                           TOWN_SETTINGS "beat_ms=300ms\nsession_ms=1s\n"
-                                                         "janitor=0\nidle_transaction_s=2s\n");
+    char *config = town_config(&self, TOWN_SETTINGS "beat_ms=300ms\nsession_ms=1s\n"
+                                                    "janitor=0\nidle_transaction_s=2s\n");
     char *rows = town_rows(&self, LINES / 10);
     child zombie = town_service(&self, config, rows, threads, environment);
     long long steps;

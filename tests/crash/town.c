@@ -30,12 +30,21 @@ static void make_tables(town *self)
     free(schema);
 }
 
+char *town_config(town *self, const char *settings)
+{
+    char *file = database_option_file_at(self->db, server_socket(self->own), settings), channel[64];
+
+    snprintf(channel, sizeof channel, "channel=%s\nwindow_ms=" WINDOW "\n", self->kind);
+    sim_name_in(&self->sim, file, channel);
+    return file;
+}
+
 static char *config(town *self, const char *more)
 {
     char settings[1024];
 
     snprintf(settings, sizeof settings, TOWN_SETTINGS_OF("%s") "%s", self->deadline, more);
-    return database_option_file_at(self->db, server_socket(self->own), settings);
+    return town_config(self, settings);
 }
 
 static void start_channel(town *self)
@@ -171,10 +180,8 @@ child town_service(town *self, const char *config, const char *rows, unsigned th
                    const char *const environment[])
 {
     char count[16];
-    const char *const arguments[] = {"--config",  config,     "--channel-url", self->url,
-                                     "--channel", self->kind, "--window-ms",   WINDOW,
-                                     "--threads", count,      "--patience-ms", "20000",
-                                     rows,        NULL};
+    const char *const arguments[] = {"--config",      config,  "--threads", count,
+                                     "--patience-ms", "20000", rows,        NULL};
 
     snprintf(count, sizeof count, "%u", threads);
     return town_start(self, "tradelock-withdraw", arguments, environment);
@@ -182,13 +189,12 @@ child town_service(town *self, const char *config, const char *rows, unsigned th
 
 child town_worker(town *self, const char *config, unsigned threads, const char *const environment[])
 {
-    char count[16];
-    const char *const arguments[] = {"--config",  config,     "--channel-url", self->url,
-                                     "--channel", self->kind, "--window-ms",   WINDOW,
-                                     "--threads", count,      "--idle-ms",     "20",
-                                     NULL};
+    char count[16], plugin[512];
+    const char *const arguments[] = {"--config", config,      "--plugin", plugin, "--threads",
+                                     count,      "--idle-ms", "20",       NULL};
 
     snprintf(count, sizeof count, "%u", threads);
+    snprintf(plugin, sizeof plugin, "%s/lib/withdraw.so", test_build_dir());
     return town_start(self, "tradelock-worker", arguments, environment);
 }
 

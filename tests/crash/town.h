@@ -35,6 +35,8 @@ typedef struct town {
 void town_open(town *self, const char *kind, const char *const options[]);
 /* The same on a server that the caller has started, and with another deadline. */
 void town_open_on(town *self, const char *kind, server *where, const char *deadline);
+/* A settings file with these and the channel; free() it. */
+char *town_config(town *self, const char *settings);
 void town_close(town *self);
 /* After a restart of the server. */
 void town_reconnect(town *self);

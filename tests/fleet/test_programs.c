@@ -23,8 +23,9 @@
 #define WORDS_MOST 24
 
 static bank town;
-static char said[640]; /* a file: what the last program printed */
-static char out[640];  /* a file: what became of each line */
+static char said[640];   /* a file: what the last program printed */
+static char sample[640]; /* a file: the plug-in of the sample */
+static char out[640];    /* a file: what became of each line */
 
 static int set_up(void **state)
 {
@@ -34,6 +35,7 @@ static int set_up(void **state)
     bank_open(&town, 2);
     snprintf(said, sizeof said, "%s/said", town.sim.directory);
     snprintf(out, sizeof out, "%s/out", town.sim.directory);
+    snprintf(sample, sizeof sample, "%s/lib/withdraw.so", test_build_dir());
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < CUSTOMERS; n++)
             shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
@@ -57,6 +59,7 @@ static pid_t start(const char *program, const char *const words[])
     size_t count = 3;
     pid_t child;
 
+    sim_name_in(&town.sim, town.shards.file, "");
     snprintf(path, sizeof path, "%s/bin/%s", test_build_dir(), program);
     for (; *words != NULL && count + 1 < WORDS_MOST; words++)
         all[count++] = *words;
@@ -174,23 +177,16 @@ static void await_over(void)
 
 static pid_t start_service(const char *rows)
 {
-    const char *const words[] = {"--channel-url", town.url, "--threads", "6",
-                                 "--patience-ms", "60000",  rows,        NULL};
+    const char *const words[] = {"--threads", "6", "--patience-ms", "60000", rows, NULL};
 
     return start("tradelock-withdraw", words);
 }
 
 static pid_t start_worker(const char *shard)
 {
-    const char *const words[] = {"--channel-url",
-                                 town.url,
-                                 "--threads",
-                                 "4",
-                                 "--idle-ms",
-                                 "50",
-                                 shard != NULL ? "--shard" : NULL,
-                                 shard,
-                                 NULL};
+    const char *const words[] = {
+        "--plugin", sample, "--threads", "4", "--idle-ms", "50", shard != NULL ? "--shard" : NULL,
+        shard,      NULL};
 
     return start("tradelock-worker", words);
 }
@@ -265,18 +261,9 @@ static char *write_moving(const char *name, const char *cust, unsigned others)
 
 static pid_t start_service_for(const char *rows, const char *patience_ms)
 {
-    const char *const words[] = {"--channel-url",
-                                 town.url,
-                                 "--threads",
-                                 "6",
-                                 "--patience-ms",
-                                 patience_ms,
-                                 "--final-wait-ms",
-                                 "60000",
-                                 "--out",
-                                 out,
-                                 rows,
-                                 NULL};
+    const char *const words[] = {
+        "--threads", "6", "--patience-ms", patience_ms, "--final-wait-ms", "60000", "--out", out,
+        rows,        NULL};
 
     return start("tradelock-withdraw", words);
 }
@@ -350,15 +337,14 @@ static int stop_when_gone(void *context, const char *step, const tl_slot_moved *
 static void test_a_customer_whom_nobody_owns(void **state)
 {
     char cust[TL_CUST_MAX + 1], *rows, *answers;
-    const char *words[] = {"--channel-url", town.url, "--threads", "1", "--patience-ms",
-                           "500",           "--out",  out,         "",  NULL};
+    const char *words[] = {"--threads", "1", "--patience-ms", "500", "--out", out, "", NULL};
     unsigned slot;
     int status;
 
     (void)state;
     shards_cust(&town.shards, 0, 0, cust);
     slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
-    words[8] = rows = write_moving("nobody", cust, 0);
+    words[6] = rows = write_moving("nobody", cust, 0);
     unlink(said);
     assert_int_not_equal(shards_move(&town.shards, 0, 1, slot, stop_when_gone, NULL), TL_OK);
     status = await_end(start("tradelock-withdraw", words));
@@ -370,7 +356,7 @@ static void test_a_customer_whom_nobody_owns(void **state)
     assert_int_equal(text_count(answers, ",misdirected,,error,try again: "), MOVED);
     free(answers);
     /* The same lines once more, after the same command has ended the move. */
-    words[5] = "100000";
+    words[3] = "100000";
     assert_int_equal(shards_move(&town.shards, 0, 1, slot, NULL, NULL), TL_OK);
     status = await_end(start("tradelock-withdraw", words));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -385,8 +371,7 @@ static void test_a_customer_whom_nobody_owns(void **state)
 /* What the service says of one line, after its patience. */
 static void expect_answer(const char *rows, const char *words)
 {
-    const char *const with[] = {"--channel-url", town.url, "--threads", "1",  "--patience-ms",
-                                "500",           "--out",  out,         rows, NULL};
+    const char *const with[] = {"--threads", "1", "--patience-ms", "500", "--out", out, rows, NULL};
     char *answers;
 
     assert_true(WIFEXITED(await_end(start("tradelock-withdraw", with))));
@@ -569,7 +554,7 @@ static void test_a_plug_in(void **state)
 
 static void expect_refused(const char *program, const char *const words[], const char *sentence)
 {
-    const char *const none[] = {"--channel-url", town.url, NULL};
+    const char *const none[] = {"--plugin", sample, NULL};
     int status;
 
     unlink(said);
@@ -583,18 +568,16 @@ static void expect_refused(const char *program, const char *const words[], const
 static void test_what_is_refused(void **state)
 {
     static const size_t straight[] = {0, 1}, swapped[] = {1, 0};
-    const char *const unknown[] = {"--channel-url", town.url, "--shard", "c", NULL};
+    const char *const unknown[] = {"--plugin", sample, "--shard", "c", NULL};
     char *rows = write_rows("refused", 2);
-    const char *const accounts[] = {"--channel-url", town.url, "--open-accounts", "5", rows, NULL};
-    const char *const service[] = {"--channel-url", town.url, rows, NULL};
+    const char *const service[] = {"--metrics", rows, NULL};
     const long long before = paid_at(0) + paid_at(1);
 
     (void)state;
     expect_refused("tradelock-worker", unknown, "there is no shard 'c': fleet payouts has a, b");
-    expect_refused("tradelock-withdraw", accounts, "--open-accounts: the settings name the shards");
     shards_write(&town.shards, "a, b", straight, SHARDS_SETTINGS "metrics_listen=127.0.0.1:0\n");
     expect_refused("tradelock-worker", NULL, "metrics_listen: metrics are served for one shard");
-    expect_refused("tradelock-withdraw", service, "metrics_listen: metrics are served for one");
+    expect_refused("tradelock-withdraw", service, "--metrics: metrics are served for one");
     shards_write(&town.shards, "a, b", swapped, NULL);
     expect_refused("tradelock-worker", NULL, "the database there is shard");
     expect_refused("tradelock-withdraw", service, "the database there is shard");

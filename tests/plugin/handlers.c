@@ -45,15 +45,15 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     struct handlers *self = context;
     tl_attempt mine = *attempt;
     withdraw_order order;
-    channel_payment payment;
+    char *payload = NULL;
     tl_execute answer;
 
-    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size))
-        return TL_EXECUTE_NOT_SENT;
-    payment = (channel_payment){order.amount_minor, order.currency, order.payee};
-    if (makes(self, "other-amount"))
-        payment.amount_minor += attempt->number > 0 ? 1 : -1;
-
+    if (makes(self, "other-amount") &&
+        withdraw_order_read(&order, attempt->payload, attempt->payload_size)) {
+        order.amount_minor += attempt->number > 0 ? 1 : -1;
+        mine.payload = payload = withdraw_order_write(&order);
+        mine.payload_size = strlen(payload);
+    }
     if (makes(self, "late"))
         mine.until_ms += 60000;
     if (makes(self, "own-key"))
@@ -63,7 +63,8 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
 
         nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
     }
-    answer = channel_execute(self->channel, &mine, &payment, reply);
+    answer = channel_execute(self->channel, &mine, reply);
+    free(payload);
     if (makes(self, "aborts") && answer == TL_EXECUTE_UNKNOWN)
         abort();
     if (makes(self, "declines") && answer == TL_EXECUTE_UNKNOWN)
@@ -105,10 +106,9 @@ static tl_status book_more(void *context, const tl_attempt *attempt, const tl_re
 
     if (status != TL_OK || !makes(self, "books-more") || attempt->number == 0)
         return status;
-    tl_book_line(book, "pay from account");
+    tl_book_line(book, "take funds");
     tl_book_int(book, "amount", 1);
     tl_book_text(book, "money", "EUR");
-    tl_book_int(book, "frozen", 0);
     return TL_OK;
 }
 

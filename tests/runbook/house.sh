@@ -102,14 +102,14 @@ house_server() {
 
 house_people() {
     tools/dev/mariadb grants server tradelock >>mariadb.log
-    sql <"$TL_SOURCE_DIR/workflows/withdraw/schema.sql"
-    sql <<'SQL'
-GRANT SELECT, INSERT, UPDATE ON tradelock.account TO tradelock_app@localhost;
-GRANT SELECT, INSERT, UPDATE ON tradelock.withdraw_order TO tradelock_app@localhost;
-GRANT SELECT, INSERT ON tradelock.ledger TO tradelock_app@localhost;
-SQL
+    cat "$TL_SOURCE_DIR"/workflows/withdraw/{schema,grants}.sql | sql
     person ann
     person bob
+}
+
+# The house's own account, out of which it pays batches.
+house_money() {
+    sql -e "INSERT INTO account (cust_no, currency, balance_minor) VALUES ('HOUSE', 'EUR', 100000000)"
 }
 
 # house_open [SETTING...]: settings that replace those of config/quickstart.cnf.
@@ -131,8 +131,10 @@ channel_start() {
     channel=$!
     pids+=("$channel")
     eventually 60 test -s port
+    [ -n "${CHANNEL:-}" ] ||
+        printf '[service-withdraw]\nchannel_url = http://127.0.0.1:%s\n' "$(cat port)" >>app.cnf
     port=$(cat port)
-    export CHANNEL=http://127.0.0.1:$port
+    export CHANNEL=http://127.0.0.1:$port PLUGIN=$TL_BUILD_DIR/lib/withdraw.so
 }
 channel_stop() {
     kill "$channel"
@@ -146,8 +148,7 @@ no_rules() {
 }
 
 worker_start() {
-    tradelock-worker --config app.cnf --channel-url "$CHANNEL" --verbose >>worker.out \
-        2>>worker.log &
+    tradelock-worker --config app.cnf --plugin "$PLUGIN" --verbose >>worker.out 2>>worker.log &
     export WORKER=$!
     pids+=("$WORKER")
 }
@@ -162,9 +163,9 @@ service() {
             printf '%s,C-%s,WITHDRAW,10000,EUR,Zoe\n' "$serial" "$serial"
         done
     } >"payments-$payments.csv"
-    tradelock-withdraw --config app.cnf --channel-url "$CHANNEL" --open-accounts 1000000 \
-        --verbose --out "answers-$payments.csv" "payments-$payments.csv" >>service.out \
-        2>>service.log &
+    tools/dev/accounts books.cnf "payments-$payments.csv" 1000000
+    tradelock-withdraw --config app.cnf --verbose --out "answers-$payments.csv" \
+        "payments-$payments.csv" >>service.out 2>>service.log &
     service=$!
     pids+=("$service")
 }

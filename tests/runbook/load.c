@@ -1,5 +1,5 @@
 /*
- * A service that pays one payout after the other until a file is there, and measures what its
+ * A service that pays one payment after the other until a file is there, and measures what its
  * customers see: how long nothing was paid, how often they were refused, and for how long one of
  * them at most. 
  *
@@ -8,11 +8,14 @@
  * A customer who is refused comes again after 20 ms, with the same serial number.  So does one
  * whose answer was lost.  What is in process is left to the worker.
  */
-#include "payout.h"
+#include "withdraw.h"
+
+#include <tradelock/plugin.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,17 +103,15 @@ static void pay(unsigned number)
 {
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
-    payout_order order = {.amount_minor = 1};
-    char serial[64], payload[PAYOUT_TEXT];
+    const withdraw_order order = {1, "EUR", "DE89370400440532013000"};
+    char serial[64], *payload = withdraw_order_write(&order);
     long long refused_ms = 0;
     tl_status status;
 
     snprintf(serial, sizeof serial, "%s-%u", load.prefix, number);
-    (void)payout_order_take(&order, "EUR", "DE89370400440532013000");
-    payout_order_write(&order, payload);
-    request.key = (tl_key){serial, PAYOUT_CUST, PAYOUT_OP};
+    request.key = (tl_key){serial, "HOUSE", WITHDRAW_OP};
     request.payload = payload;
-    request.payload_size = strlen(payload);
+    request.payload_size = payload != NULL ? strlen(payload) : 0;
     request.amount_minor = order.amount_minor;
     request.currency = order.currency;
     do {
@@ -134,6 +135,7 @@ static void pay(unsigned number)
         fprintf(stderr, "load: %s: %s: %s\n", serial, tl_status_name(status), tl_error_message());
     }
     tl_answer_clear(&answer);
+    free(payload);
 }
 
 static void *pay_on(void *unused)
@@ -150,7 +152,7 @@ int main(int argc, char **argv)
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     pthread_t threads[THREADS];
     tl_client *client = NULL;
-    payout *opened = NULL;
+    void *state = NULL;
     tl_status status;
 
     if (argc != 4) {
@@ -161,13 +163,13 @@ int main(int argc, char **argv)
     load.stop = argv[3];
     options.config_file = argv[1];
     options.program = "load";
-    options.operations = PAYOUT_OP;
+    options.operations = WITHDRAW_OP;
     options.log = print_log;
     status = tl_client_open(&client, &options);
     if (status == TL_OK)
         status = tl_workflows_new(&load.workflows, client);
     if (status == TL_OK)
-        status = payout_open(&opened, client, load.workflows, argv[1]);
+        status = tradelock_plugin.open(client, load.workflows, argv[1], &state);
     if (status != TL_OK) {
         fprintf(stderr, "load: %s\n", tl_error_message());
         return 1;
@@ -183,7 +185,7 @@ int main(int argc, char **argv)
     if (load.words[0] != '\0')
         printf("%s: the last refusal: %s\n", load.prefix, load.words);
     tl_workflows_free(load.workflows);
-    payout_close(opened);
+    tradelock_plugin.close(state);
     tl_client_close(client);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sourced, after tests/runbook/house.sh: two servers with semi-synchronous replication, accounts and
-# settings that name both, and the tables of the sample of payouts.
+# settings that name both, and the tables of the sample.
 # shellcheck disable=SC2154 # dir is the house's
 set -euo pipefail
 
@@ -37,22 +37,21 @@ tools/dev/mariadb start second-server "${both[@]}" --server-id=2 "--port=$SECOND
     --rpl-semi-sync-slave-enabled=1 >>mariadb.log
 cp server/admin.cnf first.cnf
 cp second-server/admin.cnf second.cnf
-settings=('deadline_ms = 10m' 'session_ms = 10s' 'site = payout')
+settings=('deadline_ms = 10m' 'session_ms = 10s' 'site = sample')
 option_file admin admin
 tradelock migrate --grants --config admin.cnf >>mariadb.log
-cp -R "$TL_SOURCE_DIR/workflows/payout" sample
 {
     printf "CREATE USER replica@127.0.0.1 IDENTIFIED BY '%s';\n" "$REPLICA_PASSWORD"
     printf 'GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1;\n'
-    for who in payout_app:application ann:operator; do
+    for who in tradelock_app:application ann:operator; do
         name=${who%:*}
         printf "CREATE USER %s@127.0.0.1 IDENTIFIED BY 'secret-%s';\n" "$name" "$name"
         printf 'GRANT tradelock_%s TO %s@127.0.0.1;\n' "${who#*:}" "$name"
         printf 'SET DEFAULT ROLE tradelock_%s FOR %s@127.0.0.1;\n' "${who#*:}" "$name"
     done
-    sed 's/localhost/127.0.0.1/g' sample/schema.sql sample/grants.sql
-    printf "INSERT INTO payout.treasury (currency, balance_minor) VALUES ('EUR', 100000000);\n"
+    sed 's/localhost/127.0.0.1/g' "$TL_SOURCE_DIR"/workflows/withdraw/{schema,grants}.sql
 } | sql
+house_money
 mariadb --defaults-file=second.cnf -e "RESET MASTER; CHANGE MASTER TO MASTER_HOST = '127.0.0.1',
     MASTER_PORT = $FIRST_PORT, MASTER_USER = 'replica',
     MASTER_PASSWORD = '$REPLICA_PASSWORD', MASTER_USE_GTID = slave_pos; START SLAVE;
@@ -84,6 +83,7 @@ account() {
 account ann "127.0.0.1:$SECOND_PORT"
 mv ann.cnf at-second.cnf
 account ann
-account payout_app
+account tradelock_app
+mv tradelock_app.cnf app.cnf
 export TRADELOCK_CONFIG=ann.cnf
 

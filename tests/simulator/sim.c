@@ -335,3 +335,17 @@ int64_t ledger_count(const struct sim *sim, const char *value)
     free(text);
     return count;
 }
+
+void sim_name_in(const struct sim *sim, const char *option_file, const char *more)
+{
+    char line[256];
+    FILE *file = fopen(option_file, "r+e");
+
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strcmp(line, "[service-withdraw]\n") == 0)
+            break;
+    if (feof(file))
+        fprintf(file, "[service-withdraw]\nchannel_url=http://127.0.0.1:%u\n%s", sim->port, more);
+    assert_int_equal(fclose(file), 0);
+}

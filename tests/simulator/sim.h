@@ -51,6 +51,9 @@ void answer_free(struct answer *answer);
 void sim_expect(const struct sim *sim, const char *method, const char *path, const char *body,
                 long status, const char *field, const char *value);
 int64_t sim_stat(const struct sim *sim, const char *name);
+/* Names this channel in a settings file of the sample, unless it names one; more: further lines of
+ * that section. */
+void sim_name_in(const struct sim *sim, const char *option_file, const char *more);
 /* stats.faults.KIND */
 int64_t sim_faults(const struct sim *sim, const char *kind);
 

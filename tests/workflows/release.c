@@ -7,28 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The books of the sample take no context. */
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    channel_payment payment;
-    withdraw_order order;
-
-    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size))
-        return TL_EXECUTE_NOT_SENT;
-    payment = (channel_payment){order.amount_minor, order.currency, order.payee};
-    return channel_execute(context, attempt, &payment, reply);
-}
-
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    return channel_query(context, attempt, reply);
-}
-
-static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    return channel_cancel(context, attempt, reply);
-}
-
 static tl_status open_channel(release *self, unsigned i, const bank *of, tl_channel *promises)
 {
     char url[64];
@@ -52,15 +30,15 @@ static tl_status register_all(release *self, const bank *now, const bank *former
 
         status = open_channel(self, 1 + (unsigned)count, &former[count], &one->channel);
         one->context = self->channels[1 + count];
-        one->execute = former[count].only_asked ? NULL : execute;
-        one->query = query;
-        one->cancel = one->channel.cancel_final ? cancel : NULL;
+        one->execute = former[count].only_asked ? NULL : channel_execute;
+        one->query = channel_query;
+        one->cancel = one->channel.cancel_final ? channel_cancel : NULL;
     }
     workflow.op_code = WITHDRAW_OP;
     workflow.context = self->channels[0];
-    workflow.execute = execute;
-    workflow.query = query;
-    workflow.cancel = workflow.channel.cancel_final ? cancel : NULL;
+    workflow.execute = channel_execute;
+    workflow.query = channel_query;
+    workflow.cancel = workflow.channel.cancel_final ? channel_cancel : NULL;
     workflow.statements = books_statements;
     workflow.statement_count = BOOKS_STATEMENTS;
     workflow.book_prepare = books_freeze;

@@ -213,8 +213,12 @@ static void peer_stop(peer *self)
 
 static tl_attempt attempt_of(int64_t left_ms)
 {
+    static const char order[] = "{\"amount_minor\":100,\"currency\":\"EUR\",\"payee\":\"Anna\"}";
     struct timespec now;
-    tl_attempt attempt = {.key = {"W1", "C1", "WITHDRAW"}, .channel_key = "key"};
+    tl_attempt attempt = {.key = {"W1", "C1", "WITHDRAW"},
+                          .channel_key = "key",
+                          .payload = order,
+                          .payload_size = sizeof order - 1};
 
     clock_gettime(CLOCK_BOOTTIME, &now);
     attempt.until_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + left_ms;
@@ -257,7 +261,6 @@ static void references_that_cannot_be_stored(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tl_attempt attempt = attempt_of(5000);
-        channel_payment payment = {100, "EUR", "Anna"};
         channel *bank = NULL;
         char answer[1024];
         peer asked;
@@ -268,7 +271,7 @@ static void references_that_cannot_be_stored(void **state)
         peer_start(&asked, 2, answer);
         assert_int_equal(channel_new(&bank, NULL, asked.url), TL_OK);
         memset(reply, 0, sizeof *reply);
-        assert_int_equal(channel_execute(bank, &attempt, &payment, reply), TL_EXECUTE_SUCCEEDED);
+        assert_int_equal(channel_execute(bank, &attempt, reply), TL_EXECUTE_SUCCEEDED);
         assert_string_equal(reply->channel_ref, cases[i].kept);
         assert_non_null(strstr(reply->remark, cases[i].remark));
         memset(reply, 0, sizeof *reply);
@@ -410,7 +413,6 @@ static void too_much_of_an_answer(void **state)
 /* A listener is there, and would answer. */
 static void nothing_is_begun_when_nothing_is_left(void **state)
 {
-    const channel_payment payment = {100, "EUR", "Anna"};
     char url[64];
     tl_reply *reply = calloc(1, sizeof *reply);
     channel *asked;
@@ -427,12 +429,12 @@ static void nothing_is_begun_when_nothing_is_left(void **state)
     assert_int_equal(channel_new(&asked, NULL, url), TL_OK);
     attempt = attempt_of(-1);
     assert_int_equal(tl_attempt_left_ms(&attempt), 0);
-    assert_int_equal(channel_execute(asked, &attempt, &payment, reply), TL_EXECUTE_NOT_SENT);
+    assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_NOT_SENT);
     assert_int_equal(channel_query(asked, &attempt, reply), TL_QUERY_UNREACHABLE);
     /* Not one byte: the peer answers, and so counts, only what it has read. */
     assert_int_equal(willing.requests, 0);
     attempt.until_ms += 60000;
-    assert_int_equal(channel_execute(asked, &attempt, &payment, reply), TL_EXECUTE_UNKNOWN);
+    assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_UNKNOWN);
     assert_int_equal(willing.requests, 1);
     peer_stop(&willing);
     channel_free(asked);

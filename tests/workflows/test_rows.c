@@ -1,6 +1,5 @@
 /* The input file of the withdraw service: amounts, columns, bad lines, and the answers. */
-#include "amount.h"
-#include "answers.h"
+#include "rows.h"
 
 #include "cmocka_all.h"
 #include "support/theme.h"
@@ -14,14 +13,14 @@ static void amount_is(const char *text, int64_t expected)
 {
     int64_t amount_minor = 0;
 
-    assert_null(amount_read(&amount_minor, text));
+    assert_null(withdraw_amount_read(&amount_minor, text));
     assert_int_equal(amount_minor, expected);
 }
 
 static void amount_fails(const char *text, const char *expected)
 {
     int64_t amount_minor = 77;
-    const char *problem = amount_read(&amount_minor, text);
+    const char *problem = withdraw_amount_read(&amount_minor, text);
 
     if (problem == NULL || strcmp(problem, expected) != 0)
         fail_msg("'%s': %s", text, problem != NULL ? problem : "(taken)");
@@ -130,22 +129,21 @@ static void takes_good_lines(void **state)
 static void answers_bad_lines(void **state)
 {
     (void)state;
-    line_fails("", "in.csv:2: the line is empty");
-    line_fails("W1,C1,WITHDRAW,1,EUR", "in.csv:2: the line does not have 6 columns");
-    line_fails("W1,C1,WITHDRAW,1,EUR,Anna,x", "in.csv:2: the line does not have 6 columns");
-    line_fails("W1,C1,WITHDRAW,1,EUR,\"Anna", "in.csv:2: a quote is not closed");
-    line_fails("W1,C1,WITHDRAW,1,EUR,An\"na", "in.csv:2: a quote stands in the wrong place");
-    line_fails("W1,C1,WITHDRAW,1,EUR,\"An\"na", "in.csv:2: a quote stands in the wrong place");
-    line_fails("W1,C1,WITH\rDRAW,1,EUR,Anna", "in.csv:2: a carriage return stands within the line");
-    line_fails("W1,C1,DEPOSIT,1,EUR,Anna", "in.csv:2: the operation is not known; WITHDRAW is");
-    line_fails("W1,C1,withdraw,1,EUR,Anna", "in.csv:2: the operation is not known; WITHDRAW is");
-    line_fails("W1,C1,WITHDRAW,-1,EUR,Anna", "in.csv:2: the amount is negative");
-    line_fails("W1,C1,WITHDRAW,1,EURO,Anna",
-               "in.csv:2: the currency must be three capital letters");
-    line_fails("W1,C1,WITHDRAW,1,eur,Anna", "in.csv:2: the currency must be three capital letters");
-    line_fails("W1,C1,WITHDRAW,1,EUR,", "in.csv:2: the payee is empty");
-    line_fails("W1,C1,WITHDRAW,1,EUR,A\tb", "in.csv:2: the payee has a control character");
-    line_fails("W1,C1,WITHDRAW,1,EUR,Zo\xeb", "in.csv:2: the payee is not UTF-8");
+    line_fails("", "the line is empty");
+    line_fails("W1,C1,WITHDRAW,1,EUR", "the line does not have 6 columns");
+    line_fails("W1,C1,WITHDRAW,1,EUR,Anna,x", "the line does not have 6 columns");
+    line_fails("W1,C1,WITHDRAW,1,EUR,\"Anna", "a quote is not closed");
+    line_fails("W1,C1,WITHDRAW,1,EUR,An\"na", "a quote stands in the wrong place");
+    line_fails("W1,C1,WITHDRAW,1,EUR,\"An\"na", "a quote stands in the wrong place");
+    line_fails("W1,C1,WITH\rDRAW,1,EUR,Anna", "a carriage return stands within the line");
+    line_fails("W1,C1,DEPOSIT,1,EUR,Anna", "the operation is not known; WITHDRAW is");
+    line_fails("W1,C1,withdraw,1,EUR,Anna", "the operation is not known; WITHDRAW is");
+    line_fails("W1,C1,WITHDRAW,-1,EUR,Anna", "the amount is negative");
+    line_fails("W1,C1,WITHDRAW,1,EURO,Anna", "the currency must be three capital letters");
+    line_fails("W1,C1,WITHDRAW,1,eur,Anna", "the currency must be three capital letters");
+    line_fails("W1,C1,WITHDRAW,1,EUR,", "the payee is empty");
+    line_fails("W1,C1,WITHDRAW,1,EUR,A\tb", "the payee has a control character");
+    line_fails("W1,C1,WITHDRAW,1,EUR,Zo\xeb", "the payee is not UTF-8");
 }
 
 static void answers_long_lines(void **state)
@@ -155,11 +153,11 @@ static void answers_long_lines(void **state)
     (void)state;
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\0';
-    line_fails(line, "in.csv:2: the line is too long");
+    line_fails(line, "the line is too long");
     strcpy(line, "W1,C1,WITHDRAW,1,EUR,");
     memset(line + strlen(line), 'x', WITHDRAW_PAYEE_MAX + 1);
     line[strlen("W1,C1,WITHDRAW,1,EUR,") + WITHDRAW_PAYEE_MAX + 1] = '\0';
-    line_fails(line, "in.csv:2: the payee is longer than 128 bytes");
+    line_fails(line, "the payee is longer than 128 bytes");
 }
 
 static void a_bad_line_spoils_only_itself(void **state)
@@ -178,7 +176,7 @@ static void a_bad_line_spoils_only_itself(void **state)
     assert_int_equal(all.list[0].kind, ROW_BAD);
     assert_int_equal(all.list[1].kind, ROW_OPEN);
     assert_int_equal(all.list[2].kind, ROW_BAD);
-    assert_string_equal(all.list[2].sentence, "in.csv:4: the line has a NUL byte");
+    assert_string_equal(all.list[2].sentence, "the line has a NUL byte");
     assert_int_equal(all.list[3].kind, ROW_OPEN);
     assert_int_equal(all.list[3].order.amount_minor, 4);
     rows_free(&all);
@@ -249,7 +247,7 @@ static void writes_what_can_be_read_again(void **state)
                                        "W1,C1,WITHDRAW,1,EUR,\"Smith, \"\"John\"\"\",succeeded,"
                                        "succeeded,new,\n"
                                        "W2,C1,,,,,bad,,bad,"
-                                       "in.csv:3: the line does not have 6 columns\n");
+                                       "the line does not have 6 columns\n");
     free(text);
     rows_free(&all);
 }

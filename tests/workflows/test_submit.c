@@ -1161,7 +1161,6 @@ static void work_through(house *self, int count, atomic_int *sent, int hold)
         free(payload);
     }
     while (left > 0) {
-        const channel_payment payment = {1, "EUR", "Anna"};
         const tl_attempt *attempt;
         tl_reply *reply;
         one *of = next(self);
@@ -1176,7 +1175,7 @@ static void work_through(house *self, int count, atomic_int *sent, int hold)
         if (tl_workflow_send_begin(self->workflows, &of->answer, &attempt, &reply) != TL_OK)
             continue;
         assert_status(tl_workflow_send_end(self->workflows, &of->answer,
-                                           channel_execute(line, attempt, &payment, reply)),
+                                           channel_execute(line, attempt, reply)),
                       TL_OK);
         atomic_fetch_add(sent, 1);
     }

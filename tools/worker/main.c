@@ -1,6 +1,5 @@
 /*
- * tradelock-worker: a process that runs the retry worker, for a service's plug-in or for the sample
- * workflow.
+ * tradelock-worker: a process that runs the retry worker for a service's plug-in.
  *
  * SIGTERM and SIGINT stop it: it finishes what it holds and takes nothing new; a second one ends it
  * as the signal ends any process, and other workers compensate what it held.  SIGHUP has it open
@@ -35,10 +34,8 @@
 
 static const char usage[] =
     "usage: tradelock-worker --config FILE --plugin FILE [OPTION]...\n"
-    "       tradelock-worker --config FILE --channel-url URL [OPTION]...\n"
     "\n"
-    "Brings trades to an end that their service left undone: those of a service's own\n"
-    "workflows (a plug-in), or withdrawals of the sample.\n"
+    "Brings trades to an end that their service left undone.\n"
     "\n"
     "  --config FILE        settings and connection\n"
     "  --plugin FILE        the service's workflows: a shared object with the entry of\n"
@@ -54,12 +51,6 @@ static const char usage[] =
     "  --verbose            log every step\n"
     "  --help, --version    print this, or the version, and end\n"
     "\n"
-    "Of the sample:\n"
-    "  --channel-url URL    the channel, such as http://127.0.0.1:8080\n"
-    "  --channel KIND       idempotent (default), window or plain\n"
-    "  --window-ms N        kind window: how long a key is idempotent (default 60000)\n"
-    "  --exclusive          the service lets one withdrawal of a customer in at a time\n"
-    "\n"
     "SIGTERM and SIGINT: it claims nothing more, finishes what it holds, and ends; a\n"
     "second one ends it at once.  SIGHUP has it open its log file and read its settings\n"
     "anew; bad ones leave the old ones in force.  Under systemd it tells that it is\n"
@@ -74,19 +65,14 @@ typedef struct settings {
     host_options host;
     tl_worker_options worker;
     const char *plugin_file, *log_file;
-    const char *sample_option; /* the last one that only the sample knows */
     int dry_run;
 } settings;
 
 enum {
     OPT_CONFIG = 256,
-    OPT_URL,
-    OPT_CHANNEL,
-    OPT_WINDOW,
     OPT_THREADS,
     OPT_IDLE,
     OPT_UNCLAIMED,
-    OPT_EXCLUSIVE,
     OPT_VERBOSE,
     OPT_PLUGIN,
     OPT_DRY_RUN,
@@ -98,13 +84,9 @@ enum {
 
 static const struct option names[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
-    {"channel-url", required_argument, NULL, OPT_URL},
-    {"channel", required_argument, NULL, OPT_CHANNEL},
-    {"window-ms", required_argument, NULL, OPT_WINDOW},
     {"threads", required_argument, NULL, OPT_THREADS},
     {"idle-ms", required_argument, NULL, OPT_IDLE},
     {"unclaimed-ms", required_argument, NULL, OPT_UNCLAIMED},
-    {"exclusive", no_argument, NULL, OPT_EXCLUSIVE},
     {"verbose", no_argument, NULL, OPT_VERBOSE},
     {"plugin", required_argument, NULL, OPT_PLUGIN},
     {"dry-run", no_argument, NULL, OPT_DRY_RUN},
@@ -122,35 +104,6 @@ static int bad(const char *what, const char *value)
 }
 
 /* -1: go on; else the exit code. */
-static int take_sample_option(settings *s, int option)
-{
-    switch (option) {
-    case OPT_URL:
-        s->sample_option = "--channel-url";
-        s->host.channel_url = optarg;
-        break;
-    case OPT_CHANNEL:
-        s->sample_option = "--channel";
-        if (!withdraw_kind_find(optarg, &s->host.kind))
-            return bad("--channel is idempotent, window or plain", optarg);
-        break;
-    case OPT_WINDOW:
-        s->sample_option = "--window-ms";
-        if (!host_read_number(&s->host.window_ms, optarg, 1, HOST_WINDOW_MAX_MS))
-            return bad("--window-ms is a number of milliseconds", optarg);
-        break;
-    case OPT_EXCLUSIVE:
-        s->sample_option = "--exclusive";
-        s->host.exclusive = 1;
-        break;
-    default:
-        fputs("try " PROGRAM " --help\n", stderr);
-        return EXIT_USAGE;
-    }
-    return -1;
-}
-
-/* As above. */
 static int take_option(settings *s, int option)
 {
     int64_t number = 0;
@@ -196,7 +149,8 @@ static int take_option(settings *s, int option)
         printf(PROGRAM " %s\n", tl_version());
         return EXIT_DONE;
     default:
-        return take_sample_option(s, option);
+        fputs("try " PROGRAM " --help\n", stderr);
+        return EXIT_USAGE;
     }
     return -1;
 }
@@ -212,11 +166,8 @@ static int read_options(settings *s, int argc, char **argv)
     }
     if (optind < argc)
         return bad("it takes no argument", argv[optind]);
-    if (s->plugin_file != NULL && s->sample_option != NULL)
-        return bad("this is the sample's, and not for a plug-in", s->sample_option);
-    if (s->host.config_file == NULL || (s->host.channel_url == NULL && s->plugin_file == NULL)) {
-        fputs(PROGRAM ": --config and --plugin, or --channel-url, are needed; try --help\n",
-              stderr);
+    if (s->host.config_file == NULL || s->plugin_file == NULL) {
+        fputs(PROGRAM ": --config and --plugin are needed; try --help\n", stderr);
         return EXIT_USAGE;
     }
     return -1;
@@ -244,8 +195,6 @@ static int prepare(settings *s)
 
     if (s->log_file != NULL && !open_log(s->log_file))
         return EXIT_USAGE;
-    if (s->plugin_file == NULL)
-        return -1;
     s->host.plugin = plugin_load(s->plugin_file, problem, sizeof problem);
     if (s->host.plugin != NULL)
         return -1;
@@ -349,7 +298,7 @@ static tl_status begin(struct running *r, const settings *s, int is_first)
     if (status != TL_OK)
         return told_of(status);
     atomic_store(&r->has_begun, 1);
-    watch_ready(s->host.plugin != NULL ? s->host.plugin->name : WITHDRAW_OP);
+    watch_ready(s->host.plugin->name);
     return TL_OK;
 }
 
@@ -520,9 +469,8 @@ static tl_status look(settings *s)
 
 int main(int argc, char **argv)
 {
-    settings s = {
-        .host = {.program = PROGRAM, .window_ms = 60000, .least = TL_WARNING, .serves_fleets = 1},
-        .worker = TL_WORKER_OPTIONS_INIT};
+    settings s = {.host = {.program = PROGRAM, .least = TL_WARNING, .serves_fleets = 1},
+                  .worker = TL_WORKER_OPTIONS_INIT};
     int code = read_options(&s, argc, argv);
     sigset_t signals;
     tl_status status;

@@ -1,26 +1,18 @@
 /*
- * Statements are declared in the order in which they lock rows, account first, so that two
- * transactions can wait for each other only in one direction.  Each line must change one row: a
- * book that does not find what must be there has been tampered with, and the library says so.
+ * Statements are declared in the order in which they lock rows, so that two transactions can wait
+ * for each other only in one direction.  Each line must change one row: a book that does not find
+ * what must be there has been tampered with, and the library says so.
+ *
+ * One account may pay very many payees, as that of the house does.  So its statements are `shared`
+ * and stand last: trades wait for each other there, and hold the row shortly.  The two of an ending
+ * only add to a column: `summed`, a group of trades changes the row once.  Freezing is not summed,
+ * since each trade must hear for itself whether there is money enough.
  *
  * Amount, currency and payee are those of the payload, which is what the channel is sent.
  */
 #include "books.h"
 
 const tl_statement books_statements[BOOKS_STATEMENTS] = {
-    {.name = "freeze funds",
-     .sql = "UPDATE account SET frozen_minor = frozen_minor + :amount WHERE cust_no = :cust_no"
-            " AND currency = :money AND balance_minor - frozen_minor >= :amount",
-     .values = "amount int, money text",
-     .refused = "no account in this currency, or too little money on it"},
-    {.name = "pay from account",
-     .sql = "UPDATE account SET balance_minor = balance_minor - :amount,"
-            " frozen_minor = frozen_minor - :frozen WHERE cust_no = :cust_no AND currency = :money",
-     .values = "amount int, money text, frozen int"},
-    {.name = "unfreeze funds",
-     .sql = "UPDATE account SET frozen_minor = frozen_minor - :amount"
-            " WHERE cust_no = :cust_no AND currency = :money",
-     .values = "amount int, money text"},
     {.name = "insert order",
      .sql =
          "INSERT INTO withdraw_order (cust_no, serial_no, epoch, amount_minor, currency, payee,"
@@ -36,6 +28,24 @@ const tl_statement books_statements[BOOKS_STATEMENTS] = {
             " channel_key, booked_at) VALUES (:serial_no, :cust_no, :amount, :money, :payee,"
             " :channel_ref, :channel_key, UTC_TIMESTAMP(6))",
      .values = "amount int, money text, payee text"},
+    {.name = "freeze funds",
+     .sql = "UPDATE account SET frozen_minor = frozen_minor + :amount WHERE cust_no = :cust_no"
+            " AND currency = :money AND balance_minor - frozen_minor >= :amount",
+     .values = "amount int, money text",
+     .refused = "no account in this currency, or too little money on it",
+     .shared = 1},
+    {.name = "unfreeze funds",
+     .sql = "UPDATE account SET frozen_minor = frozen_minor - :amount"
+            " WHERE cust_no = :cust_no AND currency = :money",
+     .values = "amount int, money text",
+     .shared = 1,
+     .summed = 1},
+    {.name = "take funds",
+     .sql = "UPDATE account SET balance_minor = balance_minor - :amount"
+            " WHERE cust_no = :cust_no AND currency = :money",
+     .values = "amount int, money text",
+     .shared = 1,
+     .summed = 1},
 };
 
 static tl_status read_order(withdraw_order *order, const tl_attempt *attempt)
@@ -69,9 +79,9 @@ tl_status books_freeze(void *context, const tl_attempt *attempt, tl_reply *reply
     (void)reply;
     if (status != TL_OK)
         return status;
-    move(book, "freeze funds", &order);
     move(book, "insert order", &order);
     tl_book_text(book, "payee", order.payee);
+    move(book, "freeze funds", &order);
     return TL_OK;
 }
 
@@ -85,11 +95,12 @@ tl_status books_pay(void *context, const tl_attempt *attempt, const tl_reply *re
     (void)reply;
     if (status != TL_OK)
         return status;
-    move(book, "pay from account", &order);
-    tl_book_int(book, "frozen", attempt->after_failure ? 0 : order.amount_minor);
     end_order(book, attempt->after_failure ? "RELEASED" : "FROZEN", "PAID");
     move(book, "insert ledger", &order);
     tl_book_text(book, "payee", order.payee);
+    if (!attempt->after_failure)
+        move(book, "unfreeze funds", &order);
+    move(book, "take funds", &order);
     return TL_OK;
 }
 
@@ -104,7 +115,7 @@ tl_status books_release(void *context, const tl_attempt *attempt, const tl_reply
     (void)proof;
     if (status != TL_OK)
         return status;
-    move(book, "unfreeze funds", &order);
     end_order(book, "FROZEN", "RELEASED");
+    move(book, "unfreeze funds", &order);
     return TL_OK;
 }

@@ -1,6 +1,8 @@
-/* The samples' execute, query and cancel: builds each HTTP request of a payment, and says what
+/* The sample's execute, query and cancel: builds each HTTP request of a payment, and says what
  * each answer proves.  Touches the channel, and no database. */
 #include "channel.h"
+
+#include "withdraw.h"
 
 #include <tradelock/layer.h>
 
@@ -246,28 +248,33 @@ static json_int_t expires_at_ms(const tl_attempt *attempt)
     return (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + tl_attempt_left_ms(attempt);
 }
 
-static char *pay_body(const tl_attempt *attempt, const channel_payment *payment)
+static char *pay_body(const tl_attempt *attempt, const withdraw_order *order)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key",
-                             attempt->channel_key, "serial_no", attempt->key.serial_no, "cust_no",
-                             attempt->key.cust_no, "op_code", attempt->key.op_code, "amount_minor",
-                             (json_int_t)payment->amount_minor, "currency", payment->currency,
-                             "payee", payment->payee, "expires_at_ms", expires_at_ms(attempt));
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:I}", "channel_key", attempt->channel_key,
+                  "serial_no", attempt->key.serial_no, "cust_no", attempt->key.cust_no, "op_code",
+                  attempt->key.op_code, "amount_minor", (json_int_t)order->amount_minor, "currency",
+                  order->currency, "payee", order->payee, "expires_at_ms", expires_at_ms(attempt));
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     json_decref(json);
     return text;
 }
 
-tl_execute channel_execute(channel *self, const tl_attempt *attempt, const channel_payment *payment,
-                           tl_reply *reply)
+tl_execute channel_execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
+    const channel *self = context;
     http_exchange *exchange = calloc(1, sizeof *exchange);
-    char *request = pay_body(attempt, payment), url[URL_MAX + 16];
+    char *request = NULL, url[URL_MAX + 16];
     tl_execute answer = TL_EXECUTE_NOT_SENT;
+    withdraw_order order;
     json_t *body = NULL;
     int mismatch = 0;
 
+    if (withdraw_order_read(&order, attempt->payload, attempt->payload_size))
+        request = pay_body(attempt, &order);
+    else
+        tl_reply_remark(reply, "the payload is no order");
     if (exchange == NULL || request == NULL)
         goto out;
     snprintf(url, sizeof url, "%s/v1/pay", self->url);
@@ -284,8 +291,9 @@ out:
     return answer;
 }
 
-tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply)
+tl_query channel_query(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
+    const channel *self = context;
     http_exchange *exchange = calloc(1, sizeof *exchange);
     char url[URL_MAX + TL_CHANNEL_KEY_MAX + 32];
     tl_query answer;
@@ -302,8 +310,9 @@ tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply
     return answer;
 }
 
-tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *reply)
+tl_cancel channel_cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
+    const channel *self = context;
     http_exchange *exchange = calloc(1, sizeof *exchange);
     char url[URL_MAX + TL_CHANNEL_KEY_MAX + 32];
     tl_cancel answer;

@@ -1,4 +1,4 @@
-/* The channel over HTTP, and what each of its answers means.  Both samples use it. */
+/* The channel over HTTP, as the callbacks of a workflow, and what each of its answers means. */
 #ifndef WITHDRAW_CHANNEL_H
 #define WITHDRAW_CHANNEL_H
 
@@ -8,20 +8,14 @@
 
 typedef struct channel channel;
 
-/* What the channel is to pay, out of the trade's payload. */
-typedef struct channel_payment {
-    int64_t amount_minor;
-    const char *currency, *payee;
-} channel_payment;
-
 /* TL_INVALID: the URL is not http(s)://host[:port]. */
 tl_status channel_new(channel **out, tl_client *client, const char *url);
 void channel_free(channel *self);
 
-tl_execute channel_execute(channel *self, const tl_attempt *attempt, const channel_payment *payment,
-                           tl_reply *reply);
-tl_query channel_query(channel *self, const tl_attempt *attempt, tl_reply *reply);
-tl_cancel channel_cancel(channel *self, const tl_attempt *attempt, tl_reply *reply);
+/* The context is a channel. */
+tl_execute channel_execute(void *context, const tl_attempt *attempt, tl_reply *reply);
+tl_query channel_query(void *context, const tl_attempt *attempt, tl_reply *reply);
+tl_cancel channel_cancel(void *context, const tl_attempt *attempt, tl_reply *reply);
 
 /*
  * What an exchange means; they use no network.  body is NULL if the answer was no JSON object.

@@ -10,7 +10,6 @@
 #include "channel.h"
 #include "withdraw.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A query may not know a payment for this long after the channel took it. */
@@ -55,75 +54,35 @@ void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_
     }
 }
 
-struct withdraw {
-    channel *channel;
-};
-
-static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    withdraw *self = context;
-    channel_payment payment;
-    withdraw_order order;
-
-    if (!withdraw_order_read(&order, attempt->payload, attempt->payload_size)) {
-        tl_reply_remark(reply, "the payload is no order");
-        return TL_EXECUTE_NOT_SENT;
-    }
-    payment = (channel_payment){order.amount_minor, order.currency, order.payee};
-    return channel_execute(self->channel, attempt, &payment, reply);
-}
-
-static tl_query query(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    withdraw *self = context;
-
-    return channel_query(self->channel, attempt, reply);
-}
-
-static tl_cancel cancel(void *context, const tl_attempt *attempt, tl_reply *reply)
-{
-    withdraw *self = context;
-
-    return channel_cancel(self->channel, attempt, reply);
-}
-
 tl_status withdraw_new(withdraw **out, tl_workflows *workflows, const withdraw_options *options)
 {
     tl_workflow workflow = TL_WORKFLOW_INIT;
-    withdraw *self = calloc(1, sizeof *self);
-    tl_status status;
+    channel *self = NULL;
+    tl_status status = channel_new(&self, options->client, options->channel_url);
 
-    if (self == NULL)
-        return tl_error_report(TL_NO_MEMORY, "no memory for the withdraw workflow");
-    status = channel_new(&self->channel, options->client, options->channel_url);
     if (status != TL_OK)
-        goto out;
+        return status;
     withdraw_contract(&workflow.channel, options->kind, options->window_ms);
     workflow.op_code = WITHDRAW_OP;
     workflow.exclusive = options->exclusive;
     workflow.context = self;
-    workflow.execute = execute;
-    workflow.query = query;
-    workflow.cancel = workflow.channel.cancel_final ? cancel : NULL;
+    workflow.execute = channel_execute;
+    workflow.query = channel_query;
+    workflow.cancel = workflow.channel.cancel_final ? channel_cancel : NULL;
     workflow.statements = books_statements;
     workflow.statement_count = BOOKS_STATEMENTS;
     workflow.book_prepare = books_freeze;
     workflow.book_success = books_pay;
     workflow.book_failure = books_release;
     status = tl_workflow_register(workflows, &workflow);
-out:
-    if (status != TL_OK) {
-        withdraw_free(self);
-        return status;
-    }
-    *out = self;
-    return TL_OK;
+    if (status == TL_OK)
+        *out = self;
+    else
+        channel_free(self);
+    return status;
 }
 
 void withdraw_free(withdraw *self)
 {
-    if (self == NULL)
-        return;
-    channel_free(self->channel);
-    free(self);
+    channel_free(self);
 }

@@ -1,5 +1,5 @@
-/* What service and worker share: opens client and registry, registers the sample workflow or has a
- * plug-in register its own, and writes the log to standard error. */
+/* What service and worker share: opens client and registry, has a plug-in register its workflows,
+ * and writes the log to standard error. */
 #include "host.h"
 
 #include <errno.h>
@@ -37,19 +37,6 @@ static void print_line(void *context, const tl_log_line *line)
             line->batch[0] != '\0' ? ", batch " : "", line->batch);
 }
 
-static tl_status open_sample(const host_options *options, tl_client *client,
-                             tl_workflows *workflows, withdraw **out)
-{
-    withdraw_options sample = {0};
-
-    sample.client = client;
-    sample.channel_url = options->channel_url;
-    sample.kind = options->kind;
-    sample.window_ms = options->window_ms;
-    sample.exclusive = options->exclusive;
-    return withdraw_new(out, workflows, &sample);
-}
-
 static tl_status open_plugin(const host_options *options, tl_client *client,
                              tl_workflows *workflows, void **state)
 {
@@ -70,38 +57,28 @@ static tl_status open_plugin(const host_options *options, tl_client *client,
 
 static tl_status open_alone(host *self, const host_options *options)
 {
-    tl_status status;
+    tl_status status = open_plugin(options, self->client, self->workflows, &self->state);
 
-    if (options->plugin == NULL)
-        return open_sample(options, self->client, self->workflows, &self->withdraw);
-    status = open_plugin(options, self->client, self->workflows, &self->state);
-    if (status != TL_OK)
-        return status;
-    self->plugin = options->plugin;
-    if (tl_workflow_operation(self->workflows, 0) == NULL)
+    self->is_open = status == TL_OK;
+    if (self->is_open && tl_workflow_operation(self->workflows, 0) == NULL)
         return tl_error_report(TL_INVALID, "plug-in %s registered no workflow",
                                options->plugin->name);
-    return TL_OK;
+    return status;
 }
 
 /* The same at each shard, as it comes up: a plug-in cannot tell, and need not know. */
 static tl_status open_at_shard(void *context, const char *shard, tl_client *client,
                                tl_workflows *workflows, void **state)
 {
-    const host_options *options = context;
-
     (void)shard;
-    return options->plugin != NULL ? open_plugin(options, client, workflows, state)
-                                   : open_sample(options, client, workflows, (withdraw **)state);
+    return open_plugin(context, client, workflows, state);
 }
 
-static void close_at_shard(void *context, void *state)
+static void close_plugin(void *context, void *state)
 {
     const host_options *options = context;
 
-    if (options->plugin == NULL)
-        withdraw_free(state);
-    else if (options->plugin->close != NULL)
+    if (options->plugin->close != NULL)
         options->plugin->close(state);
 }
 
@@ -126,7 +103,7 @@ static tl_status open_fleet(host *self, const host_options *options,
         return status;
     all.fleet = self->fleet;
     all.open = open_at_shard;
-    all.close = close_at_shard;
+    all.close = close_plugin;
     all.context = (void *)(uintptr_t)options;
     all.calls = calls_of(options, tl_fleet_size(self->fleet));
     return tl_fleet_workflows_new(&self->all, &all);
@@ -162,7 +139,7 @@ tl_status host_open(host *self, const host_options *options)
     client.flags = options->client_flags;
     client.config_file = options->config_file;
     client.program = options->program;
-    client.operations = options->plugin != NULL ? options->plugin->name : WITHDRAW_OP;
+    client.operations = options->plugin->name;
     client.group_suffix = options->group_suffix;
     client.shard = options->shard;
     client.log = print_line;
@@ -180,9 +157,8 @@ void host_close(host *self)
     tl_fleet_workflows_free(self->all);
     tl_fleet_close(self->fleet);
     tl_workflows_free(self->workflows);
-    withdraw_free(self->withdraw);
-    if (self->plugin != NULL && self->plugin->close != NULL)
-        self->plugin->close(self->state);
+    if (self->is_open)
+        close_plugin((void *)(uintptr_t)self->options, self->state);
     tl_client_close(self->client);
     memset(self, 0, sizeof *self);
 }

@@ -1,38 +1,28 @@
-/* What every program that hosts workflows needs: client, registry, the sample or a plug-in, and the
- * log on standard error. */
+/* What every program that hosts workflows needs: client, registry, and a plug-in that registers
+ * them, at one database or at each shard of a fleet; and the log on standard error. */
 #ifndef WITHDRAW_HOST_H
 #define WITHDRAW_HOST_H
 
-#include "withdraw.h"
-
 #include <tradelock/plugin.h>
-
-/* 366 days, the most for --window-ms.  Service and worker must be given the same window. */
-#define HOST_WINDOW_MAX_MS INT64_C(31622400000)
 
 typedef struct host_options {
     const char *program;      /* on the session row, and before each log line */
     const char *config_file;  /* settings and connection */
     const char *group_suffix; /* or NULL */
     const char *shard;        /* of a file that names shards, this one alone; or NULL */
-    const tl_plugin *plugin;  /* instead of the sample, or NULL */
-    int serves_fleets;        /* settings that name shards are for this program, all of them */
-    unsigned threads;         /* that call host_run(): one shard never takes those of the others */
+    const tl_plugin *plugin;
+    int serves_fleets; /* settings that name shards are for this program, all of them */
+    unsigned threads;  /* that call host_run(): one shard never takes those of the others */
     unsigned client_flags;
-    const char *channel_url; /* this and what follows are the sample's */
-    withdraw_kind kind;
-    int64_t window_ms;
-    int exclusive;
-    tl_level least; /* of every program: log lines below this level are not printed */
+    tl_level least; /* log lines below this level are not printed */
 } host_options;
 
 /* Over a fleet `fleet` and `all` are set, and the rest is NULL: each shard has its own. */
 typedef struct host {
     tl_client *client;
     tl_workflows *workflows;
-    withdraw *withdraw;
-    const tl_plugin *plugin; /* that was opened, or NULL */
-    void *state;             /* the plug-in's */
+    int is_open; /* the plug-in, with this state */
+    void *state;
     tl_fleet *fleet;
     tl_fleet_workflows *all;
     const host_options *options;

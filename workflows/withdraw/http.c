@@ -98,50 +98,21 @@ static int may_begin(void *context, char *peer, char *local, int peer_port, int 
     return tl_attempt_left_ms(context) > 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-static CURLcode set_time(CURL *handle, const tl_attempt *attempt)
+#define SET(option, value) (curl_easy_setopt(handle, CURLOPT_##option, value) == CURLE_OK)
+
+/* 0: there is no memory.  For libcurl a time of 0 means no limit. */
+static int set_request(CURL *handle, const char *url, const struct curl_slist *headers,
+                       const char *body, http_exchange *exchange, const tl_attempt *attempt)
 {
-    /* For libcurl 0 means no limit. */
-    long left_ms = (long)tl_attempt_left_ms(attempt);
-    CURLcode code = curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left_ms > 0 ? left_ms : 1);
+    const long left_ms = (long)tl_attempt_left_ms(attempt);
 
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, may_begin);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_PREREQDATA, attempt);
-    return code;
-}
-
-static CURLcode set_transfer(CURL *handle, const char *url)
-{
-    CURLcode code = curl_easy_setopt(handle, CURLOPT_URL, url);
-
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_PROXY, "");
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, 1L);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_FORBID_REUSE, 1L);
-    return code;
-}
-
-static CURLcode set_body(CURL *handle, const struct curl_slist *headers, const char *body)
-{
-    CURLcode code;
-
-    if (body == NULL)
-        return CURLE_OK;
-    code = curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body);
-    if (code == CURLE_OK)
-        code = curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
-    return code;
+    return SET(URL, url) && SET(PROTOCOLS_STR, "http,https") && SET(PROXY, "") &&
+           SET(NOSIGNAL, 1L) && SET(HTTP_VERSION, CURL_HTTP_VERSION_1_1) &&
+           SET(FRESH_CONNECT, 1L) && SET(FORBID_REUSE, 1L) &&
+           SET(TIMEOUT_MS, left_ms > 0 ? left_ms : 1L) && SET(PREREQFUNCTION, may_begin) &&
+           SET(PREREQDATA, attempt) && SET(WRITEFUNCTION, take_body) && SET(WRITEDATA, exchange) &&
+           (body == NULL || (SET(POSTFIELDSIZE, (long)strlen(body)) && SET(POSTFIELDS, body) &&
+                             SET(HTTPHEADER, headers)));
 }
 
 void http_run(http_exchange *exchange, const char *name, const char *url, const char *body,
@@ -159,10 +130,7 @@ void http_run(http_exchange *exchange, const char *name, const char *url, const 
     if (handle == NULL)
         return;
     headers = curl_slist_append(NULL, "Content-Type: application/json");
-    if (headers == NULL || set_transfer(handle, url) != CURLE_OK ||
-        set_time(handle, attempt) != CURLE_OK || set_body(handle, headers, body) != CURLE_OK ||
-        curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body) != CURLE_OK ||
-        curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) != CURLE_OK)
+    if (headers == NULL || !set_request(handle, url, headers, body, exchange, attempt))
         goto out;
     exchange->problem[0] = '\0';
     tl_test_point('H', name, "before");

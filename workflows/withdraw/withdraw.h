@@ -1,7 +1,8 @@
 /*
  * The sample workflow `WITHDRAW`.  It freezes a customer's money, pays it through a channel over
- * HTTP (tools/simulator speaks the same protocol), and books or releases it.  Read it and copy it;
- * the comments say why each answer of the channel means what it means.
+ * HTTP (tradelock-simulator speaks the same protocol), and books or releases it.  The customer of a
+ * batch of the house's own payments is the house.  Read it and copy it; the comments say why each
+ * answer of the channel means what it means.
  */
 #ifndef WITHDRAW_H
 #define WITHDRAW_H
@@ -18,8 +19,12 @@
 typedef struct withdraw_order {
     int64_t amount_minor; /* at least 1 */
     char currency[WITHDRAW_CURRENCY + 1];
-    char payee[WITHDRAW_PAYEE_MAX + 1];
+    char payee[WITHDRAW_PAYEE_MAX + 1]; /* a name; or an IBAN, whose check digits are right */
 } withdraw_order;
+
+/* Whole minor units: digits only, no sign, no blanks, no leading zero, 1 to INT64_MAX.  NULL and
+ * *amount_minor, or what is wrong in a few words. */
+const char *withdraw_amount_read(int64_t *amount_minor, const char *text);
 
 /* NULL: the order can be taken; else a few words about what is wrong with it. */
 const char *withdraw_order_problem(const withdraw_order *order);
@@ -41,7 +46,7 @@ typedef enum withdraw_kind {
 int withdraw_kind_find(const char *name, withdraw_kind *kind);
 void withdraw_contract(tl_channel *promises, withdraw_kind kind, int64_t window_ms);
 
-typedef struct withdraw withdraw;
+typedef struct channel withdraw;
 
 typedef struct withdraw_options {
     tl_client *client;       /* for alarms; outlives the workflow */

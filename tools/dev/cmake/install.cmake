@@ -24,11 +24,11 @@ foreach(page ${pages} LICENSE config/grafana-dashboard.json config/prometheus-al
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
 
-# Examples, to be copied; payout stands alone, with a CMakeLists.txt of its own.
+# Examples, to be copied; the sample stands alone.
 install(DIRECTORY workflows/examples/webhook DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
   USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
-install(DIRECTORY workflows/payout DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
-install(FILES ${TL_PAYOUT_PARTS} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/payout)
+install(DIRECTORY workflows/withdraw DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES ${TL_SAMPLE_PARTS} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/withdraw)
 
 install(EXPORT tradelock-targets NAMESPACE tradelock:: DESTINATION ${TL_CMAKE_DIR})
 configure_package_config_file(

@@ -2,10 +2,21 @@
 #ifndef WITHDRAW_SERVICE_H
 #define WITHDRAW_SERVICE_H
 
-#include "options.h"
+#include "host.h"
 #include "rows.h"
 
-/* Answers every row that is not bad.  0, or -1 when threads could not be started. */
+#define PROGRAM "tradelock-withdraw"
+
+/* The command line. */
+typedef struct options {
+    host_options host;
+    const char *file, *out, *batch; /* batch NULL: none */
+    int64_t threads, wait_ms, patience_ms, final_wait_ms;
+    int serves_metrics;
+} options;
+
+/* Answers every row that is not bad.  Those that it did not begin, since nothing was taken for so
+ * long, stay OPEN.  0, or -1 when threads could not be started. */
 int service_run(const host *self, const options *with, rows *all);
 
 /* Waits until no trade of the rows is in process, at most final_wait_ms, and notes what each one

@@ -2,8 +2,6 @@
  * be repeated; then all wait for what is open. */
 #include "service.h"
 
-#include "answers.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,13 +12,15 @@
 #include <time.h>
 
 #define PAUSE_MS 50
+#define PAUSE_MOST_MS 1000
 
 typedef struct service {
     const host *host;
     const options *with;
     rows *all;
-    size_t *order;
     atomic_size_t next;
+    atomic_size_t taken; /* rows that were not told to come again */
+    atomic_int stopped;  /* nothing was taken for so long: what is left is not begun */
     pthread_mutex_t mutex;
     /* Under the mutex: rows whose shard could not take them, as a ring; first come first served. */
     row **later;
@@ -85,10 +85,12 @@ static row *take_deferred(service *self)
 
 /* What the server could not take is asked again: nothing had happened.  So is what it does not
  * grant before it is accepted.  An answer that was lost is settled with the same answer, which
- * never pays anew. */
-static tl_status run_patiently(const service *self, const tl_request *request, tl_answer *answer)
+ * never pays anew.  A limited channel takes one row after the other, so the patience is with it as
+ * long as it takes none. */
+static tl_status run_patiently(service *self, const tl_request *request, tl_answer *answer)
 {
     int64_t end_ms = now_ms() + self->with->patience_ms;
+    size_t taken = atomic_load(&self->taken), before;
     tl_status status = host_run(self->host, request, answer);
 
     while (now_ms() < end_ms) {
@@ -100,7 +102,13 @@ static tl_status run_patiently(const service *self, const tl_request *request, t
             status = settled;
         } else if ((tl_status_class(status) == TL_CLASS_RETRY && self->host->all == NULL) ||
                    status == TL_ASK_CHANNEL) {
-            pause_ms(PAUSE_MS);
+            pause_ms(answer->next_look_ms < PAUSE_MS        ? PAUSE_MS
+                     : answer->next_look_ms > PAUSE_MOST_MS ? PAUSE_MOST_MS
+                                                            : answer->next_look_ms);
+            before = taken;
+            taken = atomic_load(&self->taken);
+            if (taken != before)
+                end_ms = now_ms() + self->with->patience_ms;
             tl_answer_clear(answer);
             status = host_run(self->host, request, answer);
         } else {
@@ -110,22 +118,34 @@ static tl_status run_patiently(const service *self, const tl_request *request, t
     return status;
 }
 
+/* Of another batch: the serial number was used up there, whatever became of it. */
+static int is_of_another_batch(const options *with, const tl_answer *answer)
+{
+    return with->batch != NULL && answer->view != NULL && answer->view->status != ' ' &&
+           strcmp(answer->view->batch, with->batch) != 0;
+}
+
 static void note_answer(const service *self, row *of, tl_status status, const tl_answer *answer)
 {
+    char sentence[256];
+
     of->status = status;
     of->kind = answer_kind(status, answer->own);
-    if (of->kind == ROW_BAD)
-        row_spoil(of, self->with->file, tl_error_message());
-    else if (of->kind == ROW_ERROR)
-        of->sentence = strdup(tl_error_message());
-    else if (status == TL_PARKED)
-        of->sentence = strdup(answer->parked);
-    else if (status == TL_MISMATCH)
-        of->sentence = strdup("this serial was used with other contents");
-    else if (status == TL_CUSTOMER_BUSY)
-        of->sentence = strdup("another withdrawal of this customer is in process");
-    else if (answer->remark[0] != '\0')
-        of->sentence = strdup(answer->remark);
+    if (is_of_another_batch(self->with, answer)) {
+        snprintf(sentence, sizeof sentence, "serial number %.64s was used in batch \"%.64s\"",
+                 of->columns[COL_SERIAL], answer->view->batch);
+        row_note(of, ROW_REFUSED, sentence);
+    } else if (of->kind == ROW_BAD || of->kind == ROW_ERROR || of->kind == ROW_OPEN) {
+        row_note(of, of->kind, tl_error_message());
+    } else if (status == TL_PARKED) {
+        row_note(of, of->kind, answer->parked);
+    } else if (status == TL_MISMATCH) {
+        row_note(of, of->kind, "this serial was used with another amount or payee");
+    } else if (status == TL_CUSTOMER_BUSY) {
+        row_note(of, of->kind, "another withdrawal of this customer is in process");
+    } else if (answer->remark[0] != '\0') {
+        row_note(of, of->kind, answer->remark);
+    }
 }
 
 /* No refusal, and no word about the trade.  Not every slot that no shard has is being moved. */
@@ -135,8 +155,7 @@ static void note_moving(row *of)
 
     snprintf(sentence, sizeof sentence, "try again: %s", tl_error_message());
     of->status = TL_MISDIRECTED;
-    of->kind = ROW_ERROR;
-    of->sentence = strdup(sentence);
+    row_note(of, ROW_ERROR, sentence);
 }
 
 static void run_row(service *self, row *of)
@@ -166,6 +185,10 @@ static void run_row(service *self, row *of)
             note_moving(of);
         else
             note_answer(self, of, status, &answer);
+        if (tl_status_class(status) != TL_CLASS_RETRY)
+            atomic_fetch_add(&self->taken, 1);
+        else if (self->host->all == NULL)
+            atomic_store(&self->stopped, 1);
     }
     tl_answer_clear(&answer);
     free(payload);
@@ -177,8 +200,9 @@ static void *thread_main(void *argument)
     size_t turn;
     row *next;
 
-    while ((turn = atomic_fetch_add(&self->next, 1)) < self->all->count) {
-        next = &self->all->list[self->order[turn]];
+    while (!atomic_load(&self->stopped) &&
+           (turn = atomic_fetch_add(&self->next, 1)) < self->all->count) {
+        next = &self->all->list[turn];
         if (next->kind == ROW_OPEN)
             run_row(self, next);
     }
@@ -189,52 +213,20 @@ static void *thread_main(void *argument)
 
 /* --------------------------------------------------------------------- all of them -- */
 
-/* splitmix64: the same order everywhere for the same seed. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static size_t *make_order(size_t count, uint64_t seed)
-{
-    size_t *order = malloc((count > 0 ? count : 1) * sizeof *order);
-
-    if (order == NULL)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        order[i] = i;
-    if (seed == 0)
-        return order;
-    for (size_t i = count; i > 1; i--) {
-        size_t other = (size_t)(next_random(&seed) % i), kept = order[i - 1];
-
-        order[i - 1] = order[other];
-        order[other] = kept;
-    }
-    return order;
-}
-
 int service_run(const host *self, const options *with, rows *all)
 {
     service run = {.host = self, .with = with, .all = all};
-    pthread_t *threads = calloc(with->threads, sizeof *threads);
-    unsigned started = 0;
+    pthread_t *threads = calloc((size_t)with->threads, sizeof *threads);
+    int64_t started = 0;
 
-    run.order = make_order(all->count, (uint64_t)with->seed);
     run.later = calloc(all->count > 0 ? all->count : 1, sizeof *run.later);
     pthread_mutex_init(&run.mutex, NULL);
-    atomic_init(&run.next, 0);
-    while (threads != NULL && run.order != NULL && run.later != NULL && started < with->threads &&
+    while (threads != NULL && run.later != NULL && started < with->threads &&
            pthread_create(&threads[started], NULL, thread_main, &run) == 0)
         started++;
-    for (unsigned i = 0; i < started; i++)
+    for (int64_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     free(threads);
-    free(run.order);
     free(run.later);
     pthread_mutex_destroy(&run.mutex);
     return started > 0 ? 0 : -1;
