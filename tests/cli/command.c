@@ -2,18 +2,14 @@
 
 #include "support/server.h"
 
-#include <setjmp.h>
+#include "support/theme.h"
+
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define ARGUMENTS 32
 

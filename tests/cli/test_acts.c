@@ -6,15 +6,10 @@
 #include "trade_lock/fixture.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,17 +26,15 @@ static struct world {
     const char *config;
 } w;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     assert_log_whole(&w.f);
     fixture_close(&w.f);
     return 0;
@@ -180,12 +173,11 @@ static void terminal_end(terminal *t, int code, const char *words)
 
 /* ------------------------------------------------------------ the preview -- */
 
-static void test_preview_counts(void **state)
+TEST(test_preview_counts)
 {
     json_t *document, *money;
     output *o;
 
-    (void)state;
     make("P1", "C1", "see", 100, "EUR");
     make("P2", "C2", "see", 250, "EUR");
     make("P3", "C3", "see", 7, "USD");
@@ -211,12 +203,11 @@ static void test_preview_counts(void **state)
     assert_int_equal(acts(), 0);
 }
 
-static void test_wrong_number_changes_nothing(void **state)
+TEST(test_wrong_number_changes_nothing)
 {
     terminal t;
     output *o;
 
-    (void)state;
     o = RETRY("--all", "--channel", "see", "--yes", "2");
     EXPECT_CODE(o, 1);
     expect_told(o, "nothing was changed: it would be 3 trades, not 2");
@@ -233,11 +224,10 @@ static void test_wrong_number_changes_nothing(void **state)
     assert_int_equal(acts(), 0);
 }
 
-static void test_what_moves_on_is_left_alone(void **state)
+TEST(test_what_moves_on_is_left_alone)
 {
     terminal t;
 
-    (void)state;
     TERMINAL(&t, "retry", "--config", w.config, "--reason", "r", "--all", "--channel", "see");
     terminal_await(&t, "Type 3");
     database_run(w.f.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = 'reap' "
@@ -259,12 +249,11 @@ static void test_what_moves_on_is_left_alone(void **state)
 }
 
 /* What was done is due already; so the same again does the rest, and then nothing. */
-static void test_again_does_the_rest(void **state)
+TEST(test_again_does_the_rest)
 {
     output *o = RETRY("--all", "--channel", "see", "--yes", "1", "--json");
     json_t *set = json_object(), *document = output_json(o);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     assert_int_equal(json_integer_value(json_object_get(document, "done")), 1);
     assert_int_equal(json_integer_value(json_object_get(document, "due")), 2);
@@ -326,14 +315,13 @@ static void finish_the_rest(const char *channel)
     assert_int_equal(twice(channel), 0);
 }
 
-static void test_killed_and_repeated(void **state)
+TEST(test_killed_and_repeated)
 {
     const long long before = acts();
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status;
     pid_t pid;
     output *o;
 
-    (void)state;
     make_many("K", "kill", MANY);
     pid = start("kill", "120", null);
     await_done(before, 5);
@@ -359,14 +347,13 @@ static void test_killed_and_repeated(void **state)
                      MANY);
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
     const long long before = acts();
     char path[] = "/tmp/tradelock-acts-XXXXXX", text[4096] = "";
     int file = mkstemp(path), status;
     pid_t pid;
 
-    (void)state;
     assert_true(file >= 0);
     unlink(path);
     make_many("I", "stop", MANY);
@@ -385,11 +372,10 @@ static void test_interrupted(void **state)
     finish_the_rest("stop");
 }
 
-static void test_two_at_once(void **state)
+TEST(test_two_at_once)
 {
     terminal a, b;
 
-    (void)state;
     make_many("T", "two", 20);
     TERMINAL(&a, "retry", "--config", w.config, "--reason", "a", "--all", "--channel", "two");
     TERMINAL(&b, "retry", "--config", w.config, "--reason", "b", "--all", "--channel", "two");
@@ -417,12 +403,11 @@ static void refused(output *o, const char *words)
     output_free(o);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     const long long before = acts();
     output *o;
 
-    (void)state;
     refused(RETRY("--where", "parked chanel=bank"), "did you mean 'channel'");
     refused(RETRY("--where", "lane=S"), "--where knows no condition 'lane'");
     refused(RETRY("--where", "parked=1"), "'parked' has no value");
@@ -472,12 +457,11 @@ static output *file_statement(const char *path, const char *yes)
                "--yes", yes, "--config", w.config);
 }
 
-static void test_long_statement(void **state)
+TEST(test_long_statement)
 {
     char path[] = "/tmp/tradelock-acts-XXXXXX";
     output *o;
 
-    (void)state;
     make("S1", "C1", "paid", 100, "EUR");
     make("S2", "C1", "paid", 50, "EUR");
     write_statement(path, PAYMENTS);
@@ -498,12 +482,11 @@ static void test_long_statement(void **state)
     assert_int_equal(number("SELECT COUNT(*) FROM tl_act_row WHERE result = '%s'", "filed"), 2);
 }
 
-static void test_statement_again_is_known(void **state)
+TEST(test_statement_again_is_known)
 {
     char path[] = "/tmp/tradelock-acts-XXXXXX";
     output *o;
 
-    (void)state;
     write_statement(path, 0);
     o = file_statement(path, "0");
     EXPECT_CODE(o, 0);
@@ -525,7 +508,7 @@ static void fail_retryably(tl_lock *lock)
 
 /* What somebody saw is not what would be done to a trade that ended or paid anew since; one more
  * attempt at the same payment is. */
-static void test_statement_is_bound_to_what_was_seen(void **state)
+TEST(test_statement_is_bound_to_what_was_seen)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *ends, *anew;
@@ -533,7 +516,6 @@ static void test_statement_is_bound_to_what_was_seen(void **state)
     FILE *file = fdopen(mkstemp(path), "w");
     terminal t;
 
-    (void)state;
     make("S3", "C1", "paid", 100, "EUR");
     ends = granted(w.f.client, "S4", "C1", &options);
     anew = granted(w.f.client, "S5", "C1", &options);
@@ -596,7 +578,7 @@ static void make_all_kinds(void)
     run_quietly(RUN("audit", "--config", w.config), 0);
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
     static const char *const kinds[] = {"audit", "purge", "resolve propose", "evidence add",
                                         "retry"};
@@ -604,7 +586,6 @@ static void test_list(void **state)
     char after[640];
     output *o;
 
-    (void)state;
     make_all_kinds();
     o = RUN("acts", "--json", "--limit", "5", "--config", w.config);
     EXPECT_CODE(o, 0);
@@ -648,12 +629,11 @@ static void test_list(void **state)
     output_free(o);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
     json_t *document, *set = json_object();
     output *o = RUN("acts", "1", "--json", "--config", w.config);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "moved on");
     document = output_json(o);
@@ -670,9 +650,8 @@ static void test_rows(void **state)
 }
 
 /* Acts go by the same age as trades, with their rows. */
-static void test_purge(void **state)
+TEST(test_purge)
 {
-    (void)state;
     database_run(w.f.sql, "UPDATE tl_act SET begun_at = begun_at - INTERVAL 200 DAY "
                           "WHERE said = 'channel=kill'");
     run_quietly(RUN("purge", "--older", "90d", "--config", w.config), 0);
@@ -685,24 +664,4 @@ static void test_purge(void **state)
     assert_int_equal(last_act("what = 'purge' AND counts LIKE '%%acts=%%'"), 1);
 }
 
-TEST_MAIN(acts)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_preview_counts),
-        cmocka_unit_test(test_wrong_number_changes_nothing),
-        cmocka_unit_test(test_what_moves_on_is_left_alone),
-        cmocka_unit_test(test_again_does_the_rest),
-        cmocka_unit_test(test_killed_and_repeated),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_two_at_once),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_long_statement),
-        cmocka_unit_test(test_statement_again_is_known),
-        cmocka_unit_test(test_statement_is_bound_to_what_was_seen),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_purge),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(acts, set_up, tear_down)

@@ -11,11 +11,7 @@
 #include <tradelock/admin.h>
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +19,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -62,9 +56,8 @@ static long long shell_number(const char *line)
     return number;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
     strcpy(w.dir, "/tmp/tl-archive-XXXXXX");
@@ -77,9 +70,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     do_shell("rm -rf \"$DIR\"");
     fixture_close(&w.f);
     return 0;
@@ -201,12 +193,11 @@ static long long count_of(const char *table)
     return database_number(w.f.sql, "SELECT COUNT(*) FROM %s", table);
 }
 
-static void test_rows_are_written_then_removed(void **state)
+TEST(test_rows_are_written_then_removed)
 {
     output *o;
     json_t *said, *archived;
 
-    (void)state;
     clean();
     make_many(650);
     list_rows("before");
@@ -261,22 +252,13 @@ static void expect_listed(const char *name, output *o)
     output_free(o);
 }
 
-static void test_fields_are_listed(void **state)
-{
-    (void)state;
-    clean();
-    make_many(10);
-    expect_listed("purge", TO_ARCHIVE("--json"));
-}
-
 /* Each column of each table is in its file: one that a migration adds and nobody wrote down here
  * would be lost with the first purge. */
-static void test_every_column_is_written(void **state)
+TEST(test_every_column_is_written)
 {
     static const char *const tables[] = {"trade_lock", "trade_lock_past", "trade_evidence",
                                          "trade_resolution"};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         char line[160], *header, *missing;
 
@@ -296,14 +278,20 @@ static void test_every_column_is_written(void **state)
     }
 }
 
+TEST(test_fields_are_listed)
+{
+    clean();
+    make_many(10);
+    expect_listed("purge", TO_ARCHIVE("--json"));
+}
+
 /* What an audit knows from other tables stands behind a row: how many operators decided its last
  * step, and when the session that made it ended. */
-static void test_what_an_audit_needs_is_written(void **state)
+TEST(test_what_an_audit_needs_is_written)
 {
     char *written, *wanted;
     output *o;
 
-    (void)state;
     clean();
     make_many(20);
     database_run(
@@ -336,13 +324,12 @@ static void test_what_an_audit_needs_is_written(void **state)
 }
 
 /* What is not old, in process or in conflict is not written either. */
-static void test_only_what_may_go_is_written(void **state)
+TEST(test_only_what_may_go_is_written)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock;
     output *o;
 
-    (void)state;
     clean();
     make_many(10);
     lock = granted(w.f.client, "YOUNG", "C1", &options);
@@ -368,13 +355,12 @@ static void test_only_what_may_go_is_written(void **state)
 /* -------------------------------------------------------------------- cut off -- */
 
 /* A set whose trades are still there, or came anew: as after a purge that was killed. */
-static void test_a_set_is_gone_on_with(void **state)
+TEST(test_a_set_is_gone_on_with)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock;
     output *o;
 
-    (void)state;
     clean();
     make_many(20);
     list_rows("before");
@@ -424,14 +410,13 @@ static void run_killed_at(unsigned number, int *was_killed)
 
 /* Killed at its statements, commits and steps of files, and then run again: at each of them in the
  * long test, else at every sixth, from one of six places by chance. */
-static void test_killed_anywhere(void **state)
+TEST(test_killed_anywhere)
 {
     const unsigned each = tier_pick(6, 6, 1);
     unsigned number = 1 + (unsigned)getpid() % each;
     unsigned kills = 0, half_removed = 0, parts = 0;
     int was_killed = 1;
 
-    (void)state;
     print_message("from %u, each %u\n", number, each);
     for (; was_killed; number += each) {
         output *o;
@@ -458,7 +443,7 @@ static void test_killed_anywhere(void **state)
 }
 
 /* Stops the purge once the set is complete and before it removes; something comes in between. */
-static void test_changed_in_between(void **state)
+TEST(test_changed_in_between)
 {
     char *const arguments[] = {(char *)"tradelock", (char *)"purge",
                                (char *)"--older",   (char *)"90d",
@@ -469,7 +454,6 @@ static void test_changed_in_between(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     clean();
     make_many(30);
     snprintf(path, sizeof path, "%s/bin/tradelock", test_build_dir());
@@ -605,12 +589,11 @@ static void expect_found(const char *rule, const char *serial)
     output_free(o);
 }
 
-static void test_audit_of_an_archive(void **state)
+TEST(test_audit_of_an_archive)
 {
     char line[256];
     output *o;
 
-    (void)state;
     fill_archive();
     pay("YOUNG");
     o = AUDIT("--every", "10s");
@@ -652,9 +635,8 @@ static void test_audit_of_an_archive(void **state)
 }
 
 /* Histories with a hole, forged with all sums right. */
-static void test_audit_finds_forged_histories(void **state)
+TEST(test_audit_finds_forged_histories)
 {
-    (void)state;
     fill_archive();
     do_shell("cp -r \"$ARCHIVE\"/00000001 \"$DIR\"/whole");
 #define FOUND(rule, serial)                                                                        \
@@ -675,11 +657,10 @@ static void test_audit_finds_forged_histories(void **state)
 }
 
 /* A key that was purged is asked for again, and paid again; and rows that came back. */
-static void test_audit_over_lives(void **state)
+TEST(test_audit_over_lives)
 {
     output *o;
 
-    (void)state;
     fill_archive();
     pay("PLAIN");
     expect_found("succeeded-twice", "PLAIN");
@@ -721,11 +702,10 @@ static void expect_audited(unsigned sets)
     output_free(o);
 }
 
-static void test_audit_of_what_is_broken(void **state)
+TEST(test_audit_of_what_is_broken)
 {
     output *o;
 
-    (void)state;
     fill_archive();
     pay("SECOND");
     age();
@@ -773,12 +753,11 @@ static void expect_refused(const char *dir, int code, const char *words)
     assert_int_equal(count_of("trade_lock"), rows);
 }
 
-static void test_bad_directories(void **state)
+TEST(test_bad_directories)
 {
     char line[256], *said;
     int fd;
 
-    (void)state;
     clean();
     make_many(20);
     expect_refused("/nowhere/at/all", 2, "/nowhere/at/all cannot be opened: No such file");
@@ -808,11 +787,10 @@ static void test_bad_directories(void **state)
 }
 
 /* The limit of a file's size says what a full disk says, at a place that can be chosen. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
     output *o;
 
-    (void)state;
     clean();
     make_many(450);
     list_rows("before");
@@ -841,11 +819,10 @@ static void test_full_disk(void **state)
 }
 
 /* A last set that is not what it was: nothing is removed by it, and nothing is added to it. */
-static void test_broken_sets(void **state)
+TEST(test_broken_sets)
 {
     output *o;
 
-    (void)state;
     clean();
     make_many(20);
     o = TO_ARCHIVE("--json");
@@ -899,12 +876,11 @@ static void test_broken_sets(void **state)
 /* ------------------------------------------------------------- what is on record */
 
 /* Sets that are gone from the end, one by one, and one that was made anew with all sums right. */
-static void test_newest_sets_are_missed(void **state)
+TEST(test_newest_sets_are_missed)
 {
     output *o;
     char *said;
 
-    (void)state;
     clean();
     make_many(500);
     output_free(TO_ARCHIVE("--json"));
@@ -954,28 +930,4 @@ static void test_newest_sets_are_missed(void **state)
     do_shell("rm -r \"$DIR\"/whole");
 }
 
-TEST_MAIN(archive)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_written_then_removed),
-        cmocka_unit_test(test_every_column_is_written),
-        cmocka_unit_test(test_fields_are_listed),
-        cmocka_unit_test(test_what_an_audit_needs_is_written),
-        cmocka_unit_test(test_only_what_may_go_is_written),
-        cmocka_unit_test(test_a_set_is_gone_on_with),
-#ifdef TL_TEST_HOOKS
-        cmocka_unit_test(test_killed_anywhere),
-        cmocka_unit_test(test_changed_in_between),
-#endif
-        cmocka_unit_test(test_audit_of_an_archive),
-        cmocka_unit_test(test_audit_finds_forged_histories),
-        cmocka_unit_test(test_audit_over_lives),
-        cmocka_unit_test(test_audit_of_what_is_broken),
-        cmocka_unit_test(test_bad_directories),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_broken_sets),
-        cmocka_unit_test(test_newest_sets_are_missed),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_OF(archive, set_up, tear_down)

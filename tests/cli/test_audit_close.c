@@ -3,16 +3,10 @@
 #include "fields.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char statement[] = "/tmp/tl-statement-XXXXXX";
 
@@ -106,12 +100,11 @@ static void change_by_hand(const char *serial)
                  serial);
 }
 
-static void test_two_close_a_finding(void **state)
+TEST(test_two_close_a_finding)
 {
     char name[80];
     output *o;
 
-    (void)state;
     close(mkstemp(statement));
     say_paid("");
     operators_make_failed("F1");
@@ -141,19 +134,17 @@ static void test_two_close_a_finding(void **state)
 }
 
 /* Another revision is another finding; what was closed stays closed. */
-static void test_what_changes_is_open_again(void **state)
+TEST(test_what_changes_is_open_again)
 {
-    (void)state;
     change_by_hand("F1");
     expect_counts(1, 1, 1);
 }
 
 /* What only the statement says is bound to the row as it is, and to what it says. */
-static void test_what_a_statement_says(void **state)
+TEST(test_what_a_statement_says)
 {
     char name[80];
 
-    (void)state;
     name_of(name, "by-hand");
     close_finding(ANN, "propose", name);
     close_finding(BOB, "confirm", name);
@@ -172,7 +163,7 @@ static void test_what_a_statement_says(void **state)
 }
 
 /* In plain SQL, too, nobody closes alone or in another's name. */
-static void test_sql_is_refused_too(void **state)
+TEST(test_sql_is_refused_too)
 {
 #define HALF(column, part, value)                                                                  \
     "INSERT INTO audit_closing (finding, part, rule, cust_no, serial_no, op_code, rev, "           \
@@ -191,7 +182,6 @@ static void test_sql_is_refused_too(void **state)
     };
     MYSQL *ann = mysql_init(NULL);
 
-    (void)state;
     assert_non_null(mysql_real_connect(ann, NULL, operators.user[ANN], "secret",
                                        database_name(operators.h.db), 0,
                                        server_socket(server_shared()), 0));
@@ -211,22 +201,20 @@ static void expect_usage(const char *words, output *o)
     output_free(o);
 }
 
-static void test_usage(void **state)
+TEST(test_usage)
 {
-    (void)state;
     expect_usage("`close propose FINDING`", RUN("audit", "close", "propose"));
     expect_usage("`close propose FINDING`", RUN("audit", "close", "undo", "0123456789"));
     expect_usage("named by the digits", RUN("audit", "close", "confirm", "0123"));
     expect_usage("--reason is missing", RUN("audit", "close", "confirm", "0123456789"));
 }
 
-static void test_fields_are_listed(void **state)
+TEST(test_fields_are_listed)
 {
     json_t *set = json_object(), *document = audit("closed", 1);
     char name[80], archive[] = "/tmp/tl-audit-XXXXXX";
     output *o;
 
-    (void)state;
     fields_add(set, document);
     json_decref(document);
     assert_non_null(mkdtemp(archive));
@@ -254,16 +242,4 @@ static void test_fields_are_listed(void **state)
     unlink(statement);
 }
 
-TEST_MAIN(audit_close)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_close_a_finding),
-        cmocka_unit_test(test_what_changes_is_open_again),
-        cmocka_unit_test(test_what_a_statement_says),
-        cmocka_unit_test(test_sql_is_refused_too),
-        cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_fields_are_listed),
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(audit_close, operators_set_up, operators_tear_down)

@@ -9,16 +9,10 @@
 #include <tradelock/admin.h>
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HOUR_MS 3600000
 #define MOVING 300
@@ -30,24 +24,21 @@ static const char *config;
 #define LS(...) RUN("ls", "--json", "--config", config, __VA_ARGS__)
 #define LINES(...) RUN("ls", "--config", config, __VA_ARGS__)
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&f, "janitor=0\ncommit_ms=1s\n");
     config = database_option_file(f.db);
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
 
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     database_run(f.sql, "TRUNCATE trade_lock; TRUNCATE trade_lock_past");
     return 0;
 }
@@ -144,11 +135,10 @@ static void end_the_doubtful(void)
     end(granted(f.client, "W5", "C5", &retry), &paid, TL_SUCCEEDED);
 }
 
-static void test_a_batch_and_its_totals(void **state)
+TEST_IN(test_a_batch_and_its_totals, clear, NULL)
 {
     output *o;
 
-    (void)state;
     make_payroll();
     expect_rows(LS("--batch", "payroll"), "W5 W6 W4 W3 W2 W1");
     expect_rows(LS("--batch", "Payroll"), "X1");
@@ -194,12 +184,11 @@ static void now_of_server(char to[64])
     free(text);
 }
 
-static void test_a_batch_as_it_was(void **state)
+TEST_IN(test_a_batch_as_it_was, clear, NULL)
 {
     char before[64], then[64];
     output *o;
 
-    (void)state;
     now_of_server(before);
     make_payroll();
     now_of_server(then);
@@ -214,12 +203,11 @@ static void test_a_batch_as_it_was(void **state)
     expect_rows(LS("--batch", "payroll", "--as-of", then, "--in-doubt"), "W5");
 }
 
-static void test_by_the_channels_reference(void **state)
+TEST_IN(test_by_the_channels_reference, clear, NULL)
 {
     char then[64];
     output *o;
 
-    (void)state;
     make_paid(&(struct trade){"R1", "C1", NULL, 0, NULL}, "BANK-1");
     make_paid(&(struct trade){"R2", "C2", NULL, 0, NULL}, "BANK-1");
     make_paid(&(struct trade){"R3", "C3", NULL, 0, NULL}, "bank-1");
@@ -280,9 +268,8 @@ static void end_or_count(void *context, int number)
 }
 
 /* A trade that ends while its batch is counted is counted once. */
-static void test_a_batch_that_is_paid_meanwhile(void **state)
+TEST_IN(test_a_batch_that_is_paid_meanwhile, clear, NULL)
 {
-    (void)state;
     for (int i = 0; i < MOVING; i++) {
         char serial[8];
 
@@ -295,9 +282,8 @@ static void test_a_batch_that_is_paid_meanwhile(void **state)
 }
 
 /* What a count reads is bounded, whether the trades are open or paid. */
-static void test_a_batch_that_is_too_large(void **state)
+TEST_IN(test_a_batch_that_is_too_large, clear, NULL)
 {
-    (void)state;
     database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
                         "thread_no, token, fence, rev, proof, batch, created_at, updated_at) "
                         "SELECT 'C1', CONCAT('L', seq), 'WITHDRAW', 'S', 'Y', 'ask', UUID(), seq, "
@@ -317,12 +303,11 @@ static void test_a_batch_that_is_too_large(void **state)
 }
 
 /* Page by page comes what one long list has. */
-static void test_pages_of_a_batch(void **state)
+TEST_IN(test_pages_of_a_batch, clear, NULL)
 {
     char next[TL_NEXT_TEXT] = "";
     size_t rows = 0, i = 0;
 
-    (void)state;
     database_run(f.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
                  "thread_no, token, fence, rev, proof, batch, channel_ref, created_at, updated_at) "
@@ -350,11 +335,10 @@ static void test_pages_of_a_batch(void **state)
     assert_int_equal(rows, 500);
 }
 
-static void test_every_form_tells(void **state)
+TEST_IN(test_every_form_tells, clear, NULL)
 {
     output *o;
 
-    (void)state;
     make_paid(&(struct trade){"W1", "C1", "a, \"b\"", 5, "EUR"}, "BANK-1");
     o = LINES("--batch", "a, \"b\"", "-o", "csv", "--columns", "serial,batch,traceparent");
     assert_string_equal(o->out, "serial,batch,traceparent\nW1,\"a, \"\"b\"\"\"," TRACE "\n");
@@ -375,7 +359,7 @@ static void test_every_form_tells(void **state)
 
 #define SIXTEEN "0123456789abcdef"
 
-static void test_bad_names(void **state)
+TEST_IN(test_bad_names, clear, NULL)
 {
     static const char *const bad[][2] = {
         {"", "batch: is empty"},
@@ -385,7 +369,6 @@ static void test_bad_names(void **state)
     };
     output *o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         o = LINES("--batch", bad[i][0]);
         EXPECT_SENTENCE(o, 2, bad[i][1]);
@@ -399,18 +382,4 @@ static void test_bad_names(void **state)
     output_free(o);
 }
 
-TEST_MAIN(batch)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_batch_and_its_totals, clear),
-        cmocka_unit_test_setup(test_a_batch_as_it_was, clear),
-        cmocka_unit_test_setup(test_by_the_channels_reference, clear),
-        cmocka_unit_test_setup(test_a_batch_that_is_paid_meanwhile, clear),
-        cmocka_unit_test_setup(test_a_batch_that_is_too_large, clear),
-        cmocka_unit_test_setup(test_pages_of_a_batch, clear),
-        cmocka_unit_test_setup(test_every_form_tells, clear),
-        cmocka_unit_test_setup(test_bad_names, clear),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(batch, set_up, tear_down)

@@ -4,7 +4,6 @@
 
 #include "workflows/house.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
@@ -19,11 +18,10 @@
 static house self;
 static char file[] = "/tmp/tl-batch-file.XXXXXX";
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     const int descriptor = mkstemp(file);
 
-    (void)state;
     assert_true(descriptor >= 0);
     close(descriptor);
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
@@ -31,9 +29,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     house_close(&self);
     unlink(file);
     return 0;
@@ -74,9 +71,8 @@ static void expect_batch(const char *words)
     output_free(o);
 }
 
-static void test_the_same_file_again_resumes_it(void **state)
+TEST(test_the_same_file_again_resumes_it)
 {
-    (void)state;
     /* The first run ended after five lines. */
     write_lines(5);
     assert_int_equal(run_file("'payroll 11/2026'"), 0);
@@ -94,11 +90,10 @@ static void test_the_same_file_again_resumes_it(void **state)
     house_books(&self, LINES);
 }
 
-static void test_a_batch_that_is_none(void **state)
+TEST(test_a_batch_that_is_none)
 {
     const int64_t before = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock");
 
-    (void)state;
     write_lines(LINES + 1);
     assert_int_equal(run_file("\"$(printf 'a\\tb')\""), 2);
     assert_int_equal(run_file("''"), 2);
@@ -163,7 +158,7 @@ static unsigned lines_about(const char *log, const char *serial, const char *end
 
 /* Each line about a trade, of the service and of a worker, says its amount and its batch, whatever
  * the batch is called; of one that named neither it says nothing. */
-static void test_each_line_tells_amount_and_batch(void **state)
+TEST(test_each_line_tells_amount_and_batch)
 {
     static const char ending[] = ", amount 100 EUR, batch " HOSTILE "]\n";
     char service_log[64], worker_log[64], words[512];
@@ -173,7 +168,6 @@ static void test_each_line_tells_amount_and_batch(void **state)
     pid_t worker;
     FILE *lines;
 
-    (void)state;
     snprintf(service_log, sizeof service_log, "%s.service", file);
     snprintf(worker_log, sizeof worker_log, "%s.worker", file);
     assert_int_equal(strlen(HOSTILE), TL_BATCH_MAX);
@@ -210,13 +204,4 @@ static void test_each_line_tells_amount_and_batch(void **state)
     unlink(worker_log);
 }
 
-TEST_MAIN(batch_file)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_file_again_resumes_it),
-        cmocka_unit_test(test_a_batch_that_is_none),
-        cmocka_unit_test(test_each_line_tells_amount_and_batch),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(batch_file, set_up, tear_down)

@@ -6,16 +6,10 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CHANNEL "idempotent"
 #define AS(who, ...) RUN("channel", __VA_ARGS__, "--config", operators.config[who])
@@ -79,12 +73,11 @@ static tl_lock *take_only_permit(void)
 
 #define LABELS "{channel=\"" CHANNEL "\",operation=\"" WITHDRAW_OP "\"}"
 
-static void test_a_full_limit_is_seen(void **state)
+TEST(test_a_full_limit_is_seen)
 {
     tl_lock *held, *refused = NULL;
     output *o;
 
-    (void)state;
     while (tl_channel_check(operators.h.client, CHANNEL, WITHDRAW_OP) != TL_OK)
         usleep(10000);
     operators_make_doubtful("D2");
@@ -137,11 +130,10 @@ static void test_a_full_limit_is_seen(void **state)
 }
 
 /* What a killed process has is said to be its, and until when. */
-static void test_permits_of_the_dead(void **state)
+TEST(test_permits_of_the_dead)
 {
     output *o;
 
-    (void)state;
     database_run(
         operators.h.sql,
         "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
@@ -159,11 +151,10 @@ static void test_permits_of_the_dead(void **state)
                     "0 of 1 permits are out");
 }
 
-static void test_a_limit_a_second_is_seen(void **state)
+TEST(test_a_limit_a_second_is_seen)
 {
     output *o;
 
-    (void)state;
     expect_words_of(LIMIT("--op", WITHDRAW_OP, "--sends", "2", "--per-second", "1", "--reason",
                           "their contract"),
                     0, "sends 2 at a time, 1 a second");
@@ -282,13 +273,12 @@ static void expect_seen_open(void)
 
 /* Where a payment hangs it is said that its channel does not answer, what the probes came to, when
  * the next one is, and how to take the breaker away. */
-static void test_an_open_breaker_is_seen(void **state)
+TEST(test_an_open_breaker_is_seen)
 {
     json_t *document;
     output *o;
     tl_lock *probe;
 
-    (void)state;
     operators_make_doubtful("D3");
     expect_no_breaker();
     expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000",
@@ -331,14 +321,4 @@ static void test_an_open_breaker_is_seen(void **state)
                     "has no breaker");
 }
 
-TEST_MAIN(channel)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_full_limit_is_seen),
-        cmocka_unit_test(test_permits_of_the_dead),
-        cmocka_unit_test(test_a_limit_a_second_is_seen),
-        cmocka_unit_test(test_an_open_breaker_is_seen),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
-}
+TESTS_OF(channel, operators_set_up, operators_tear_down)

@@ -6,18 +6,12 @@
 #include <tradelock/layer.h>
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SLOW_BEAT_MS 6000
 #define AS(who, ...) RUN("drain", __VA_ARGS__, "--config", operators.config[who])
@@ -86,11 +80,10 @@ static void finish(tl_lock *lock)
     tl_lock_free(lock);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     const long long before = written();
 
-    (void)state;
     expect(RUN("drain"), 2, "--reason is missing");
     expect(AS(ANN, "--reason", ""), 2, "--reason is missing");
     expect(AS(ANN, "bank", "--reason", "r"), 2, "drain takes no operand: bank");
@@ -111,9 +104,8 @@ static void test_bad_input(void **state)
     assert_int_equal(written(), before);
 }
 
-static void test_nothing_runs(void **state)
+TEST(test_nothing_runs)
 {
-    (void)state;
     expect_words_of(AS(ANN, "--reason", "maintenance"), 0, "Nothing is in process");
     assert_status(tl_channel_check(operators.h.client, "any", "ANY"), TL_OVERLOADED);
     expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
@@ -126,13 +118,12 @@ static void test_nothing_runs(void **state)
                      2);
 }
 
-static void test_what_runs_is_said(void **state)
+TEST(test_what_runs_is_said)
 {
     tl_lock *lock = hold("RUNS");
     json_t *set = json_object(), *document;
     output *o;
 
-    (void)state;
     o = AS(ANN, "--reason", "maintenance", "--timeout", "2s");
     EXPECT_CODE(o, 6);
     EXPECT_WORDS(o, "RUNS");
@@ -210,7 +201,7 @@ static pid_t start(void)
 }
 
 /* Killed while it waits; and what others say meanwhile. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
     tl_lock *lock = hold("HELD");
     const char *ann = operators.config[ANN];
@@ -218,7 +209,6 @@ static void test_killed(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     operators_make_doubtful("D1");
     pid = start();
     await_check(TL_OVERLOADED);
@@ -260,13 +250,12 @@ static void test_killed(void **state)
 }
 
 /* Somebody else ends it while this one waits. */
-static void test_ended_meanwhile(void **state)
+TEST(test_ended_meanwhile)
 {
     tl_lock *lock = hold("LONG");
     int status;
     pid_t pid;
 
-    (void)state;
     pid = start();
     await_check(TL_OVERLOADED);
     end_drain();
@@ -277,12 +266,11 @@ static void test_ended_meanwhile(void **state)
 }
 
 /* Its process is gone without a word: said, until a janitor has opened it. */
-static void test_a_holder_that_died(void **state)
+TEST(test_a_holder_that_died)
 {
     const pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0) {
         tl_client_options options = TL_CLIENT_OPTIONS_INIT;
         tl_client *client = NULL;
@@ -325,7 +313,7 @@ static int refuses(tl_client *client)
 /* Beats are far apart, and those of one process between those of the others.  All begin to refuse at
  * about one moment; and who has read it says that it obeys, and does not keep that for its next
  * beat.  For as long as some are waited for, payments are refused. */
-static void test_slow_beats(void **state)
+TEST(test_slow_beats)
 {
     tl_client *slow[3];
     const size_t count = sizeof slow / sizeof slow[0];
@@ -333,7 +321,6 @@ static void test_slow_beats(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             usleep(SLOW_BEAT_MS * 1000 / count);
@@ -364,14 +351,4 @@ static void test_slow_beats(void **state)
         tl_client_close(slow[i]);
 }
 
-TEST_MAIN(drain)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),
-        cmocka_unit_test(test_what_runs_is_said), cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_ended_meanwhile),   cmocka_unit_test(test_a_holder_that_died),
-        cmocka_unit_test(test_slow_beats),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
-}
+TESTS_OF(drain, operators_set_up, operators_tear_down)

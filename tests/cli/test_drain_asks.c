@@ -12,19 +12,13 @@
 #include <tradelock/layer.h>
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CHANNEL "idempotent"
 #define BATCH 24 /* more asks than run alone, each on its own connection */
@@ -146,11 +140,10 @@ static void *ask_with(void *argument)
     return NULL;
 }
 
-static void test_a_prepare_callback(void **state)
+TEST(test_a_prepare_callback)
 {
     struct asking a = {.lock = new_lock("CALLBACK", NULL)};
 
-    (void)state;
     assert_int_equal(pthread_create(&a.thread, NULL, ask_with, &a), 0);
     while (!atomic_load(&a.runs))
         usleep(1000);
@@ -181,13 +174,12 @@ static void *ask(void *argument)
     return NULL;
 }
 
-static void test_a_permit(void **state)
+TEST(test_a_permit)
 {
     tl_client *client = operators.h.client;
     tl_lock *first = new_lock("FIRST", CHANNEL);
     struct asking a = {.lock = new_lock("SECOND", CHANNEL)};
 
-    (void)state;
     assert_status(tl_channel_add(client, CHANNEL, "BARE", NULL), TL_OK);
     expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
                "--config", operators.config[ANN]),
@@ -279,11 +271,10 @@ static void submit_together(void *context, tl_lock *lock, tl_status status)
     on_done(context, lock, status);
 }
 
-static void test_submitted(void **state)
+TEST(test_submitted)
 {
     struct asking *first = &together.first, *a = together.asks;
 
-    (void)state;
     first->lock = new_lock("SUBMIT-0", NULL);
     first->book = new_book();
     a[0].lock = new_lock("SUBMIT-1", NULL);
@@ -319,14 +310,13 @@ static void *ask_book(void *argument)
     return NULL;
 }
 
-static void test_a_late_group(void **state)
+TEST(test_a_late_group)
 {
     static struct asking a[BATCH];
     MYSQL *row = hold_row();
     tl_stats before = TL_STATS_INIT, after = TL_STATS_INIT;
     char serial[32];
 
-    (void)state;
     assert_status(tl_client_stats(operators.h.client, &before), TL_OK);
     for (int i = 0; i < BATCH; i++) {
         snprintf(serial, sizeof serial, "GROUP-%d", i);
@@ -449,9 +439,8 @@ static void claim_waits(const char *serial)
     end_drain();
 }
 
-static void test_claims(void **state)
+TEST(test_claims)
 {
-    (void)state;
     operators_make_doubtful("DUE-1");
     database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE "
                                   "serial_no = 'DUE-1' AND lane = 'R'");
@@ -464,12 +453,11 @@ static void test_claims(void **state)
 /* --------------------------------------------------------------------------- sessions -- */
 
 /* Its process is stopped, and silent; it could go on, and ask, until somebody ends the session. */
-static void test_a_silent_process(void **state)
+TEST(test_a_silent_process)
 {
     const pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0) {
         tl_client_options options = TL_CLIENT_OPTIONS_INIT;
         tl_client *client = NULL;
@@ -509,16 +497,4 @@ static int tear_down(void **state)
     return operators_tear_down(state);
 }
 
-TEST_MAIN(drain_asks)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_prepare_callback),
-        cmocka_unit_test(test_a_permit),
-        cmocka_unit_test(test_submitted),
-        cmocka_unit_test(test_a_late_group),
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_a_silent_process),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
-}
+TESTS_OF(drain_asks, set_up, tear_down)

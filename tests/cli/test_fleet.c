@@ -11,18 +11,12 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HOUR_MS 3600000
 #define OP "WITHDRAW"
@@ -121,9 +115,8 @@ static void choose_customers(void)
     }
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         shards[i].where = server_start(NULL);
         shards[i].db = database_new(shards[i].where, "janitor=0\nsite=test\n");
@@ -140,9 +133,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         tl_client_close(shards[i].client);
         mysql_close(shards[i].sql);
@@ -152,9 +144,8 @@ static int tear_down(void **state)
 }
 
 /* Each test has its own rows alone, and the slots as they were joined. */
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         database_run(shards[i].sql,
                      "TRUNCATE trade_lock; TRUNCATE trade_lock_past; DELETE FROM trade_evidence; "
@@ -294,12 +285,11 @@ static void expect_fields_of_pages(json_t *document, const char *of_fleet)
 
 /* ------------------------------------------------------------------- lists -- */
 
-static void test_list(void **state)
+TEST_IN(test_list, clear, NULL)
 {
     json_t *document;
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_parked(A, "A2", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
@@ -342,13 +332,12 @@ static void test_list(void **state)
     output_free(o);
 }
 
-static void test_limit_is_of_each_shard(void **state)
+TEST_IN(test_limit_is_of_each_shard, clear, NULL)
 {
     json_t *document, *ends;
     char place[TL_NEXT_TEXT];
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_paid(A, "A2", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
@@ -375,11 +364,10 @@ static void test_limit_is_of_each_shard(void **state)
     output_free(o);
 }
 
-static void test_batch_is_over_all(void **state)
+TEST_IN(test_batch_is_over_all, clear, NULL)
 {
     json_t *document, *batch;
 
-    (void)state;
     make_paid_in(A, "A1", cust(A, 0), "march");
     make_paid_in(B, "B1", cust(B, 0), "march");
     tl_lock_free(held(B, "B2", cust(B, 1), "march"));
@@ -400,14 +388,13 @@ static void test_batch_is_over_all(void **state)
     json_decref(document);
 }
 
-static void test_other_lists(void **state)
+TEST_IN(test_other_lists, clear, NULL)
 {
     json_t *document, *row;
     output *o;
     size_t i;
     int seen = 0;
 
-    (void)state;
     document = document_of(FLEET("ps", "--json"), 0);
     json_array_foreach(json_object_get(document, "sessions"), i, row) seen |=
         1 << (json_string_value(json_object_get(row, "shard"))[0] - 'a');
@@ -435,12 +422,11 @@ static void test_other_lists(void **state)
 
 /* ---------------------------------------------------------------- documents -- */
 
-static void test_pages(void **state)
+TEST_IN(test_pages, clear, NULL)
 {
     json_t *document, *pages;
     output *o;
 
-    (void)state;
     make_parked(B, "B1", cust(B, 0));
     document = document_of(FLEET("status", "--json"), 6);
     pages = json_object_get(document, "shards");
@@ -475,12 +461,11 @@ static void test_pages(void **state)
 
 /* -------------------------------------------------------------- one trade's -- */
 
-static void test_one_trade(void **state)
+TEST_IN(test_one_trade, clear, NULL)
 {
     json_t *document;
     output *o;
 
-    (void)state;
     make_parked(A, "A1", cust(A, 0));
     make_parked(B, "B1", cust(B, 0));
     document = document_of(FLEET("show", "B1", cust(B, 0), OP, "--json"), 6);
@@ -523,11 +508,10 @@ static void test_one_trade(void **state)
 }
 
 /* Several of one serial number: each is named with its shard. */
-static void test_several_match(void **state)
+TEST_IN(test_several_match, clear, NULL)
 {
     output *o;
 
-    (void)state;
     make_paid(A, "X1", cust(A, 0));
     make_paid(B, "X2", cust(B, 0));
     o = FLEET("show", "X");
@@ -563,7 +547,7 @@ static const char *statement_of(const char *const serials[], const int of[], con
     return write_statement(lines);
 }
 
-static void test_statement(void **state)
+TEST_IN(test_statement, clear, NULL)
 {
     static const char *const serials[] = {"A1", "B1", "B2", NULL};
     static const int of[] = {A, B, B};
@@ -571,7 +555,6 @@ static void test_statement(void **state)
     const char *path;
     output *o;
 
-    (void)state;
     make_doubtful(A, "A1", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
     make_paid(B, "B2", cust(B, 0));
@@ -599,14 +582,13 @@ static void test_statement(void **state)
         assert_int_equal(database_number(shards[i].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
 }
 
-static void test_audit_with_statement(void **state)
+TEST_IN(test_audit_with_statement, clear, NULL)
 {
     static const char *const serials[] = {"A1", "B1", NULL};
     static const int of[] = {A, B};
     json_t *document, *pages;
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
     o = FLEET("audit", "--statement", statement_of(serials, of, ""));
@@ -684,12 +666,11 @@ static void expect_doctor(int code, const char *check, const char *level)
 }
 
 /* A slot that two shards own, with a trade at both: it may have been paid twice. */
-static void test_slot_owned_twice(void **state)
+TEST_IN(test_slot_owned_twice, clear, NULL)
 {
     const char *customer = cust(A, 0);
     output *o;
 
-    (void)state;
     expect_doctor(0, "fleet slots", "ok");
     expect_doctor(0, "fleet rule", "ok");
     set_slot(B, customer, "owned", 1);
@@ -708,12 +689,11 @@ static void test_slot_owned_twice(void **state)
 
 /* Of one that was restored to a moment at which the slot was leaving: what was in process there is
  * sent, while the other one pays. */
-static void test_slot_that_leaves_still(void **state)
+TEST_IN(test_slot_that_leaves_still, clear, NULL)
 {
     const char *customer = cust(A, 0);
     output *o;
 
-    (void)state;
     set_slot(B, customer, "owned", 2);
     make_paid(A, "T1", customer);
     make_paid(B, "T1", customer);
@@ -730,11 +710,10 @@ static void test_slot_that_leaves_still(void **state)
     expect_doctor(0, "slot-moves", "warning");
 }
 
-static void test_stray(void **state)
+TEST_IN(test_stray, clear, NULL)
 {
     const char *customer = cust(A, 0);
 
-    (void)state;
     set_slot(B, customer, "owned", 1);
     make_paid(B, "T1", customer);
     database_run(shards[B].sql, "DELETE FROM tl_slot WHERE slot = tl_customer_slot('%s')",
@@ -744,11 +723,10 @@ static void test_stray(void **state)
     expect_fleet(1, "two-shards", "T1");
 }
 
-static void test_slot_of_nobody(void **state)
+TEST_IN(test_slot_of_nobody, clear, NULL)
 {
     output *o;
 
-    (void)state;
     database_run(shards[B].sql, "DELETE FROM tl_slot WHERE slot = tl_customer_slot('%s')",
                  cust(B, 0));
     expect_fleet(1, "slot-nobody", NULL);
@@ -759,7 +737,7 @@ static void test_slot_of_nobody(void **state)
 }
 
 /* What was copied to the new owner is on two shards, and is told by it alone. */
-static void test_moved_slot(void **state)
+TEST_IN(test_moved_slot, clear, NULL)
 {
     static const char *const serials[] = {"T1", NULL};
     static const int of[] = {A};
@@ -767,7 +745,6 @@ static void test_moved_slot(void **state)
     json_t *document;
     output *o;
 
-    (void)state;
     make_paid(A, "T1", customer);
     set_slot(B, customer, "owned", 1);
     make_paid(B, "T1", customer);
@@ -788,9 +765,8 @@ static void test_moved_slot(void **state)
     expect_doctor(0, "slot-moves", "warning");
 }
 
-static void test_rules_differ(void **state)
+TEST_IN(test_rules_differ, clear, NULL)
 {
-    (void)state;
     database_run(shards[B].sql,
                  "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET ascii "
                  "COLLATE ascii_nopad_bin) RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL "
@@ -806,13 +782,12 @@ static void test_rules_differ(void **state)
 /* ----------------------------------------------------------------- accounts -- */
 
 /* A reader reads everything, and changes nothing at any shard. */
-static void test_reader(void **state)
+TEST_IN(test_reader, clear, NULL)
 {
     char path[512];
     json_t *document;
     output *o;
 
-    (void)state;
     make_parked(A, "A1", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
     for (int i = 0; i < SHARDS; i++) {
@@ -848,7 +823,7 @@ static void test_reader(void **state)
 
 /* ---------------------------------------------------------------- bad input -- */
 
-static void test_bad_input(void **state)
+TEST_IN(test_bad_input, clear, NULL)
 {
     static const struct {
         const char *arguments[10];
@@ -875,7 +850,6 @@ static void test_bad_input(void **state)
     };
     output *o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *arguments[16] = {NULL};
         size_t n = 0, from = 0;
@@ -902,11 +876,10 @@ static void test_bad_input(void **state)
     output_free(o);
 }
 
-static void test_settings_that_lead_elsewhere(void **state)
+TEST_IN(test_settings_that_lead_elsewhere, clear, NULL)
 {
     output *o;
 
-    (void)state;
     o = RUN("ls", "--config", swapped);
     EXPECT_CODE(o, 2);
     assert_non_null(strstr(o->err, "shard a: "));
@@ -948,11 +921,10 @@ static output *expect_metrics(const char *up_of_b)
 }
 
 /* One page of both; one that stands still is down, and the other one's lines are there. */
-static void test_exporter(void **state)
+TEST_IN(test_exporter, clear, NULL)
 {
     output *o;
 
-    (void)state;
     make_doubtful(A, "A1", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
     o = expect_metrics("\ntradelock_up{shard=\"b\"} 1\n");
@@ -1035,14 +1007,13 @@ static void expect_trades_without_b(void)
     output_free(o);
 }
 
-static void test_shard_is_down(void **state)
+TEST_IN(test_shard_is_down, clear, NULL)
 {
     static const char *const serials[] = {"A1", "A2", "B1", NULL};
     static const int of[] = {A, A, B};
     json_t *document;
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_doubtful(A, "A2", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
@@ -1078,30 +1049,4 @@ static void test_shard_is_down(void **state)
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
 }
 
-TEST_MAIN(fleet)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_list, clear),
-        cmocka_unit_test_setup(test_limit_is_of_each_shard, clear),
-        cmocka_unit_test_setup(test_batch_is_over_all, clear),
-        cmocka_unit_test_setup(test_other_lists, clear),
-        cmocka_unit_test_setup(test_pages, clear),
-        cmocka_unit_test_setup(test_one_trade, clear),
-        cmocka_unit_test_setup(test_several_match, clear),
-        cmocka_unit_test_setup(test_statement, clear),
-        cmocka_unit_test_setup(test_audit_with_statement, clear),
-        cmocka_unit_test_setup(test_slot_owned_twice, clear),
-        cmocka_unit_test_setup(test_slot_that_leaves_still, clear),
-        cmocka_unit_test_setup(test_stray, clear),
-        cmocka_unit_test_setup(test_slot_of_nobody, clear),
-        cmocka_unit_test_setup(test_moved_slot, clear),
-        cmocka_unit_test_setup(test_rules_differ, clear),
-        cmocka_unit_test_setup(test_reader, clear),
-        cmocka_unit_test_setup(test_bad_input, clear),
-        cmocka_unit_test_setup(test_settings_that_lead_elsewhere, clear),
-        cmocka_unit_test_setup(test_exporter, clear),
-        cmocka_unit_test_setup(test_shard_is_down, clear),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(fleet, set_up, tear_down)

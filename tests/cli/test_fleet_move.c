@@ -8,16 +8,10 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 enum { A, B, C, SHARDS };
 
@@ -81,9 +75,8 @@ static void write_settings(char to[512], const char *ending, const char *shards,
 
 static const int straight[SHARDS] = {A, B, C}, all_at_a[SHARDS] = {A, A, A};
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         db[i] = database_new(server_shared(), NULL);
         sql[i] = database_connect(db[i]);
@@ -101,9 +94,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     database_run(sql[A], "DROP USER " READER "@localhost");
     remove(config);
     remove(one);
@@ -117,9 +109,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
-    (void)state;
     BAD("say what", "turn");
     BAD("say what", "--reason", "x");
     BAD("two operands", "join", "payouts");
@@ -156,23 +147,21 @@ static void test_bad_input(void **state)
 }
 
 /* Both sections lead to a: before the first join no name tells. */
-static void test_one_database_for_two(void **state)
+TEST(test_one_database_for_two)
 {
     static const char both[] = "lead to one database, or to a copy of it";
 
-    (void)state;
     expect(AT_ONE("join", "payouts", "a"), 2, both);
     expect(AT_ONE("join", "payouts", "b", "--slots", "5"), 2, both);
     assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
     assert_int_equal(database_number(sql[A], "SELECT COUNT(fleet) FROM tl_schema"), 0);
 }
 
-static void test_join(void **state)
+TEST(test_join)
 {
     output *o;
     json_t *json;
 
-    (void)state;
     expect_done(FLEET("join", "payouts", "a", "--slots", "0-511,600", "--reason", "new"),
                 "owns 513 slots");
     REFUSED("slot 600 is another shard's", "join", "payouts", "b", "--slots", "600-601");
@@ -210,14 +199,13 @@ static void insert_trade(const char *cust)
                  cust);
 }
 
-static void test_move(void **state)
+TEST(test_move)
 {
     char *cust = database_text(sql[A], "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
                                        "tl_customer_slot(CONCAT('c', seq)) = 7 LIMIT 1");
     output *o;
     json_t *json, *back;
 
-    (void)state;
     insert_trade(cust);
     o = FLEET("move", "--cust", cust, "--to", "b", "--for", "1s", "--reason", "r");
     EXPECT_CODE(o, 1);
@@ -287,9 +275,8 @@ static void expect_refused(output *o, int code, const char *words)
 /* A shard that is down may own the slot under a later version than whoever answers, also where a
  * move has begun: a database that was restored says of it what is long over.  So nobody comes to own
  * a slot before all have been asked. */
-static void test_third_is_down(void **state)
+TEST(test_third_is_down)
 {
-    (void)state;
     expect_done(THREE("join", "payouts", "c"), "owns 0 slots");
     set_slot(A, 8, "leaving", 1, "b");
     expect_refused(DOWN("move", "8", "--to", "b"), 3, "shard c");
@@ -325,9 +312,8 @@ static void test_third_is_down(void **state)
 
 /* The slot went a, b, c, and c pays.  Then one end is as it was in the middle of a move of before:
  * the target arrives still, or the source leaves still. */
-static void test_end_that_went_back_in_time(void **state)
+TEST(test_end_that_went_back_in_time)
 {
-    (void)state;
     set_slot(A, 14, "gone", 2, "b");
     set_slot(B, 14, "arriving", 1, "a");
     set_slot(C, 14, "owned", 3, "");
@@ -369,7 +355,7 @@ static void write_payment(char path[600], const char *cust)
 
 /* b paid, and was restored to before it owned the slot.  What RESTORE.md says, in its order, with a
  * look whether another order is refused. */
-static void test_target_went_back_in_time(void **state)
+TEST(test_target_went_back_in_time)
 {
     static const struct {
         const char *state, *other;
@@ -379,7 +365,6 @@ static void test_target_went_back_in_time(void **state)
                                        "tl_customer_slot(CONCAT('c', seq)) = 16 LIMIT 1");
     char path[600];
 
-    (void)state;
     write_payment(path, cust);
     for (size_t i = 0; i < sizeof was / sizeof was[0]; i++) {
         set_slot(A, 16, "gone", 4, "b");
@@ -417,12 +402,11 @@ static void test_target_went_back_in_time(void **state)
 
 /* A mover died for good, and the operator gave up: what arrives nowhere does not shut the shard
  * out. */
-static void test_stale_arrival(void **state)
+TEST(test_stale_arrival)
 {
     output *o;
     json_t *json, *rest;
 
-    (void)state;
     set_slot(B, 20, "arriving", 1, "a");
     expect(THREE("move", "21", "--back"), 1, "is not leaving");
     expect_done(DOWN("move", "20", "--back"), "owned by shard a, and arrives nowhere");
@@ -509,13 +493,12 @@ static void forget_slot(unsigned slot)
 }
 
 /* b has the slot, and a was restored to before it let it go. */
-static void test_stale_claim(void **state)
+TEST(test_stale_claim)
 {
     static const struct {
         const char *state, *other;
     } was[] = {{"owned", ""}, {"leaving", "b"}, {"leaving", "c"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof was / sizeof was[0]; i++) {
         set_slot(A, 50, was[i].state, 1, was[i].other);
         set_slot(B, 50, "owned", 3, "");
@@ -537,9 +520,8 @@ static void test_stale_claim(void **state)
 }
 
 /* Who has the slot keeps it, whatever the others say, and whoever does not answer. */
-static void test_owner_keeps_its_claim(void **state)
+TEST(test_owner_keeps_its_claim)
 {
-    (void)state;
     declare_at(A);
     set_slot(A, 51, "owned", 1, "");
     set_slot(C, 51, "owned", 2, "");
@@ -665,11 +647,10 @@ static void expect_completed_from_another(const char *cust)
 }
 
 /* What the stale end paid or sent on its own is told before it counts for nothing. */
-static void test_stale_claim_that_paid(void **state)
+TEST(test_stale_claim_that_paid)
 {
     char *cust = cust_of(52);
 
-    (void)state;
     set_slot(B, 52, "owned", 2, "");
     declare_at(A);
     expect_paid_is_told(cust);
@@ -691,13 +672,12 @@ static void test_stale_claim_that_paid(void **state)
 }
 
 /* c let the slot go to b, which was restored to when it had it before, or was about to let it go. */
-static void test_owner_that_is_behind(void **state)
+TEST(test_owner_that_is_behind)
 {
     static const char *const was[] = {"owned", "leaving"};
     char *cust = cust_of(53);
     const char *yes = "0";
 
-    (void)state;
     set_slot(A, 53, "gone", 2, "b");
     for (size_t i = 0; i < 2; i++) {
         set_slot(C, 53, "owned", 3, "");
@@ -739,13 +719,12 @@ static void test_owner_that_is_behind(void **state)
 
 /* What a slot left behind goes with a purge, as soon as it is old enough, and nothing at the owner
  * does because of it. */
-static void test_purge_of_what_was_left(void **state)
+TEST(test_purge_of_what_was_left)
 {
     char *cust = database_text(sql[A], "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
                                        "tl_customer_slot(CONCAT('c', seq)) = 30 LIMIT 1");
     long long left, steps;
 
-    (void)state;
     insert_trade(cust);
     database_run(sql[A],
                  "UPDATE trade_lock SET status = 'Y', step = 'end', rev = rev + 1 WHERE "
@@ -832,11 +811,10 @@ static void expect_left(int shard, const char *cust, long long wallets, long lon
 }
 
 /* Nobody but whoever has the slot at a later version vouches for what is removed. */
-static void test_clean_refused(void **state)
+TEST(test_clean_refused)
 {
     char *cust = leave_slot();
 
-    (void)state;
     expect(THREE("clean", "40", "--at", "b", "--yes", "1"), 1, "is not gone from shard b");
     expect(THREE("clean", "40", "--at", "c", "--yes", "1"), 1, "it is 'none' there");
     expect_refused(DOWN("clean", "40", "--at", "a", "--yes", "1"), 3, "shard c");
@@ -860,14 +838,13 @@ static void test_clean_refused(void **state)
     free(cust);
 }
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
     char *cust = database_text(sql[B], "SELECT cust_no FROM wallet LIMIT 1"), yes[24];
     long long rows;
     output *o;
     json_t *json;
 
-    (void)state;
     database_run(sql[A], "UPDATE tl_slot SET tables = 'wallet' WHERE slot = 40");
     o = THREE("clean", "40", "--at", "a", "--json");
     EXPECT_CODE(o, 1);
@@ -907,25 +884,4 @@ static void test_clean(void **state)
     free(cust);
 }
 
-TEST_MAIN(fleet_move)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_one_database_for_two),
-        cmocka_unit_test(test_join),
-        cmocka_unit_test(test_move),
-        cmocka_unit_test(test_third_is_down),
-        cmocka_unit_test(test_end_that_went_back_in_time),
-        cmocka_unit_test(test_target_went_back_in_time),
-        cmocka_unit_test(test_stale_arrival),
-        cmocka_unit_test(test_stale_claim),
-        cmocka_unit_test(test_owner_keeps_its_claim),
-        cmocka_unit_test(test_stale_claim_that_paid),
-        cmocka_unit_test(test_owner_that_is_behind),
-        cmocka_unit_test(test_purge_of_what_was_left),
-        cmocka_unit_test(test_clean_refused),
-        cmocka_unit_test(test_clean),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(fleet_move, set_up, tear_down)

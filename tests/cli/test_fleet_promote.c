@@ -10,13 +10,6 @@
 #include "support/theme.h"
 #include "trade_lock/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -166,12 +159,11 @@ static tl_fleet *open_fleet(void)
     return opened;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     static const size_t straight[] = {A, B};
     server *where[SHARDS];
 
-    (void)state;
     where[A] = server_start(NULL);
     where[B] = start_at(1, &port_primary);
     copy = start_at(2, &port_copy);
@@ -530,9 +522,8 @@ static void test_a_shard_is_promoted(void **state)
     expect_nothing_wrong();
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     end_at_a();
     tl_fleet_close(fleet);
     tl_fleet_close(second);

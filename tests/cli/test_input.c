@@ -8,17 +8,11 @@
 #include "support/theme.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct world {
     database *where, *empty;
@@ -38,11 +32,10 @@ static char *read_file(const char *path)
     return text;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     char path[512];
 
-    (void)state;
     w.where = database_new(server_shared(), NULL);
     w.empty = database_new_empty(server_shared(), NULL);
     w.config = database_option_file(w.where);
@@ -51,9 +44,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     database_free(w.where);
     database_free(w.empty);
     free(w.readme);
@@ -93,11 +85,10 @@ static void expect_settings(const char *config, int code, const char *words)
 
 /* ------------------------------------------------------------------ server -- */
 
-static void test_refused_account(void **state)
+TEST(test_refused_account)
 {
     MYSQL *connection = database_connect(w.where);
 
-    (void)state;
     database_run(connection, "CREATE OR REPLACE USER cli_test@localhost IDENTIFIED BY 'a'");
     expect_settings(settings(0600,
                              "[tradelock-client]\nsocket=%s\nuser=cli_test\npassword=b\n"
@@ -109,13 +100,12 @@ static void test_refused_account(void **state)
 }
 
 /* What an account may not do is refused in one sentence, and nothing else is said. */
-static void test_account_without_the_right(void **state)
+TEST(test_account_without_the_right)
 {
     MYSQL *connection = database_connect(w.where);
     const char *config;
     output *o;
 
-    (void)state;
     database_run(connection,
                  "CREATE OR REPLACE USER cli_reader@localhost IDENTIFIED BY 'a';"
                  "GRANT SELECT ON %s.* TO cli_reader@localhost",
@@ -162,12 +152,11 @@ static void expect_no_database(const char *config, int code, const char *words)
     }
 }
 
-static void test_schema(void **state)
+TEST(test_schema)
 {
     const char *config = database_option_file(w.empty);
     MYSQL *connection = database_connect(w.empty);
 
-    (void)state;
     expect_settings(config, 4, "tradelock migrate");
     expect_migrated(config, "The schema was made: version ");
     expect_migrated(config, "already");
@@ -207,12 +196,11 @@ static void expect_foreign(MYSQL *connection, const char *trigger, const char *w
     output_free(o);
 }
 
-static void test_doctor(void **state)
+TEST(test_doctor)
 {
     MYSQL *connection = database_connect(w.where), *holder;
     output *o = RUN("doctor", "--config", w.config);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "a probe was recorded");
     output_free(o);
@@ -272,11 +260,10 @@ static int shell(const char *arguments)
     return WEXITSTATUS(status);
 }
 
-static void test_output_that_cannot_be_written(void **state)
+TEST(test_output_that_cannot_be_written)
 {
     char arguments[700];
 
-    (void)state;
     assert_int_equal(shell("--help >/dev/full 2>/dev/null"), 70);
     /* A closed stream is not the connection to the server, which would get the rest. */
     snprintf(arguments, sizeof arguments, "doctor --config %s >&- 2>/dev/null", w.config);
@@ -312,13 +299,12 @@ static void expect_help(const char *name)
     output_free(o);
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
     output *o = RUN("--help");
     unsigned count = 0;
     char *line, *rest = strstr(o->out, "Commands:\n");
 
-    (void)state;
     EXPECT_CODE(o, 0);
     assert_non_null(rest);
     rest += strlen("Commands:\n");
@@ -333,14 +319,13 @@ static void test_help(void **state)
     output_free(o);
 }
 
-static void test_programs_are_documented(void **state)
+TEST(test_programs_are_documented)
 {
     char path[512], listed[300];
     const struct dirent *entry;
     unsigned count = 0;
     DIR *folder;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/bin", test_build_dir());
     folder = opendir(path);
     assert_non_null(folder);
@@ -356,14 +341,13 @@ static void test_programs_are_documented(void **state)
     assert_true(count > 0);
 }
 
-static void test_exit_codes_are_documented(void **state)
+TEST(test_exit_codes_are_documented)
 {
     const char *table = strstr(w.readme, "| code | meaning |");
     output *o = RUN("--help");
     char *help = strstr(o->out, "Exit codes: ");
     unsigned count = 0;
 
-    (void)state;
     assert_non_null(table);
     assert_non_null(help);
     for (char *c = help; *c != '\0'; c++)
@@ -384,18 +368,4 @@ static void test_exit_codes_are_documented(void **state)
     output_free(o);
 }
 
-TEST_MAIN(input)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_account),
-        cmocka_unit_test(test_account_without_the_right),
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_doctor),
-        cmocka_unit_test(test_output_that_cannot_be_written),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_programs_are_documented),
-        cmocka_unit_test(test_exit_codes_are_documented),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(input, set_up, tear_down)

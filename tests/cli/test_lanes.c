@@ -7,16 +7,10 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -26,9 +20,8 @@ static struct world {
     char *reap_config; /* one that does not wait long until a session is silent */
 } w;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
     w.reap_config = database_option_file_at(w.f.db, server_socket(server_shared()),
@@ -36,9 +29,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     unlink(w.reap_config);
     free(w.reap_config);
     fixture_close(&w.f);
@@ -77,11 +69,10 @@ static long long is_due(const char *serial)
                            serial);
 }
 
-static void test_evidence_makes_due(void **state)
+TEST(test_evidence_makes_due)
 {
     output *o;
 
-    (void)state;
     make_waiting("E1");
     assert_int_equal(is_due("E1"), 0);
     o = ADD("E1", "--outcome", "SUCCEEDED", "--ref", "BANK-7", "--remark", "by night");
@@ -100,11 +91,10 @@ static void test_evidence_makes_due(void **state)
         1);
 }
 
-static void test_evidence_against_a_failure(void **state)
+TEST(test_evidence_against_a_failure)
 {
     output *o;
 
-    (void)state;
     make_failed("E2");
     o = ADD("E2", "--outcome", "SUCCEEDED");
     EXPECT_CODE(o, 1);
@@ -148,13 +138,12 @@ static void expect_no_send(const char *serial, const char *shown, const char *re
     output_free(o);
 }
 
-static void test_past_the_deadline(void **state)
+TEST(test_past_the_deadline)
 {
     tl_lock_options options = sync_options("pay");
     tl_ending not_sent = TL_ENDING_INIT;
     tl_lock *lock;
 
-    (void)state;
     options.deadline_ms = 60000;
     not_sent.outcome = TL_OUTCOME_NOT_SENT;
     lock = granted(w.f.client, "P1", "C1", &options);
@@ -167,7 +156,7 @@ static void test_past_the_deadline(void **state)
                    "nothing is sent any more");
 }
 
-static void test_evidence_is_refused(void **state)
+TEST(test_evidence_is_refused)
 {
     static const char *const wrong[][8] = {
         {"evidence", "add", "a", "b", "c", "--source", "x"},
@@ -185,7 +174,6 @@ static void test_evidence_is_refused(void **state)
                                         "--older is missing",         "--older is a duration"};
     output *o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         o = command_run(NULL, wrong[i]);
         EXPECT_SENTENCE(o, 2, words[i]);
@@ -218,13 +206,12 @@ static void *let_go(void *connection)
 }
 
 /* Whoever has the row of a dead session is ending it, perhaps: it is looked at again. */
-static void test_reap_meets_another(void **state)
+TEST(test_reap_meets_another)
 {
     MYSQL *other = database_connect(w.f.db);
     pthread_t thread;
     output *o;
 
-    (void)state;
     database_run(w.f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
                           "connection_name, timeout_ms, started_at, alive_until) VALUES "
                           "('d0000000-0000-4000-8000-000000000002', 'dead', 'h', 1, UUID(), 400, "
@@ -246,13 +233,12 @@ static void test_reap_meets_another(void **state)
 }
 
 /* One holder is dead and silent, one lives: only the first one's lane is opened. */
-static void test_reap(void **state)
+TEST(test_reap)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *live = granted(w.f.client, "R1", "C1", &options);
     output *o;
 
-    (void)state;
     database_run(w.f.sql, "INSERT INTO tl_session (session_id, program, host, pid, "
                           "connection_name, timeout_ms, started_at, alive_until) VALUES "
                           "('d0000000-0000-4000-8000-000000000001', 'dead', 'h', 1, UUID(), 400, "
@@ -340,14 +326,13 @@ static void expect_purged(const char *older, unsigned trades)
     json_decref(done);
 }
 
-static void test_purge_leaves_what_may_matter(void **state)
+TEST(test_purge_leaves_what_may_matter)
 {
     tl_lock_options options = sync_options("pay"), retry = retry_options();
     tl_lock *lock;
     unsigned long long fence;
     output *o;
 
-    (void)state;
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past");
     make_paid("G1");
     make_failed("G2");
@@ -399,12 +384,11 @@ static void test_purge_leaves_what_may_matter(void **state)
 
 /* More than a page, one of them held by an open transaction, and the procedure itself refuses what
  * no setting may allow. */
-static void test_purge_by_pages(void **state)
+TEST(test_purge_by_pages)
 {
     MYSQL *other = database_connect(w.f.db);
     output *o;
 
-    (void)state;
     database_run(w.f.sql,
                  "DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
@@ -462,7 +446,7 @@ static void sessions_grow_old(void)
 
 /* Sessions that were over long ago go; not the living, not one that was not swept, and not a young
  * one.  A mutex that such a session left behind is taken over as before. */
-static void test_purge_of_sessions(void **state)
+TEST(test_purge_of_sessions)
 {
     tl_client *empty = client_new(&w.f, TL_CLIENT_NO_JANITOR);
     tl_client *holder = client_new(&w.f, TL_CLIENT_NO_JANITOR);
@@ -473,7 +457,6 @@ static void test_purge_of_sessions(void **state)
     tl_lock_options options = sync_options("job");
     tl_lock *lock;
 
-    (void)state;
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past; "
                           "DELETE FROM tl_session WHERE ended_at IS NOT NULL");
     options.channel = NULL;
@@ -544,9 +527,8 @@ static void expect_statement_listed(void)
     unlink(path);
 }
 
-static void test_fields_are_listed(void **state)
+TEST(test_fields_are_listed)
 {
-    (void)state;
     make_waiting("J1");
     database_run(w.f.sql, "UPDATE trade_lock SET amount_minor = 5, currency = 'EUR', rev = rev + 1 "
                           "WHERE serial_no = 'J1' AND lane = 'S'");
@@ -558,20 +540,4 @@ static void test_fields_are_listed(void **state)
     database_run(w.f.sql, "UPDATE trade_lock SET remark = 'x' WHERE serial_no = 'J1'");
 }
 
-TEST_MAIN(lanes)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_evidence_makes_due),
-        cmocka_unit_test(test_evidence_against_a_failure),
-        cmocka_unit_test(test_past_the_deadline),
-        cmocka_unit_test(test_evidence_is_refused),
-        cmocka_unit_test(test_reap_meets_another),
-        cmocka_unit_test(test_reap),
-        cmocka_unit_test(test_purge_leaves_what_may_matter),
-        cmocka_unit_test(test_purge_by_pages),
-        cmocka_unit_test(test_purge_of_sessions),
-        cmocka_unit_test(test_fields_are_listed),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(lanes, set_up, tear_down)

@@ -5,15 +5,9 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATIENCE_TURNS 3000
 
@@ -100,9 +94,8 @@ static void retry_now(const char *serial)
 }
 
 /* The payment was made, and the answer lost. */
-static void test_what_was_paid_is_booked_as_paid(void **state)
+TEST(test_what_was_paid_is_booked_as_paid)
 {
-    (void)state;
     make_unanswered("P1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     operators_decide_together("P1", "failed");
     house_work(&operators.h, 1, 20000);
@@ -112,9 +105,8 @@ static void test_what_was_paid_is_booked_as_paid(void **state)
 
 /* Refused, with the reason on the row, in the list and as an alarm; what comes then is as if nobody
  * had decided. */
-static void test_what_is_pending_is_not_booked(void **state)
+TEST(test_what_is_pending_is_not_booked)
 {
-    (void)state;
     make_unanswered("W1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\"}");
     operators_decide_together("W1", "failed");
@@ -130,9 +122,8 @@ static void test_what_is_pending_is_not_booked(void **state)
 }
 
 /* What was refused can be decided anew, about the row as it is now, and expressly. */
-static void test_although_pending_is_said_expressly(void **state)
+TEST(test_although_pending_is_said_expressly)
 {
-    (void)state;
     make_unanswered("W2", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":2}");
     operators_decide_together("W2", "failed");
@@ -144,9 +135,8 @@ static void test_although_pending_is_said_expressly(void **state)
 }
 
 /* A channel that is not there has said nothing: the decision waits for it. */
-static void test_an_unreachable_channel_is_waited_for(void **state)
+TEST(test_an_unreachable_channel_is_waited_for)
 {
-    (void)state;
     operators_make_doubtful("U1");
     house_rule(&operators.h, "{\"kind\":\"unreachable\",\"endpoint\":\"query\",\"count\":2}");
     operators_decide_together("U1", "failed");
@@ -156,38 +146,12 @@ static void test_an_unreachable_channel_is_waited_for(void **state)
                                                  "serial_no = 'U1' AND lane = 'R'") >= 3);
 }
 
-/* Where it can be cancelled it is, so that no late request is paid. */
-static void test_it_is_cancelled_where_that_can_be(void **state)
-{
-    (void)state;
-    operators.h.kind = WITHDRAW_PLAIN;
-    house_reopen(&operators.h);
-    operators_make_doubtful("C1");
-    operators_decide_together("C1", "failed");
-    assert_int_equal(is_on_row("C1", "cancel_tried"), 0);
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "C1", "F 1 1 O");
-    assert_int_equal(sim_stat(&operators.h.sim, "cancels"), 1);
-
-    /* The query lags, and the payment had been made. */
-    make_unanswered("C2", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
-    house_rule(&operators.h, "{\"kind\":\"not_found_first\"}");
-    operators_decide_together("C2", "failed");
-    work_until("C2", PARKED);
-    house_row(&operators.h, "C2", "P 1 1 -");
-    assert_int_equal(is_on_row("C2", "cancel_tried"), 1);
-    assert_true(house_alarmed(&operators.h, "operators said failed, channel paid it"));
-    operators.h.kind = WITHDRAW_IDEMPOTENT;
-    house_reopen(&operators.h);
-}
-
 /* What operators tell each other is not for the customer, and no cancel is on record that nobody
  * tried. */
-static void test_the_customer_does_not_hear_the_reason(void **state)
+TEST(test_the_customer_does_not_hear_the_reason)
 {
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     operators_make_doubtful("R1");
     operators_decide_together("R1", "failed");
     assert_int_equal(is_on_row("R1", "cancel_tried"), 0);
@@ -201,14 +165,13 @@ static void test_the_customer_does_not_hear_the_reason(void **state)
 }
 
 /* Whoever holds the lane of a decided trade may not send for it. */
-static void test_nothing_is_armed_for_a_decided_trade(void **state)
+TEST(test_nothing_is_armed_for_a_decided_trade)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
     tl_key key = {"N1", "C1", WITHDRAW_OP};
     tl_lock *lock = NULL;
 
-    (void)state;
     operators_make_doubtful("N1");
     operators_decide_together("N1", "failed");
     options.lane = TL_LANE_RETRY;
@@ -225,12 +188,11 @@ static void test_nothing_is_armed_for_a_decided_trade(void **state)
 }
 
 /* Both operators read what the channel said last, and when. */
-static void test_what_the_channel_said_is_shown(void **state)
+TEST(test_what_the_channel_said_is_shown)
 {
     unsigned long long fence;
     output *o;
 
-    (void)state;
     make_unanswered("S1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
                              "\"serial_no\":\"S1\"}");
@@ -253,11 +215,10 @@ static void test_what_the_channel_said_is_shown(void **state)
 
 /* Whoever may write no trade opens the one that he names, with a reason, when its holder is dead;
  * to open all that the dead held is for services. */
-static void test_an_operator_opens_what_he_names(void **state)
+TEST(test_an_operator_opens_what_he_names)
 {
     output *o;
 
-    (void)state;
     database_run(operators.h.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
                  "thread_no, session_id, token, fence, rev, sends, channel, channel_key, "
@@ -282,19 +243,28 @@ static void test_an_operator_opens_what_he_names(void **state)
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'D1'");
 }
 
-TEST_MAIN(resolve_asks)
+/* Where it can be cancelled it is, so that no late request is paid. */
+TEST(test_it_is_cancelled_where_that_can_be)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_paid_is_booked_as_paid),
-        cmocka_unit_test(test_what_is_pending_is_not_booked),
-        cmocka_unit_test(test_although_pending_is_said_expressly),
-        cmocka_unit_test(test_an_unreachable_channel_is_waited_for),
-        cmocka_unit_test(test_the_customer_does_not_hear_the_reason),
-        cmocka_unit_test(test_nothing_is_armed_for_a_decided_trade),
-        cmocka_unit_test(test_what_the_channel_said_is_shown),
-        cmocka_unit_test(test_an_operator_opens_what_he_names),
-        cmocka_unit_test(test_it_is_cancelled_where_that_can_be),
-    };
+    operators.h.kind = WITHDRAW_PLAIN;
+    house_reopen(&operators.h);
+    operators_make_doubtful("C1");
+    operators_decide_together("C1", "failed");
+    assert_int_equal(is_on_row("C1", "cancel_tried"), 0);
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "C1", "F 1 1 O");
+    assert_int_equal(sim_stat(&operators.h.sim, "cancels"), 1);
 
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
+    /* The query lags, and the payment had been made. */
+    make_unanswered("C2", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
+    house_rule(&operators.h, "{\"kind\":\"not_found_first\"}");
+    operators_decide_together("C2", "failed");
+    work_until("C2", PARKED);
+    house_row(&operators.h, "C2", "P 1 1 -");
+    assert_int_equal(is_on_row("C2", "cancel_tried"), 1);
+    assert_true(house_alarmed(&operators.h, "operators said failed, channel paid it"));
+    operators.h.kind = WITHDRAW_IDEMPOTENT;
+    house_reopen(&operators.h);
 }
+
+TESTS_OF(resolve_asks, operators_set_up, operators_tear_down)

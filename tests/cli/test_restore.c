@@ -7,13 +7,6 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,12 +67,11 @@ static void expect_money(const json_t *money, size_t at, const char *currency, c
 
 /* Sums by currency, also beyond 64 bits, and how many trades told no amount; what is over is not
  * in doubt. */
-static void test_the_money_in_doubt(void **state)
+TEST(test_the_money_in_doubt)
 {
     json_t *document, *money;
     output *o;
 
-    (void)state;
     house_expect(&operators.h, "OVER", "C1", 77, TL_SUCCEEDED);
     operators_make_doubtful("EUR1"); /* 100 */
     make_doubtful_with("EUR2", "amount_minor = 9223372036854775807");
@@ -163,12 +155,11 @@ static void expect_filed(void)
     output_free(o);
 }
 
-static void test_the_whole_way(void **state)
+TEST(test_the_whole_way)
 {
     char path[] = "/tmp/tradelock-statement-XXXXXX";
     output *o;
 
-    (void)state;
     operators_make_doubtful("HANGS");
     write_statement(path);
     restore_says(ANN, "accept", 1, "no restore is declared or found");
@@ -303,13 +294,13 @@ static void promoted_whole(void)
                      0);
 }
 
-/* The commands of whoever promotes; that it is accepted has a test with two servers. */
-static void test_it_is_promoted(void **state)
+/* The commands of whoever promotes; that it is accepted has a test with two servers.  The
+ * last one here, as it is not accepted. */
+TEST(test_it_is_promoted)
 {
     json_t *document, *set = json_object();
     output *o;
 
-    (void)state;
     o = promote("--wait", "1s");
     EXPECT_SENTENCE(o, 2, "--reason is missing");
     output_free(o);
@@ -359,12 +350,4 @@ static void test_it_is_promoted(void **state)
     output_free(o);
 }
 
-TEST_MAIN(restore)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_money_in_doubt), cmocka_unit_test(test_the_whole_way),
-        cmocka_unit_test(test_it_is_promoted), /* last: it is not accepted */
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(restore, operators_set_up, operators_tear_down)

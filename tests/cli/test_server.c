@@ -11,30 +11,22 @@
 
 #include <tradelock/tradelock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static server *own;
 static database *where, *empty;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     own = server_start(NULL);
     where = database_new(own, NULL);
     empty = database_new_empty(own, NULL);
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     database_free(where);
     database_free(empty);
     server_free(own);
@@ -112,7 +104,7 @@ static void expect_refused(const char *const options[], tl_status status, const 
 }
 
 /* The last version before the oldest that serves, an older one, and another product. */
-static void test_version(void **state)
+TEST(test_version)
 {
     static const struct {
         const char *option, *words;
@@ -125,16 +117,14 @@ static void test_version(void **state)
                              "10.11 or newer"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)
         expect_refused((const char *const[]){versions[i].option, NULL}, TL_SERVER_UNSAFE,
                        versions[i].words,
                        "unsafe, version: tradelock needs MariaDB 10.11 or newer.");
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     expect_refused((const char *const[]){"--innodb-flush-log-at-trx-commit=2", NULL},
                    TL_SERVER_UNSAFE,
                    "innodb_flush_log_at_trx_commit is 2: a crash of the server would "
@@ -204,7 +194,7 @@ static void expect_served(const char *setting, unsigned *paid)
 }
 
 /* Each setting that a session takes over from its server, with a value that would do harm. */
-static void test_settings_of_others(void **state)
+TEST(test_settings_of_others)
 {
     static const struct {
         const char *name, *value;
@@ -249,7 +239,6 @@ static void test_settings_of_others(void **state)
     MYSQL *connection;
     unsigned paid = 0;
 
-    (void)state;
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
     connection = database_connect(where);
     for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++) {
@@ -268,12 +257,11 @@ static void test_settings_of_others(void **state)
 
 /* The account that ran `migrate` is dropped: each program and the doctor say so in words, and
  * `migrate` by another account makes everything run again. */
-static void test_definer_gone(void **state)
+TEST(test_definer_gone)
 {
     MYSQL *connection;
     output *o;
 
-    (void)state;
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
     connection = database_connect(where);
     /* What a dump brings that is loaded where the account never was. */
@@ -303,13 +291,12 @@ static void test_definer_gone(void **state)
 }
 
 /* The versions and settings beside those that are refused. */
-static void test_safe(void **state)
+TEST(test_safe)
 {
     static const char *const versions[] = {
         "--version=10.11.1-MariaDB", "--version=11.0.2-MariaDB-log", "--version=12.4.0-MariaDB"};
     output *o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         server_restart_with(
             own, (const char *const[]){versions[i], "--log-bin=binary", "--sync-binlog=1", NULL});
@@ -323,15 +310,4 @@ static void test_safe(void **state)
     output_free(o);
 }
 
-TEST_MAIN(server)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_settings_of_others),
-        cmocka_unit_test(test_definer_gone),
-        cmocka_unit_test(test_safe),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(server, set_up, tear_down)

@@ -5,15 +5,10 @@
 #include "support/theme.h"
 #include "trade_lock/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <unistd.h>
 
 static struct world {
@@ -25,9 +20,8 @@ static struct world {
 #define number(...) database_number(w.f.sql, __VA_ARGS__)
 #define EVIDENCE(...) RUN("evidence", "add", __VA_ARGS__, "--source", "bank", "--config", w.config)
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
     strcpy(w.file, "/tmp/tl-statement-XXXXXX");
@@ -35,9 +29,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     unlink(w.file);
     assert_log_whole(&w.f);
     fixture_close(&w.f);
@@ -88,13 +81,12 @@ static void quietly(output *o, int code, const char *words)
     "A1,C1,WITHDRAW,r1,100,EUR\nA2,C1,WITHDRAW,r2,-100,EUR\n"                                      \
     "A3,C1,WITHDRAW,r3,1,EUR\nA4,C1,WITHDRAW,r4,100,JPY\n"
 
-static void test_what_differs_is_a_conflict(void **state)
+TEST(test_what_differs_is_a_conflict)
 {
     static const char text[] =
         "serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n" DIFFERING;
     output *o;
 
-    (void)state;
     for (int i = 1; i <= 4; i++) {
         char serial[8];
 
@@ -122,12 +114,11 @@ static void test_what_differs_is_a_conflict(void **state)
 }
 
 /* Nobody fails it but two operators: money moved. */
-static void test_a_conflict_does_not_fail(void **state)
+TEST(test_a_conflict_does_not_fail)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock = granted(w.f.client, "B1", "C1", &options);
 
-    (void)state;
     quietly(EVIDENCE("B1", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--epoch", "7"), 1, "");
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_EVIDENCE);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
@@ -135,7 +126,7 @@ static void test_a_conflict_does_not_fail(void **state)
 }
 
 /* Whatever path it takes: SQL, the library, one payment. */
-static void test_no_path_files_another_amount(void **state)
+TEST(test_no_path_files_another_amount)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
                             .key = {"D1", "C1", "WITHDRAW"},
@@ -143,7 +134,6 @@ static void test_no_path_files_another_amount(void **state)
                             .source = "web-hook",
                             .amount = {1, 101, "EUR"}};
 
-    (void)state;
     make("D1", 100, TL_OUTCOME_UNKNOWN);
     make("D2", 100, TL_OUTCOME_UNKNOWN);
     make("D3", 100, TL_OUTCOME_UNKNOWN);
@@ -162,13 +152,12 @@ static void test_no_path_files_another_amount(void **state)
 
 /* --------------------------------------------------------- what comes too late -- */
 
-static void test_what_contradicts_a_success(void **state)
+TEST(test_what_contradicts_a_success)
 {
     static const char again[] = "serial_no,cust_no,op_code,channel_ref\nE1,C1,WITHDRAW,R1\n";
     static const char other[] = "serial_no,cust_no,op_code,channel_ref\nE2,C1,WITHDRAW,R2\n";
     output *o;
 
-    (void)state;
     for (int i = 1; i <= 4; i++) {
         char serial[8];
 
@@ -198,7 +187,7 @@ static void test_what_contradicts_a_success(void **state)
 #define HEAD "serial_no,cust_no,op_code,channel_ref,amount_minor,currency"
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
-static void test_every_line_is_checked_first(void **state)
+TEST(test_every_line_is_checked_first)
 {
     static const struct {
         const char *text, *words;
@@ -225,7 +214,6 @@ static void test_every_line_is_checked_first(void **state)
     };
     output *o;
 
-    (void)state;
     make("F1", 100, TL_OUTCOME_UNKNOWN);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         o = file_bytes(cases[i].text, "1");
@@ -241,11 +229,10 @@ static void test_every_line_is_checked_first(void **state)
 
 /* ------------------------------------------------------------ figures and words -- */
 
-static void test_sums_and_fences_are_whole(void **state)
+TEST(test_sums_and_fences_are_whole)
 {
     output *o;
 
-    (void)state;
     make("G1", INT64_MAX, TL_OUTCOME_UNKNOWN);
     make("G2", INT64_MAX, TL_OUTCOME_UNKNOWN);
     /* Nobody holds them, nor are they due. */
@@ -266,7 +253,7 @@ static void test_sums_and_fences_are_whole(void **state)
     database_run(w.f.sql, "DELETE FROM trade_lock_past WHERE serial_no = 'G1'");
 }
 
-static void test_input_is_exact(void **state)
+TEST(test_input_is_exact)
 {
     static const char *const cases[][3] = {
         {"--amount", "125000", "unknown option --amount"},
@@ -277,7 +264,6 @@ static void test_input_is_exact(void **state)
         {"--currenc", "EUR", "unknown option --currenc"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         output *o = RUN("ls", "--config", w.config, cases[i][0], cases[i][1]);
 
@@ -288,11 +274,10 @@ static void test_input_is_exact(void **state)
     quietly(RUN("ls", "--config", w.config, "--currency=EUR", "--prefix", "--currenc"), 0, "");
 }
 
-static void test_no_cell_is_a_formula(void **state)
+TEST(test_no_cell_is_a_formula)
 {
     output *o;
 
-    (void)state;
     make("=1+1", 100, TL_OUTCOME_UNKNOWN);
     make("-5", 100, TL_OUTCOME_UNKNOWN);
     make("'@x", 100, TL_OUTCOME_UNKNOWN);
@@ -305,18 +290,4 @@ static void test_no_cell_is_a_formula(void **state)
             "2 of 2 done");
 }
 
-TEST_MAIN(statement)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_differs_is_a_conflict),
-        cmocka_unit_test(test_a_conflict_does_not_fail),
-        cmocka_unit_test(test_no_path_files_another_amount),
-        cmocka_unit_test(test_what_contradicts_a_success),
-        cmocka_unit_test(test_every_line_is_checked_first),
-        cmocka_unit_test(test_sums_and_fences_are_whole),
-        cmocka_unit_test(test_input_is_exact),
-        cmocka_unit_test(test_no_cell_is_a_formula),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(statement, set_up, tear_down)

@@ -3,16 +3,10 @@
 #include "operators.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define STATUS(who) RUN("status", "--config", operators.config[who])
 
@@ -47,11 +41,10 @@ static void expect_waiting(const char *state, json_int_t count, json_int_t minor
     assert_int_equal(money, minor);
 }
 
-static void test_nothing_waits(void **state)
+TEST(test_nothing_waits)
 {
     output *o = STATUS(ANN);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "nothing waits");
     EXPECT_WORDS(o, "fit for money; clock never set; no restore open");
@@ -91,14 +84,13 @@ static void expect_counts(const json_t *channel, const char *expected)
 }
 
 /* What ended in the last hour, by a service or a worker; not what ended before. */
-static void test_how_many_succeed(void **state)
+TEST(test_how_many_succeed)
 {
     static const char *const paid[] = {"R1", "R2", "R3", "R4"};
     const json_t *channel;
     json_t *document;
     output *o;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         house_expect(&operators.h, paid[i], "C1", 1, TL_SUCCEEDED);
     operators_make_failed("R5");
@@ -126,12 +118,11 @@ static void test_how_many_succeed(void **state)
 }
 
 /* What comes of one channel says nothing of another, nor of a trade without one. */
-static void test_rates_of_two_channels(void **state)
+TEST(test_rates_of_two_channels)
 {
     json_t *document, *channels;
     output *o;
 
-    (void)state;
     database_run(operators.h.sql, "UPDATE trade_lock SET channel = NULL, rev = rev + 1, step = "
                                   "'test' WHERE serial_no IN ('R1', 'R5')");
     o = json_of("status", ANN, 0);
@@ -150,13 +141,12 @@ static void test_rates_of_two_channels(void **state)
 }
 
 /* What a worker ends by itself is no alarm; what waits for a person is. */
-static void test_what_waits(void **state)
+TEST(test_what_waits)
 {
     const json_t *channel;
     json_t *document;
     output *o;
 
-    (void)state;
     operators_make_doubtful("D1");
     expect_waiting("in_doubt", 1, 100);
     o = STATUS(ANN);
@@ -201,11 +191,10 @@ static void expect_eighty_columns(void)
 }
 
 /* Since when a channel gives no answer, by what the last attempts were told. */
-static void test_a_channel_that_is_down(void **state)
+TEST(test_a_channel_that_is_down)
 {
     output *o;
 
-    (void)state;
     house_rule(&operators.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":0,"
                              "\"serial_no\":\"N1\"}");
@@ -237,12 +226,11 @@ static void test_a_channel_that_is_down(void **state)
 }
 
 /* A payment that ends by the channel's word is an answer as well. */
-static void test_a_channel_that_is_back(void **state)
+TEST(test_a_channel_that_is_back)
 {
     const json_t *channel;
     json_t *document;
 
-    (void)state;
     house_expect(&operators.h, "B1", "C1", 1, TL_SUCCEEDED);
     channel = the_channel(&document, 6);
     assert_int_equal(json_integer_value(json_object_get(channel, "unanswered")), 1);
@@ -264,43 +252,12 @@ static json_int_t unanswered(int *down)
     return count;
 }
 
-/* A channel that takes no connection is down as well, though nothing was sent or asked. */
-static void test_a_channel_without_a_connection(void **state)
-{
-    json_int_t before;
-    int down;
-
-    (void)state;
-    before = unanswered(&down);
-    sim_stop(&operators.h.sim, 0);
-    house_expect(&operators.h, "U1", "C1", 50, TL_QUEUED);
-    assert_int_equal(unanswered(&down), before + 1);
-    assert_true(down);
-}
-
-/* What was asked hours ago, and by nobody since, says nothing of the channel. */
-static void test_an_old_attempt_says_nothing(void **state)
-{
-    json_int_t before;
-    int down;
-
-    (void)state;
-    before = unanswered(&down);
-    assert_true(down);
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 HOUR, rev = rev + 1, "
-                 "step = step");
-    assert_int_equal(unanswered(&down), before);
-    assert_false(down);
-}
-
-static void test_inbox(void **state)
+TEST(test_inbox)
 {
     unsigned long long fence;
     json_t *document, *one;
     output *o;
 
-    (void)state;
     database_run(operators.h.sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = "
                                   "rev + 1, step = 'test' WHERE serial_no = 'P1' AND lane = 'S'");
     fence = operators_fence("P1");
@@ -331,14 +288,13 @@ static void test_inbox(void **state)
 
 /* Each proposal is told once, and the oldest first: about a trade
  * whose lane waits, one in conflict, and one whose parked lane is looked at again. */
-static void test_inbox_tells_each_once(void **state)
+TEST(test_inbox_tells_each_once)
 {
     static const char *const serials[] = {"I1", "I2", "P1"}, *const said[] = {"failed", "clear",
                                                                               "failed"};
     json_t *document, *proposals;
     output *o;
 
-    (void)state;
     operators_make_doubtful("I1");
     operators_make_failed("I2");
     operators_say_paid("I2", "B-I2");
@@ -366,12 +322,11 @@ static void test_inbox_tells_each_once(void **state)
     output_free(o);
 }
 
-static void test_ps(void **state)
+TEST(test_ps)
 {
     output *o = RUN("ps", "--config", operators.config[BOB]);
     char pid[24];
 
-    (void)state;
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "alive");
     snprintf(pid, sizeof pid, " %ld ", (long)getpid());
@@ -389,38 +344,17 @@ static void test_ps(void **state)
     database_run(operators.h.sql, "DELETE FROM tl_session WHERE program = 'lost'");
 }
 
-/* A restore, or a server that is not fit, is worse than all that waits. */
-static void test_a_restore(void **state)
+TEST(test_eighty_columns)
 {
-    output *o = RUN("restore", "declare", "--reason", "test", "--config", operators.config[ANN]);
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("restore", "accept", "--reason", "test", "--config", operators.config[ANN]);
-    output_free(o);
-    o = STATUS(BOB);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a RESTORE is open");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "restore");
-    output_free(o);
-}
-
-static void test_eighty_columns(void **state)
-{
-    (void)state;
     expect_eighty_columns();
 }
 
 /* In place until nobody reads it any more; then it ends without a word. */
-static void test_watch(void **state)
+TEST(test_watch)
 {
     char environment[300];
     output *o;
 
-    (void)state;
     snprintf(environment, sizeof environment, "TRADELOCK_CONFIG=%s", operators.config[ANN]);
     o = command_shell(environment, "tradelock status --watch --every 100ms | head -40");
     EXPECT_CODE(o, 0);
@@ -434,11 +368,10 @@ static void test_watch(void **state)
     output_free(o);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     output *o = RUN("status", "--every", "now", "--config", operators.config[ANN]);
 
-    (void)state;
     EXPECT_SENTENCE(o, 2, "--every is a duration");
     output_free(o);
     o = RUN("ps", "all", "--config", operators.config[ANN]);
@@ -447,6 +380,34 @@ static void test_bad_input(void **state)
     o = RUN("inbox", "all", "--config", operators.config[ANN]);
     EXPECT_SENTENCE(o, 2, "no operand: all");
     output_free(o);
+}
+
+/* A channel that takes no connection is down as well, though nothing was sent or asked. */
+TEST(test_a_channel_without_a_connection)
+{
+    json_int_t before;
+    int down;
+
+    before = unanswered(&down);
+    sim_stop(&operators.h.sim, 0);
+    house_expect(&operators.h, "U1", "C1", 50, TL_QUEUED);
+    assert_int_equal(unanswered(&down), before + 1);
+    assert_true(down);
+}
+
+/* What was asked hours ago, and by nobody since, says nothing of the channel. */
+TEST(test_an_old_attempt_says_nothing)
+{
+    json_int_t before;
+    int down;
+
+    before = unanswered(&down);
+    assert_true(down);
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 HOUR, rev = rev + 1, "
+                 "step = step");
+    assert_int_equal(unanswered(&down), before);
+    assert_false(down);
 }
 
 static void expect_fields(const char *command)
@@ -463,13 +424,12 @@ static void expect_fields(const char *command)
 
 /* Whoever may read may lock what is read, from any database: heartbeats wait, and it is said for
  * whom, and how to end it. */
-static void test_who_holds_rows(void **state)
+TEST(test_who_holds_rows)
 {
     MYSQL *reader = mysql_init(NULL);
     char words[160], kill[40];
     output *o;
 
-    (void)state;
     mysql_options(reader, MYSQL_READ_DEFAULT_FILE, operators.config[BOB]);
     mysql_options(reader, MYSQL_READ_DEFAULT_GROUP, "tradelock-client");
     if (mysql_real_connect(reader, NULL, NULL, NULL, NULL, 0, NULL, 0) == NULL)
@@ -509,13 +469,12 @@ static void expect_elsewhere(const char *config, int code, const char *words)
 /* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases
  * of tradelock is named, also where it has them by another role; by the account itself, and to
  * whoever may read mysql.*. */
-static void test_rights_elsewhere(void **state)
+TEST(test_rights_elsewhere)
 {
     database *other = database_new(server_shared(), NULL);
     const char *const name = database_name(other);
     char words[200];
 
-    (void)state;
     expect_elsewhere(operators.admin, 0, "rights elsewhere               none");
     database_run(operators.h.sql, "GRANT CREATE TEMPORARY TABLES ON {database}.* TO %s@localhost",
                  operators.user[BOB]);
@@ -542,12 +501,29 @@ static void test_rights_elsewhere(void **state)
     database_free(other);
 }
 
-static void test_fields(void **state)
+/* A restore, or a server that is not fit, is worse than all that waits. */
+TEST(test_a_restore)
+{
+    output *o = RUN("restore", "declare", "--reason", "test", "--config", operators.config[ANN]);
+
+    EXPECT_CODE(o, 0);
+    output_free(o);
+    o = RUN("restore", "accept", "--reason", "test", "--config", operators.config[ANN]);
+    output_free(o);
+    o = STATUS(BOB);
+    EXPECT_CODE(o, 5);
+    EXPECT_WORDS(o, "a RESTORE is open");
+    output_free(o);
+    o = RUN("inbox", "--config", operators.config[BOB]);
+    EXPECT_WORDS(o, "restore");
+    output_free(o);
+}
+
+TEST(test_fields)
 {
     output *o = RUN("channel", "pause", "idempotent", "--reason", "test", "--config",
                     operators.config[ANN]);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     output_free(o);
     o = RUN("channel", "limit", "idempotent", "--sends", "4", "--reason", "test", "--config",
@@ -565,28 +541,4 @@ static void test_fields(void **state)
     expect_fields("inbox");
 }
 
-TEST_MAIN(status)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_waits),
-        cmocka_unit_test(test_how_many_succeed),
-        cmocka_unit_test(test_rates_of_two_channels),
-        cmocka_unit_test(test_what_waits),
-        cmocka_unit_test(test_a_channel_that_is_down),
-        cmocka_unit_test(test_a_channel_that_is_back),
-        cmocka_unit_test(test_inbox),
-        cmocka_unit_test(test_inbox_tells_each_once),
-        cmocka_unit_test(test_ps),
-        cmocka_unit_test(test_eighty_columns),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_a_channel_without_a_connection),
-        cmocka_unit_test(test_an_old_attempt_says_nothing),
-        cmocka_unit_test(test_who_holds_rows),
-        cmocka_unit_test(test_rights_elsewhere),
-        cmocka_unit_test(test_a_restore),
-        cmocka_unit_test(test_fields),
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(status, operators_set_up, operators_tear_down)

@@ -1,7 +1,6 @@
 #include "crowd.h"
 
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "points.h"
 
-#include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,13 +17,6 @@
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -477,9 +470,8 @@ static void check_books(void)
 
 /* -------------------------------------------------------------------- the tests -- */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     board = crew_share(sizeof *board);
     scene.own = server_start(NULL);
     scene.db = database_new(scene.own, SETTINGS);
@@ -497,9 +489,8 @@ static int setup_booked(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     mysql_close(scene.sql);
     database_free(scene.db);
     server_free(scene.own);

@@ -9,7 +9,6 @@
 
 #include "support/haproxy.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
 
@@ -320,43 +319,29 @@ static void run_way(const char *kind, enum way way, const char *words)
     server_free(replica);
 }
 
-static void is_killed(void **state)
+TEST(is_killed)
 {
-    (void)state;
     run_way("idempotent", WAY_KILLED, "killed");
 }
 
-static void falls_silent(void **state)
+TEST(falls_silent)
 {
-    (void)state;
     run_way("plain", WAY_SILENT, "silent");
 }
 
-static void is_replaced(void **state)
+TEST(is_replaced)
 {
-    (void)state;
     run_way("plain", WAY_PLANNED, "replaced as planned");
 }
 
-static void comes_back(void **state)
+TEST(comes_back)
 {
-    (void)state;
     run_way("window", WAY_ZOMBIE, "killed and back");
 }
 
-static void is_behind_haproxy(void **state)
+TEST(is_behind_haproxy)
 {
-    (void)state;
     run_way("plain", WAY_HAPROXY, "killed behind HAProxy");
 }
 
-TEST_MAIN(hosts)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_killed),         cmocka_unit_test(falls_silent),
-        cmocka_unit_test(is_replaced),       cmocka_unit_test(comes_back),
-        cmocka_unit_test(is_behind_haproxy),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(hosts, NULL, NULL)

@@ -10,7 +10,6 @@
 #include "points.h"
 #include "town.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <inttypes.h>
@@ -347,36 +346,28 @@ static void run_kind(const char *kind)
     town_close(&self);
 }
 
-static void an_idempotent_channel(void **state)
+TEST(an_idempotent_channel)
 {
-    (void)state;
     run_kind("idempotent");
 }
 
-static void a_channel_with_a_window(void **state)
+TEST(a_channel_with_a_window)
 {
-    (void)state;
     run_kind("window");
 }
 
-static void a_plain_channel(void **state)
+TEST(a_plain_channel)
 {
-    (void)state;
     run_kind("plain");
 }
 
 TEST_MAIN(points)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idempotent_channel),
-        cmocka_unit_test(a_channel_with_a_window),
-        cmocka_unit_test(a_plain_channel),
-    };
     int failed;
 
     /* One kind stands for all in the short run. */
     if (tier_is_long())
-        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        failed = tests_run(NULL, NULL);
     else
         failed = cmocka_run_group_tests_name(
             "points", (const struct CMUnitTest[]){cmocka_unit_test(a_plain_channel)}, NULL, NULL);

@@ -4,7 +4,6 @@
  */
 #include "town.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <tradelock/tradelock.h>
@@ -18,25 +17,22 @@
 
 static town self;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     town_open(&self, "plain", NULL);
     return 0;
 }
 
 /* Where nothing is cancelled: "not found" is final, since every request says until when it may be
  * paid. */
-static int set_up_window(void **state)
+FIXTURE(set_up_window)
 {
-    (void)state;
     town_open(&self, "window", NULL);
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     assert_int_equal(town_check(&self, NULL), 0);
     town_close(&self);
     return 0;

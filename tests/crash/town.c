@@ -1,7 +1,6 @@
 #include "town.h"
 
 #include "support/crew.h"
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <errno.h>

@@ -7,17 +7,11 @@
 #include <tradelock/layer.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct desk_process desk;
 
@@ -36,37 +30,11 @@ static int tear_down(void **state)
 
 /* ------------------------------------------------------------------------ now -- */
 
-/* Also of a trade that is neither parked nor in conflict. */
-static void test_now_shows_what_is_proposed(void **state)
-{
-    struct visitor ann, bob;
-    char fence[32], ref[64], words[160];
-
-    (void)state;
-    operators_make_doubtful("TRADE-N1");
-    visitor_come_in(&ann, &desk, operators.user[ANN]);
-    visitor_come_in(&bob, &desk, operators.user[BOB]);
-    visitor_get(&bob, "/");
-    EXPECT_NONE(&bob, ">TRADE-N1</a>");
-    snprintf(ref, sizeof ref, "%s", visitor_decide(&ann, "TRADE-N1"));
-    snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
-    visitor_send_half(&ann, "propose", ref, "failed", fence);
-    EXPECT_PAGE(&ann, 303, "");
-    visitor_get(&bob, "/");
-    EXPECT_PAGE(&bob, 200, ">TRADE-N1</a>");
-    snprintf(words, sizeof words, "%s@localhost proposed “failed”: it waits for a second operator",
-             operators.user[ANN]);
-    EXPECT_PAGE(&bob, 200, words);
-    visitor_leave(&ann);
-    visitor_leave(&bob);
-}
-
 /* Of each channel what ended in the last hour, what waits, and since when no answer came. */
-static void test_now_shows_channels(void **state)
+TEST(test_now_shows_channels)
 {
     struct visitor ann;
 
-    (void)state;
     house_expect(&operators.h, "TRADE-C1", "C1", 1, TL_SUCCEEDED);
     house_expect(&operators.h, "TRADE-C2", "C1", 1, TL_SUCCEEDED);
     operators_make_failed("TRADE-C3");
@@ -90,6 +58,30 @@ static void test_now_shows_channels(void **state)
     EXPECT_PAGE(&ann, 200, "In the last hour: 2 succeeded, 1 declined, 0 failed. Waiting: 1.");
     EXPECT_PAGE(&ann, 200, "Success rate: 66.6 % <strong>No answer since ");
     visitor_leave(&ann);
+}
+
+/* Also of a trade that is neither parked nor in conflict. */
+TEST(test_now_shows_what_is_proposed)
+{
+    struct visitor ann, bob;
+    char fence[32], ref[64], words[160];
+
+    operators_make_doubtful("TRADE-N1");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/");
+    EXPECT_NONE(&bob, ">TRADE-N1</a>");
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&ann, "TRADE-N1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
+    visitor_send_half(&ann, "propose", ref, "failed", fence);
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200, ">TRADE-N1</a>");
+    snprintf(words, sizeof words, "%s@localhost proposed “failed”: it waits for a second operator",
+             operators.user[ANN]);
+    EXPECT_PAGE(&bob, 200, words);
+    visitor_leave(&ann);
+    visitor_leave(&bob);
 }
 
 struct looking {
@@ -144,13 +136,12 @@ static int is_overtaken(struct looking *ann, struct visitor *bob)
 
 /* A reading that the server lets wait does not let the others wait.  On a busy machine it may have
  * given up before Bob comes. */
-static void test_now_waits_for_nobody(void **state)
+TEST(test_now_waits_for_nobody)
 {
     struct looking ann = {.is_done = 0};
     struct visitor bob;
     int tries = 0;
 
-    (void)state;
     operators_make_doubtful("TRADE-W1");
     visitor_come_in(&ann.visitor, &desk, operators.user[ANN]);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
@@ -225,13 +216,12 @@ static const char *follow(struct visitor *visitor, const char *rel)
 }
 
 /* Each row once, the newest first; a page costs what the first one did, forth and back. */
-static void test_pages_of_a_list(void **state)
+TEST(test_pages_of_a_list)
 {
     struct visitor ann, bob;
     char before[64];
     long long reads[6], rows[6];
 
-    (void)state;
     database_run(operators.h.sql, "SET GLOBAL userstat = 1");
     make_finished("PAGED", "PG-", 'Y', 230);
     visitor_come_in(&ann, &desk, operators.user[ANN]);
@@ -269,12 +259,11 @@ static void test_pages_of_a_list(void **state)
 }
 
 /* Something rare among much takes more pages, not a long one. */
-static void test_a_page_looks_at_few(void **state)
+TEST(test_a_page_looks_at_few)
 {
     struct visitor v;
     int pages = 0;
 
-    (void)state;
     make_finished("RARE", "RARE-Y", 'Y', 5000);
     make_finished("RARE", "RARE-F", 'F', 2);
     database_run(operators.h.sql, "SET GLOBAL userstat = 1");
@@ -327,12 +316,11 @@ static void expect_in_doubt(struct visitor *v, const char *op, const char *link)
     EXPECT_PAGE(v, 200, link);
 }
 
-static void test_a_busy_service(void **state)
+TEST(test_a_busy_service)
 {
     struct visitor v;
     long long before;
 
-    (void)state;
     make_finished("BUSY", "BUSY-Y", 'Y', 5000);
     make_held("BUSY", "BUSY-HELD",
               "(SELECT session_id FROM tl_session WHERE ended_at IS NULL LIMIT 1)");
@@ -375,11 +363,10 @@ static void make_batch(const char *batch, char status, int count, const char *re
 }
 
 /* A search by batch shows how far all of it is; the address names neither batch nor reference. */
-static void test_a_batch_and_a_reference(void **state)
+TEST(test_a_batch_and_a_reference)
 {
     struct visitor v;
 
-    (void)state;
     make_batch("payroll <b>", 'Y', 120, "REF-Y");
     make_batch("payroll <b>", 'F', 3, "REF-F");
     visitor_come_in(&v, &desk, operators.user[ANN]);
@@ -431,13 +418,12 @@ static void test_a_batch_and_a_reference(void **state)
 
 /* Its rows, its history, its evidence, its decisions, its channel and who registered that are read once
  * each. */
-static void test_a_trade_is_read_once(void **state)
+TEST(test_a_trade_is_read_once)
 {
     struct visitor v;
     char path[128];
     long long reads;
 
-    (void)state;
     operators_make_doubtful("TRADE-O1");
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&v, "TRADE-O1"));
@@ -462,12 +448,11 @@ static void expect_location(const struct visitor *visitor, const char *begins)
         fail_msg("%s", at);
 }
 
-static void test_any_past_moment(void **state)
+TEST(test_any_past_moment)
 {
     struct visitor ann, bob;
     char ref[64], path[256], past[256], now[128];
 
-    (void)state;
     operators_make_doubtful("TRADE-M1");
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
@@ -533,41 +518,6 @@ static void await_words(struct visitor *v, const char *path, const char *words)
     EXPECT_PAGE(v, 200, words);
 }
 
-/* Now shows the first, Channels all of them. */
-static void test_many_channels(void **state)
-{
-    struct visitor ann;
-
-    (void)state;
-    for (int i = 0; i < BANKS; i++) {
-        char serial[32];
-
-        snprintf(serial, sizeof serial, "TRADE-K%d", i);
-        house_expect(&operators.h, serial, "C1", 1, TL_SUCCEEDED);
-        database_run(operators.h.sql,
-                     "UPDATE trade_lock SET channel = 'many-%02d', rev = rev + 1, step = 'test' "
-                     "WHERE serial_no = '%s'; INSERT INTO trade_channel (channel, op_code) VALUES "
-                     "('many-%02d', '" WITHDRAW_OP "')",
-                     i, serial, i);
-    }
-    visitor_come_in(&ann, &desk, operators.user[ANN]);
-    await_words(&ann, "/", "There are more channels than stand here: <a href=\"/channels\">");
-    EXPECT_NONE(&ann, "many-29");
-    visitor_get(&ann, "/channels");
-    for (int i = 0; i < BANKS; i++) {
-        char words[240];
-
-        snprintf(words, sizeof words,
-                 "<h2>many-%02d, " WITHDRAW_OP "</h2>\n<p><strong>open</strong></p>\n"
-                 "<p>In the last hour: 1 succeeded, 0 declined, 0 failed. Waiting: 0. "
-                 "Success rate: 100.0 %%",
-                 i);
-        EXPECT_PAGE(&ann, 200, words);
-    }
-    EXPECT_NONE(&ann, "There are more channels than");
-    visitor_leave(&ann);
-}
-
 static void limit_to(const char *sends, const char *reason)
 {
     output *o = sends != NULL
@@ -581,12 +531,11 @@ static void limit_to(const char *sends, const char *reason)
 }
 
 /* How much is limited, and used of it; and on its page, that a trade waits for it. */
-static void test_a_limit_is_shown(void **state)
+TEST(test_a_limit_is_shown)
 {
     struct visitor bob;
     char path[160];
 
-    (void)state;
     operators_make_doubtful("TRADE-L1");
     visitor_come_in(&bob, &desk, operators.user[BOB]);
     visitor_get(&bob, "/channels");
@@ -615,13 +564,12 @@ static void test_a_limit_is_shown(void **state)
 }
 
 /* That a channel does not answer, on the page Now, on its own and on the trade's. */
-static void test_a_breaker_is_shown(void **state)
+TEST(test_a_breaker_is_shown)
 {
     struct visitor bob;
     char path[160];
     output *o;
 
-    (void)state;
     operators_make_doubtful("TRADE-B1");
     o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--share", "50", "--window",
             "60", "--probe-every", "600", "--reason", "<b>falls</b> silent", "--config",
@@ -666,22 +614,38 @@ static void test_a_breaker_is_shown(void **state)
         usleep(10000);
 }
 
-TEST_MAIN(shown)
+/* Now shows the first, Channels all of them. */
+TEST(test_many_channels)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_now_shows_channels),
-        cmocka_unit_test(test_now_shows_what_is_proposed),
-        cmocka_unit_test(test_now_waits_for_nobody),
-        cmocka_unit_test(test_pages_of_a_list),
-        cmocka_unit_test(test_a_page_looks_at_few),
-        cmocka_unit_test(test_a_busy_service),
-        cmocka_unit_test(test_a_batch_and_a_reference),
-        cmocka_unit_test(test_a_trade_is_read_once),
-        cmocka_unit_test(test_any_past_moment),
-        cmocka_unit_test(test_a_limit_is_shown),
-        cmocka_unit_test(test_a_breaker_is_shown),
-        cmocka_unit_test(test_many_channels),
-    };
+    struct visitor ann;
 
-    return server_run_tests(tests, set_up, tear_down);
+    for (int i = 0; i < BANKS; i++) {
+        char serial[32];
+
+        snprintf(serial, sizeof serial, "TRADE-K%d", i);
+        house_expect(&operators.h, serial, "C1", 1, TL_SUCCEEDED);
+        database_run(operators.h.sql,
+                     "UPDATE trade_lock SET channel = 'many-%02d', rev = rev + 1, step = 'test' "
+                     "WHERE serial_no = '%s'; INSERT INTO trade_channel (channel, op_code) VALUES "
+                     "('many-%02d', '" WITHDRAW_OP "')",
+                     i, serial, i);
+    }
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    await_words(&ann, "/", "There are more channels than stand here: <a href=\"/channels\">");
+    EXPECT_NONE(&ann, "many-29");
+    visitor_get(&ann, "/channels");
+    for (int i = 0; i < BANKS; i++) {
+        char words[240];
+
+        snprintf(words, sizeof words,
+                 "<h2>many-%02d, " WITHDRAW_OP "</h2>\n<p><strong>open</strong></p>\n"
+                 "<p>In the last hour: 1 succeeded, 0 declined, 0 failed. Waiting: 0. "
+                 "Success rate: 100.0 %%",
+                 i);
+        EXPECT_PAGE(&ann, 200, words);
+    }
+    EXPECT_NONE(&ann, "There are more channels than");
+    visitor_leave(&ann);
 }
+
+TESTS_OF(shown, set_up, tear_down)

@@ -1,7 +1,7 @@
 #include "bank.h"
 
 #include "support/crew.h"
-#include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "shards.h"
 
-#include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 

@@ -7,7 +7,6 @@
 
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -134,11 +133,10 @@ static cost measure(size_t count)
     return after;
 }
 
-static void test_cost_stays_flat(void **state)
+TEST(test_cost_stays_flat)
 {
     const cost one = measure(1);
 
-    (void)state;
     for (size_t count = 2; count <= 4; count *= 2) {
         const cost more = measure(count);
 
@@ -150,10 +148,6 @@ static void test_cost_stays_flat(void **state)
 
 TEST_MAIN(cost)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cost_stays_flat),
-    };
-
     crew_arguments(argc, argv);
-    return server_run_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

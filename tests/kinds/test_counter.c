@@ -10,13 +10,6 @@
 
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -33,9 +26,8 @@ struct witness {
 };
 static struct witness *witness;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=40ms\nsession_ms=60s\n");
     database_run(f.sql, "CREATE TABLE counter (id INT PRIMARY KEY, n BIGINT NOT NULL);"
                         "CREATE TABLE claim (id INT PRIMARY KEY, owner INT NOT NULL, "
@@ -45,9 +37,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     crew_unshare(witness, sizeof *witness);
     assert_holders_whole(&f, 0);
     fixture_close(&f);

@@ -9,13 +9,6 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,9 +22,8 @@
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     /* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew
      * to count because two beats of its own were too far apart. */
     fixture_open(&f, "beat_ms=1s\nsession_ms=30s\n" WAITS);
@@ -41,9 +33,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_holders_whole(&f, 0);
     fixture_close(&f);
     return 0;

@@ -9,13 +9,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -54,9 +47,8 @@ static struct {
 /* The test's own connection is used by one thread at a time. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     setvbuf(stdout, NULL, _IOLBF, 0);
     fixture_open(&f, SETTINGS);
     line = wire_start(server_socket(server_shared()));
@@ -64,9 +56,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     wire_free(line);
     remove(through);
     free(through);

@@ -7,13 +7,6 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,32 +19,29 @@ static fixture f;
 static const char *config;
 static char program[512];
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "beat_ms=100\nsession_ms=1m\n");
     config = database_option_file(f.db);
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
 
 /* -------------------------------------------------------------------- resource -- */
 
-static void test_ls_show_unlock(void **state)
+TEST(test_ls_show_unlock)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex;
     char fence[32];
     output *o;
 
-    (void)state;
     options.payload = "batch 7";
     options.payload_size = 7;
     mutex = locked(f.client, "nightly/interest", &options);
@@ -88,13 +78,12 @@ static void test_ls_show_unlock(void **state)
 }
 
 /* Readers and writers have rows of their own. */
-static void test_readers_and_writers(void **state)
+TEST(test_readers_and_writers)
 {
     tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
     tl_rw *one = NULL, *two = NULL;
     output *o;
 
-    (void)state;
     assert_status(tl_rw_new(&one, f.client, "loan/7", &options), TL_OK);
     assert_status(tl_rw_new(&two, f.other, "loan/7", &options), TL_OK);
     assert_status(tl_rw_read(one, 0), TL_GRANTED);
@@ -122,14 +111,13 @@ static void test_readers_and_writers(void **state)
     tl_rw_free(two);
 }
 
-static void test_unlock_one_reader(void **state)
+TEST(test_unlock_one_reader)
 {
     tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
     tl_rw *one = NULL, *two = NULL;
     char fence[32];
     output *o;
 
-    (void)state;
     assert_status(tl_rw_new(&one, f.client, "loan/8", &options), TL_OK);
     assert_status(tl_rw_new(&two, f.other, "loan/8", &options), TL_OK);
     assert_status(tl_rw_read(one, 0), TL_GRANTED);
@@ -211,7 +199,7 @@ static tl_rw *rw_for(const char *resource)
     return rw;
 }
 
-static void test_purge_leaves_who_is_held(void **state)
+TEST(test_purge_leaves_who_is_held)
 {
     tl_mutex_options options = lease_options(0), kept = lease_options(0);
     tl_mutex *held = locked(f.client, "p-held", &options),
@@ -220,7 +208,6 @@ static void test_purge_leaves_who_is_held(void **state)
     uint64_t fence = tl_rw_fence(idle), mutex_fence;
     MYSQL *other = database_connect(f.db);
 
-    (void)state;
     assert_status(try_once(f.client, "p-idle"), TL_GRANTED);
     assert_status(try_once(f.client, "p-busy"), TL_GRANTED);
     assert_status(try_once(f.client, "p-young"), TL_GRANTED);
@@ -260,9 +247,8 @@ static void test_purge_leaves_who_is_held(void **state)
 }
 
 /* More than a page, and the procedures themselves refuse what no setting may allow. */
-static void test_purge_by_pages(void **state)
+TEST(test_purge_by_pages)
 {
-    (void)state;
     database_run(f.sql,
                  "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, "
                  "rev, "
@@ -278,7 +264,7 @@ static void test_purge_by_pages(void **state)
     assert_non_null(strstr(mysql_error(f.sql), "nothing younger than the retention"));
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex;
@@ -288,7 +274,6 @@ static void test_json(void **state)
     char fence[32];
     output *o;
 
-    (void)state;
     options.payload = "\0\1";
     options.payload_size = 2;
     mutex = locked(f.client, "json-hex", &options);
@@ -314,7 +299,7 @@ static void test_json(void **state)
     tl_mutex_free(mutex);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     static const struct {
         const char *arguments[6], *words;
@@ -332,7 +317,6 @@ static void test_bad_input(void **state)
         {{"run", "--lock", "x", "--wait", "soon"}, "duration"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         output *o = command_run(NULL, cases[i].arguments);
 
@@ -363,11 +347,10 @@ static void run_and_expect(const char *shell, int code)
     output_free(o);
 }
 
-static void test_exit_code_of_the_command(void **state)
+TEST(test_exit_code_of_the_command)
 {
     output *o;
 
-    (void)state;
     run_and_expect("exit 0", 0);
     run_and_expect("exit 7", 7);
     run_and_expect("kill -9 $$", 128 + SIGKILL);
@@ -388,14 +371,13 @@ static void test_exit_code_of_the_command(void **state)
                      1);
 }
 
-static void test_the_lock_was_not_got(void **state)
+TEST(test_the_lock_was_not_got)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "taken", &options);
     int64_t begun_ms = crew_now_ms();
     output *o = RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran");
 
-    (void)state;
     EXPECT_SENTENCE(o, 75, "taken is locked by test");
     output_free(o);
     o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran");
@@ -409,11 +391,10 @@ static void test_the_lock_was_not_got(void **state)
     output_free(o);
 }
 
-static void test_minimum_hold(void **state)
+TEST(test_minimum_hold)
 {
     output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true");
 
-    (void)state;
     EXPECT_CODE(o, 0);
     output_free(o);
     o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran");
@@ -480,12 +461,11 @@ static void wait_for_mark(void)
     assert_int_equal(unlink(mark()), 0);
 }
 
-static void test_a_lost_lock_ends_the_command(void **state)
+TEST(test_a_lost_lock_ends_the_command)
 {
     static const char *const shells[] = {": >\"$0\"; sleep 30",
                                          "trap '' TERM; : >\"$0\"; sleep 30 & wait; sleep 30"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *const arguments[] = {"run",      "--lock", "lost", "--kill-after", "500ms",
                                          "--config", config,   "--",   "sh",           "-c",
@@ -502,7 +482,7 @@ static void test_a_lost_lock_ends_the_command(void **state)
     }
 }
 
-static void test_signals_are_passed_on(void **state)
+TEST(test_signals_are_passed_on)
 {
     const char *const arguments[] = {
         "run",      "--lock", "signals",
@@ -511,14 +491,13 @@ static void test_signals_are_passed_on(void **state)
         mark(),     NULL};
     pid_t pid = start(arguments);
 
-    (void)state;
     wait_for_mark();
     kill(pid, SIGTERM);
     assert_int_equal(end_of(pid), 43);
     assert_status(try_once(f.client, "signals"), TL_GRANTED);
 }
 
-static void test_a_signal_while_waiting(void **state)
+TEST(test_a_signal_while_waiting)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "waiting", &options);
@@ -527,7 +506,6 @@ static void test_a_signal_while_waiting(void **state)
     pid_t pid = start(arguments);
     int64_t begun_ms;
 
-    (void)state;
     /* Who has a session asks next. */
     while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld", (long)pid) ==
            0)
@@ -564,114 +542,6 @@ static void wait_for_numbers(pid_t *pids, int count)
 
 #define NEXT ": >\"$0\""
 
-/* None of the job outlives the lock: a child that deafened itself, and one of another session. */
-static void test_a_killed_run_ends_all(void **state)
-{
-    static const char *const kinds[] = {JOB "wait", JOB "exit 0"};
-
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        const char *const arguments[] = {"run",      "--lock", "killed", "--lease", "4s",
-                                         "--config", config,   "--",     "bash",    "-c",
-                                         kinds[i],   mark(),   NULL};
-        pid_t pid = start(arguments), pids[3];
-        tl_status status;
-
-        wait_for_numbers(pids, 3);
-        kill(pid, SIGKILL);
-        assert_int_equal(end_of(pid), 1000 + SIGKILL);
-        while ((status = try_once(f.client, "killed")) == TL_BUSY)
-            crew_sleep_ms(20);
-        assert_status(status, TL_GRANTED);
-        for (int j = 0; j < 3; j++)
-            if (kill(pids[j], 0) == 0)
-                fail_msg("process %d of job %d works on without the lock", j, i);
-    }
-}
-
-/* A run that is stopped renews nothing: its job is over before the next one has the lock. */
-static void test_a_stopped_run_ends_its_job(void **state)
-{
-    const char *const arguments[] = {"run",      "--lock", "stopped", "--lease", "6s",
-                                     "--config", config,   "--",      "bash",    "-c",
-                                     JOB "wait", mark(),   NULL};
-    const char *const next[] = {"run", "--lock", "stopped", "--wait", "1m",   "--config", config,
-                                "--",  "sh",     "-c",      NEXT,     mark(), NULL};
-    pid_t pid = start(arguments), pids[3], other;
-
-    (void)state;
-    wait_for_numbers(pids, 3);
-    kill(pid, SIGSTOP);
-    other = start(next);
-    wait_for_mark();
-    for (int j = 0; j < 3; j++)
-        if (kill(pids[j], 0) == 0)
-            print_error("process %d works on, and another one has its lock\n", j);
-    for (int j = 0; j < 3; j++)
-        assert_int_not_equal(kill(pids[j], 0), 0);
-    assert_int_equal(end_of(other), 0);
-    kill(pid, SIGCONT);
-    assert_int_equal(end_of(pid), 76);
-}
-
-/* The process between the two is killed: the one with the lock ends the job. */
-static void test_a_killed_keeper_leaves_nobody(void **state)
-{
-    const char *const arguments[] = {"run",      "--lock", "kept", "--kill-after", "500ms",
-                                     "--config", config,   "--",   "bash",         "-c",
-                                     JOB "wait", mark(),   NULL};
-    pid_t pid = start(arguments), pids[3], keeper = 0;
-    char path[64];
-    FILE *file;
-
-    (void)state;
-    wait_for_numbers(pids, 3);
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%d", &keeper), 1);
-    fclose(file);
-    kill(keeper, SIGKILL);
-    assert_int_equal(end_of(pid), 128 + SIGKILL);
-    for (int j = 0; j < 3; j++)
-        assert_int_not_equal(kill(pids[j], 0), 0);
-    assert_status(try_once(f.client, "kept"), TL_GRANTED);
-}
-
-/* As flock(1) does: what the command leaves behind is part of the job. */
-static void test_the_lock_is_held_for_all(void **state)
-{
-    const char *const arguments[] = {
-        "run",
-        "--lock",
-        "left",
-        "--config",
-        config,
-        "--",
-        "sh",
-        "-c",
-        "echo $$ >>\"$0\"; (while [ ! -e \"$0.go\" ]; do sleep 0.05; done) & exit 7",
-        mark(),
-        NULL};
-    pid_t pid = start(arguments), command;
-    char go[700];
-    FILE *file;
-
-    (void)state;
-    wait_for_numbers(&command, 1);
-    while (kill(command, 0) == 0)
-        crew_sleep_ms(20);
-    crew_sleep_ms(300); /* in which it would end */
-    assert_status(try_once(f.client, "left"), TL_BUSY);
-    snprintf(go, sizeof go, "%s.go", mark());
-    file = fopen(go, "we");
-    assert_non_null(file);
-    fclose(file);
-    assert_int_equal(end_of(pid), 7);
-    assert_status(try_once(f.client, "left"), TL_GRANTED);
-    assert_int_equal(unlink(go), 0);
-}
-
 static pid_t run_under_lease(const char *lease)
 {
     const char *const arguments[] = {"run",
@@ -701,12 +571,11 @@ static long long renewals(void)
 }
 
 /* A lease of its own is renewed for as long as the command runs. */
-static void test_lease(void **state)
+TEST(test_lease)
 {
     pid_t pid = run_under_lease("6s");
     tl_status status;
 
-    (void)state;
     wait_until_locked("lease");
     /* A third of the lease lies between them. */
     while (renewals() < 3 && waitpid(pid, NULL, WNOHANG) == 0)
@@ -725,12 +594,115 @@ static void test_lease(void **state)
     assert_int_equal(unlink(mark()), 0);
 }
 
+/* None of the job outlives the lock: a child that deafened itself, and one of another session. */
+TEST(test_a_killed_run_ends_all)
+{
+    static const char *const kinds[] = {JOB "wait", JOB "exit 0"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *const arguments[] = {"run",      "--lock", "killed", "--lease", "4s",
+                                         "--config", config,   "--",     "bash",    "-c",
+                                         kinds[i],   mark(),   NULL};
+        pid_t pid = start(arguments), pids[3];
+        tl_status status;
+
+        wait_for_numbers(pids, 3);
+        kill(pid, SIGKILL);
+        assert_int_equal(end_of(pid), 1000 + SIGKILL);
+        while ((status = try_once(f.client, "killed")) == TL_BUSY)
+            crew_sleep_ms(20);
+        assert_status(status, TL_GRANTED);
+        for (int j = 0; j < 3; j++)
+            if (kill(pids[j], 0) == 0)
+                fail_msg("process %d of job %d works on without the lock", j, i);
+    }
+}
+
+/* A run that is stopped renews nothing: its job is over before the next one has the lock. */
+TEST(test_a_stopped_run_ends_its_job)
+{
+    const char *const arguments[] = {"run",      "--lock", "stopped", "--lease", "6s",
+                                     "--config", config,   "--",      "bash",    "-c",
+                                     JOB "wait", mark(),   NULL};
+    const char *const next[] = {"run", "--lock", "stopped", "--wait", "1m",   "--config", config,
+                                "--",  "sh",     "-c",      NEXT,     mark(), NULL};
+    pid_t pid = start(arguments), pids[3], other;
+
+    wait_for_numbers(pids, 3);
+    kill(pid, SIGSTOP);
+    other = start(next);
+    wait_for_mark();
+    for (int j = 0; j < 3; j++)
+        if (kill(pids[j], 0) == 0)
+            print_error("process %d works on, and another one has its lock\n", j);
+    for (int j = 0; j < 3; j++)
+        assert_int_not_equal(kill(pids[j], 0), 0);
+    assert_int_equal(end_of(other), 0);
+    kill(pid, SIGCONT);
+    assert_int_equal(end_of(pid), 76);
+}
+
+/* The process between the two is killed: the one with the lock ends the job. */
+TEST(test_a_killed_keeper_leaves_nobody)
+{
+    const char *const arguments[] = {"run",      "--lock", "kept", "--kill-after", "500ms",
+                                     "--config", config,   "--",   "bash",         "-c",
+                                     JOB "wait", mark(),   NULL};
+    pid_t pid = start(arguments), pids[3], keeper = 0;
+    char path[64];
+    FILE *file;
+
+    wait_for_numbers(pids, 3);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &keeper), 1);
+    fclose(file);
+    kill(keeper, SIGKILL);
+    assert_int_equal(end_of(pid), 128 + SIGKILL);
+    for (int j = 0; j < 3; j++)
+        assert_int_not_equal(kill(pids[j], 0), 0);
+    assert_status(try_once(f.client, "kept"), TL_GRANTED);
+}
+
+/* As flock(1) does: what the command leaves behind is part of the job. */
+TEST(test_the_lock_is_held_for_all)
+{
+    const char *const arguments[] = {
+        "run",
+        "--lock",
+        "left",
+        "--config",
+        config,
+        "--",
+        "sh",
+        "-c",
+        "echo $$ >>\"$0\"; (while [ ! -e \"$0.go\" ]; do sleep 0.05; done) & exit 7",
+        mark(),
+        NULL};
+    pid_t pid = start(arguments), command;
+    char go[700];
+    FILE *file;
+
+    wait_for_numbers(&command, 1);
+    while (kill(command, 0) == 0)
+        crew_sleep_ms(20);
+    crew_sleep_ms(300); /* in which it would end */
+    assert_status(try_once(f.client, "left"), TL_BUSY);
+    snprintf(go, sizeof go, "%s.go", mark());
+    file = fopen(go, "we");
+    assert_non_null(file);
+    fclose(file);
+    assert_int_equal(end_of(pid), 7);
+    assert_status(try_once(f.client, "left"), TL_GRANTED);
+    assert_int_equal(unlink(go), 0);
+}
+
 /* A job waits for the operator as well. */
-static void test_run_after_a_restore(void **state)
+TEST(test_run_after_a_restore)
 {
     output *o;
 
-    (void)state;
     assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
     o = RUN("run", "--lock", "restored", "--config", config, "--", "echo", "ran");
     EXPECT_CODE(o, 1);
@@ -742,29 +714,4 @@ static void test_run_after_a_restore(void **state)
     run_and_expect("exit 0", 0);
 }
 
-TEST_MAIN(resource)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ls_show_unlock),
-        cmocka_unit_test(test_readers_and_writers),
-        cmocka_unit_test(test_unlock_one_reader),
-        cmocka_unit_test(test_purge_leaves_who_is_held),
-        cmocka_unit_test(test_purge_by_pages),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_exit_code_of_the_command),
-        cmocka_unit_test(test_the_lock_was_not_got),
-        cmocka_unit_test(test_minimum_hold),
-        cmocka_unit_test(test_a_lost_lock_ends_the_command),
-        cmocka_unit_test(test_signals_are_passed_on),
-        cmocka_unit_test(test_a_signal_while_waiting),
-        cmocka_unit_test(test_lease),
-        cmocka_unit_test(test_a_killed_run_ends_all),
-        cmocka_unit_test(test_a_stopped_run_ends_its_job),
-        cmocka_unit_test(test_a_killed_keeper_leaves_nobody),
-        cmocka_unit_test(test_the_lock_is_held_for_all),
-        cmocka_unit_test(test_run_after_a_restore),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(resource, setup, teardown)

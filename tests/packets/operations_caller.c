@@ -3,12 +3,7 @@
 
 #include "trade_lock/lock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <stdlib.h>
 

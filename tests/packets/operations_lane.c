@@ -8,12 +8,7 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <string.h>

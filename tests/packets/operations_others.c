@@ -8,12 +8,7 @@
 #include <tradelock/layer.h>
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <poll.h>
 #include <stdio.h>

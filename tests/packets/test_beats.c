@@ -13,13 +13,6 @@
 #include "base/clock.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>

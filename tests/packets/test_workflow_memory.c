@@ -8,13 +8,6 @@
 #include "fake_channel.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -737,9 +730,8 @@ static void await_stillness(void)
     }
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     scene_open(&s, NULL);
     /* The near client opens what connections it needs. */
     for (int i = 0; i < 2; i++) {
@@ -752,9 +744,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_int_equal(scene_log_problems(&s), 0);
     free(nurse_file);
     scene_close(&s);

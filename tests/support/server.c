@@ -1,11 +1,6 @@
 #include "support/server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -7,13 +7,6 @@
  *
  * Everything here that fails ends the process with a sentence and the end of the server's log,
  * since no test can go on without its server.
- *
- *     int main(void)
- *     {
- *         const struct CMUnitTest tests[] = {...};
- *
- *         return server_report(cmocka_run_group_tests(tests, NULL, NULL));
- *     }
  */
 #ifndef TESTS_SUPPORT_SERVER_H
 #define TESTS_SUPPORT_SERVER_H

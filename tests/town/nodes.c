@@ -6,7 +6,7 @@
 #include "support/database.h"
 #include "support/galera.h"
 
-#include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,8 +19,6 @@
 #include "support/galera.h"
 #include "support/theme.h"
 
-#include "workflows/cmocka_all.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -1027,9 +1025,8 @@ static int run_given(enum tie how)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void a_replica_that_is_waited_for(void **state)
+TEST(a_replica_that_is_waited_for)
 {
-    (void)state;
     if (run_given(TIE_SEMI_SYNC))
         return;
     if (tier_is_long())
@@ -1038,9 +1035,8 @@ static void a_replica_that_is_waited_for(void **state)
         run_town("plain", TIE_SEMI_SYNC, few_semi_sync, COUNT(few_semi_sync));
 }
 
-static void a_replica_that_is_not(void **state)
+TEST(a_replica_that_is_not)
 {
-    (void)state;
     if (run_given(TIE_ASYNC))
         return;
     if (tier_is_long())
@@ -1049,9 +1045,8 @@ static void a_replica_that_is_not(void **state)
         run_town("window", TIE_ASYNC, few_async, COUNT(few_async));
 }
 
-static void two_replicas(void **state)
+TEST(two_replicas)
 {
-    (void)state;
     if (run_given(TIE_TWO))
         return;
     if (tier_is_long())
@@ -1060,9 +1055,8 @@ static void two_replicas(void **state)
         run_town("idempotent", TIE_TWO, few_two, COUNT(few_two));
 }
 
-static void nodes_of_a_cluster(void **state)
+TEST(nodes_of_a_cluster)
 {
-    (void)state;
     if (run_given(TIE_GALERA))
         return;
     if (tier_is_long())
@@ -1073,12 +1067,6 @@ static void nodes_of_a_cluster(void **state)
 
 TEST_MAIN(failover)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replica_that_is_waited_for),
-        cmocka_unit_test(a_replica_that_is_not),
-        cmocka_unit_test(two_replicas),
-        cmocka_unit_test(nodes_of_a_cluster),
-    };
     const char *given = getenv("TL_TOWN_SEED");
     int failed;
 
@@ -1090,7 +1078,7 @@ TEST_MAIN(failover)
     galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = tests_run(NULL, NULL);
     print_message(
         "%u towns, %u events, %u with persons, else at most %.1f s without payments; "
         "%lld trades: %lld paid, %lld failed, %lld parked; %lld payments without a row were "

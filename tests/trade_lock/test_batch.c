@@ -7,13 +7,6 @@
 
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +54,7 @@ static void row_says(const char *serial, tl_lane lane, const char *batch, const 
     assert_status(tl_show(f.other, &key, lane, compare, &said), TL_OK);
 }
 
-static void test_the_row_keeps_what_the_first_ask_said(void **state)
+TEST(test_the_row_keeps_what_the_first_ask_said)
 {
     static const struct said cases[] = {{"b", TRACE},
                                         {LONGEST, ""},
@@ -72,7 +65,6 @@ static void test_the_row_keeps_what_the_first_ask_said(void **state)
     tl_status status;
     tl_lock *lock, *again;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char serial[8], batch[TL_BATCH_MAX + 1], trace[TL_TRACEPARENT + 1];
 
@@ -107,13 +99,12 @@ static void test_the_row_keeps_what_the_first_ask_said(void **state)
     tl_lock_free(lock);
 }
 
-static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
+TEST(test_the_retry_lane_and_a_reclaim_keep_it)
 {
     tl_lock_options options = of_batch("b", TRACE), retry = retry_options();
     tl_ending failed = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "r", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
     row_says("r", TL_LANE_RETRY, "", "");
@@ -134,7 +125,7 @@ static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
     tl_lock_free(lock);
 }
 
-static void test_what_is_none_is_refused(void **state)
+TEST(test_what_is_none_is_refused)
 {
     static const struct {
         const char *batch, *words;
@@ -152,7 +143,6 @@ static void test_what_is_none_is_refused(void **state)
     tl_key key = {"bad", "c1", "WITHDRAW"};
     tl_lock *lock = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tl_lock_options options = of_batch(bad[i].batch, NULL);
 
@@ -189,7 +179,7 @@ static void hear(void *context, const tl_log_line *line)
 
 /* A header that others send is no reason not to pay.  The log says so once; none of it is shown
  * there, and none of it is kept. */
-static void test_a_trace_that_is_none_is_left_out(void **state)
+TEST(test_a_trace_that_is_none_is_left_out)
 {
     static const char *const none[] = {
         "",
@@ -209,7 +199,6 @@ static void test_a_trace_that_is_none_is_left_out(void **state)
     struct heard heard;
     tl_client *client = NULL;
 
-    (void)state;
     options.config_file = database_option_file(f.db);
     options.log = hear;
     options.log_context = &heard;
@@ -261,9 +250,8 @@ static void ask_in_crowd(void *context, int number)
     }
 }
 
-static void test_in_groups(void **state)
+TEST(test_in_groups)
 {
-    (void)state;
     crew_threads(THREADS, ask_in_crowd, NULL);
     for (int number = 0; number < THREADS; number++)
         for (int round = 0; round < ROUNDS; round++) {
@@ -275,12 +263,11 @@ static void test_in_groups(void **state)
 }
 
 /* A batch or trace context that somebody types is a step of theirs. */
-static void test_by_hand_it_is_on_record(void **state)
+TEST(test_by_hand_it_is_on_record)
 {
     tl_lock_options options = of_batch("b", TRACE);
     tl_lock *lock = granted(f.client, "hand", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
     database_run(f.sql, "UPDATE trade_lock SET batch = 'other' WHERE serial_no = 'hand'");
@@ -291,31 +278,20 @@ static void test_by_hand_it_is_on_record(void **state)
     assert_log_whole(&f);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&f, NULL);
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
 
 TEST_MAIN(batch)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_row_keeps_what_the_first_ask_said),
-        cmocka_unit_test(test_the_retry_lane_and_a_reclaim_keep_it),
-        cmocka_unit_test(test_what_is_none_is_refused),
-        cmocka_unit_test(test_a_trace_that_is_none_is_left_out),
-        cmocka_unit_test(test_in_groups),
-        cmocka_unit_test(test_by_hand_it_is_on_record),
-    };
-
     crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
+    return tests_run(set_up, tear_down);
 }

@@ -2,29 +2,20 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #define ASKS 50
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "");
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     fixture_close(&f);
     return 0;
@@ -51,9 +42,8 @@ static void ask_and_end(int number)
     tl_lock_free(lock);
 }
 
-static void test_asks_in_a_row(void **state)
+TEST(test_asks_in_a_row)
 {
-    (void)state;
     for (int i = 0; i < ASKS; i++)
         ask_and_end(i);
 
@@ -64,11 +54,4 @@ static void test_asks_in_a_row(void **state)
         ASKS);
 }
 
-TEST_MAIN(first_fence)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_asks_in_a_row),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(first_fence, setup, teardown)

@@ -14,13 +14,6 @@
 
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,9 +33,8 @@ static struct {
     int64_t end_ms;
 } scene;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     scene.own = server_start(NULL);
     scene.f.db = database_new(scene.own, "commit_ms=2m\n");
     scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
@@ -50,9 +42,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     fixture_close(&scene.f);
     server_free(scene.own);
     return 0;

@@ -9,13 +9,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,9 +290,8 @@ static void sell_process(void *context, int number)
 
 static struct scene scene;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     scene.processes = (int)crew_number("processes", 4);
     scene.threads = (int)crew_number("threads", 4);
     scene.rounds = crew_number("rounds", 15);
@@ -310,9 +302,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&scene.f);
     mysql_close(scene.f.sql);
     database_free(scene.f.db);
@@ -320,9 +311,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void test_one_is_granted(void **state)
+TEST(test_one_is_granted)
 {
-    (void)state;
     memset(scene.board, 0, sizeof *scene.board);
     crew_barrier_init(&scene.board->barrier, (unsigned)(scene.processes * scene.threads));
     assert_int_equal(crew_run(scene.processes, race_process, &scene), 0);
@@ -341,11 +331,10 @@ static void test_one_is_granted(void **state)
                   (unsigned long long)scene.board->asks);
 }
 
-static void test_one_for_each_customer(void **state)
+TEST(test_one_for_each_customer)
 {
     long long sold;
 
-    (void)state;
     memset(scene.board, 0, sizeof *scene.board);
     assert_int_equal(crew_run(scene.processes + 1, sell_process, &scene), 0);
     sold = database_number(scene.f.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = "
@@ -359,11 +348,6 @@ static void test_one_for_each_customer(void **state)
 
 TEST_MAIN(race)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_is_granted),
-        cmocka_unit_test(test_one_for_each_customer),
-    };
-
     crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
+    return tests_run(setup, teardown);
 }

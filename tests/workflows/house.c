@@ -1,6 +1,5 @@
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 #include "payout.h"
 
-#include "cmocka_all.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,6 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include "cmocka_all.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +39,7 @@ static void *run(void *context)
     return NULL;
 }
 
-static void of_two_services_at_once(void **state)
+TEST(of_two_services_at_once)
 {
     database *db = *state;
     MYSQL *sql = database_connect(db);
@@ -63,7 +61,7 @@ static void of_two_services_at_once(void **state)
 }
 
 /* As the library reads it: a list of hosts, with ports, the first of which is gone. */
-static void at_a_host_of_a_list(void **state)
+TEST(at_a_host_of_a_list)
 {
     database *db = *state;
     struct service of = {"", ROUNDS, 0, 0, ""};
@@ -104,12 +102,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-TEST_MAIN(accounts)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_two_services_at_once),
-        cmocka_unit_test(at_a_host_of_a_list),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(accounts, set_up, tear_down)

@@ -1,7 +1,6 @@
 /* Every answer of a run, with a real server, a real channel and real business rows. */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <pthread.h>

@@ -6,7 +6,6 @@
  */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
@@ -110,7 +109,7 @@ static pid_t start_poisoned(house *self)
     return pid;
 }
 
-static void only_the_poisoned_trade_is_parked(void **state)
+TEST_IN(only_the_poisoned_trade_is_parked, open_house, close_house)
 {
     house *self = *state;
     char serial[16];
@@ -172,7 +171,37 @@ static void wait_until(house *self, const char *question, long long wanted)
     }
 }
 
-static void what_is_held_is_finished_and_nothing_new_taken(void **state)
+static void wait_for_check(tl_worker *worker, int works)
+{
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
+
+    while ((tl_worker_check(worker) == TL_OK) != works) {
+        if (now_ms() > end_ms)
+            fail_msg("not in time: the worker %s", works ? "works" : "does not work");
+        usleep(10000);
+    }
+}
+
+/* Heartbeats go on, so they alone would tell of a worker that is well. */
+TEST_IN(claims_that_do_not_go_through_are_told, open_house, close_house)
+{
+    house *self = *state;
+    tl_worker *worker = start_worker(self, 2, 0);
+    tl_status status;
+
+    wait_for_check(worker, 1);
+    database_run(self->sql, "LOCK TABLES trade_lock WRITE");
+    wait_for_check(worker, 0);
+    status = tl_worker_check(worker);
+    assert_true(status == TL_UNREACHABLE || status == TL_TIMEOUT);
+    assert_true(strstr(tl_error_message(), "claiming") != NULL);
+    assert_true(tl_client_alive_ms(self->client) > 0);
+    database_run(self->sql, "UNLOCK TABLES");
+    wait_for_check(worker, 1);
+    tl_worker_free(worker);
+}
+
+TEST_IN(what_is_held_is_finished_and_nothing_new_taken, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
@@ -204,37 +233,7 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
     house_books(self, 6);
 }
 
-static void wait_for_check(tl_worker *worker, int works)
-{
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while ((tl_worker_check(worker) == TL_OK) != works) {
-        if (now_ms() > end_ms)
-            fail_msg("not in time: the worker %s", works ? "works" : "does not work");
-        usleep(10000);
-    }
-}
-
-/* Heartbeats go on, so they alone would tell of a worker that is well. */
-static void claims_that_do_not_go_through_are_told(void **state)
-{
-    house *self = *state;
-    tl_worker *worker = start_worker(self, 2, 0);
-    tl_status status;
-
-    wait_for_check(worker, 1);
-    database_run(self->sql, "LOCK TABLES trade_lock WRITE");
-    wait_for_check(worker, 0);
-    status = tl_worker_check(worker);
-    assert_true(status == TL_UNREACHABLE || status == TL_TIMEOUT);
-    assert_true(strstr(tl_error_message(), "claiming") != NULL);
-    assert_true(tl_client_alive_ms(self->client) > 0);
-    database_run(self->sql, "UNLOCK TABLES");
-    wait_for_check(worker, 1);
-    tl_worker_free(worker);
-}
-
-static void two_workers_share_the_work(void **state)
+TEST_IN(two_workers_share_the_work, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts one = {.version = TL_WORKER_COUNTS_VERSION}, two = one;
@@ -327,7 +326,7 @@ static tl_worker *start_stuck(tl_workflows *workflows)
 
 /* While attempts are short a worker claims ahead.  Once its threads are stuck, what waits for them
  * is given back: it counts as no attempt, and another worker may take it. */
-static void what_waits_for_stuck_threads_is_given_back(void **state)
+TEST_IN(what_waits_for_stuck_threads_is_given_back, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
@@ -364,7 +363,7 @@ static void what_waits_for_stuck_threads_is_given_back(void **state)
 
 /* ------------------------------------------------------------------- nobody serves it -- */
 
-static void unserved_work_raises_an_alarm(void **state)
+TEST_IN(unserved_work_raises_an_alarm, open_house, close_house)
 {
     house *self = *state;
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
@@ -394,7 +393,7 @@ static void unserved_work_raises_an_alarm(void **state)
 
 /* ------------------------------------------------------------------------- deadlines -- */
 
-static void what_never_left_fails_after_the_deadline(void **state)
+TEST_IN(what_never_left_fails_after_the_deadline, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts;
@@ -410,7 +409,7 @@ static void what_never_left_fails_after_the_deadline(void **state)
     house_books(self, 0);
 }
 
-static void attempts_used_up_are_parked(void **state)
+TEST_IN(attempts_used_up_are_parked, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts;
@@ -440,7 +439,7 @@ static tl_execute kill_server_then_pay(void *context, const tl_attempt *attempt,
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static void an_ending_is_settled_when_the_server_is_back(void **state)
+TEST(an_ending_is_settled_when_the_server_is_back)
 {
     static house self;
     tl_workflow workflow = TL_WORKFLOW_INIT;
@@ -450,7 +449,6 @@ static void an_ending_is_settled_when_the_server_is_back(void **state)
     tl_status status;
     int64_t end_ms;
 
-    (void)state;
     dying = server_start(NULL);
     house_open(&self, WITHDRAW_IDEMPOTENT,
                "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
@@ -485,23 +483,9 @@ static void an_ending_is_settled_when_the_server_is_back(void **state)
     server_free(dying);
 }
 
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
-
 TEST_MAIN(worker)
 {
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(only_the_poisoned_trade_is_parked),
-        IN_HOUSE(claims_that_do_not_go_through_are_told),
-        IN_HOUSE(what_is_held_is_finished_and_nothing_new_taken),
-        IN_HOUSE(two_workers_share_the_work),
-        IN_HOUSE(what_waits_for_stuck_threads_is_given_back),
-        IN_HOUSE(unserved_work_raises_an_alarm),
-        IN_HOUSE(what_never_left_fails_after_the_deadline),
-        IN_HOUSE(attempts_used_up_are_parked),
-        cmocka_unit_test(an_ending_is_settled_when_the_server_is_back),
-    };
-
     if (argc == 3 && strcmp(argv[1], "poison") == 0)
         return poison_main(argv[2]);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+    return tests_run(NULL, NULL);
 }
