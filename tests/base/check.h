@@ -4,8 +4,6 @@
 
 #include "support/theme.h"
 
-#include <string.h>
-
 #include <tradelock/tradelock.h>
 
 /* The call failed with this status and left exactly this sentence. */

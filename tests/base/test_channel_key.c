@@ -5,9 +5,6 @@
 #include "base/text.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* The examples of the standard (FIPS 180). */
 TEST(test_sha256)
 {

@@ -8,9 +8,6 @@
 #include "settings_file.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 TEST(test_defaults)
 {
     static const int64_t schedule[] = {90000,   180000,   600000,   1800000, 3600000,

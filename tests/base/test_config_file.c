@@ -7,11 +7,8 @@
 #include "settings_file.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 TEST(test_bad_lines)
 {

@@ -8,10 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static const char *const variables[] = {"TL_FAULT_LOG", "TL_FAULT_KILL", "TL_FAULT_STOP",
                                         "TL_FAULT_ALLOC", "TL_MUTATION"};
@@ -21,7 +18,6 @@ FIXTURE(clear)
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
         unsetenv(variables[i]);
     fault_reload();
-    return 0;
 }
 
 /* Three passages in a child of its own; returns how it ended, as waitpid() says. */

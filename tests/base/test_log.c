@@ -5,8 +5,6 @@
 #include "base/log.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-
 #define TRACE_ID "0af7651916cd43dd8448eb211c80319c"
 #define HASH_C1001 "2f3dc65c3c71d780" /* its HMAC by "key", as openssl dgst -sha256 -hmac key */
 

@@ -5,9 +5,6 @@
 
 #include <tradelock/tradelock.h>
 
-#include <stdio.h>
-#include <string.h>
-
 #include <locale.h>
 #include <pthread.h>
 

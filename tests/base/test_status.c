@@ -6,8 +6,6 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 struct known {
     int number;

@@ -32,7 +32,6 @@ FIXTURE(begin)
 
     clock_seen = nothing;
     assert_int_equal(off(AHEAD, 0, 1000), 0);
-    return 0;
 }
 
 TEST_IN(a_step_is_seen, begin, NULL)

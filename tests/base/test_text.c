@@ -4,8 +4,6 @@
 #include "base/text.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-
 #define ONLY "; only printable ASCII without blanks is allowed"
 
 static char long_text[200]; /* 199 times x */

@@ -7,11 +7,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 static int is_uuid(const char *text)
 {
@@ -21,7 +18,6 @@ static int is_uuid(const char *text)
 FIXTURE(clear)
 {
     tl_work_end(1);
-    return 0;
 }
 
 TEST_IN(test_thread_uuid, clear, NULL)

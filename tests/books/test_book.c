@@ -2,9 +2,6 @@
 #include "books/books.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static book_statement statements[3];
 static tl_books books = {.statements = statements, .count = 3};
 static tl_book *book;
@@ -21,26 +18,22 @@ FIXTURE(setup)
 
     for (size_t i = 0; i < books.count; i++)
         assert_int_equal(book_declare(&statements[i], &given[i]), TL_OK);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     for (size_t i = 0; i < books.count; i++)
         book_statement_free(&statements[i]);
-    return 0;
 }
 
 FIXTURE(new_book)
 {
     assert_int_equal(tl_book_new(&book, &books), TL_OK);
-    return 0;
 }
 
 FIXTURE(free_book)
 {
     tl_book_free(book);
-    return 0;
 }
 
 static void order(const char *payee, int64_t fee, const char *proof)

@@ -8,10 +8,6 @@
 
 #include <tradelock/admin.h>
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 static struct {
     server *own;
     database *db;
@@ -95,7 +91,6 @@ FIXTURE(setup)
     f.admin = client_of(NULL);
     make_account();
     f.service = client_of("-service");
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -106,7 +101,6 @@ FIXTURE(teardown)
     mysql_close(f.sql);
     database_free(f.db);
     server_free(f.own);
-    return 0;
 }
 
 static tl_status make_of(tl_client *client, const tl_statement *statement)

@@ -2,9 +2,6 @@
 #include "books/books.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define NAME "s"
 #define PREFIX "statement \"" NAME "\": "
 

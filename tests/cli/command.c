@@ -5,11 +5,7 @@
 #include "support/theme.h"
 
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define ARGUMENTS 32
 

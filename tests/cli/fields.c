@@ -4,10 +4,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 void fields_add(json_t *set, json_t *document)
 {
     const char *name;

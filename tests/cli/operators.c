@@ -2,9 +2,7 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct operators operators;
 

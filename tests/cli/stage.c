@@ -4,10 +4,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define HELD_MAX 16
 #define WORDS_MAX 16
 /* A day and half an hour, so that a list says "1d00h" for long. */

@@ -6,10 +6,6 @@
 #include "trade_lock/fixture.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +13,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MANY 120
 
@@ -30,14 +25,12 @@ FIXTURE(set_up)
 {
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     assert_log_whole(&w.f);
     fixture_close(&w.f);
-    return 0;
 }
 
 /* A trade that waits for an hour. */

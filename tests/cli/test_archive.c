@@ -12,13 +12,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <pthread.h>
 
@@ -67,14 +63,12 @@ FIXTURE(set_up)
     setenv("DIR", w.dir, 1);
     setenv("ARCHIVE", w.archive, 1);
     setenv("CONFIG", w.config, 1);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     do_shell("rm -rf \"$DIR\"");
     fixture_close(&w.f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------ what is there -- */

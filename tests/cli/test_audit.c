@@ -10,10 +10,6 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static struct world {
     fixture f;
@@ -139,14 +135,12 @@ FIXTURE(set_up)
     make_reclaimed("OK-6");
     make_mutex("OK-7");
     make_conflict("OK-8");
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     unlink(w.statement);
     fixture_close(&w.f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------- looking -- */

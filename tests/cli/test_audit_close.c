@@ -3,11 +3,6 @@
 #include "fields.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 static char statement[] = "/tmp/tl-statement-XXXXXX";
 
 static json_t *audit(const char *closed, int code)

@@ -10,9 +10,6 @@
 
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HOUR_MS 3600000
 #define MOVING 300
@@ -28,19 +25,16 @@ FIXTURE(set_up)
 {
     fixture_open(&f, "janitor=0\ncommit_ms=1s\n");
     config = database_option_file(f.db);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&f);
-    return 0;
 }
 
 FIXTURE(clear)
 {
     database_run(f.sql, "TRUNCATE trade_lock; TRUNCATE trade_lock_past");
-    return 0;
 }
 
 struct trade {

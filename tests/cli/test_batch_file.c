@@ -7,11 +7,7 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define LINES 12
 
@@ -26,14 +22,12 @@ FIXTURE(set_up)
     close(descriptor);
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 100000);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     house_close(&self);
     unlink(file);
-    return 0;
 }
 
 static void write_lines(unsigned count)

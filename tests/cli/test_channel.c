@@ -6,11 +6,6 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #define CHANNEL "idempotent"
 #define AS(who, ...) RUN("channel", __VA_ARGS__, "--config", operators.config[who])
 

@@ -7,11 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SLOW_BEAT_MS 6000
 #define AS(who, ...) RUN("drain", __VA_ARGS__, "--config", operators.config[who])

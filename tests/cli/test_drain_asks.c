@@ -14,11 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define CHANNEL "idempotent"
 #define BATCH 24 /* more asks than run alone, each on its own connection */

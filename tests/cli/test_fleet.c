@@ -12,11 +12,7 @@
 #include <tradelock/admin.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define HOUR_MS 3600000
 #define OP "WITHDRAW"
@@ -130,7 +126,6 @@ FIXTURE(set_up)
     choose_customers();
     for (int i = 0; i < SHARDS; i++)
         shards[i].client = open_client(&shards[i], 0);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -140,7 +135,6 @@ FIXTURE(tear_down)
         mysql_close(shards[i].sql);
         database_free(shards[i].db);
     }
-    return 0;
 }
 
 /* Each test has its own rows alone, and the slots as they were joined. */
@@ -156,7 +150,6 @@ FIXTURE(clear)
                          "FROM seq_0_to_127",
                          slot);
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------- trades -- */

@@ -8,9 +8,6 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { A, B, C, SHARDS };
@@ -91,7 +88,6 @@ FIXTURE(set_up)
     for (int i = 0; i < SHARDS; i++)
         database_run(sql[A], "GRANT SELECT, EXECUTE ON `%s`.* TO " READER "@localhost",
                      database_name(db[i]));
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -106,7 +102,6 @@ FIXTURE(tear_down)
         mysql_close(sql[i]);
         database_free(db[i]);
     }
-    return 0;
 }
 
 TEST(test_bad_input)

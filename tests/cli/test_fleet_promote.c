@@ -12,11 +12,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define A_DAY "86400000"
 #define SETTINGS                                                                                   \
@@ -183,7 +179,6 @@ FIXTURE(set_up)
     write_settings(ann, "ann");
     fleet = open_fleet();
     second = open_fleet();
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------- trades -- */
@@ -533,13 +528,11 @@ FIXTURE(tear_down)
     shards_close(&all);
     unlink(service);
     unlink(ann);
-    return 0;
 }
 
 TEST_MAIN(fleet_promote)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_shard_is_promoted)};
 
-    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

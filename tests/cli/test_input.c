@@ -8,11 +8,7 @@
 #include "support/theme.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static struct world {
     database *where, *empty;
@@ -41,7 +37,6 @@ FIXTURE(set_up)
     w.config = database_option_file(w.where);
     snprintf(path, sizeof path, "%s/tools/README.md", test_source_dir());
     w.readme = read_file(path);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -49,7 +44,6 @@ FIXTURE(tear_down)
     database_free(w.where);
     database_free(w.empty);
     free(w.readme);
-    return 0;
 }
 
 /* Writes a file of settings; mode as chmod takes it.  Borrowed until the next call. */

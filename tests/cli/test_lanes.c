@@ -7,11 +7,6 @@
 
 #include <tradelock/admin.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <pthread.h>
 
 static struct world {
@@ -26,7 +21,6 @@ FIXTURE(set_up)
     w.config = database_option_file(w.f.db);
     w.reap_config = database_option_file_at(w.f.db, server_socket(server_shared()),
                                             "janitor=0\nbeat_ms=50\nsession_ms=2s\n");
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -34,7 +28,6 @@ FIXTURE(tear_down)
     unlink(w.reap_config);
     free(w.reap_config);
     fixture_close(&w.f);
-    return 0;
 }
 
 #define ADD(serial, ...)                                                                           \

@@ -8,10 +8,6 @@
 #include <tradelock/admin.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define HOUR_MS 3600000
 
@@ -24,13 +20,11 @@ FIXTURE(set_up)
 {
     fixture_open(&f, "janitor=0\ncommit_ms=1s\n");
     config = database_option_file(f.db);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&f);
-    return 0;
 }
 
 /* Each test lists its own rows alone. */
@@ -38,7 +32,6 @@ FIXTURE(clear)
 {
     database_run(f.sql, "TRUNCATE trade_lock; TRUNCATE trade_lock_past; "
                         "DELETE FROM trade_evidence");
-    return 0;
 }
 
 static tl_lock *held_for(const char *serial, const char *cust, int64_t minor, const char *currency)

@@ -2,10 +2,6 @@
 #include "operators.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 TEST(test_a_doubtful_trade_fails_by_two)
 {
     unsigned long long fence;

@@ -5,10 +5,6 @@
 
 #include <tradelock/lane.h>
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #define PATIENCE_TURNS 3000
 
 /* A worker, until this SQL about the trade's rows says 1. */

@@ -2,9 +2,6 @@
 #include "operators.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A compensating attempt that says that operators decided, and they did not. */
 TEST(test_the_proof_is_looked_for)
 {

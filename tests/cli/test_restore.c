@@ -8,10 +8,6 @@
 #include <tradelock/admin.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static output *restore_by(int who, const char *verb)
 {

@@ -11,9 +11,6 @@
 
 #include <tradelock/tradelock.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 static server *own;
 static database *where, *empty;
 
@@ -22,7 +19,6 @@ FIXTURE(set_up)
     own = server_start(NULL);
     where = database_new(own, NULL);
     empty = database_new_empty(own, NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -30,7 +26,6 @@ FIXTURE(tear_down)
     database_free(where);
     database_free(empty);
     server_free(own);
-    return 0;
 }
 
 static tl_status open_client(unsigned flags)

@@ -5,12 +5,6 @@
 #include "support/theme.h"
 #include "trade_lock/fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <unistd.h>
-
 static struct world {
     fixture f;
     const char *config;
@@ -26,7 +20,6 @@ FIXTURE(set_up)
     w.config = database_option_file(w.f.db);
     strcpy(w.file, "/tmp/tl-statement-XXXXXX");
     close(mkstemp(w.file));
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -34,7 +27,6 @@ FIXTURE(tear_down)
     unlink(w.file);
     assert_log_whole(&w.f);
     fixture_close(&w.f);
-    return 0;
 }
 
 /* A trade of a channel, and how it was left. */

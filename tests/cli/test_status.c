@@ -3,11 +3,6 @@
 #include "operators.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #define STATUS(who) RUN("status", "--config", operators.config[who])
 
 static output *json_of(const char *command, int who, int code)

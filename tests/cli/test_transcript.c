@@ -9,10 +9,6 @@
 
 #include <ctype.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LINES_MAX 4000
 

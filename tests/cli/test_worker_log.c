@@ -5,12 +5,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define PATIENCE_S 120
 
@@ -87,7 +83,6 @@ FIXTURE(set_up)
     if (w.worker == 0)
         become_worker();
     wait_for(w.said, "ready", 1);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -100,7 +95,6 @@ FIXTURE(tear_down)
     unlink(w.said);
     house_close(&w.h);
     server_free(w.own);
-    return 0;
 }
 
 /* Forty attempts get no answer: one line says so, and one that it is over. */

@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum { THREADS = 16, ROUNDS = 200, KEYS = 3 };
 

@@ -16,8 +16,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Nobody but the test looks at the clock. */
 #define SETTINGS                                                                                   \
@@ -34,7 +32,6 @@ FIXTURE(close_house)
     house_close(&self);
     server_free(stepping_server(server_here));
     stepping_free(server_here);
-    return 0;
 }
 
 /* A payment in doubt, whose channel said "no such payment" once, just now.  It is on its way. */
@@ -426,8 +423,4 @@ TEST_IN(what_was_asked_by_another_clock_is_not_sent, NULL, close_house)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(claims)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(claims, NULL, NULL)

@@ -13,10 +13,6 @@
 #include <tradelock/rw_lock.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SETTINGS                                                                                   \
     "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"                 \
@@ -37,7 +33,6 @@ FIXTURE(open_house)
 {
     server_here = stepping_start();
     house_open(&self, WITHDRAW_IDEMPOTENT, SETTINGS, stepping_server(server_here));
-    return 0;
 }
 
 FIXTURE(close_house)
@@ -45,7 +40,6 @@ FIXTURE(close_house)
     house_close(&self);
     server_free(stepping_server(server_here));
     stepping_free(server_here);
-    return 0;
 }
 
 static tl_client *open_client(const char *settings)
@@ -481,8 +475,4 @@ TEST_IN(a_probe_is_alone_backward, open_house, close_house)
     a_probe_is_alone(-HOUR_MS);
 }
 
-TEST_MAIN(locks)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(locks, NULL, NULL)

@@ -13,11 +13,7 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SETTINGS                                                                                   \
     "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"                 \
@@ -40,7 +36,6 @@ FIXTURE(close_house)
     house_close(&self);
     server_free(stepping_server(server_here));
     stepping_free(server_here);
-    return 0;
 }
 
 /* From here on no session of the house beats, which would see what the clock does meanwhile. */
@@ -792,8 +787,4 @@ TEST_IN(what_a_dead_process_held_is_found, NULL, close_house)
     tl_client_close(cron);
 }
 
-TEST_MAIN(steps)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(steps, NULL, NULL)

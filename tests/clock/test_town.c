@@ -9,11 +9,7 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define DAY_MS INT64_C(86400000)
 /* By then something hangs, however busy the machine is. */

@@ -3,10 +3,7 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* What tradelock-withdraw answers when it has no server for a line. */
 #define EXIT_NO_SERVER 3

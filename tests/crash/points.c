@@ -2,10 +2,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static unsigned nth_of(const points *self, const point *seen)
 {
     unsigned nth = 1;

@@ -11,12 +11,8 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* By then something hangs, however busy the machine is. */
 #define LIMIT_MS 600000

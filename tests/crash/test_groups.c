@@ -18,9 +18,6 @@
 #include <tradelock/books.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #define THREADS 16
@@ -478,15 +475,13 @@ FIXTURE(setup)
     scene.sql = database_connect(scene.db);
     scene.children = 0;
     scene.booked = 0;
-    return 0;
 }
 
-static int setup_booked(void **state)
+FIXTURE(setup_booked)
 {
     setup(state);
     scene.booked = 1;
     make_tables();
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -495,7 +490,6 @@ FIXTURE(teardown)
     database_free(scene.db);
     server_free(scene.own);
     crew_unshare(board, sizeof *board);
-    return 0;
 }
 
 static void check_groups_formed(void)
@@ -620,6 +614,5 @@ TEST_MAIN(groups)
         cmocka_unit_test_setup_teardown(death_of_the_server, setup_booked, teardown),
     };
 
-    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

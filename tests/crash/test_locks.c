@@ -19,12 +19,8 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define NAME_SPACE 64
 #define WIDTH 4        /* runs at once */
@@ -82,7 +78,6 @@ FIXTURE(setup)
     fixture_open(&f, "beat_ms=500ms\nsession_ms=6s\nask_wait_max_ms=200ms\n");
     make_books();
     snprintf(points_path, sizeof points_path, "/tmp/tl-points-%ld", (long)getpid());
-    return 0;
 }
 
 static void assert_books(void)
@@ -103,7 +98,6 @@ FIXTURE(teardown)
     assert_holders_whole(&f, 0);
     fixture_close(&f);
     unlink(points_path);
-    return 0;
 }
 
 /* -------------------------------------------------------------------- the work -- */

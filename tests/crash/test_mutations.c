@@ -14,11 +14,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static town self;
 
@@ -202,7 +198,6 @@ FIXTURE(open_clients)
         if (tl_client_open(&clients[i], &options) != TL_OK)
             server_panic("%s", tl_error_message());
     }
-    return 0;
 }
 
 FIXTURE(close_clients)
@@ -211,7 +206,6 @@ FIXTURE(close_clients)
     tl_client_close(clients[0]);
     tl_client_close(clients[1]);
     town_close(&self);
-    return 0;
 }
 
 static tl_lock *handle_of(tl_client *client, const char *serial, const tl_lock_options *options)

@@ -15,9 +15,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* One connection for books: who has it can keep all others waiting. */
 #define SETTINGS                                                                                   \
@@ -71,7 +68,6 @@ FIXTURE(set_up)
                                  sizeof statements / sizeof *statements),
                     TL_OK);
     }
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -82,7 +78,6 @@ FIXTURE(tear_down)
     mysql_close(scene.sql);
     database_free(scene.db);
     server_free(scene.own);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------ one trade -- */

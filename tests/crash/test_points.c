@@ -14,11 +14,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define WIDTH_MAX 4
 #define SUPPLY 40

@@ -7,8 +7,6 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 
 /* By then something hangs, however busy the machine is. */
 #define LIMIT_MS (tier_is_long() ? 3600000 : 600000)

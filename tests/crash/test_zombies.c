@@ -9,18 +9,13 @@
 #include <tradelock/tradelock.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static town self;
 
 FIXTURE(set_up)
 {
     town_open(&self, "plain", NULL);
-    return 0;
 }
 
 /* Where nothing is cancelled: "not found" is final, since every request says until when it may be
@@ -28,14 +23,12 @@ FIXTURE(set_up)
 FIXTURE(set_up_window)
 {
     town_open(&self, "window", NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     assert_int_equal(town_check(&self, NULL), 0);
     town_close(&self);
-    return 0;
 }
 
 static void wait_stopped(const child *of)

@@ -8,9 +8,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define STATEMENT(variable, sql)                                                                   \
     static const struct sql_text variable = {.name = #variable, .text = (sql)}
 

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <time.h>
-#include <unistd.h>
 
 static database *base;
 static db *connection, *other;
@@ -29,7 +28,6 @@ FIXTURE(set_up)
     options.idle_transaction_s = 2 * LOCK_WAIT_S;
     connection = open_with(&options);
     other = open_with(&options);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -37,7 +35,6 @@ FIXTURE(tear_down)
     db_close(connection);
     db_close(other);
     database_free(base);
-    return 0;
 }
 
 static int64_t now_ms(void)

@@ -2,8 +2,6 @@
 #include "common.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-
 static database *base;
 
 FIXTURE(set_up)
@@ -16,13 +14,11 @@ FIXTURE(set_up)
                         "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin) ENGINE=InnoDB;"
                         "INSERT INTO t VALUES (1, 0, ''), (2, 0, ''), (3, 0, '')");
     mysql_close(plain);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     database_free(base);
-    return 0;
 }
 
 STATEMENT(add_one, "UPDATE t SET n = n + 1, remark = ? WHERE id = ?");

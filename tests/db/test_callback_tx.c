@@ -4,8 +4,6 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static server *own;
 static database *base;
@@ -24,7 +22,6 @@ FIXTURE(set_up)
     admin = database_connect(base);
     database_run(admin, "CREATE TABLE t (id INT PRIMARY KEY, n INT);"
                         "INSERT INTO t VALUES (1, 0)");
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -32,7 +29,6 @@ FIXTURE(tear_down)
     mysql_close(admin);
     database_free(base);
     server_free(own);
-    return 0;
 }
 
 FIXTURE(open_one)
@@ -40,13 +36,11 @@ FIXTURE(open_one)
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = DEFAULT;"
                         "DELETE FROM t WHERE id > 1; UPDATE t SET n = 0");
     connection = open_at(database_option_file(base));
-    return 0;
 }
 
 FIXTURE(close_one)
 {
     db_close(connection);
-    return 0;
 }
 
 static long long number(void)

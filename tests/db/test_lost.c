@@ -4,12 +4,8 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 #include <time.h>
-#include <unistd.h>
 
 static server *own;
 static database *base;
@@ -26,7 +22,6 @@ FIXTURE(set_up)
                         "INSERT INTO t VALUES (1, 0)");
     between = proxy_start(server_socket(own));
     through = database_option_file_at(base, proxy_socket(between), NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -36,7 +31,6 @@ FIXTURE(tear_down)
     mysql_close(plain);
     database_free(base);
     server_free(own);
-    return 0;
 }
 
 STATEMENT(insert_row, "INSERT INTO t VALUES (?, 7) RETURNING id, n");

@@ -4,9 +4,6 @@
 #include "common.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 static database *base;
 
 FIXTURE(set_up)
@@ -17,7 +14,6 @@ FIXTURE(set_up)
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, b MEDIUMBLOB)");
     mysql_close(plain);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -26,7 +22,6 @@ FIXTURE(tear_down)
     unsetenv("TL_FAULT_LOG");
     fault_reload();
     database_free(base);
-    return 0;
 }
 
 STATEMENT(insert_row, "REPLACE INTO t VALUES (?, ?) RETURNING id, b");

@@ -4,9 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static database *base;
 static MYSQL *plain;
@@ -16,14 +14,12 @@ FIXTURE(set_up)
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, c CHAR(2))");
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     mysql_close(plain);
     database_free(base);
-    return 0;
 }
 
 /* An option file of the test's own: the right one's lines, and these in its section. */

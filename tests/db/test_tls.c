@@ -10,10 +10,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char directory[] = "/tmp/tradelock.tls.XXXXXX";
 static server *own;
@@ -53,7 +51,7 @@ static int keep_port(void)
     return ntohs(address.sin_port);
 }
 
-FIXTURE(set_up)
+static int set_up(__attribute__((unused)) void **state)
 {
     static char port_option[32], ca[96], certificate[96], key[96];
     const char *const options[] = {
@@ -75,7 +73,7 @@ FIXTURE(set_up)
     return 0;
 }
 
-FIXTURE(tear_down)
+static int tear_down(__attribute__((unused)) void **state)
 {
     char command[96];
 

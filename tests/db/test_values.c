@@ -3,8 +3,6 @@
 #include "db/db_internal.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-
 static database *base;
 static db *connection;
 
@@ -19,14 +17,12 @@ FIXTURE(set_up)
                    "COLLATE utf8mb4_nopad_bin, b MEDIUMBLOB)",
                    NULL),
            DB_DONE);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     db_close(connection);
     database_free(base);
-    return 0;
 }
 
 STATEMENT(insert_value, "INSERT INTO v (i, u, t, b) VALUES (?, ?, ?, ?) RETURNING i, u, t, b");

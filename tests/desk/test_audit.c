@@ -5,11 +5,7 @@
 #include "support/theme.h"
 
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define UNKNOWN "The statement has it, the house has not"
 #define MISSING "The house has it, the statement has not"
@@ -17,7 +13,7 @@
 static struct desk_process desk;
 static char reader[32];
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     operators_set_up(state);
     snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
@@ -27,7 +23,6 @@ static int set_up(void **state)
                  "SET DEFAULT ROLE {database}_reader FOR %s@localhost",
                  reader, reader, reader);
     desk_start(&desk, operators.config[ANN], NULL);
-    return 0;
 }
 
 static int tear_down(void **state)

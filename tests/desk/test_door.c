@@ -5,11 +5,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Another name each time, since after five a name waits for whoever is there. */
 static void guess(struct visitor *visitor, unsigned times)

@@ -12,10 +12,6 @@
 #include <tradelock/layer.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define HOUR_MS 3600000
 #define OP "WITHDRAW"
@@ -73,7 +69,6 @@ FIXTURE(set_up)
             shards_cust(&fleet, i, n, customers[i][n]);
     }
     desk_start(&desk, fleet.file, NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -82,7 +77,6 @@ FIXTURE(tear_down)
     for (size_t i = 0; i < SHARDS; i++)
         tl_client_close(clients[i]);
     shards_close(&fleet);
-    return 0;
 }
 
 /* Each test has its own rows alone, and the slots as they were joined.  The picture of Now that the
@@ -95,7 +89,6 @@ FIXTURE(clear)
                      "DELETE FROM trade_resolution; DELETE FROM tl_slot; "
                      "INSERT INTO tl_slot (slot, state) SELECT %d + seq, 'owned' FROM seq_0_to_511",
                      i * 512);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------- trades -- */

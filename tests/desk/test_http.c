@@ -7,19 +7,15 @@
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SCRIPT "<script>alert(1)</script>"
 
 static struct desk_process desk;
 static char reader[32], nobody[32], sealed[32];
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     operators_set_up(state);
     snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
@@ -34,7 +30,6 @@ static int set_up(void **state)
                  "GRANT SELECT ON tl_schema TO %s@localhost",
                  reader, reader, reader, nobody, sealed, sealed);
     desk_start(&desk, operators.config[ANN], NULL);
-    return 0;
 }
 
 static int tear_down(void **state)

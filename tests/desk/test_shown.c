@@ -8,18 +8,13 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static struct desk_process desk;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     operators_set_up(state);
     desk_start(&desk, operators.config[ANN], NULL);
-    return 0;
 }
 
 static int tear_down(void **state)

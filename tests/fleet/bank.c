@@ -3,10 +3,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 void bank_open(bank *self, size_t count)
 {
     static const char *const arguments[] = {"--kind",    "idempotent", "--settle-ms", "100",

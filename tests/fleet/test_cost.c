@@ -9,11 +9,7 @@
 #include "support/theme.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* Of each shard. */
 #define TRADES 4000u
@@ -146,8 +142,4 @@ TEST(test_cost_stays_flat)
     }
 }
 
-TEST_MAIN(cost)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(cost, NULL, NULL)

@@ -9,11 +9,7 @@
 
 #include <tradelock/lane.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static shards all;
 
@@ -23,13 +19,11 @@ static shards all;
 FIXTURE(set_up)
 {
     shards_open(&all, 2);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     shards_close(&all);
-    return 0;
 }
 
 static void straight(void)
@@ -606,8 +600,4 @@ TEST(test_after_fork)
     tl_fleet_close(NULL);
 }
 
-TEST_MAIN(fleet)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(fleet, set_up, tear_down)

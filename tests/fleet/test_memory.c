@@ -11,10 +11,6 @@
 
 #include <tradelock/workflow.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ALLOCATIONS_MAX 600
 
 static shards all;
@@ -224,8 +220,4 @@ TEST(test_every_allocation)
     shards_close(&all);
 }
 
-TEST_MAIN(memory)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(memory, NULL, NULL)

@@ -9,12 +9,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define CUSTOMERS 8
 #define BALANCE 100000000
@@ -35,7 +31,6 @@ FIXTURE(set_up)
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < CUSTOMERS; n++)
             shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -43,7 +38,6 @@ FIXTURE(tear_down)
     unlink(said);
     unlink(out);
     bank_close(&town);
-    return 0;
 }
 
 /* Its output goes to the end of `said`. */
@@ -593,8 +587,4 @@ TEST(test_what_is_refused)
     free(rows);
 }
 
-TEST_MAIN(programs)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(programs, set_up, tear_down)

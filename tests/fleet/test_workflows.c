@@ -9,10 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define CUSTOMERS 6 /* of each shard */
 #define BALANCE 100000000
@@ -33,13 +29,11 @@ FIXTURE(set_up)
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < CUSTOMERS; n++)
             shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     bank_close(&town);
-    return 0;
 }
 
 static tl_fleet_worker *start_worker(branch *self, unsigned threads)
@@ -758,8 +752,4 @@ TEST(test_bad_arguments)
     branch_close(&self);
 }
 
-TEST_MAIN(workflows)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(workflows, set_up, tear_down)

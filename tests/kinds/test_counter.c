@@ -11,8 +11,6 @@
 #include <tradelock/row_lock.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #define PROCESSES 8
 #define WAIT_MS 600000
@@ -34,7 +32,6 @@ FIXTURE(setup)
                         "paid_to INT NULL);"
                         "INSERT INTO claim SELECT seq, 0, NULL FROM seq_1_to_20");
     witness = crew_share(sizeof *witness);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -42,7 +39,6 @@ FIXTURE(teardown)
     crew_unshare(witness, sizeof *witness);
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static int counter_times(void)

@@ -11,9 +11,6 @@
 #include <tradelock/row_lock.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PACKETS_MAX 60
 /* The fast run takes one packet in so many, always others. */
@@ -34,7 +31,6 @@ FIXTURE(setup)
     fixture_open(&f, settings);
     line = wire_start(server_socket(server_shared()));
     through = database_option_file_at(f.db, wire_socket(line), settings);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -44,7 +40,6 @@ FIXTURE(teardown)
     print_message("%u cases, %u of them UNKNOWN at first\n", cases, unknowns);
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static tl_client *far_client_with(const char *option_file)

@@ -12,11 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define WAITS "ask_wait_min_ms=5ms\nask_wait_max_ms=20ms\n"
 
@@ -30,14 +26,12 @@ FIXTURE(setup)
     database_set(f.db, "beat_ms=100\nsession_ms=4s\n" WAITS); /* of other clients */
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (0, 0), (1, 0)");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static int exit_code_of(pid_t pid)

@@ -2,9 +2,6 @@
 
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 tl_client *client_new(const fixture *f)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;

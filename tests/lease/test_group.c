@@ -11,10 +11,6 @@
 #include "support/theme.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Groups form, and no session ends, on a machine that is busy with other things. */
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\nask_wait_max_ms=20ms\n"
@@ -38,7 +34,6 @@ FIXTURE(setup)
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&far, &options), TL_OK);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -48,7 +43,6 @@ FIXTURE(teardown)
     remove(file);
     free(file);
     fixture_close(&f);
-    return 0;
 }
 
 static tl_stats stats_of(tl_client *client)
@@ -465,8 +459,4 @@ TEST(test_a_lost_answer)
     }
 }
 
-TEST_MAIN(group)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(group, setup, teardown)

@@ -11,9 +11,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 14
 #define SETTINGS                                                                                   \
@@ -53,7 +50,6 @@ FIXTURE(setup)
     fixture_open(&f, SETTINGS);
     line = wire_start(server_socket(server_shared()));
     through = database_option_file_at(f.db, wire_socket(line), SETTINGS);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -62,7 +58,6 @@ FIXTURE(teardown)
     remove(through);
     free(through);
     fixture_close(&f);
-    return 0;
 }
 
 static void open_far(void)

@@ -8,10 +8,6 @@
 #include "store/resource.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ERROR_SIGNALED 1644
 /* The tokens of the holds, of the step, and of nobody. */
 #define HELD_TOKEN "held-held-held-h"
@@ -37,14 +33,12 @@ FIXTURE(setup)
     options.option_file = database_option_file(f.db);
     if (db_open(&connection, &options) != TL_OK)
         server_panic("%s", tl_error_message());
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     db_close(connection);
     fixture_close(&f);
-    return 0;
 }
 
 /* What the twins are before the step: status, session, and the ends of the lease, the hold and the

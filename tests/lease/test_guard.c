@@ -6,9 +6,7 @@
 #include <tradelock/admin.h>
 
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew to
  * count because two beats of its own were too far apart. */
@@ -22,13 +20,11 @@ FIXTURE(setup)
     fixture_open(&f, LASTING);
     database_set(f.db, MORTAL); /* of the children's clients */
     database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, cents BIGINT NOT NULL)");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 static void account_set(long long cents)

@@ -7,22 +7,17 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static fixture f;
 
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=100\nsession_ms=30s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------ the articles -- */

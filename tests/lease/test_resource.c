@@ -9,11 +9,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static fixture f;
 static const char *config;
@@ -24,13 +20,11 @@ FIXTURE(setup)
     fixture_open(&f, "beat_ms=100\nsession_ms=1m\n");
     config = database_option_file(f.db);
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 /* -------------------------------------------------------------------- resource -- */

@@ -6,9 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 64
 #define TRANSFERS 5
@@ -19,13 +16,11 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "pool_size=8\nask_wait_max_ms=50\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 static tl_mutex *set_new(tl_client *client, const char *const *names, size_t count)

@@ -8,10 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define TIME_MS 4000
 #define READ_MS 60000
@@ -21,13 +18,11 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\npool_wait_ms=1m\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 static void on_loss(void *context, const char *resource, tl_status why)

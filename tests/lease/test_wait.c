@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 /* Of the settings' least pause, what is left after the jitter. */
 #define PAUSE_LEAST_MS 5000
@@ -19,13 +18,11 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "ask_wait_min_ms=10s\nask_wait_max_ms=20s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 static atomic_int arrivals, wrong;

@@ -5,10 +5,8 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { STATES = LOCK_OVER + 1 };
 

@@ -11,10 +11,6 @@
 #include <tradelock/admin.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define AT_ONCE 8
 

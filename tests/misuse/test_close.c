@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 static database *db;
 static atomic_int alarms;
@@ -25,13 +24,11 @@ static void keep_alarms(void *context, const tl_log_line *line)
 FIXTURE(setup)
 {
     db = database_new(server_shared(), NULL);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     database_free(db);
-    return 0;
 }
 
 static tl_client *open_client(void)

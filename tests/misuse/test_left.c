@@ -12,8 +12,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 static database *db;
 static MYSQL *sql;
@@ -39,7 +37,6 @@ FIXTURE(setup)
     options.flags = TL_CLIENT_NO_JANITOR;
     options.log = keep_alarms;
     CREW_STATUS(tl_client_open(&client, &options), TL_OK);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -48,7 +45,6 @@ FIXTURE(teardown)
     assert_string_equal(tl_error_message(), "");
     mysql_close(sql);
     database_free(db);
-    return 0;
 }
 
 /* ---------------------------------------------------------------------- one trade -- */

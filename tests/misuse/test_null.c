@@ -19,9 +19,7 @@
 #include <tradelock/workflow.h>
 
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* What valid arguments are made of; in the child. */
 static struct {
@@ -284,14 +282,12 @@ FIXTURE(setup)
     database_run(sql, "CREATE TABLE note (id INT PRIMARY KEY, what TEXT) ENGINE = InnoDB");
     mysql_close(sql);
     make_fleet();
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     unlink(fleet_file);
     database_free(db);
-    return 0;
 }
 
 TESTS_OF(null, setup, teardown)

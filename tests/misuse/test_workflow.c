@@ -8,8 +8,6 @@
 #include <tradelock/workflow.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 enum place { IN_PREPARE, IN_EXECUTE, IN_APPLY, PLACES };
 
@@ -144,7 +142,6 @@ FIXTURE(setup)
     CREW_STATUS(tl_client_open(&client, &options), TL_OK);
     CREW_STATUS(tl_workflows_new(&workflows, client), TL_OK);
     register_both();
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -154,7 +151,6 @@ FIXTURE(teardown)
     assert_string_equal(tl_error_message(), "");
     mysql_close(sql);
     database_free(db);
-    return 0;
 }
 
 /* ---------------------------------------------------------------- in a service's call -- */

@@ -5,8 +5,6 @@
 
 #include "support/theme.h"
 
-#include <stdlib.h>
-
 enum stage { STAGE_BEGIN, STAGE_UNANSWERED };
 
 static void drop_caller(scene *s)

@@ -10,9 +10,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static void prepare_waiting(scene *s)
 {
     scene_past(s, TL_OUTCOME_UNKNOWN);

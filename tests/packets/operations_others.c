@@ -11,9 +11,6 @@
 #include "support/theme.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void prepare_nothing(scene *s)
 {

@@ -15,9 +15,6 @@
 
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define BEATS 3 /* the first prepares its statements, the others do not */
 #define SETTINGS                                                                                   \

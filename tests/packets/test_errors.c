@@ -14,9 +14,6 @@
 #include <tradelock/resource.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static server *own; /* innodb_snapshot_isolation=ON, and it may be restarted */
 static scene s;
@@ -29,7 +26,6 @@ FIXTURE(set_up)
     own = server_start(options);
     scene_open(&s, own);
     assert_int_equal(database_number(s.sql, "SELECT @@innodb_snapshot_isolation"), 1);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -37,7 +33,6 @@ FIXTURE(tear_down)
     assert_int_equal(scene_log_problems(&s), 0);
     scene_close(&s);
     server_free(own);
-    return 0;
 }
 
 static tl_stats stats_of(const tl_client *client)

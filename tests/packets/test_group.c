@@ -12,9 +12,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 14
 /* How long a thread calls again before the round is wrong, and how often: while the line is down an

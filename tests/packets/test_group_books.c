@@ -17,9 +17,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define THREADS 14
@@ -554,7 +551,6 @@ TEST(test_memory_of_compensating_attempts)
 
 TEST_MAIN(group_books)
 {
-    crew_arguments(argc, argv);
 #ifndef TL_TEST_HOOKS
     choose_seed();
 #endif

@@ -2,8 +2,6 @@
 #include "operations.h"
 #include "support/theme.h"
 
-#include <string.h>
-
 static const struct operations *chosen;
 
 static void test_every_packet(void **state)

@@ -9,9 +9,6 @@
 #include "support/theme.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ALLOCATIONS_MAX 400
 #define POLL_MS 5
@@ -741,7 +738,6 @@ FIXTURE(setup)
     }
     await_stillness();
     nurse_file = database_option_file_at(s.db, server_socket(s.where), NURSE);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -749,7 +745,6 @@ FIXTURE(teardown)
     assert_int_equal(scene_log_problems(&s), 0);
     free(nurse_file);
     scene_close(&s);
-    return 0;
 }
 
 /* "declared": the business rows are. */

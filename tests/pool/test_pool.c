@@ -4,14 +4,10 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 static database *base;
 static MYSQL *plain;
@@ -21,14 +17,12 @@ FIXTURE(set_up)
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     mysql_close(plain);
     database_free(base);
-    return 0;
 }
 
 static pool *new_pool(unsigned quick, unsigned business)

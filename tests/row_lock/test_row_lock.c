@@ -8,10 +8,7 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static fixture f;
 
@@ -20,13 +17,11 @@ FIXTURE(setup)
     fixture_open(&f, NULL);
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (1, 0)");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 static tl_status row_lock(MYSQL *caller, const char *resource, int64_t wait_s)

@@ -5,9 +5,6 @@
 
 #include <tradelock/admin.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 static fixture f;
 static int by_hand;
 
@@ -16,14 +13,12 @@ FIXTURE(setup)
     fixture_open(&f, "commit_ms=300ms\nask_wait_min_ms=5ms\nask_wait_max_ms=20ms\n");
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (1, 0)");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_holders_whole(&f, by_hand);
     fixture_close(&f);
-    return 0;
 }
 
 static long long business(void)

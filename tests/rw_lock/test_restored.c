@@ -9,22 +9,17 @@
 #include <tradelock/admin.h>
 #include <tradelock/row_lock.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static fixture f;
 
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=100\nsession_ms=10s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 /* The client looks with every beat. */

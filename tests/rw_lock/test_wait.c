@@ -6,10 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static fixture f;
 
@@ -17,14 +14,12 @@ FIXTURE(setup)
 {
     fixture_open(&f, "ask_wait_min_ms=5ms\nask_wait_max_ms=20ms\nbeat_ms=100ms\n"
                      "session_ms=30s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static long long waiting_rows(const char *resource)

@@ -7,14 +7,10 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define ARGUMENTS_MAX 40
 #define START_LIMIT_MS 20000

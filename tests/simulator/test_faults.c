@@ -3,9 +3,6 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static void add_rule(const char *rule)

@@ -3,11 +3,7 @@
 #include "support/theme.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define NAMES "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","
 #define REST "\"currency\":\"EUR\",\"payee\":\"x\""

@@ -7,9 +7,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define WINDOW_MS 4000 /* as window has it */

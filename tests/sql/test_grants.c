@@ -7,11 +7,6 @@
 
 #include <tradelock/admin.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <mysqld_error.h>
 
 enum role { APPLICATION, OPERATOR, READER, ROLES };
@@ -50,7 +45,7 @@ static void grant_roles(const struct fixture *f)
     tl_client_close(client);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     static struct fixture f;
 
@@ -70,10 +65,9 @@ static int set_up(void **state)
                           "(UUID(), 'p', 'h', 1, UUID(), 1000, UTC_TIMESTAMP(6), "
                           "UTC_TIMESTAMP(6))");
     *state = &f;
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     struct fixture *f = *state;
 
@@ -83,7 +77,6 @@ static int tear_down(void **state)
     }
     mysql_close(f->admin);
     database_free(f->where);
-    return 0;
 }
 
 static unsigned try(MYSQL *connection, const char *sql)

@@ -7,9 +7,6 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define ROWS 200000
@@ -115,7 +112,7 @@ static db *open_connection(const database *where)
     return connection;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     static struct bench bench;
 
@@ -135,17 +132,15 @@ static int set_up(void **state)
         server_panic("%s", db_error(bench.connection));
     bench.idle_reads = handler_reads(&bench);
     *state = &bench;
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     struct bench *bench = *state;
 
     db_close(bench->connection);
     mysql_close(bench->other);
     database_free(bench->where);
-    return 0;
 }
 
 /* ------------------------------------------------------------------- plans -- */

@@ -10,12 +10,8 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define PATH_SPACE 512
 #define OPTIONS_MAX 60

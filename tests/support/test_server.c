@@ -1,16 +1,12 @@
 /* What the other tests stand on: databases of their own, servers of their own that can be killed
  * and come back with what was committed, and none left behind. */
-#include <string.h>
 
 #include "support/database.h"
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static int alive(long pid)
 {

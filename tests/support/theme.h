@@ -4,7 +4,6 @@
  *     FIXTURE(open_all)
  *     {
  *         fixture_open(&f, NULL);
- *         return 0;
  *     }
  *
  *     TEST(first_time_then_success)
@@ -14,7 +13,8 @@
  *
  *     TESTS_OF(ask, open_all, close_all)
  *
- * Every test of the file is run, in its order.
+ * Every test of the file is run, in its order; with --only=PATTERN after the theme, those of that
+ * name.
  */
 #ifndef TESTS_SUPPORT_THEME_H
 #define TESTS_SUPPORT_THEME_H
@@ -23,6 +23,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -36,7 +40,15 @@ struct test {
 };
 void test_add(struct test *self);
 
-#define FIXTURE(name) static int name(__attribute__((unused)) void **state)
+/* What is done before or after tests.  A failed assertion in it fails them. */
+#define FIXTURE(name)                                                                              \
+    static void name##_steps(void **state);                                                        \
+    static int name(void **state)                                                                  \
+    {                                                                                              \
+        name##_steps(state);                                                                       \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static void name##_steps(__attribute__((unused)) void **state)
 
 #define TEST(name) TEST_IN(name, NULL, NULL)
 /* With a set-up and a tear-down of its own, or NULL. */

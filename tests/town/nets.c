@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static int spaces[NETS_MACHINES + 1];
 

@@ -8,11 +8,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 server *node_new(unsigned machine)
 {
     server *self;

@@ -22,12 +22,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define LIMIT_MS 600000
 #define SKIPPED 77
@@ -1074,7 +1070,6 @@ TEST_MAIN(failover)
         printf("skipped: needs network namespaces\n");
         return SKIPPED;
     }
-    crew_arguments(argc, argv);
     galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);

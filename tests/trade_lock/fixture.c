@@ -2,11 +2,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 tl_client *client_new(const fixture *f, unsigned flags)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;

@@ -3,11 +3,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #define A_DAY "86400000"
 
 struct pair pair;

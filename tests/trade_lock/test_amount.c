@@ -5,9 +5,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define THREADS 32
 #define ROUNDS 8
 
@@ -227,17 +224,11 @@ TEST(test_by_hand_it_is_on_record)
 FIXTURE(set_up)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&f);
-    return 0;
 }
 
-TEST_MAIN(amount)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(amount, set_up, tear_down)

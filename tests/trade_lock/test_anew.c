@@ -11,11 +11,7 @@
 
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Nobody but the test ends a session here, on however slow a machine. */
 #define SETTINGS                                                                                   \
@@ -31,7 +27,6 @@ FIXTURE(setup)
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
     far_file = database_option_file_at(f.db, tap_socket(line), SETTINGS);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -41,7 +36,6 @@ FIXTURE(teardown)
     remove(far_file);
     free(far_file);
     fixture_close(&f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------ a process -- */
@@ -793,8 +787,4 @@ TEST(test_a_crowd)
     tl_client_close(c.process.client);
 }
 
-TEST_MAIN(anew)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(anew, setup, teardown)

@@ -6,22 +6,17 @@
 #include "store/group.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static fixture f;
 
 FIXTURE(setup)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void refused(const char *serial, const char *cust, const tl_lock_options *options,

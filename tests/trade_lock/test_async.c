@@ -5,9 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { MANY = 300 };
 
@@ -16,14 +13,12 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "commit_ms=30s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 /* Waits, as an event loop does, until so many completions were taken. */

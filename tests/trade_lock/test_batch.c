@@ -7,9 +7,6 @@
 
 #include <tradelock/layer.h>
 
-#include <stdio.h>
-#include <string.h>
-
 #define THREADS 32
 #define ROUNDS 8
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -281,17 +278,11 @@ TEST(test_by_hand_it_is_on_record)
 FIXTURE(set_up)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&f);
-    return 0;
 }
 
-TEST_MAIN(batch)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(batch, set_up, tear_down)

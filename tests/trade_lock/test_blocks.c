@@ -13,9 +13,6 @@
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
 
-#include <stdio.h>
-#include <string.h>
-
 static fixture f;
 
 /* The next statement that comes by goes wrong, once: the table knows no transactions. */
@@ -67,7 +64,6 @@ FIXTURE(setup)
     options.config_file = database_option_file(f.db);
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -75,7 +71,6 @@ FIXTURE(teardown)
     assert_log_whole(&f);
     tl_client_close(client);
     fixture_close(&f);
-    return 0;
 }
 
 static void plan(const char *place, const char *kind)

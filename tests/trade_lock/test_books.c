@@ -10,8 +10,6 @@
 #include <tradelock/books.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 #define AMOUNT 10
@@ -107,13 +105,11 @@ FIXTURE(set_up)
     assert_int_equal(tl_books_new(&scene.books, scene.f.client, statements,
                                   sizeof statements / sizeof statements[0]),
                      TL_OK);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&scene.f);
-    return 0;
 }
 
 static tl_lock_options options(void)
@@ -1174,8 +1170,4 @@ TEST(test_a_book_is_one_trades_at_a_time)
     check_sums();
 }
 
-TEST_MAIN(books)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(books, set_up, tear_down)

@@ -13,9 +13,6 @@
 #include <tradelock/books.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SETTINGS                                                                                   \
     "session_ms=2m\npool_wait_ms=1m\ncommit_ms=2m\nbusiness_lock_wait_s=1\npool_size=8\n"
@@ -81,7 +78,6 @@ FIXTURE(set_up)
     assert_status(tl_books_new(&scene.books, scene.f.client, statements,
                                sizeof statements / sizeof statements[0]),
                   TL_OK);
-    return 0;
 }
 
 FIXTURE(tear_down)
@@ -90,7 +86,6 @@ FIXTURE(tear_down)
     mysql_close(SQL);
     database_free(scene.f.db);
     server_free(scene.own);
-    return 0;
 }
 
 /* --------------------------------------------------------------------- the trades -- */
@@ -762,8 +757,4 @@ TEST(test_changed_tables)
     run_beside("all as it was", change_rows);
 }
 
-TEST_MAIN(books_errors)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(books_errors, set_up, tear_down)

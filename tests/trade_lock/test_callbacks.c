@@ -9,10 +9,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static fixture f;
 
@@ -22,14 +18,12 @@ FIXTURE(setup)
     database_run(f.sql, "CREATE TABLE ledger (note VARCHAR(20) NOT NULL) ENGINE=InnoDB;"
                         "CREATE TABLE account (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;"
                         "INSERT INTO account SELECT seq, 0 FROM seq_1_to_100");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 /* ------------------------------------------------------------ what goes wrong inside -- */

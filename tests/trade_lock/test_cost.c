@@ -12,10 +12,6 @@
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ROUNDS 10
 
 static server *quiet;
@@ -74,7 +70,6 @@ FIXTURE(setup)
     database_run(sql, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
     client = open_client(database_option_file(base));
     warm_up();
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -82,7 +77,6 @@ FIXTURE(teardown)
     tl_client_close(client);
     mysql_close(sql);
     database_free(base);
-    return 0;
 }
 
 enum counter {
@@ -507,8 +501,4 @@ TEST(test_in_a_fleet)
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 }
 
-TEST_MAIN(cost)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(cost, setup, teardown)

@@ -8,9 +8,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static fixture f;
 
@@ -20,14 +17,12 @@ FIXTURE(setup)
     fixture_open(&f, "beat_ms=1m\nsession_ms=10m\n");
     database_run(f.sql, "CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, note "
                         "VARCHAR(20)) ENGINE=InnoDB");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static char note_prepared[] = "prepared", note_booked[] = "booked";

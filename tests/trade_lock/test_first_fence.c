@@ -2,8 +2,6 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-
 #define ASKS 50
 
 static fixture f;
@@ -11,14 +9,12 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 /* Nothing is told but what every ask tells, so that the shortest statement will do. */

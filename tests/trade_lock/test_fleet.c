@@ -13,10 +13,6 @@
 
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 #define CUSTOMERS 40
@@ -73,14 +69,12 @@ FIXTURE(setup)
     assert_int_equal(joined.taken, 512);
     assert_int_equal(joined.owned, 512);
     choose_customers();
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void set_slot(const char *cust, const char *state, int sealed)

@@ -14,11 +14,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n"
 #define CUSTOMERS 6
@@ -113,7 +109,6 @@ FIXTURE(setup)
     tl_client_close(shards[0]);
     tl_client_close(shards[1]);
     choose_customers();
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -123,7 +118,6 @@ FIXTURE(teardown)
         database_free(f.at[i]);
     }
     crew_unshare(t, sizeof *t);
-    return 0;
 }
 
 /* ---------------------------------------------------------------------------- moving -- */
@@ -1742,8 +1736,4 @@ TEST(test_nothing_is_completed_from_what_came_in_part)
     free(before);
 }
 
-TEST_MAIN(fleet_move)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(fleet_move, setup, teardown)

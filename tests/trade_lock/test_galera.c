@@ -15,12 +15,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define NODES 3
 #define TIMES "beat_ms=100ms\nread_timeout_s=2\nconnect_timeout_s=4\n"
@@ -769,8 +765,4 @@ TEST(test_two_addresses_are_one_node)
     nodes[0].also[0] = nodes[0].incoming[0] = '\0';
 }
 
-TEST_MAIN(galera)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(galera, NULL, NULL)

@@ -11,9 +11,6 @@
 #include "support/theme.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* So many threads want each trade; one is granted it. */
 #define RIVALS 4
@@ -291,7 +288,6 @@ FIXTURE(setup)
     fixture_open(&scene.f, SETTINGS);
     scene.granted = crew_share((size_t)scene.threads * sizeof *scene.granted);
     pthread_barrier_init(&scene.barrier, NULL, (unsigned)scene.threads);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -299,7 +295,6 @@ FIXTURE(teardown)
     pthread_barrier_destroy(&scene.barrier);
     crew_unshare(scene.granted, (size_t)scene.threads * sizeof *scene.granted);
     fixture_close(&scene.f);
-    return 0;
 }
 
 TEST(test_many_threads_share_statements)
@@ -454,8 +449,4 @@ TEST(test_a_step_leaves_in_time)
     free(file);
 }
 
-TEST_MAIN(group)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(group, setup, teardown)

@@ -7,10 +7,6 @@
 
 #include <tradelock/lane.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define CUST "history"
 #define THREADS 24
 
@@ -40,14 +36,12 @@ FIXTURE(setup)
     fixture_open(&f, "");
     database_run(f.sql, "SET SESSION group_concat_max_len = 10000000");
     told = read_steps();
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     free(told);
     fixture_close(&f);
-    return 0;
 }
 
 static size_t count_lines(const char *text)
@@ -222,8 +216,4 @@ TEST(test_by_hand)
     expect_new("removed", (size_t)rows);
 }
 
-TEST_MAIN(history)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(history, setup, teardown)

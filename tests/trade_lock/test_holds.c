@@ -7,9 +7,6 @@
 
 #include <tradelock/lane.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define THREADS 32
 #define DAY_MS 86400000
 
@@ -153,17 +150,11 @@ TEST(test_in_groups)
 FIXTURE(set_up)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&f);
-    return 0;
 }
 
-TEST_MAIN(holds)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(holds, set_up, tear_down)

@@ -16,11 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BEATING "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 
@@ -1163,7 +1159,6 @@ TEST(test_the_doctor_knows_galera)
 /* --late: who begins, or goes on, while not all is well. */
 TEST_MAIN(hosts)
 {
-    crew_arguments(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--late") == 0)
         cmocka_set_test_filter("late_*");
     else

@@ -15,9 +15,6 @@
 #include <tradelock/callback.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define THREADS 8
 #define KILLER THREADS
@@ -39,14 +36,12 @@ FIXTURE(set_up)
     scene.f.db = database_new(scene.own, "commit_ms=2m\n");
     scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
     scene.f.sql = database_connect(scene.f.db);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     fixture_close(&scene.f);
     server_free(scene.own);
-    return 0;
 }
 
 static int goes_on(void)
@@ -219,6 +214,5 @@ TEST_MAIN(killed)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_broken_trigger),
                                        cmocka_unit_test(test_a_rollback_is_awaited)};
 
-    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

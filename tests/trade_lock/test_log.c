@@ -8,8 +8,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LINES 256
 #define CUSTOMER "4711-customer"
@@ -68,7 +66,6 @@ FIXTURE(setup)
     f.sql = database_connect(f.db);
     logging = open_logging();
     f.other = client_new(&f, TL_CLIENT_NO_JANITOR);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -77,7 +74,6 @@ FIXTURE(teardown)
     tl_client_close(f.other);
     mysql_close(f.sql);
     database_free(f.db);
-    return 0;
 }
 
 /* The lines about a serial since the last call, each with who, on what, which and when. */
@@ -112,7 +108,6 @@ static void check_line(const struct line *line, uint64_t fence)
 FIXTURE(no_work)
 {
     tl_work_end(0);
-    return 0;
 }
 
 TEST_IN(test_a_trade_in_the_log, no_work, NULL)
@@ -489,8 +484,4 @@ TEST_IN(test_submitted_work_in_the_log, no_work, NULL)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(log)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(log, setup, teardown)

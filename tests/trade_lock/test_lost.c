@@ -10,10 +10,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define COMMON "connect_timeout_s=10\nread_timeout_s=30\nsession_ms=60s\n"
 /* Where the line is down every call uses up its budget. */
@@ -57,7 +53,6 @@ FIXTURE(setup)
     open_place(&patient_place, tap_socket(line), PATIENT);
     far = brief_place.client;
     patient = patient_place.client;
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -67,7 +62,6 @@ FIXTURE(teardown)
     close_place(&patient_place);
     tap_free(line);
     fixture_close(&f);
-    return 0;
 }
 
 /* The words are serials that no UUID contains: heartbeats pass here too. */
@@ -730,8 +724,4 @@ TEST(test_claims_that_did_not_happen)
         tl_lock_free(claimed);
 }
 
-TEST_MAIN(lost)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(lost, setup, teardown)

@@ -6,9 +6,6 @@
 
 #include <tradelock/admin.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #define LASTING                                                                                    \
     "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                               \
     "connect_timeout_s=10\nread_timeout_s=60\n"
@@ -22,14 +19,12 @@ static tl_client *janitor;
 FIXTURE(setup)
 {
     fixture_open(&f, LASTING);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 __attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
@@ -554,8 +549,4 @@ TEST(test_many_operations)
     tl_client_close(janitor);
 }
 
-TEST_MAIN(low_water)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(low_water, setup, teardown)

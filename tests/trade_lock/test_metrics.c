@@ -19,14 +19,12 @@ static fixture f;
 FIXTURE(set_up)
 {
     fixture_open(&f, SETTINGS);
-    return 0;
 }
 
 FIXTURE(tear_down)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void expect(const char *name, double value)
@@ -231,8 +229,4 @@ TEST(test_load)
                 2 * metric_of(f.client, "tradelock_group_tasks_count"));
 }
 
-TEST_MAIN(metrics)
-{
-    crew_arguments(argc, argv);
-    return tests_run(set_up, tear_down);
-}
+TESTS_OF(metrics, set_up, tear_down)

@@ -6,8 +6,6 @@
 #include "support/tap.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 
 /* A client that stands still for a moment is not dead, and away is longer than that. */
@@ -21,13 +19,11 @@ FIXTURE(setup)
 {
     own = server_start(NULL);
     base = database_new(own, SETTINGS);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     database_free(base);
-    return 0;
 }
 
 static tl_client *open_client(const char *file)
@@ -185,8 +181,4 @@ TEST(test_a_connection_that_died_in_silence)
     free(file);
 }
 
-TEST_MAIN(outage)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(outage, setup, teardown)

@@ -9,9 +9,6 @@
 #include "support/theme.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* So many go by themselves where there are connections enough, four of which are left. */
 enum { ALONE = 4, CONNECTIONS = 7, ABLE = CONNECTIONS - 4, ALL = ALONE + 2 };
@@ -39,7 +36,6 @@ FIXTURE(setup)
 {
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -47,7 +43,6 @@ FIXTURE(teardown)
     tap_free(line);
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void open_near(const char *settings)
@@ -257,8 +252,4 @@ TEST(test_nobody_waits_for_who_is_stuck)
     close_near();
 }
 
-TEST_MAIN(places)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(places, setup, teardown)

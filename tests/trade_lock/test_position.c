@@ -19,10 +19,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The first beat is some seconds away. */
 #define SLOW_START "beat_ms=5s\nsession_ms=30s\nread_timeout_s=2\nconnect_timeout_s=4\n"
@@ -698,8 +694,4 @@ TEST(test_two_sides_of_a_split)
     close_three();
 }
 
-TEST_MAIN(position)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(position, NULL, NULL)

@@ -7,22 +7,18 @@
 #include <tradelock/lane.h>
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 static fixture f;
 
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=50ms\nsession_ms=60s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void ask_in_thread(void *context, int number)
@@ -194,8 +190,4 @@ TEST(test_forks_while_others_work)
                      rows);
 }
 
-TEST_MAIN(process)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(process, setup, teardown)

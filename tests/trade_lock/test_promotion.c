@@ -11,9 +11,6 @@
 #include <tradelock/resource.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SLOW_BEAT_MS 60000
 /* Two of these are longer than a session waits for a promotion. */
@@ -470,8 +467,4 @@ TEST(test_a_server_that_is_not_promoted)
     close_pair();
 }
 
-TEST_MAIN(promotion)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(promotion, NULL, NULL)

@@ -11,11 +11,7 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* ----------------------------------------------------------------------- it ends meanwhile -- */
 
@@ -444,8 +440,4 @@ TEST(test_off_and_not_kept)
     close_pair();
 }
 
-TEST_MAIN(promotion_process)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(promotion_process, NULL, NULL)

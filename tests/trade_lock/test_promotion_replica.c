@@ -7,11 +7,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 /* ----------------------------------------------------------- the end of the log is missing -- */
 
 /* ---------------------------------------------------------- some of the log is passed over -- */
@@ -515,8 +510,4 @@ TEST(test_a_replica_that_passes_over)
     close_pair();
 }
 
-TEST_MAIN(promotion_replica)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(promotion_replica, NULL, NULL)

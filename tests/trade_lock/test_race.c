@@ -9,10 +9,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define OTHER_CONTENTS 4 /* every fourth thread asks for another amount */
 #define CUSTOMERS 3
 
@@ -299,7 +295,6 @@ FIXTURE(setup)
     scene.board = crew_share(sizeof *scene.board);
     scene.f.db = database_new(server_shared(), NULL);
     scene.f.sql = database_connect(scene.f.db);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -308,7 +303,6 @@ FIXTURE(teardown)
     mysql_close(scene.f.sql);
     database_free(scene.f.db);
     crew_unshare(scene.board, sizeof *scene.board);
-    return 0;
 }
 
 TEST(test_one_is_granted)
@@ -346,8 +340,4 @@ TEST(test_one_for_each_customer)
     assert_true(scene.board->deadlocks <= scene.board->asks / 20);
 }
 
-TEST_MAIN(race)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(race, setup, teardown)

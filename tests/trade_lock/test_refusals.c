@@ -8,8 +8,6 @@
 #include <tradelock/admin.h>
 
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* How long a thread that has the processor may think before it sends something. */
 #define LOOK_MS 300
@@ -225,17 +223,11 @@ TEST(test_a_failure_meets_a_restore)
 FIXTURE(setup)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
-TEST_MAIN(refusals)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(refusals, setup, teardown)

@@ -15,10 +15,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define TOGETHER 8
 
@@ -27,14 +23,12 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=100\nsession_ms=60s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 /* Asks for fresh trades until the answer is the expected one; gives the last one. */
@@ -1160,8 +1154,4 @@ TEST(test_a_reclaim_without_a_row)
                      1);
 }
 
-TEST_MAIN(restored)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(restored, setup, teardown)

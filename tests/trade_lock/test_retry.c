@@ -8,10 +8,6 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 static fixture f;
@@ -19,14 +15,12 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=100\nsession_ms=6s\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void refused(const char *serial, tl_status expected)

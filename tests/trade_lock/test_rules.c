@@ -9,24 +9,18 @@
 #include <tradelock/lane.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static fixture f;
 
 FIXTURE(setup)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static tl_lock *refused(const char *serial, const tl_lock_options *options, tl_status expected)
@@ -513,8 +507,4 @@ TEST(test_counters_add_up)
     tl_client_close(client);
 }
 
-TEST_MAIN(rules)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(rules, setup, teardown)

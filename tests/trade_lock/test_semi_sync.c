@@ -14,9 +14,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 /* No beat comes meanwhile: what is committed behind one that waits would be seen by nobody. */
 #define SETTINGS "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\ncommit_ms=1s\npool_wait_ms=1s\n"
@@ -579,8 +576,4 @@ TEST(few_are_left_after_commit)
     few_are_left_behind("AFTER_COMMIT");
 }
 
-TEST_MAIN(semi_sync)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(semi_sync, NULL, NULL)

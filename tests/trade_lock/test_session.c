@@ -7,8 +7,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #define BEAT_MS 50
@@ -30,7 +28,6 @@ FIXTURE(setup)
     base = database_new(server_shared(), LASTING);
     mortal_file = database_option_file_at(base, server_socket(server_shared()), MORTAL);
     sql = database_connect(base);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -42,7 +39,6 @@ FIXTURE(teardown)
     remove(mortal_file);
     free(mortal_file);
     database_free(base);
-    return 0;
 }
 
 struct losses {
@@ -608,8 +604,4 @@ TEST(test_a_janitor_with_one_connection)
     free(file);
 }
 
-TEST_MAIN(session)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(session, setup, teardown)

@@ -8,10 +8,6 @@
 
 #include <tradelock/callback.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Heartbeats of the test's own clients are no matter here. */
 #define SETTINGS "beat_ms=100ms\nsession_ms=60s\n"
 
@@ -20,13 +16,11 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, SETTINGS);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     fixture_close(&f);
-    return 0;
 }
 
 static void session_of(const tl_client *client, char id[64])

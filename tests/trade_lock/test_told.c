@@ -3,22 +3,17 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static fixture f;
 
 FIXTURE(setup)
 {
     fixture_open(&f, "beat_ms=1m\nsession_ms=10m\n");
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void assert_text(const char *what, const char *told, const char *is)

@@ -15,10 +15,6 @@
 #include <tradelock/rw_lock.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* No beat comes meanwhile, or many do. */
 #define SILENT "beat_ms=1m\nsession_ms=10m\n"
@@ -1031,8 +1027,4 @@ TEST(test_a_replicas_clock_is_not_recorded)
     close_pair();
 }
 
-TEST_MAIN(two_servers)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(two_servers, NULL, NULL)

@@ -4,10 +4,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 /* Whoever waited in vain for one after the other of a crowd would be later. */
 #define LATE_MS 15000
 
@@ -16,14 +12,12 @@ static fixture f;
 FIXTURE(setup)
 {
     fixture_open(&f, NULL);
-    return 0;
 }
 
 FIXTURE(teardown)
 {
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static tl_lock_options mutex_options(void)
@@ -235,8 +229,4 @@ TEST(test_what_will_not_pass)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(waiting)
-{
-    crew_arguments(argc, argv);
-    return tests_run(setup, teardown);
-}
+TESTS_OF(waiting, setup, teardown)

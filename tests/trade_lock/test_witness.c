@@ -144,8 +144,4 @@ TEST(test_nobody_meets_anybody)
     database_free(scene.f.db);
 }
 
-TEST_MAIN(witness)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(witness, NULL, NULL)

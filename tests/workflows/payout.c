@@ -2,10 +2,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 const tl_statement payout_statements[PAYOUT_STATEMENTS] = {
     {.name = "freeze",
      .sql = "UPDATE purse SET frozen = frozen + :amount_minor WHERE cust_no = :cust_no"

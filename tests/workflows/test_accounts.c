@@ -5,11 +5,7 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CUSTOMERS 200
 #define ROUNDS 10
@@ -84,7 +80,7 @@ TEST(at_a_host_of_a_list)
     unlink(path);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     database *db = database_new(server_shared(), NULL);
     MYSQL *sql = database_connect(db);
@@ -93,13 +89,11 @@ static int set_up(void **state)
                       "NULL, balance_minor BIGINT NOT NULL, PRIMARY KEY (cust_no, currency))");
     mysql_close(sql);
     *state = db;
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     database_free(*state);
-    return 0;
 }
 
 TESTS_OF(accounts, set_up, tear_down)

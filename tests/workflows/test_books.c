@@ -6,9 +6,6 @@
 
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------------------------ what is written -- */
@@ -270,9 +267,4 @@ TEST_IN(what_the_schema_refuses_is_not_registered, payout_house, payout_house_cl
 }
 
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-TEST_MAIN(books)
-{
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(books, NULL, NULL)

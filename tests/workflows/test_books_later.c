@@ -7,9 +7,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ----------------------------------------------------------------------- endings that fail -- */
@@ -471,9 +468,4 @@ TEST(an_ending_is_settled_with_its_rows)
 }
 
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-TEST_MAIN(books_later)
-{
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(books_later, NULL, NULL)

@@ -15,12 +15,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define OP "PAYOUT"
 #define CHANNEL "frail"
@@ -168,14 +164,12 @@ static void open_with(const char *settings)
 FIXTURE(open_house)
 {
     open_with(SETTINGS("100ms", "30s"));
-    return 0;
 }
 
 /* One in which no beat comes. */
 FIXTURE(open_silent)
 {
     open_with(SETTINGS("1m", "10m"));
-    return 0;
 }
 
 FIXTURE(close_house)
@@ -183,7 +177,6 @@ FIXTURE(close_house)
     tl_workflows_free(workflows);
     house_close(&self);
     crew_unshare(shared, sizeof *shared);
-    return 0;
 }
 
 /* A process leaves its own client, so that children may be forked. */
@@ -640,8 +633,4 @@ TEST_IN(a_trade_pays_no_statement, open_silent, close_house)
     assert_int_equal(cost("B"), 200);
 }
 
-TEST_MAIN(breaker)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(breaker, NULL, NULL)

@@ -8,11 +8,8 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 /* --------------------------------------------------------------------- meanings -- */
 

@@ -15,11 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static house self; /* its simulator is bank A, and it runs no client of its own */
 static struct sim other;
@@ -37,7 +33,6 @@ FIXTURE(open_banks)
     house_account(&self, "C1", 1000000);
     sim_prepare(&other);
     sim_start(&other, plain);
-    return 0;
 }
 
 /* B pays a key once, and many trades wait for many attempts. */
@@ -54,7 +49,6 @@ FIXTURE(open_chaos)
     house_account(&self, "C1", 100000000);
     sim_prepare(&other);
     sim_start(&other, idempotent);
-    return 0;
 }
 
 FIXTURE(close_banks)
@@ -62,7 +56,6 @@ FIXTURE(close_banks)
     release_close(&now);
     sim_remove(&other);
     house_close(&self);
-    return 0;
 }
 
 /* Alarms are kept in the house. */
@@ -754,8 +747,4 @@ TEST_IN(releases_come_and_go, open_chaos, close_banks)
     assert_paid_once();
 }
 
-TEST_MAIN(channels)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(channels, NULL, NULL)

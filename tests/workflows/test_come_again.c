@@ -5,9 +5,6 @@
 #include "support/theme.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static house self;
 static tl_workflows *workflows;
@@ -21,14 +18,12 @@ FIXTURE(open_house)
     assert_status(tl_workflows_new(&workflows, self.client), TL_OK);
     atomic_store(&sends, 0);
     atomic_store(&queries, 0);
-    return 0;
 }
 
 FIXTURE(close_house)
 {
     tl_workflows_free(workflows);
     house_close(&self);
-    return 0;
 }
 
 static tl_execute limiting(void *context, const tl_attempt *attempt, tl_reply *reply)

@@ -15,12 +15,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define OP "PAYOUT"
 #define CHANNEL "narrow"
@@ -147,20 +143,17 @@ static void open_with(const char *settings)
 FIXTURE(open_house)
 {
     open_with(SETTINGS("100ms", "30s"));
-    return 0;
 }
 
 /* One in which a process is soon found dead, and another one in which no beat comes. */
 FIXTURE(open_mortal)
 {
     open_with(SETTINGS("100ms", "2s"));
-    return 0;
 }
 
 FIXTURE(open_silent)
 {
     open_with(SETTINGS("1m", "10m"));
-    return 0;
 }
 
 FIXTURE(close_house)
@@ -168,7 +161,6 @@ FIXTURE(close_house)
     tl_workflows_free(workflows);
     house_close(&self);
     crew_unshare(shared, sizeof *shared);
-    return 0;
 }
 
 /* A process leaves its own client, so that children may be forked. */
@@ -709,8 +701,4 @@ TEST_IN(who_has_no_limit_pays_nothing, open_silent, close_house)
     assert_in_range(limited, 200, 204);
 }
 
-TEST_MAIN(limits)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(limits, NULL, NULL)

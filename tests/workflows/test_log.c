@@ -10,10 +10,6 @@
 #include <tradelock/layer.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LINES_MAX 512
 #define CUSTOMER "4711-customer"
@@ -96,13 +92,11 @@ static void open_sites(withdraw_kind kind)
 FIXTURE(open_idempotent)
 {
     open_sites(WITHDRAW_IDEMPOTENT);
-    return 0;
 }
 
 FIXTURE(open_plain)
 {
     open_sites(WITHDRAW_PLAIN);
-    return 0;
 }
 
 FIXTURE(close_sites)
@@ -110,7 +104,6 @@ FIXTURE(close_sites)
     site_close(&office);
     site_close(&service);
     house_close(&self);
-    return 0;
 }
 
 static void withdraw_at(struct site *site, const char *serial, tl_status wanted)

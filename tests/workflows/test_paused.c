@@ -16,12 +16,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define CHANNEL (self.kind == WITHDRAW_WINDOW ? "window" : "idempotent")
 #define PROCESSES 3
@@ -34,21 +30,18 @@ FIXTURE(open_house)
 {
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 1000000);
-    return 0;
 }
 
 FIXTURE(open_window)
 {
     house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
     house_account(&self, "C1", 1000000);
-    return 0;
 }
 
 FIXTURE(close_house)
 {
     all = 0;
     house_close(&self);
-    return 0;
 }
 
 static tl_status decide(tl_client *client, const char *op_code, int pauses)
@@ -626,9 +619,4 @@ TEST_IN(nothing_new_leaves_any_process_in_a_drain, open_house, close_house)
     nothing_new_leaves_any_process_of("channel *");
 }
 
-TEST_MAIN(paused)
-{
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(paused, NULL, NULL)

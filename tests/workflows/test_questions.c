@@ -5,10 +5,6 @@
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define WAITERS 1000
 #define DOUBTS 100
@@ -65,7 +61,6 @@ FIXTURE(open_all)
     database_run(self.sql, "CREATE USER looker@'%%' IDENTIFIED BY 'looks only'");
     database_run(self.sql, "CREATE USER looker@localhost IDENTIFIED BY 'looks only'");
     grant(1);
-    return 0;
 }
 
 FIXTURE(close_all)
@@ -74,7 +69,6 @@ FIXTURE(close_all)
         close_front();
     house_close(&self);
     server_free(self.own);
-    return 0;
 }
 
 /* ------------------------------------------------------------- the other process -- */

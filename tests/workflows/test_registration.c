@@ -3,8 +3,6 @@
 
 #include "support/theme.h"
 
-#include <string.h>
-
 static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
     (void)context;

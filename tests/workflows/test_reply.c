@@ -3,9 +3,6 @@
 
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 TEST(takes_what_fits)
 {
     tl_reply *reply = calloc(1, sizeof *reply);

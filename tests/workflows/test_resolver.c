@@ -8,8 +8,6 @@
 
 #include <tradelock/lane.h>
 
-#include <string.h>
-
 #define SECOND_US INT64_C(1000000)
 #define NOW_US (INT64_C(1700000000) * SECOND_US)
 #define BEFORE_US (NOW_US - SECOND_US)

@@ -6,24 +6,18 @@
 
 #include <tradelock/admin.h>
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static int open_window(void **state)
+FIXTURE(open_window)
 {
     static house self;
 
     house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 static void declare(house *self)

@@ -4,9 +4,6 @@
 
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---------------------------------------------------------------------- amounts -- */
 
 static void amount_is(const char *text, int64_t expected)

@@ -4,45 +4,37 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static int open_idempotent(void **state)
+FIXTURE(open_idempotent)
 {
     static house self;
 
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int open_window(void **state)
+FIXTURE(open_window)
 {
     static house self;
 
     house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int open_plain(void **state)
+FIXTURE(open_plain)
 {
     static house self;
 
     house_open(&self, WITHDRAW_PLAIN, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 static void pays_once_and_answers_from_the_row(void **state)
@@ -766,7 +758,5 @@ TEST_MAIN(run)
         IDEMPOTENT(bad_requests_are_named),
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

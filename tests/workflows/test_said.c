@@ -7,7 +7,6 @@
 
 #include <tradelock/layer.h>
 
-#include <string.h>
 #include <sys/mman.h>
 
 enum { PREPARED, EXECUTED, QUERIED, APPLIED, FAILED_AND_APPLIED, CALLBACKS };
@@ -25,7 +24,7 @@ struct told {
 /* What callbacks were shown, in memory that processes share. */
 static struct told *said;
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
     static house self;
 
@@ -33,14 +32,12 @@ static int open_house(void **state)
     assert_true(said != MAP_FAILED);
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
     munmap(said, 4096);
-    return 0;
 }
 
 static void note(int callback, const tl_attempt *from)

@@ -16,11 +16,7 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define MANY 1000
 #define KEYS 40
@@ -1368,7 +1364,7 @@ TEST_IN(a_lost_answer_is_settled, plain_house, plain_house_close)
 
 /* ------------------------------------------------------------------------------ the tests -- */
 
-static int patient_house(void **state)
+FIXTURE(patient_house)
 {
     static house self;
 
@@ -1376,11 +1372,10 @@ static int patient_house(void **state)
     house_open(&self, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
     payout_open(&self);
     *state = &self;
-    return 0;
 }
 
 /* Whoever waits for a row waits long. */
-static int waiting_house(void **state)
+FIXTURE(waiting_house)
 {
     static house self;
 
@@ -1393,10 +1388,9 @@ static int waiting_house(void **state)
                NULL);
     payout_open(&self);
     *state = &self;
-    return 0;
 }
 
-static int plain_house(void **state)
+FIXTURE(plain_house)
 {
     tl_workflow workflow = payout_workflow();
     house *self;
@@ -1411,7 +1405,6 @@ static int plain_house(void **state)
     database_run(self->sql, "UPDATE purse SET balance = 10000");
     for (int i = 0; i < MANY; i++)
         atomic_store(&paid_of[i], 0);
-    return 0;
 }
 
 static int plain_house_close(void **state)
@@ -1420,8 +1413,4 @@ static int plain_house_close(void **state)
     return payout_house_close(state);
 }
 
-TEST_MAIN(submit)
-{
-    crew_arguments(argc, argv);
-    return tests_run(NULL, NULL);
-}
+TESTS_OF(submit, NULL, NULL)

@@ -6,9 +6,6 @@
 
 #include <tradelock/workflow.h>
 
-#include <stdio.h>
-#include <string.h>
-
 static database *db;
 static tl_client *client;
 static tl_workflows *workflows;
@@ -52,7 +49,6 @@ FIXTURE(setup)
     workflow.channel.idempotent = 1;
     workflow.execute = execute;
     CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
-    return 0;
 }
 
 FIXTURE(teardown)
@@ -60,7 +56,6 @@ FIXTURE(teardown)
     tl_workflows_free(workflows);
     tl_client_close(client);
     database_free(db);
-    return 0;
 }
 
 static tl_status run(const char *serial, const char *payload, tl_answer *answer)

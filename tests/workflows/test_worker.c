@@ -10,27 +10,21 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
     static house self;
 
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 1000000);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 /* ----------------------------------------------------------------- a poisoned trade -- */

@@ -18,31 +18,25 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define EXECUTE_MS 800
 #define COMMIT_MS 1000
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
     static house self;
 
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 static void wait_until(house *self, const char *question, long long wanted)
@@ -708,7 +702,5 @@ TEST_MAIN(worker_held)
 {
     if (argc == 5 && strcmp(argv[1], "held") == 0)
         return held_main(argv + 2);
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
     return tests_run(NULL, NULL);
 }
