@@ -35,12 +35,7 @@ static long long written(void)
 
 static void await_check(tl_status status)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (tl_channel_check(operators.h.client, "any", "ANY") != status) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(operators.h.client, "any", "ANY") != status);
 }
 
 static void end_drain(void)

@@ -50,12 +50,7 @@ static void expect_empty(void)
 
 static void await_check(tl_client *client, tl_status status)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (tl_channel_check(client, "any", "ANY") != status) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(client, "any", "ANY") != status);
 }
 
 static void begin_drain(void)

@@ -298,13 +298,9 @@ static void end_at_a(void)
 /* None of them waits for shard b. */
 static void await_more_at_a(void)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     const int wanted = paid_at_a + 10;
 
-    while (paid_at_a < wanted) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(paid_at_a < wanted);
 }
 
 static uint64_t beats_at_b(tl_fleet *of)
@@ -319,12 +315,8 @@ static uint64_t beats_at_b(tl_fleet *of)
 static void await_rounds(void)
 {
     const uint64_t one = beats_at_b(fleet) + 4, other = beats_at_b(second) + 4;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats_at_b(fleet) < one || beats_at_b(second) < other) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(beats_at_b(fleet) < one || beats_at_b(second) < other);
     crew_sleep_ms(200);
 }
 

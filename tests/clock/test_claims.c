@@ -290,13 +290,9 @@ static void claim_nothing(void)
 /* The claim is committed, and its row not read yet. */
 static void await_reader(void)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(self.sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
-                                     "state = 'Waiting for table metadata lock'") == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(1000);
-    }
+    AWAIT_WHILE(database_number(self.sql,
+                                "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                "state = 'Waiting for table metadata lock'") == 0);
 }
 
 /* A heartbeat records the jump and believes the clock anew while the claim waits for the table. */

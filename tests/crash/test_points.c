@@ -157,13 +157,9 @@ static long long requests(const town *self)
 /* The processes have ended; the server may still read what they said last. */
 static void await_farewells(town *self)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(self->sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
-                                      "id <> CONNECTION_ID() AND command <> 'Daemon'") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(1000);
-    }
+    AWAIT_WHILE(database_number(self->sql,
+                                "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                "id <> CONNECTION_ID() AND command <> 'Daemon'") > 0);
 }
 
 /* Server and channel have seen as many connections, statements and calls as were counted. */

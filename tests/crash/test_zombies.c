@@ -295,8 +295,7 @@ static void a_worker_goes_on(void **state)
     wait_stopped(&worker);
     end_the_sleeping("tradelock-worker");
     child_signal(&worker, SIGCONT);
-    for (int i = 0; i < PATIENCE_MS / 10 && town_open_trades(&self) > 0; i++)
-        usleep(10000);
+    AWAIT_WHILE(town_open_trades(&self) > 0);
     assert_int_equal(town_open_trades(&self), 0);
     child_signal(&worker, SIGTERM);
     assert_int_equal(child_wait(&worker, PATIENCE_MS), 0);

@@ -161,8 +161,7 @@ static _Noreturn void hold(struct holder *h, const char *resource, int writes, i
         read(h->to_child[0], &byte, 1) != 1)
         _exit(99);
     if (tested == MUTEX) {
-        for (int i = 0; i < PATIENCE_MS / 10 && atomic_load(&told) == 0; i++)
-            crew_sleep_ms(10);
+        AWAIT_WHILE(atomic_load(&told) == 0);
         if (any_remaining_ms(lock) != 0)
             _exit(98);
     }

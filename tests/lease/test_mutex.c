@@ -27,8 +27,7 @@ static atomic_int winners, losers;
 /* Until all others have answered, however slow the machine is. */
 static void hold_until_all_have_asked(void)
 {
-    for (int i = 0; i < PATIENCE_MS / 10 && atomic_load(&losers) < 19; i++)
-        crew_sleep_ms(10);
+    AWAIT_WHILE(atomic_load(&losers) < 19);
 }
 
 static void *compete(void *argument)

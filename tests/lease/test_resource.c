@@ -450,8 +450,7 @@ static const char *mark(void)
 
 static void wait_for_mark(void)
 {
-    for (int i = 0; i < PATIENCE_MS / 20 && access(mark(), F_OK) != 0; i++)
-        crew_sleep_ms(20);
+    AWAIT_WHILE(access(mark(), F_OK) != 0);
     assert_int_equal(unlink(mark()), 0);
 }
 

@@ -398,6 +398,15 @@ int server_run_group(const char *name, const struct CMUnitTest *tests, size_t co
     return server_report(failures + !stands);
 }
 
+#define LOOK_MS 5
+
+void server_await(int looks, const char *file, int line, const char *condition)
+{
+    if (looks > PATIENCE_MS / LOOK_MS)
+        server_panic("%s:%d: it does not end that %s", file, line, condition);
+    usleep(LOOK_MS * 1000);
+}
+
 void server_panic(const char *format, ...)
 {
     static atomic_int panics;

@@ -64,6 +64,15 @@ struct CMUnitTest;
 int server_run_group(const char *name, const struct CMUnitTest *tests, size_t count,
                      int (*set_up)(void **state), int (*tear_down)(void **state));
 
+/* Looks until the condition does not hold; one that holds for PATIENCE_MS (support/theme.h) ends the
+ * process.  For any thread of any process. */
+#define AWAIT_WHILE(condition)                                                                     \
+    do {                                                                                           \
+        for (int await_looks = 0; (condition); await_looks++)                                      \
+            server_await(await_looks, __FILE__, __LINE__, #condition);                             \
+    } while (0)
+void server_await(int looks, const char *file, int line, const char *condition);
+
 /* Ends the process with this sentence, the servers' logs and what they are doing. */
 _Noreturn void server_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -166,7 +166,6 @@ static void await_gtid(MYSQL *sql, const char *gtid)
 /* From then on the primary waits for its replica, if it is to. */
 static void tie(house *self)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     char *has = database_text(self->primary->sql, "SELECT @@gtid_binlog_pos");
     const long long count = self->third != NULL ? 2 : 1;
 
@@ -177,10 +176,7 @@ static void tie(house *self)
     if (self->tie == TIE_ASYNC)
         return;
     database_run(self->primary->sql, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
-    while (database_counter(self->primary->sql, "Rpl_semi_sync_master_clients") != count) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_counter(self->primary->sql, "Rpl_semi_sync_master_clients") != count);
 }
 
 /* ------------------------------------------------------------------------ the nodes -- */
@@ -272,14 +268,10 @@ static void lose_nodes(const struct machine *m)
 /* A node without the others is told that it is the cluster. */
 static void be_a_cluster(struct machine *m)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(m->sql, "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS WHERE "
-                                   "VARIABLE_NAME = 'WSREP_CLUSTER_STATUS' AND "
-                                   "VARIABLE_VALUE = 'non-Primary'") == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(database_number(m->sql,
+                                "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS WHERE "
+                                "VARIABLE_NAME = 'WSREP_CLUSTER_STATUS' AND "
+                                "VARIABLE_VALUE = 'non-Primary'") == 0);
     database_run(m->sql, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'");
     node_await(m->sql, 1, PATIENCE_MS);
 }

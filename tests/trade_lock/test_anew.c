@@ -599,7 +599,6 @@ TEST(test_mutexes)
     struct process p;
     tl_mutex *watched, *mine, *same, *leased, *other;
     MYSQL *caller;
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     watched = mutex_of(p.client, "watched", 0, 0, &loss);
@@ -611,10 +610,7 @@ TEST(test_mutexes)
     assert_status(tl_mutex_lock(mine, 0), TL_GRANTED);
     assert_status(tl_mutex_lock(leased, 0), TL_GRANTED);
     lose_session(&p);
-    while (atomic_load(&loss.count) == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(atomic_load(&loss.count) == 0);
     assert_status(loss.why, TL_SESSION_LOST);
     expect_mutex_lost(watched);
     expect_mutex_lost(mine);

@@ -55,16 +55,11 @@ static void join(const struct node *n, const struct node *first)
  * may fail. */
 static void await_status(MYSQL *sql, const char *name, const char *value)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(sql,
-                           "SET STATEMENT wsrep_sync_wait = 0 FOR "
-                           "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS "
-                           "WHERE VARIABLE_NAME = '%s' AND VARIABLE_VALUE = '%s'",
-                           name, value) == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(20 * 1000);
-    }
+    AWAIT_WHILE(database_number(sql,
+                                "SET STATEMENT wsrep_sync_wait = 0 FOR "
+                                "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS "
+                                "WHERE VARIABLE_NAME = '%s' AND VARIABLE_VALUE = '%s'",
+                                name, value) == 0);
 }
 
 static void start_nodes(void)

@@ -222,22 +222,12 @@ static int64_t connections_at(MYSQL *sql)
 
 static void await_connections_at(MYSQL *sql, int64_t most)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (connections_at(sql) > most) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(connections_at(sql) > most);
 }
 
 static void await_restored(MYSQL *sql)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(sql, "SELECT tl_restored()") == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(database_number(sql, "SELECT tl_restored()") == 0);
 }
 
 static void expect_refused(const char *hosts, tl_status expected, const char *part)
@@ -502,17 +492,13 @@ static int64_t beat_at(MYSQL *sql)
 /* The service cannot look at the copy, until further beats were confirmed at the old primary. */
 static void accept_unseen(void)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     int64_t beat;
 
     database_run(sql_copy, "ALTER USER plain@'%%' ACCOUNT LOCK; ALTER USER plain@localhost ACCOUNT "
                            "LOCK; KILL USER plain@'%%'; KILL USER plain@localhost");
     accept_copy();
     beat = beat_at(f.sql);
-    while (beat_at(f.sql) < beat + 3) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(beat_at(f.sql) < beat + 3);
     database_run(sql_copy,
                  "ALTER USER plain@'%%' ACCOUNT UNLOCK; ALTER USER plain@localhost ACCOUNT UNLOCK");
 }
@@ -1022,12 +1008,7 @@ TEST(test_the_network_is_cut)
 
 static void await_clients(int count)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_counter(f.sql, "Rpl_semi_sync_master_clients") != count) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(database_counter(f.sql, "Rpl_semi_sync_master_clients") != count);
 }
 
 /* The copy, as it replicates: read-only first, and then it takes writes as well. */

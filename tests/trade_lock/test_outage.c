@@ -61,12 +61,8 @@ static uint64_t beats_of(const tl_client *client)
 static void await_beats(const tl_client *client, unsigned beats)
 {
     uint64_t first = beats_of(client);
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats_of(client) < first + beats) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(beats_of(client) < first + beats);
 }
 
 /*

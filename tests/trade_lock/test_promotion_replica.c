@@ -168,12 +168,8 @@ static void await_applied_until(uint64_t place)
 static void await_beats_of(tl_client *client)
 {
     const uint64_t wanted = beats(client) + 2;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats(client) < wanted) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(beats(client) < wanted);
 }
 
 /* The replica passes over the commits of one trade, and then over whatever stops it.  at_once: the

@@ -502,12 +502,7 @@ static long long is_restored(void)
 
 static void await_restored(void)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (is_restored() == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(is_restored() == 0);
 }
 
 /* A failed over to R, and nobody accepted; A is cloned from R and takes over again. */

@@ -126,12 +126,7 @@ static tl_stats stats_of(const tl_client *client)
 
 static void await_loss(const tl_client *client, const struct losses *losses)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (__atomic_load_n(&losses->count, __ATOMIC_SEQ_CST) == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(__atomic_load_n(&losses->count, __ATOMIC_SEQ_CST) == 0);
     assert_true(is_readable(tl_client_loss_fd(client)));
 }
 

@@ -49,15 +49,10 @@ static int close_and_ask(tl_client *client)
 /* An open client with a janitor sees to it. */
 static void await_swept(const char *session)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (!database_number(f.sql,
-                            "SELECT swept_at IS NOT NULL FROM tl_session WHERE "
-                            "session_id = '%s'",
-                            session)) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(!database_number(f.sql,
+                                 "SELECT swept_at IS NOT NULL FROM tl_session WHERE "
+                                 "session_id = '%s'",
+                                 session));
 }
 
 TEST(test_all_was_ended)
@@ -178,7 +173,6 @@ TEST(test_a_wrong_word)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *janitor;
     char session[64];
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
     session_of(client, session);
     tl_client_close(client);
@@ -196,11 +190,8 @@ TEST(test_a_wrong_word)
     assert_row(&f, "wrong", "c1", "WITHDRAW_RETRY", "-");
     database_run(f.sql, "UPDATE trade_lock SET max_hold_until = UTC_TIMESTAMP(6), "
                         "next_run_at = UTC_TIMESTAMP(6) WHERE serial_no = 'wrong'");
-    while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
-                                  "'wrong'") < 2) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                       "'wrong'") < 2);
     tl_client_close(janitor);
 }
 

@@ -161,13 +161,8 @@ static void accept_copy(void)
 /* Until the process has no connection there. */
 static void await_nobody_at(MYSQL *sql)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
-                                "WHERE USER = 'plain'") > 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(database_number(sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                     "WHERE USER = 'plain'") > 0);
 }
 
 /* The address leads there, for those who connect from now on. */

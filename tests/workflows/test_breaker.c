@@ -219,12 +219,7 @@ static void await(const char *what, long long least)
 
 static void await_closed(void)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (number(IS_OPEN) != 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(number(IS_OPEN) != 0);
 }
 
 /* Until this process has told and heard: ten beats. */
@@ -281,7 +276,6 @@ static void serve(void *context, int process)
 /* No process alone has heard so many: they count together. */
 TEST_IN(all_processes_open_it_together, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pid_t children[PROCESSES];
     long sends, refused;
 
@@ -291,10 +285,7 @@ TEST_IN(all_processes_open_it_together, open_house, close_house)
     for (int i = 0; i < PROCESSES; i++)
         children[i] = crew_fork(serve, NULL, i);
     for (int i = 0; i < PROCESSES; i++)
-        while (atomic_load(&shared->refused[i]) < 20) {
-            assert_true(now_ms() < end_ms);
-            usleep(10000);
-        }
+        AWAIT_WHILE(atomic_load(&shared->refused[i]) < 20);
     assert_int_equal(number(IS_OPEN), 1);
     assert_int_equal(number(OPENED), 1);
     while (atomic_load(&shared->inside) > 0)
@@ -395,7 +386,6 @@ TEST_IN(the_lane_probes_with_one, open_house, close_house)
 /* kill -9 in the middle of a probe: others probe once its hold is over, and no sooner. */
 TEST_IN(a_prober_that_is_killed, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pid_t children[2] = {0, 0};
     long long probes;
     int64_t killed_ms;
@@ -405,10 +395,7 @@ TEST_IN(a_prober_that_is_killed, open_house, close_house)
     leave();
     children[0] = crew_fork(work, NULL, 0);
     atomic_store(&shared->hangs, children[0]);
-    while (!atomic_load(&shared->hung)) {
-        assert_true(now_ms() < end_ms);
-        usleep(2000);
-    }
+    AWAIT_WHILE(!atomic_load(&shared->hung));
     probes = number(PROBES);
     children[1] = crew_fork(work, NULL, 1);
     kill(children[0], SIGKILL);
@@ -502,15 +489,11 @@ TEST_IN(a_share_opens_it, open_house, close_house)
 /* Nothing is due in the retry lane, and no worker runs: an ask is the probe. */
 TEST_IN(an_ask_probes_where_nobody_does, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_status status;
 
     leave_in_doubt(OP, 2);
     atomic_store(&shared->mood, UP);
-    while ((status = run_one("NEW", NULL)) == TL_OVERLOADED) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE((status = run_one("NEW", NULL)) == TL_OVERLOADED);
     assert_status(status, TL_SUCCEEDED);
     await_closed();
     assert_int_equal(number(PROBES), 1);

@@ -328,7 +328,6 @@ TEST_IN(a_failure_is_not_tried_anew_elsewhere, open_banks, close_banks)
 static void decide(const char *channel, int pauses)
 {
     tl_pause pause = TL_PAUSE_INIT;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     pause.channel = channel;
     pause.actor = "ann";
@@ -336,10 +335,7 @@ static void decide(const char *channel, int pauses)
     assert_status(pauses ? tl_channel_pause(now.client, &pause)
                          : tl_channel_resume(now.client, &pause),
                   TL_OK);
-    while ((tl_channel_check(now.client, channel, WITHDRAW_OP) != TL_OK) != pauses) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE((tl_channel_check(now.client, channel, WITHDRAW_OP) != TL_OK) != pauses);
 }
 
 TEST_IN(a_pause_is_of_the_rows_channel, open_banks, close_banks)
@@ -450,7 +446,6 @@ TEST_IN(a_contract_falls, open_banks, close_banks)
 /* A process that was taken for dead goes on only by what holds meanwhile. */
 TEST_IN(a_process_that_wakes_declares_anew, open_banks, close_banks)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     char first[40];
 
     begin(A(WITHDRAW_PLAIN), NULL);
@@ -469,20 +464,14 @@ TEST_IN(a_process_that_wakes_declares_anew, open_banks, close_banks)
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = UUID()"
                  " WHERE session_id = '%s'",
                  first);
-    while (tl_client_alive_ms(now.client) > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_client_alive_ms(now.client) > 0);
     usleep(500000); /* some beats */
     assert_int_equal(tl_client_alive_ms(now.client), 0);
     pay("W1", TL_SESSION_LOST);
     /* The other one ends: this one goes on. */
     database_run(self.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6)"
                            " WHERE program = 'other'");
-    while (tl_client_alive_ms(now.client) == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_client_alive_ms(now.client) == 0);
     pay("W1", TL_SUCCEEDED);
 }
 
@@ -507,19 +496,16 @@ static void start_behind(const char *locked)
 {
     struct start start = {A(WITHDRAW_PLAIN), TL_INTERNAL, 0};
     MYSQL *others = database_connect(self.db);
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pthread_t thread;
 
     database_run(others, "START TRANSACTION");
     database_run(others, "%s", locked);
     assert_int_equal(pthread_create(&thread, NULL, start_beside, &start), 0);
-    while (!atomic_load(&start.over) &&
-           database_number(self.sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE"
-                                     " db = DATABASE() AND id <> CONNECTION_ID() AND"
-                                     " info IS NOT NULL AND time_ms > 100") == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(!atomic_load(&start.over) &&
+                database_number(self.sql,
+                                "SELECT COUNT(*) FROM information_schema.processlist WHERE"
+                                " db = DATABASE() AND id <> CONNECTION_ID() AND"
+                                " info IS NOT NULL AND time_ms > 100") == 0);
     database_run(others, "ROLLBACK");
     pthread_join(thread, NULL);
     mysql_close(others);

@@ -93,17 +93,13 @@ static int64_t run_one(tl_status expected)
 static void await_end(void)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
 
     options.idle_max_ms = 20;
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
-    while (database_number(self.sql,
-                           "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status <> 'P'") ==
-           0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(
+        database_number(self.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status <> 'P'") == 0);
     tl_worker_free(worker);
 }
 

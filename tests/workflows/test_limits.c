@@ -379,7 +379,6 @@ static void await_rows_of_others(long long count, const char *prefix)
  * channel that nothing limits any more with the session's row. */
 TEST_IN(rows_of_the_dead_go, open_mortal, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_client *client;
     int status;
 
@@ -388,18 +387,12 @@ TEST_IN(rows_of_the_dead_go, open_mortal, close_house)
     for (int i = 0; i < 3; i++) {
         pid_t child = crew_fork(hang_all, NULL, i);
 
-        while (atomic_load(&shared->inside) < 2 * (i + 1)) {
-            assert_true(now_ms() < end_ms);
-            usleep(5000);
-        }
+        AWAIT_WHILE(atomic_load(&shared->inside) < 2 * (i + 1));
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, &status, 0), child);
     }
     come_back();
-    while (rows_of_others() < 3) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(rows_of_others() < 3);
     /* Their sends are over, and that was less than a day ago. */
     database_run(self.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 23 HOUR "
                            "WHERE ended_at IS NOT NULL");
@@ -467,17 +460,12 @@ static void end_only_permit(tl_lock *held)
 /* What this process had is forgotten with the limit: another one later begins with all of it. */
 TEST_IN(a_limit_that_is_lifted_and_set_again, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
     limit_to(OP, 1, 0);
     await_beats();
     expect_one("FIRST", TL_SUCCEEDED);
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit"), 1);
     limit_to(OP, 0, 0);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit") > 0);
 }
 
 struct told {
@@ -521,7 +509,6 @@ static long long metric(const char *line)
 TEST_IN(the_retry_lane_obeys, open_house, close_house)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
     tl_lock *held = NULL;
 
@@ -559,11 +546,8 @@ TEST_IN(the_retry_lane_obeys, open_house, close_house)
     assert_int_equal(
         database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE parked IS NOT NULL"), 0);
     end_only_permit(held);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
-                                     "status = 'Y'") < 7) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
+                                          "status = 'Y'") < 7);
     assert_int_equal(atomic_load(&shared->most), 1);
     tl_worker_free(worker);
 }

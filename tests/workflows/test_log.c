@@ -122,17 +122,13 @@ static void withdraw_at(struct site *site, const char *serial, tl_status wanted)
 static void work(void)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
 
     options.threads = 2;
     options.idle_max_ms = 50;
     assert_status(tl_worker_start(&worker, office.workflows, &options), TL_OK);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                     "status = 'P'") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                          "status = 'P'") > 0);
     tl_worker_free(worker);
 }
 
@@ -344,7 +340,6 @@ TEST_IN(the_janitor_tells_the_trace, open_idempotent, close_sites)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_key key = {"DEAD", CUSTOMER, WITHDRAW_OP};
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_lock *lock = NULL;
 
     house_leave(&self);
@@ -356,10 +351,7 @@ TEST_IN(the_janitor_tells_the_trace, open_idempotent, close_sites)
     assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
     assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
     tl_lock_free(lock);
-    while (traced(&service, "DEAD", TRACE_ID) + traced(&office, "DEAD", TRACE_ID) < 2) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(traced(&service, "DEAD", TRACE_ID) + traced(&office, "DEAD", TRACE_ID) < 2);
     assert_true(said(&service, "DEAD", 7, "JPY", "monday") +
                     said(&office, "DEAD", 7, "JPY", "monday") >=
                 2);

@@ -58,12 +58,7 @@ static tl_status decide(tl_client *client, const char *op_code, int pauses)
 /* Until this process has heard of it. */
 static void await(tl_status status)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (tl_channel_check(self.client, CHANNEL, WITHDRAW_OP) != status) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(self.client, CHANNEL, WITHDRAW_OP) != status);
 }
 
 static void pause_now(const char *op_code)
@@ -183,7 +178,6 @@ TEST_IN(what_is_due_waits_and_goes_on, open_house, close_house)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
     long long before;
     tl_stats stats = {.version = TL_STATS_VERSION};
@@ -208,11 +202,9 @@ TEST_IN(what_is_due_waits_and_goes_on, open_house, close_house)
     /* No busy loop: what there is comes with each beat, and with each look for overdue work. */
     assert_true(stats.statements - statements < 40 * (stats.beats - beats + 1));
     assert_status(decide(self.client, NULL, 0), TL_OK);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'DUE' AND "
-                                     "lane = 'S' AND status = 'Y'") == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql,
+                                "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'DUE' AND "
+                                "lane = 'S' AND status = 'Y'") == 0);
     tl_worker_free(worker);
     house_books(&self, 1);
 }
@@ -424,14 +416,9 @@ TEST_IN(what_is_no_drain_is_refused, open_house, close_house)
 /* The last state that was read holds. */
 TEST_IN(what_cannot_be_read_changes_nothing, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
     pause_now(NULL);
     database_run(self.sql, "RENAME TABLE trade_channel TO elsewhere");
-    while (!house_alarmed(&self, "cannot be read")) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(!house_alarmed(&self, "cannot be read"));
     house_expect(&self, "W1", "C1", 100, TL_OVERLOADED);
     database_run(self.sql, "RENAME TABLE elsewhere TO trade_channel");
     resume_now(NULL);
@@ -504,12 +491,7 @@ static void await_number(long long wanted, const char *sql)
 
 static void await_refusals(int process)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (atomic_load(&shared->refused[process]) < 2L * CALLERS) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(atomic_load(&shared->refused[process]) < 2L * CALLERS);
 }
 
 static tl_client *open_operator(void)
@@ -562,7 +544,6 @@ static void nothing_new_leaves_any_process_of(const char *said)
 {
     pid_t children[PROCESSES];
     tl_client *client;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     house_leave(&self);
     database_set(self.db, "site=test\nbeat_ms=100ms\nsession_ms=5s\nmax_hold_ms=2s\n"
@@ -577,10 +558,7 @@ static void nothing_new_leaves_any_process_of(const char *said)
         children[i] = crew_fork(serve, NULL, i);
     client = open_operator();
     for (int i = 0; i < PROCESSES; i++)
-        while (atomic_load(&shared->answered[i]) < 20) {
-            assert_true(now_ms() < end_ms);
-            usleep(10000);
-        }
+        AWAIT_WHILE(atomic_load(&shared->answered[i]) < 20);
     pause_and_see(client, children[0]);
     assert_status(decide(client, NULL, 0), TL_OK);
     for (int i = 1; i < PROCESSES; i++) {

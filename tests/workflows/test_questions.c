@@ -89,13 +89,9 @@ struct work {
 static void await_worked(const char *serial)
 {
     const tl_key key = {serial, "C1", PAYOUT_OP};
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_trade trade = TL_TRADE_INIT;
 
-    while (tl_workflow_look(self.workflows, &key, &trade) != TL_SUCCEEDED) {
-        CREW_CHECK(crew_now_ms() < end_ms);
-        crew_sleep_ms(50);
-    }
+    AWAIT_WHILE(tl_workflow_look(self.workflows, &key, &trade) != TL_SUCCEEDED);
 }
 
 static void pay(void *context, int number)

@@ -30,8 +30,7 @@ static void accept_now(house *self)
 {
     database_propose(self->sql);
     assert_status(tl_restore_accept(self->client, "bob", "compared", NULL), TL_OK);
-    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == 0; i++)
-        usleep(20000);
+    AWAIT_WHILE(tl_restore_accepted_us(self->client) == 0);
     assert_true(tl_restore_accepted_us(self->client) > 0);
 }
 
@@ -152,8 +151,7 @@ static void grow_old(house *self)
     database_run(self->sql, "UPDATE tl_schema SET accepted_at = accepted_at - INTERVAL 2 DAY; "
                             "UPDATE trade_lock SET created_at = created_at - INTERVAL 3 DAY, "
                             "rev = rev + 1, step = 'test' WHERE lane = 'S'");
-    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == before_us; i++)
-        usleep(20000);
+    AWAIT_WHILE(tl_restore_accepted_us(self->client) == before_us);
     assert_true(tl_restore_accepted_us(self->client) < before_us);
 }
 

@@ -252,8 +252,7 @@ static void the_same_key_twice_at_once_pays_once(void **state)
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 2 -");
-    for (int i = 0; i < PATIENCE_MS / 20 && succeeded(self) < 2; i++)
-        usleep(20000);
+    AWAIT_WHILE(succeeded(self) < 2);
     assert_int_equal(succeeded(self), 2);
     house_books(self, 1);
 }

@@ -474,14 +474,10 @@ static tl_lock *ask_beside_an_ending(house *self, const char *op)
 static void await_limit(house *self, const char *name)
 {
     char line[128];
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     snprintf(line, sizeof line, "tradelock_channel_sends_under_way{channel=\"%s\",operation=\"\"}",
              name);
-    while (metric_of(self->client, line) < 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(metric_of(self->client, line) < 0);
 }
 
 /* An ask that takes its share of a limit waits where somebody has the limit's row locked.  The

@@ -363,7 +363,6 @@ TEST_IN(unserved_work_raises_an_alarm, open_house, close_house)
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
     tl_key key = {"T1", "C1", "TRANSFER"};
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_lock *lock = NULL;
     tl_worker *worker;
 
@@ -375,10 +374,7 @@ TEST_IN(unserved_work_raises_an_alarm, open_house, close_house)
     assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
     tl_lock_free(lock);
     worker = start_worker(self, 1, 200);
-    while (!house_alarmed(self, "TRANSFER: 1 compensating attempts are due and nobody")) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(!house_alarmed(self, "TRANSFER: 1 compensating attempts are due and nobody"));
     tl_worker_free(worker);
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                 "lane = 'R' AND attempts > 0"),

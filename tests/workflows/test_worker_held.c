@@ -621,12 +621,7 @@ static tl_query holding(void *context, const tl_attempt *attempt, tl_reply *repl
 
 static void await_held(void)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (!atomic_load(&is_held)) {
-        assert_true(now_ms() < end_ms);
-        usleep(1000);
-    }
+    AWAIT_WHILE(!atomic_load(&is_held));
 }
 
 /* Another worker ends what was claimed ahead, while the thread is held and long before the holds
