@@ -139,9 +139,29 @@ void expect_sentence(const output *o, int code, const char *words, const char *f
     expect_code(o, code, file, line);
 }
 
+void expect_refusal(const char *file, int line, output *o, int code, const char *words)
+{
+    expect_sentence(o, code, words, file, line);
+    output_free(o);
+}
+
+void expect_output(const char *file, int line, output *o, int code, ...)
+{
+    va_list all;
+
+    if (code != ANY_CODE)
+        expect_code(o, code, file, line);
+    va_start(all, code);
+    for (const char *words; (words = va_arg(all, const char *)) != NULL;)
+        expect_words(o, words, file, line);
+    va_end(all);
+    output_free(o);
+}
+
 void expect_words(const output *o, const char *words, const char *file, int line)
 {
-    const int there = strstr(o->out, words) != NULL;
+    const int on_stderr = strncmp(words, "! ", 2) == 0;
+    const int there = strstr(on_stderr ? o->err : o->out, words + 2 * on_stderr) != NULL;
 
     if (!there) {
         print_error("%s:%d: no \"%s\" in\n", file, line, words);

@@ -199,12 +199,9 @@ TEST(test_preview_counts)
 TEST(test_wrong_number_changes_nothing)
 {
     terminal t;
-    output *o;
 
-    o = RETRY("--all", "--channel", "see", "--yes", "2");
-    EXPECT_CODE(o, 1);
-    expect_told(o, "nothing was changed: it would be 3 trades, not 2");
-    output_free(o);
+    ENDS(RETRY("--all", "--channel", "see", "--yes", "2"), 1,
+         "! nothing was changed: it would be 3 trades, not 2");
     TERMINAL(&t, "retry", "--config", w.config, "--reason", "r", "--all", "--channel", "see");
     terminal_await(&t, "Type 3 to retry them");
     terminal_type(&t, "4\n");
@@ -256,10 +253,7 @@ TEST(test_again_does_the_rest)
     output_free(o);
     fields_expect(set, "retry all");
     json_decref(set);
-    o = RETRY("--all", "--channel", "see", "--yes", "0");
-    EXPECT_CODE(o, 1);
-    expect_told(o, "there is nothing to do");
-    output_free(o);
+    ENDS(RETRY("--all", "--channel", "see", "--yes", "0"), 1, "! there is nothing to do");
     assert_int_equal(retries("see"), 3);
     assert_int_equal(twice("see"), 0);
 }
@@ -298,12 +292,9 @@ static void await_done(long long before, int least)
 static void finish_the_rest(const char *channel)
 {
     char left[24];
-    output *o;
 
     snprintf(left, sizeof left, "%lld", MANY - retries(channel));
-    o = RETRY("--all", "--channel", channel, "--yes", left);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RETRY("--all", "--channel", channel, "--yes", left), 0);
     assert_int_equal(retries(channel), MANY);
     assert_int_equal(twice(channel), 0);
 }
@@ -313,7 +304,6 @@ TEST(test_killed_and_repeated)
     const long long before = acts();
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status;
     pid_t pid;
-    output *o;
 
     make_many("K", "kill", MANY);
     pid = start("kill", "120", null);
@@ -331,10 +321,7 @@ TEST(test_killed_and_repeated)
                             "serial_no, op_code) WHERE t.channel = '%s' AND t.step = 'operator'",
                             "kill"),
                      retries("kill"));
-    o = RUN("acts", "--limit", "1", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "of 120, under way or stopped");
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "1", "--config", w.config), 0, "of 120, under way or stopped");
     finish_the_rest("kill");
     assert_int_equal(number("SELECT SUM(done) FROM tl_act WHERE said = 'channel=%s'", "kill"),
                      MANY);
@@ -390,40 +377,32 @@ TEST(test_two_at_once)
 
 /* -------------------------------------------------------------- bad input -- */
 
-static void refused(output *o, const char *words)
-{
-    EXPECT_SENTENCE(o, 2, words);
-    output_free(o);
-}
-
 TEST(test_bad_input)
 {
     const long long before = acts();
-    output *o;
 
-    refused(RETRY("--where", "parked chanel=bank"), "did you mean 'channel'");
-    refused(RETRY("--where", "lane=S"), "--where knows no condition 'lane'");
-    refused(RETRY("--where", "parked=1"), "'parked' has no value");
-    refused(RETRY("--where", "older"), "'older' needs a value");
-    refused(RETRY("--where", "older=soon"), "--older is a duration");
-    refused(RETRY("--where", " "), "--where names no condition");
-    refused(RETRY("--where", "currency=euro"), "--currency is three capital letters");
-    refused(RETRY("--all", "--yes", "-1"), "--yes is the number of trades, not -1");
-    refused(RETRY("--all", "W1"), "--all and --where take no operand: W1");
-    refused(RETRY("--all", "--fence", "3"), "--fence is for one trade");
-    refused(RETRY("--parked"), "say --all");
-    refused(RUN("retry", "--all", "--config", w.config), "--reason is missing");
-    refused(RUN("retry", "--all", "--reason", "", "--config", w.config), "--reason is missing");
-    refused(RUN("evidence", "add", "--statement", "x.csv", "--source", "s", "--config", w.config),
-            "--reason is missing");
-    refused(RUN("acts", "W1", "--config", w.config), "acts takes the number of one act");
-    refused(RUN("acts", "--after", "x", "--config", w.config), "the place to go on from");
-    refused(RUN("acts", "--by", "", "--config", w.config), "acts are by an account");
-    refused(RUN("acts", "--since", "soon", "--config", w.config), "--since is a moment");
-    o = RETRY("--all", "--channel", "none", "--yes", "0");
-    EXPECT_CODE(o, 1);
-    expect_told(o, "there is nothing to do");
-    output_free(o);
+    EXPECT_USAGE(RETRY("--where", "parked chanel=bank"), "did you mean 'channel'");
+    EXPECT_USAGE(RETRY("--where", "lane=S"), "--where knows no condition 'lane'");
+    EXPECT_USAGE(RETRY("--where", "parked=1"), "'parked' has no value");
+    EXPECT_USAGE(RETRY("--where", "older"), "'older' needs a value");
+    EXPECT_USAGE(RETRY("--where", "older=soon"), "--older is a duration");
+    EXPECT_USAGE(RETRY("--where", " "), "--where names no condition");
+    EXPECT_USAGE(RETRY("--where", "currency=euro"), "--currency is three capital letters");
+    EXPECT_USAGE(RETRY("--all", "--yes", "-1"), "--yes is the number of trades, not -1");
+    EXPECT_USAGE(RETRY("--all", "W1"), "--all and --where take no operand: W1");
+    EXPECT_USAGE(RETRY("--all", "--fence", "3"), "--fence is for one trade");
+    EXPECT_USAGE(RETRY("--parked"), "say --all");
+    EXPECT_USAGE(RUN("retry", "--all", "--config", w.config), "--reason is missing");
+    EXPECT_USAGE(RUN("retry", "--all", "--reason", "", "--config", w.config),
+                 "--reason is missing");
+    EXPECT_USAGE(
+        RUN("evidence", "add", "--statement", "x.csv", "--source", "s", "--config", w.config),
+        "--reason is missing");
+    EXPECT_USAGE(RUN("acts", "W1", "--config", w.config), "acts takes the number of one act");
+    EXPECT_USAGE(RUN("acts", "--after", "x", "--config", w.config), "the place to go on from");
+    EXPECT_USAGE(RUN("acts", "--by", "", "--config", w.config), "acts are by an account");
+    EXPECT_USAGE(RUN("acts", "--since", "soon", "--config", w.config), "--since is a moment");
+    ENDS(RETRY("--all", "--channel", "none", "--yes", "0"), 1, "! there is nothing to do");
     assert_int_equal(acts(), before);
 }
 
@@ -458,12 +437,9 @@ TEST(test_long_statement)
     make("S1", "C1", "paid", 100, "EUR");
     make("S2", "C1", "paid", 50, "EUR");
     write_statement(path, PAYMENTS);
-    o = file_statement(path, "3");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "Would file success of 2 trades: 150 EUR in 2");
-    EXPECT_WORDS(o, "100000 without a trade, 1 told twice");
-    expect_told(o, "nothing was changed: it would be 2 trades, not 3");
-    output_free(o);
+    ENDS(file_statement(path, "3"), 1, "Would file success of 2 trades: 150 EUR in 2",
+         "100000 without a trade, 1 told twice",
+         "! nothing was changed: it would be 2 trades, not 3");
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 0);
     o = file_statement(path, "2");
     EXPECT_CODE(o, 1); /* not all have a trade */
@@ -478,13 +454,9 @@ TEST(test_long_statement)
 TEST(test_statement_again_is_known)
 {
     char path[] = "/tmp/tradelock-acts-XXXXXX";
-    output *o;
 
     write_statement(path, 0);
-    o = file_statement(path, "0");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "2 known already");
-    output_free(o);
+    ENDS(file_statement(path, "0"), 0, "2 known already");
     unlink(path);
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 2);
 }
@@ -542,12 +514,6 @@ TEST(test_statement_is_bound_to_what_was_seen)
 
 /* --------------------------------------------------------------- the list -- */
 
-static void run_quietly(output *o, int code)
-{
-    EXPECT_CODE(o, code);
-    output_free(o);
-}
-
 /* One of each, the latest first. */
 static void make_all_kinds(void)
 {
@@ -556,19 +522,19 @@ static void make_all_kinds(void)
     make("L1", "C1", "list", 1, "EUR");
     snprintf(fence, sizeof fence, "%lld",
              number("SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", "L1"));
-    run_quietly(RETRY("L1", "C1", "WITHDRAW", "--fence", fence), 0);
-    run_quietly(RUN("evidence", "add", "L1", "C1", "WITHDRAW", "--outcome", "PENDING", "--source",
-                    "phone", "--config", w.config),
-                0);
+    ENDS(RETRY("L1", "C1", "WITHDRAW", "--fence", fence), 0);
+    ENDS(RUN("evidence", "add", "L1", "C1", "WITHDRAW", "--outcome", "PENDING", "--source", "phone",
+             "--config", w.config),
+         0);
     database_run(w.f.sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1 WHERE serial_no = "
                           "'L1' AND lane = 'S'");
     snprintf(fence, sizeof fence, "%lld",
              number("SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", "L1"));
-    run_quietly(RUN("resolve", "propose", "L1", "C1", "WITHDRAW", "--as", "clear", "--fence", fence,
-                    "--reason", "a letter", "--config", w.config),
-                0);
-    run_quietly(RUN("purge", "--older", "90d", "--config", w.config), 0);
-    run_quietly(RUN("audit", "--config", w.config), 0);
+    ENDS(RUN("resolve", "propose", "L1", "C1", "WITHDRAW", "--as", "clear", "--fence", fence,
+             "--reason", "a letter", "--config", w.config),
+         0);
+    ENDS(RUN("purge", "--older", "90d", "--config", w.config), 0);
+    ENDS(RUN("audit", "--config", w.config), 0);
 }
 
 TEST(test_list)
@@ -612,14 +578,10 @@ TEST(test_list)
     json_decref(document);
     output_free(o);
 
-    o = RUN("acts", "--by", "nobody", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    expect_told(o, "nobody did anything of that kind");
-    output_free(o);
-    o = RUN("acts", "--since", "2099-01-01", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    expect_told(o, "nobody did anything of that kind");
-    output_free(o);
+    ENDS(RUN("acts", "--by", "nobody", "--config", w.config), 0,
+         "! nobody did anything of that kind");
+    ENDS(RUN("acts", "--since", "2099-01-01", "--config", w.config), 0,
+         "! nobody did anything of that kind");
 }
 
 TEST(test_rows)
@@ -647,7 +609,7 @@ TEST(test_purge)
 {
     database_run(w.f.sql, "UPDATE tl_act SET begun_at = begun_at - INTERVAL 200 DAY "
                           "WHERE said = 'channel=kill'");
-    run_quietly(RUN("purge", "--older", "90d", "--config", w.config), 0);
+    ENDS(RUN("purge", "--older", "90d", "--config", w.config), 0);
     assert_int_equal(number("SELECT COUNT(*) FROM tl_act WHERE said = 'channel=%s'", "kill"), 0);
     assert_int_equal(number("SELECT COUNT(*) FROM tl_act_row r LEFT JOIN tl_act a USING (act_no) "
                             "WHERE a.act_no IS NULL AND r.serial_no <> '%s'",

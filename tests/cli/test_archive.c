@@ -229,10 +229,7 @@ TEST(test_rows_are_written_then_removed)
         "while read name sum; do echo \"$sum  $name\"; done | sha256sum --check --status");
     assert_int_equal(shell_number("stat -c %a \"$ARCHIVE\"/00000001/trade_lock.csv.gz"), 600);
     /* Nothing is left to do, and nothing is done. */
-    o = TO_ARCHIVE("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "0 trades, 0 rows, 0 bytes written");
-    output_free(o);
+    ENDS(TO_ARCHIVE("--every", "10s"), 0, "0 trades, 0 rows, 0 bytes written");
 }
 
 static void expect_listed(const char *name, output *o)
@@ -284,7 +281,6 @@ TEST(test_fields_are_listed)
 TEST(test_what_an_audit_needs_is_written)
 {
     char *written, *wanted;
-    output *o;
 
     clean();
     make_many(20);
@@ -302,9 +298,7 @@ TEST(test_what_an_audit_needs_is_written)
         "'33333333-1111-4111-8111-111111111111' WHERE serial_no IN ('M10', 'M20') AND lane = 'S'");
     wanted = database_text(w.f.sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
                                     "'2020-02-03 04:05:06.000007')");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     written = shell("zcat \"$ARCHIVE\"/00000001/trade_lock.csv.gz | grep resolve | tr -d '\"' | "
                     "sed 's/,.*,\\([0-9]*\\),[0-9]*,\\([0-9]*\\)$/ \\1 \\2/' | LC_ALL=C sort");
     {
@@ -322,7 +316,6 @@ TEST(test_only_what_may_go_is_written)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock;
-    output *o;
 
     clean();
     make_many(10);
@@ -333,10 +326,7 @@ TEST(test_only_what_may_go_is_written)
     database_run(w.f.sql, "UPDATE trade_lock SET conflict = 1 WHERE serial_no = 'M3'");
     database_run(w.f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR "
                           "WHERE serial_no IN ('M3', 'LIVE')");
-    o = TO_ARCHIVE("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "9 trades purged");
-    output_free(o);
+    ENDS(TO_ARCHIVE("--every", "10s"), 0, "9 trades purged");
     assert_int_equal(shell_number("zcat \"$ARCHIVE\"/*/trade_lock.csv.gz | "
                                   "grep -c -e YOUNG -e LIVE -e '\"M3\"' || true"),
                      0);
@@ -353,14 +343,11 @@ TEST(test_a_set_is_gone_on_with)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock;
-    output *o;
 
     clean();
     make_many(20);
     list_rows("before");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     /* The same keys are asked for again, one of them is paid again; and a set was begun. */
     do_shell("rm \"$ARCHIVE\"/00000001/removed && mkdir \"$ARCHIVE\"/00000002.part && "
              "head -c 100 \"$ARCHIVE\"/00000001/trade_lock.csv.gz "
@@ -371,9 +358,7 @@ TEST(test_a_set_is_gone_on_with)
     database_run(w.f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
                           "send_until = send_until - INTERVAL 1 YEAR, "
                           "deadline_at = deadline_at - INTERVAL 1 YEAR");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     /* It was another life: not what set 1 names, so it has a set of its own. */
     assert_int_equal(count_of("trade_lock"), 0);
     assert_int_equal(shell_number("zcat \"$ARCHIVE\"/00000001/trade_lock.csv.gz | "
@@ -413,8 +398,6 @@ TEST(test_killed_anywhere)
 
     print_message("from %u, each %u\n", number, each);
     for (; was_killed; number += each) {
-        output *o;
-
         clean();
         make_many(420);
         list_rows("before");
@@ -423,9 +406,7 @@ TEST(test_killed_anywhere)
         kills += was_killed != 0;
         half_removed += count_of("trade_lock") > 0 && count_of("trade_lock") < 462;
         parts += shell_number("ls -d \"$ARCHIVE\"/*.part 2>/dev/null | wc -l") > 0;
-        o = TO_ARCHIVE("--json");
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(TO_ARCHIVE("--json"), 0);
         assert_int_equal(count_of("trade_lock") + count_of("trade_evidence"), 0);
         assert_nothing_lost();
         /* What was begun again left no row twice. */
@@ -539,14 +520,10 @@ static void make_histories(void)
 
 static void fill_archive(void)
 {
-    output *o;
-
     clean();
     make_histories();
     age();
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     assert_int_equal(count_of("trade_lock"), 0);
 }
 
@@ -572,15 +549,8 @@ static void record_sets(void)
 
 static void expect_found(const char *rule, const char *serial)
 {
-    output *o;
-
     record_sets();
-    o = AUDIT("--every", "10s");
-
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, rule);
-    EXPECT_WORDS(o, serial);
-    output_free(o);
+    ENDS(AUDIT("--every", "10s"), 1, rule, serial);
 }
 
 TEST(test_audit_of_an_archive)
@@ -602,29 +572,14 @@ TEST(test_audit_of_an_archive)
              "> \"$DIR\"/good.csv; (cat \"$DIR\"/good.csv; printf 'PLAIN,C1\\nNOBODY,C1\\n') "
              "> \"$DIR\"/bad.csv; grep -v LANES \"$DIR\"/good.csv > \"$DIR\"/less.csv");
     snprintf(line, sizeof line, "%s/good.csv", w.dir);
-    o = AUDIT("--statement", line);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(AUDIT("--statement", line), 0);
     snprintf(line, sizeof line, "%s/bad.csv", w.dir);
-    o = AUDIT("--statement", line);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "paid-twice");
-    EXPECT_WORDS(o, "unknown-payment");
-    EXPECT_WORDS(o, "NOBODY");
-    EXPECT_WORDS(o, ": 2 violations");
-    output_free(o);
+    ENDS(AUDIT("--statement", line), 1, "paid-twice", "unknown-payment", "NOBODY",
+         ": 2 violations");
     snprintf(line, sizeof line, "%s/less.csv", w.dir);
-    o = AUDIT("--statement", line);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "unpaid-success");
-    EXPECT_WORDS(o, "LANES");
-    EXPECT_WORDS(o, ": 1 violations");
-    output_free(o);
+    ENDS(AUDIT("--statement", line), 1, "unpaid-success", "LANES", ": 1 violations");
     /* Without the archive its trades are not known. */
-    o = RUN("audit", "--config", w.config, "--statement", line);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, ": 2 violations");
-    output_free(o);
+    ENDS(RUN("audit", "--config", w.config, "--statement", line), 1, ": 2 violations");
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past");
 }
 
@@ -653,15 +608,11 @@ TEST(test_audit_finds_forged_histories)
 /* A key that was purged is asked for again, and paid again; and rows that came back. */
 TEST(test_audit_over_lives)
 {
-    output *o;
-
     fill_archive();
     pay("PLAIN");
     expect_found("succeeded-twice", "PLAIN");
     age();
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     expect_found("it was purged, asked for anew, and succeeded again", "PLAIN");
     expect_listed("audit", AUDIT("--json"));
     /* A set that holds the same rows: chained by hand, as a copy that was restored would be. */
@@ -669,19 +620,12 @@ TEST(test_audit_over_lives)
              "sum=$(tail -1 ../00000001/manifest | cut -d' ' -f2) && "
              "sed -i \"s/^set 1/set 2/; s/^before .*/before $sum/\" manifest && " SIGN);
     record_sets();
-    o = AUDIT("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "rows stand twice");
-    EXPECT_WORDS(o, "2 sets, 6 trades");
-    output_free(o);
+    ENDS(AUDIT("--every", "10s"), 0, "rows stand twice", "2 sets, 6 trades");
 }
 
 static void expect_audit_refused(int code, const char *words)
 {
-    output *o = AUDIT("--every", "10s");
-
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
+    EXPECT_REFUSED(AUDIT("--every", "10s"), code, words);
 }
 
 /* Whatever it finds in rows that were made by hand. */
@@ -698,14 +642,10 @@ static void expect_audited(unsigned sets)
 
 TEST(test_audit_of_what_is_broken)
 {
-    output *o;
-
     fill_archive();
     pay("SECOND");
     age();
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     do_shell("cp -r \"$ARCHIVE\" \"$DIR\"/whole");
 #define REFUSED(how, code, words)                                                                  \
     do {                                                                                           \
@@ -740,10 +680,7 @@ TEST(test_audit_of_what_is_broken)
 static void expect_refused(const char *dir, int code, const char *words)
 {
     const long long rows = count_of("trade_lock");
-    output *o = PURGE("--archive", dir);
-
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
+    EXPECT_REFUSED(PURGE("--archive", dir), code, words);
     assert_int_equal(count_of("trade_lock"), rows);
 }
 
@@ -788,10 +725,10 @@ TEST(test_full_disk)
     clean();
     make_many(450);
     list_rows("before");
-    o = command_shell(NULL, "trap '' XFSZ; ulimit -f 8; exec tradelock purge --older 90d "
-                            "--archive \"$ARCHIVE\" --config \"$CONFIG\"");
-    EXPECT_SENTENCE(o, 70, "cannot be written: File too large");
-    output_free(o);
+    EXPECT_REFUSED(command_shell(NULL,
+                                 "trap '' XFSZ; ulimit -f 8; exec tradelock purge --older 90d "
+                                 "--archive \"$ARCHIVE\" --config \"$CONFIG\""),
+                   70, "cannot be written: File too large");
     assert_nothing_lost();
     assert_int_equal(count_of("trade_lock"), 495);
     assert_int_equal(shell_number("ls \"$ARCHIVE\" | grep -c -v lock || true"), 0);
@@ -805,9 +742,7 @@ TEST(test_full_disk)
         }
         output_free(o);
     }
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     assert_int_equal(count_of("trade_lock"), 0);
     assert_nothing_lost();
 }
@@ -819,9 +754,7 @@ TEST(test_broken_sets)
 
     clean();
     make_many(20);
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     make_many(20);
     do_shell("cd \"$ARCHIVE\"/00000001 && rm removed && cp -r . \"$DIR\"/good");
 #define BROKEN(how, code, words)                                                                   \
@@ -860,9 +793,7 @@ TEST(test_broken_sets)
     assert_int_equal(count_of("trade_lock"), 22);
     database_run(w.f.sql, "BEGIN; UPDATE tl_schema SET restore_no = accepted_no; "
                           "DELETE FROM tl_restore; COMMIT");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     assert_int_equal(count_of("trade_lock"), 0);
     expect_audited(2);
 }
@@ -872,7 +803,6 @@ TEST(test_broken_sets)
 /* Sets that are gone from the end, one by one, and one that was made anew with all sums right. */
 TEST(test_newest_sets_are_missed)
 {
-    output *o;
     char *said;
 
     clean();
@@ -907,10 +837,8 @@ TEST(test_newest_sets_are_missed)
     assert_int_equal(count_of("trade_lock"), 0);
     database_run(w.f.sql, "UPDATE tl_schema SET accepted_at = NULL");
     said = database_text(w.f.sql, "SELECT sha FROM tl_archive_set ORDER BY set_no DESC LIMIT 1");
-    o = RUN("acts", "--limit", "9", "--json", "--config", w.config);
-    EXPECT_WORDS(o, "\"sets\": 4");
-    EXPECT_WORDS(o, said);
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "9", "--json", "--config", w.config), ANY_CODE, "\"sets\": 4",
+         said);
     free(said);
     /* Another archive may be begun, and audited from its first set on. */
     do_shell(

@@ -64,18 +64,12 @@ static output *close_as(int who, const char *verb, const char *name)
 
 static void close_finding(int who, const char *verb, const char *name)
 {
-    output *o = close_as(who, verb, name);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(close_as(who, verb, name), 0);
 }
 
 static void refused(int who, const char *verb, const char *name, const char *words)
 {
-    output *o = close_as(who, verb, name);
-
-    EXPECT_SENTENCE(o, 1, words);
-    output_free(o);
+    EXPECT_REFUSED(close_as(who, verb, name), 1, words);
 }
 
 static void say_paid(const char *lines)
@@ -98,7 +92,6 @@ static void change_by_hand(const char *serial)
 TEST(test_two_close_a_finding)
 {
     char name[80];
-    output *o;
 
     close(mkstemp(statement));
     say_paid("");
@@ -118,14 +111,9 @@ TEST(test_two_close_a_finding)
     close_finding(BOB, "confirm", name);
     refused(ANN, "propose", "0123456789abcdef", "finds nothing of that name");
     expect_counts(0, 0, 1);
-    o = RUN("audit", "--closed", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "1 closed by two operators");
-    EXPECT_WORDS(o, "audited by ");
-    EXPECT_WORDS(o, operators.user[ANN]);
-    EXPECT_WORDS(o, operators.user[BOB]);
-    EXPECT_WORDS(o, "the bank's letter");
-    output_free(o);
+    ENDS(RUN("audit", "--closed", "--config", operators.config[ANN]), 0,
+         "1 closed by two operators", "audited by ", operators.user[ANN], operators.user[BOB],
+         "the bank's letter");
 }
 
 /* Another revision is another finding; what was closed stays closed. */
@@ -213,9 +201,8 @@ TEST(test_fields_are_listed)
     fields_add(set, document);
     json_decref(document);
     assert_non_null(mkdtemp(archive));
-    o = RUN("purge", "--older", "400d", "--archive", archive, "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("purge", "--older", "400d", "--archive", archive, "--config", operators.config[ANN]),
+         0);
     o = RUN("audit", "--json", "--archive", archive, "--config", operators.config[ANN]);
     document = output_json(o);
     fields_add(set, document);

@@ -131,8 +131,6 @@ static void end_the_doubtful(void)
 
 TEST_IN(test_a_batch_and_its_totals, clear, NULL)
 {
-    output *o;
-
     make_payroll();
     expect_rows(LS("--batch", "payroll"), "W5 W6 W4 W3 W2 W1");
     expect_rows(LS("--batch", "Payroll"), "X1");
@@ -144,29 +142,23 @@ TEST_IN(test_a_batch_and_its_totals, clear, NULL)
     expect_rows(LS("--batch", "payroll", "--serial", "X1"), "");
     expect_rows(LS("--batch", "no such batch"), "");
     /* The totals are those of the whole batch, however few rows are listed. */
-    o = LINES("--batch", "payroll", "--limit", "2");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "\nbatch payroll: not complete, 1 of 6 open\n"
-                    "  1 in doubt: 12 EUR (minor units)\n"
-                    "  1 failed: 5 EUR (minor units)\n"
-                    "  2 succeeded: 18000000000000000000 EUR (minor units)\n"
-                    "  1 succeeded: 70 USD (minor units)\n"
-                    "  1 succeeded, no amount told\n");
-    output_free(o);
+    ENDS(LINES("--batch", "payroll", "--limit", "2"), 0,
+         "\nbatch payroll: not complete, 1 of 6 open\n"
+         "  1 in doubt: 12 EUR (minor units)\n"
+         "  1 failed: 5 EUR (minor units)\n"
+         "  2 succeeded: 18000000000000000000 EUR (minor units)\n"
+         "  1 succeeded: 70 USD (minor units)\n"
+         "  1 succeeded, no amount told\n");
     end_the_doubtful();
-    o = LINES("--batch", "payroll");
-    EXPECT_WORDS(o, "\nbatch payroll: complete, 6 trades\n  1 failed: 5 EUR (minor units)\n"
-                    "  3 succeeded: 18000000000000000012 EUR (minor units)\n");
-    output_free(o);
+    ENDS(LINES("--batch", "payroll"), ANY_CODE,
+         "\nbatch payroll: complete, 6 trades\n  1 failed: 5 EUR (minor units)\n"
+         "  3 succeeded: 18000000000000000012 EUR (minor units)\n");
     database_run(f.sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1 WHERE serial_no = 'W4'");
-    o = LS("--batch", "payroll");
-    EXPECT_WORDS(o, "\"batch\": {\"name\": \"payroll\", \"complete\": false, \"trades\": 6, "
-                    "\"open\": 1, \"parts\": [{\"state\": \"failed\", \"conflict\": true, "
-                    "\"currency\": \"EUR\", \"sum_minor\": \"5\", \"trades\": 1}, ");
-    output_free(o);
-    o = LS("--batch", "none");
-    EXPECT_WORDS(o, "\"batch\": null");
-    output_free(o);
+    ENDS(LS("--batch", "payroll"), ANY_CODE,
+         "\"batch\": {\"name\": \"payroll\", \"complete\": false, \"trades\": 6, "
+         "\"open\": 1, \"parts\": [{\"state\": \"failed\", \"conflict\": true, "
+         "\"currency\": \"EUR\", \"sum_minor\": \"5\", \"trades\": 1}, ");
+    ENDS(LS("--batch", "none"), ANY_CODE, "\"batch\": null");
 }
 
 static void now_of_server(char to[64])
@@ -181,18 +173,15 @@ static void now_of_server(char to[64])
 TEST_IN(test_a_batch_as_it_was, clear, NULL)
 {
     char before[64], then[64];
-    output *o;
 
     now_of_server(before);
     make_payroll();
     now_of_server(then);
     end_the_doubtful();
     make_paid(&(struct trade){"W7", "C7", "payroll", 1, "EUR"}, NULL);
-    o = LINES("--batch", "payroll", "--as-of", then);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "\nbatch payroll: not complete, 1 of 6 open\n"
-                    "  1 in doubt: 12 EUR (minor units)\n");
-    output_free(o);
+    ENDS(LINES("--batch", "payroll", "--as-of", then), 0,
+         "\nbatch payroll: not complete, 1 of 6 open\n"
+         "  1 in doubt: 12 EUR (minor units)\n");
     expect_rows(LS("--batch", "payroll", "--as-of", before), "");
     expect_rows(LS("--batch", "payroll", "--as-of", then, "--in-doubt"), "W5");
 }
@@ -340,15 +329,9 @@ TEST_IN(test_every_form_tells, clear, NULL)
     o = LINES("-o", "csv");
     EXPECT_WORDS(o, ",holder,batch,traceparent\n");
     output_free(o);
-    o = LS("--serial", "W1");
-    EXPECT_WORDS(o, "\"batch\": \"a, \\\"b\\\"\"");
-    EXPECT_WORDS(o, "\"traceparent\": \"" TRACE "\"");
-    output_free(o);
-    o = RUN("show", "W1", "C1", "WITHDRAW", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a, \"b\"\n");
-    EXPECT_WORDS(o, TRACE "\n");
-    output_free(o);
+    ENDS(LS("--serial", "W1"), ANY_CODE, "\"batch\": \"a, \\\"b\\\"\"",
+         "\"traceparent\": \"" TRACE "\"");
+    ENDS(RUN("show", "W1", "C1", "WITHDRAW", "--config", config), 0, "a, \"b\"\n", TRACE "\n");
 }
 
 #define SIXTEEN "0123456789abcdef"
@@ -361,19 +344,12 @@ TEST_IN(test_bad_names, clear, NULL)
         {"a\nb", "batch: byte 2 is a control character (0x0a)"},
         {"a\xff", "batch: byte 2 is not UTF-8 (0xff)"},
     };
-    output *o;
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        o = LINES("--batch", bad[i][0]);
-        EXPECT_SENTENCE(o, 2, bad[i][1]);
-        output_free(o);
+        EXPECT_USAGE(LINES("--batch", bad[i][0]), bad[i][1]);
     }
-    o = LINES("--ref", "");
-    EXPECT_SENTENCE(o, 2, "channel reference: is empty");
-    output_free(o);
-    o = LINES("--ref", "a\xff");
-    EXPECT_SENTENCE(o, 2, "channel reference: byte 2 is not UTF-8 (0xff)");
-    output_free(o);
+    EXPECT_USAGE(LINES("--ref", ""), "channel reference: is empty");
+    EXPECT_USAGE(LINES("--ref", "a\xff"), "channel reference: byte 2 is not UTF-8 (0xff)");
 }
 
 TESTS_OF(batch, set_up, tear_down)

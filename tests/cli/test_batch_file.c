@@ -58,11 +58,8 @@ static int run_file(const char *batch)
 
 static void expect_batch(const char *words)
 {
-    output *o = RUN("ls", "--batch", "payroll 11/2026", "--config", database_option_file(self.db));
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("ls", "--batch", "payroll 11/2026", "--config", database_option_file(self.db)), 0,
+         words);
 }
 
 TEST(test_the_same_file_again_resumes_it)

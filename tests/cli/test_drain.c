@@ -12,19 +12,6 @@
 #define SLOW_BEAT_MS 6000
 #define AS(who, ...) RUN("drain", __VA_ARGS__, "--config", operators.config[who])
 
-static void expect(output *o, int code, const char *words)
-{
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
-}
-
-static void expect_words_of(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
-}
-
 /* Everything that a decision writes. */
 static long long written(void)
 {
@@ -40,7 +27,7 @@ static void await_check(tl_status status)
 
 static void end_drain(void)
 {
-    expect_words_of(AS(BOB, "--end", "--reason", "it is over"), 0, "The drain is over");
+    ENDS(AS(BOB, "--end", "--reason", "it is over"), 0, "The drain is over");
     await_check(TL_OK);
 }
 
@@ -75,33 +62,34 @@ TEST(test_bad_input)
 {
     const long long before = written();
 
-    expect(RUN("drain"), 2, "--reason is missing");
-    expect(AS(ANN, "--reason", ""), 2, "--reason is missing");
-    expect(AS(ANN, "bank", "--reason", "r"), 2, "drain takes no operand: bank");
-    expect(AS(ANN, "--reason", "r", "--timeout", "soon"), 2, "--timeout is a duration");
-    expect(AS(ANN, "--wait", "--reason", "r"), 2, "--wait decides nothing");
-    expect(AS(ANN, "--wait", "--end"), 2, "exclude each other");
-    expect(AS(ANN, "--end"), 2, "--reason is missing");
-    expect(AS(ANN, "--end", "--reason", "r", "--timeout", "1s"), 2, "--end waits for nothing");
-    expect(AS(ANN, "--end", "--reason", "r"), 1, "the installation does not drain");
-    expect(AS(ANN, "--wait"), 1, "the installation does not drain");
-    expect(AS(SERVICE, "--reason", "r"), 1, "lacks a right");
-    expect(RUN("channel", "pause", TL_CHANNEL_ALL, "--op", "X", "--reason", "r", "--config",
-               operators.config[ANN]),
-           2, "a drain is of all operations");
-    expect(RUN("channel", "limit", TL_CHANNEL_ALL, "--sends", "1", "--reason", "r", "--config",
-               operators.config[ANN]),
-           2, "a limit is of one channel");
+    EXPECT_REFUSED(RUN("drain"), 2, "--reason is missing");
+    EXPECT_REFUSED(AS(ANN, "--reason", ""), 2, "--reason is missing");
+    EXPECT_REFUSED(AS(ANN, "bank", "--reason", "r"), 2, "drain takes no operand: bank");
+    EXPECT_REFUSED(AS(ANN, "--reason", "r", "--timeout", "soon"), 2, "--timeout is a duration");
+    EXPECT_REFUSED(AS(ANN, "--wait", "--reason", "r"), 2, "--wait decides nothing");
+    EXPECT_REFUSED(AS(ANN, "--wait", "--end"), 2, "exclude each other");
+    EXPECT_REFUSED(AS(ANN, "--end"), 2, "--reason is missing");
+    EXPECT_REFUSED(AS(ANN, "--end", "--reason", "r", "--timeout", "1s"), 2,
+                   "--end waits for nothing");
+    EXPECT_REFUSED(AS(ANN, "--end", "--reason", "r"), 1, "the installation does not drain");
+    EXPECT_REFUSED(AS(ANN, "--wait"), 1, "the installation does not drain");
+    EXPECT_REFUSED(AS(SERVICE, "--reason", "r"), 1, "lacks a right");
+    EXPECT_REFUSED(RUN("channel", "pause", TL_CHANNEL_ALL, "--op", "X", "--reason", "r", "--config",
+                       operators.config[ANN]),
+                   2, "a drain is of all operations");
+    EXPECT_REFUSED(RUN("channel", "limit", TL_CHANNEL_ALL, "--sends", "1", "--reason", "r",
+                       "--config", operators.config[ANN]),
+                   2, "a limit is of one channel");
     assert_int_equal(written(), before);
 }
 
 TEST(test_nothing_runs)
 {
-    expect_words_of(AS(ANN, "--reason", "maintenance"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--reason", "maintenance"), 0, "Nothing is in process");
     assert_status(tl_channel_check(operators.h.client, "any", "ANY"), TL_OVERLOADED);
-    expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     end_drain();
-    expect_words_of(RUN("acts", "--config", operators.config[BOB]), 0, "channel *");
+    ENDS(RUN("acts", "--config", operators.config[BOB]), 0, "channel *");
     assert_int_equal(database_number(operators.h.sql,
                                      "SELECT COUNT(*) FROM tl_act WHERE said = 'channel *' AND "
                                      "account LIKE '%%@%%' AND (what, reason) IN "
@@ -136,9 +124,9 @@ TEST(test_what_runs_is_said)
     assert_non_null(strstr(o->err, "maintenance"));
     output_free(o);
     finish(lock);
-    expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     /* What is known of all is known at once. */
-    expect_words_of(AS(ANN, "--wait", "--timeout", "0s"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--wait", "--timeout", "0s"), 0, "Nothing is in process");
     /* One that says nothing is waited for. */
     database_run(operators.h.sql,
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
@@ -207,29 +195,22 @@ TEST(test_killed)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status));
     house_expect(&operators.h, "NEW", "C1", 1, TL_OVERLOADED);
-    o = RUN("status", "--config", ann);
-    EXPECT_WORDS(o, "operators drain the installation");
-    EXPECT_WORDS(o, "the switch-over");
-    output_free(o);
-    expect_words_of(RUN("channel", "ls", "--config", ann), 0, "the switch-over");
-    o = RUN("doctor", "--config", ann);
-    EXPECT_WORDS(o, "operators drain the installation");
-    EXPECT_WORDS(o, "the switch-over");
-    output_free(o);
+    ENDS(RUN("status", "--config", ann), ANY_CODE, "operators drain the installation",
+         "the switch-over");
+    ENDS(RUN("channel", "ls", "--config", ann), 0, "the switch-over");
+    ENDS(RUN("doctor", "--config", ann), ANY_CODE, "operators drain the installation",
+         "the switch-over");
     o = RUN("ls", "--config", ann);
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "HELD");
     assert_non_null(strstr(o->err, "operators drain the installation"));
     output_free(o);
-    o = RUN("explain", "D1", "C1", WITHDRAW_OP, "--config", ann);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "Operators have paused all channels");
-    EXPECT_WORDS(o, "tradelock drain --end");
-    output_free(o);
-    expect_words_of(RUN("exporter", "--once", "--config", ann), 0,
-                    "tradelock_channel_paused_seconds{channel=\"*\",operation=\"\"}");
+    ENDS(RUN("explain", "D1", "C1", WITHDRAW_OP, "--config", ann), 6,
+         "Operators have paused all channels", "tradelock drain --end");
+    ENDS(RUN("exporter", "--once", "--config", ann), 0,
+         "tradelock_channel_paused_seconds{channel=\"*\",operation=\"\"}");
     finish(lock);
-    expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     end_drain();
     o = RUN("doctor", "--config", ann);
     assert_null(strstr(o->out, "operators drain the installation"));
@@ -273,11 +254,11 @@ TEST(test_a_holder_that_died)
         kill(getpid(), SIGKILL);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    expect_words_of(AS(ANN, "--reason", "maintenance", "--timeout", "1s"), 6, "victim");
+    ENDS(AS(ANN, "--reason", "maintenance", "--timeout", "1s"), 6, "victim");
     database_run(operators.h.sql,
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id "
                  "WHERE program = 'victim'");
-    expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     end_drain();
 }
 

@@ -19,30 +19,22 @@
 #define CHANNEL "idempotent"
 #define BATCH 24 /* more asks than run alone, each on its own connection */
 
-static void expect(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
-}
-
 #define DRAIN(...) RUN("drain", __VA_ARGS__, "--config", operators.config[ANN])
 
 /* Nothing is in anybody's hand, and yet the drain waits. */
 static void expect_waits(void)
 {
-    expect(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6,
-           "In process still: 0; 1 process");
+    ENDS(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6, "In process still: 0; 1 process");
 }
 
 static void expect_waits_on(void)
 {
-    expect(DRAIN("--wait", "--timeout", "4s"), 6, "In process still: 0; 1 process");
+    ENDS(DRAIN("--wait", "--timeout", "4s"), 6, "In process still: 0; 1 process");
 }
 
 static void expect_empty(void)
 {
-    expect(DRAIN("--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(DRAIN("--wait", "--timeout", "1m"), 0, "Nothing is in process");
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                       "status = 'P' AND session_id IS NOT NULL"),
                      0);
@@ -61,7 +53,7 @@ static void begin_drain(void)
 
 static void end_drain(void)
 {
-    expect(DRAIN("--end", "--reason", "it is over"), 0, "The drain is over");
+    ENDS(DRAIN("--end", "--reason", "it is over"), 0, "The drain is over");
     await_check(operators.h.client, TL_OK);
 }
 
@@ -145,7 +137,7 @@ TEST(test_a_prepare_callback)
     atomic_store(&a.may_end, 1);
     pthread_join(a.thread, NULL);
     assert_status(a.status, TL_GRANTED);
-    expect(DRAIN("--wait", "--timeout", "4s"), 6, "CALLBACK");
+    ENDS(DRAIN("--wait", "--timeout", "4s"), 6, "CALLBACK");
     finish(a.lock);
     expect_empty();
     end_drain();
@@ -172,9 +164,9 @@ TEST(test_a_permit)
     struct asking a = {.lock = new_lock("SECOND", CHANNEL)};
 
     assert_status(tl_channel_add(client, CHANNEL, "BARE", NULL), TL_OK);
-    expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
-               "--config", operators.config[ANN]),
-           0, "");
+    ENDS(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
+             "--config", operators.config[ANN]),
+         0, "");
     await_beats(client, 3);
     assert_status(tl_lock_ask(first, 0), TL_GRANTED);
     assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
@@ -189,9 +181,9 @@ TEST(test_a_permit)
     assert_status(a.status, TL_OVERLOADED);
     tl_lock_free(a.lock);
     end_drain();
-    expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--none", "--reason", "over",
-               "--config", operators.config[BOB]),
-           0, "");
+    ENDS(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--none", "--reason", "over", "--config",
+             operators.config[BOB]),
+         0, "");
 }
 
 /* ------------------------------------------------------------------------------ books -- */
@@ -327,7 +319,7 @@ TEST(test_a_late_group)
     }
     assert_status(tl_client_stats(operators.h.client, &after), TL_OK);
     assert_true(after.groups > before.groups);
-    expect(DRAIN("--wait", "--timeout", "4s"), 6, "GROUP-");
+    ENDS(DRAIN("--wait", "--timeout", "4s"), 6, "GROUP-");
     for (int i = 0; i < BATCH; i++)
         finish(a[i].lock);
     expect_empty();
@@ -463,7 +455,7 @@ TEST(test_a_silent_process)
     assert_true(WIFSTOPPED(status));
     database_run(operators.h.sql, "UPDATE tl_session SET alive_until = UTC_TIMESTAMP(6) - INTERVAL "
                                   "1 SECOND WHERE program = 'stopped'");
-    expect(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6, "1 process");
+    ENDS(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6, "1 process");
     database_run(operators.h.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = "
                                   "session_id WHERE program = 'stopped'");
     expect_empty();

@@ -344,9 +344,7 @@ TEST_IN(test_limit_is_of_each_shard, clear, NULL)
              json_string_value(json_object_get(json_array_get(ends, 0), "next")));
     json_decref(document);
 
-    o = FLEET("ls", "--after", place);
-    EXPECT_SENTENCE(o, 2, "--after wants --shard");
-    output_free(o);
+    EXPECT_USAGE(FLEET("ls", "--after", place), "--after wants --shard");
     document = document_of(FLEET("ls", "--after", place, "--shard", "a", "--json"), 0);
     assert_string_equal(rows_in(json_object_get(document, "rows")), "A1/-");
     json_decref(document);
@@ -384,7 +382,6 @@ TEST_IN(test_batch_is_over_all, clear, NULL)
 TEST_IN(test_other_lists, clear, NULL)
 {
     json_t *document, *row;
-    output *o;
     size_t i;
     int seen = 0;
 
@@ -394,19 +391,15 @@ TEST_IN(test_other_lists, clear, NULL)
     assert_int_equal(seen, 3);
     expect_fields(document, "ps", "fleet rows");
     json_decref(document);
-    o = FLEET("ps");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "SHARD STATE");
-    output_free(o);
+    ENDS(FLEET("ps"), 0, "SHARD STATE");
 
     make_parked(B, "B1", cust(B, 0));
     /* As if the time in which its sender could still send were over. */
     database_run(shards[B].sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), "
                                 "rev = rev + 1, step = 'test' WHERE serial_no = 'B1'");
-    o = FLEET("resolve", "propose", "B1", cust(B, 0), OP, "--as", "failed", "--fence",
-              fence_of(B, "B1"), "--reason", "letter");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("resolve", "propose", "B1", cust(B, 0), OP, "--as", "failed", "--fence",
+               fence_of(B, "B1"), "--reason", "letter"),
+         0);
     document = document_of(FLEET("inbox", "--json"), 0);
     assert_string_equal(rows_in(json_object_get(document, "proposals")), "B1/b");
     expect_fields(document, "inbox", "fleet rows");
@@ -446,10 +439,7 @@ TEST_IN(test_pages, clear, NULL)
         json_object_get(json_array_get(json_object_get(document, "shards"), 1), "dry_run")));
     expect_fields_of_pages(document, "fleet pages");
     json_decref(document);
-    o = FLEET("purge", "--older", "2d");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Shard b\n");
-    output_free(o);
+    ENDS(FLEET("purge", "--older", "2d"), 0, "Shard b\n");
 }
 
 /* -------------------------------------------------------------- one trade's -- */
@@ -457,7 +447,6 @@ TEST_IN(test_pages, clear, NULL)
 TEST_IN(test_one_trade, clear, NULL)
 {
     json_t *document;
-    output *o;
 
     make_parked(A, "A1", cust(A, 0));
     make_parked(B, "B1", cust(B, 0));
@@ -467,51 +456,31 @@ TEST_IN(test_one_trade, clear, NULL)
     document = document_of(FLEET("show", "A1", "--json"), 6);
     assert_string_equal(json_string_value(json_object_get(document, "shard")), "a");
     json_decref(document);
-    o = FLEET("show", "B");
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "shard             b\n");
-    output_free(o);
-    o = FLEET("explain", "A1", cust(A, 0), OP);
-    EXPECT_CODE(o, 6);
-    output_free(o);
+    ENDS(FLEET("show", "B"), 6, "shard             b\n");
+    ENDS(FLEET("explain", "A1", cust(A, 0), OP), 6);
     /* The other shard has no such trade. */
-    o = FLEET("explain", "A1", cust(B, 0), OP);
-    EXPECT_CODE(o, 1);
-    output_free(o);
-    o = FLEET("explain", "A1", cust(A, 0), OP, "--shard", "b");
-    EXPECT_CODE(o, 1);
-    output_free(o);
+    ENDS(FLEET("explain", "A1", cust(B, 0), OP), 1);
+    ENDS(FLEET("explain", "A1", cust(A, 0), OP, "--shard", "b"), 1);
 
-    o = FLEET("retry", "B1", cust(B, 0), OP, "--fence", fence_of(B, "B1"), "--reason", "ready");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("retry", "B1", cust(B, 0), OP, "--fence", fence_of(B, "B1"), "--reason", "ready"),
+         0);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                     "serial_no = 'B1' AND parked IS NOT NULL"),
                      0);
-    o = FLEET("evidence", "add", "A1", cust(A, 0), OP, "--outcome", "SUCCEEDED", "--source",
-              "statement");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("evidence", "add", "A1", cust(A, 0), OP, "--outcome", "SUCCEEDED", "--source",
+               "statement"),
+         0);
     assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 0);
-    o = FLEET("evidence", "ls", "A1", cust(A, 0), OP);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "SUCCEEDED");
-    output_free(o);
+    ENDS(FLEET("evidence", "ls", "A1", cust(A, 0), OP), 0, "SUCCEEDED");
 }
 
 /* Several of one serial number: each is named with its shard. */
 TEST_IN(test_several_match, clear, NULL)
 {
-    output *o;
-
     make_paid(A, "X1", cust(A, 0));
     make_paid(B, "X2", cust(B, 0));
-    o = FLEET("show", "X");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "\na     X1");
-    EXPECT_WORDS(o, "\nb     X2");
-    output_free(o);
+    ENDS(FLEET("show", "X"), 1, "\na     X1", "\nb     X2");
 }
 
 /* -------------------------------------------------------------- a statement -- */
@@ -580,15 +549,11 @@ TEST_IN(test_audit_with_statement, clear, NULL)
     static const char *const serials[] = {"A1", "B1", NULL};
     static const int of[] = {A, B};
     json_t *document, *pages;
-    output *o;
 
     make_paid(A, "A1", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
-    o = FLEET("audit", "--statement", statement_of(serials, of, ""));
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Shard a\n\naudited by");
-    EXPECT_WORDS(o, "0 violations: keys on two shards");
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", statement_of(serials, of, "")), 0, "Shard a\n\naudited by",
+         "0 violations: keys on two shards");
     document =
         document_of(FLEET("audit", "--json", "--statement", statement_of(serials, of, "")), 0);
     pages = json_object_get(document, "shards");
@@ -609,10 +574,7 @@ TEST_IN(test_audit_with_statement, clear, NULL)
     assert_string_equal(rows_in(json_object_get(json_array_get(pages, 1), "violations")), "");
     json_decref(document);
     /* Without its payment a success of b is found. */
-    o = FLEET("audit", "--statement", write_statement(""));
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "unpaid-success");
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", write_statement("")), 1, "unpaid-success");
 }
 
 /* -------------------------------------------------- what no shard tells alone -- */
@@ -662,7 +624,6 @@ static void expect_doctor(int code, const char *check, const char *level)
 TEST_IN(test_slot_owned_twice, clear, NULL)
 {
     const char *customer = cust(A, 0);
-    output *o;
 
     expect_doctor(0, "fleet slots", "ok");
     expect_doctor(0, "fleet rule", "ok");
@@ -673,11 +634,7 @@ TEST_IN(test_slot_owned_twice, clear, NULL)
     expect_fleet(1, "slot-twice", NULL);
     expect_fleet(1, "two-shards", "T1");
     expect_doctor(5, "slot-twice", "unsafe");
-    o = FLEET("audit");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "two-shards");
-    EXPECT_WORDS(o, "2 violations: keys on two shards");
-    output_free(o);
+    ENDS(FLEET("audit"), 1, "two-shards", "2 violations: keys on two shards");
 }
 
 /* Of one that was restored to a moment at which the slot was leaving: what was in process there is
@@ -685,7 +642,6 @@ TEST_IN(test_slot_owned_twice, clear, NULL)
 TEST_IN(test_slot_that_leaves_still, clear, NULL)
 {
     const char *customer = cust(A, 0);
-    output *o;
 
     set_slot(B, customer, "owned", 2);
     make_paid(A, "T1", customer);
@@ -697,9 +653,7 @@ TEST_IN(test_slot_that_leaves_still, clear, NULL)
     expect_doctor(5, "slot-twice", "unsafe");
     /* Where it arrives only, it is a move as any other. */
     set_slot(B, customer, "arriving", 1);
-    o = FLEET("audit");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("audit"), 0);
     expect_doctor(0, "slot-moves", "warning");
 }
 
@@ -718,15 +672,11 @@ TEST_IN(test_stray, clear, NULL)
 
 TEST_IN(test_slot_of_nobody, clear, NULL)
 {
-    output *o;
-
     database_run(shards[B].sql, "DELETE FROM tl_slot WHERE slot = tl_customer_slot('%s')",
                  cust(B, 0));
     expect_fleet(1, "slot-nobody", NULL);
     expect_doctor(0, "slot-nobody", "warning");
-    o = FLEET("show", "T1", cust(B, 0), OP);
-    EXPECT_SENTENCE(o, 1, "no shard has slot");
-    output_free(o);
+    EXPECT_REFUSED(FLEET("show", "T1", cust(B, 0), OP), 1, "no shard has slot");
 }
 
 /* What was copied to the new owner is on two shards, and is told by it alone. */
@@ -736,25 +686,20 @@ TEST_IN(test_moved_slot, clear, NULL)
     static const int of[] = {A};
     const char *customer = cust(A, 0);
     json_t *document;
-    output *o;
 
     make_paid(A, "T1", customer);
     set_slot(B, customer, "owned", 1);
     make_paid(B, "T1", customer);
     set_slot(A, customer, "gone", 2);
     set_slot(B, customer, "owned", 2);
-    o = FLEET("audit", "--statement", statement_of(serials, of, ""));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", statement_of(serials, of, "")), 0);
     document = document_of(FLEET("show", "T1", "--json"), 0);
     assert_string_equal(json_string_value(json_object_get(document, "shard")), "b");
     json_decref(document);
 
     /* Between the two ends nobody owns it: that is no broken promise. */
     set_slot(B, customer, "arriving", 2);
-    o = FLEET("audit");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("audit"), 0);
     expect_doctor(0, "slot-moves", "warning");
 }
 
@@ -784,9 +729,7 @@ TEST_IN(test_reader, clear, NULL)
     make_parked(A, "A1", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
     for (int i = 0; i < SHARDS; i++) {
-        o = FLEET("migrate", "--grants", "--shard", i == A ? "a" : "b");
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(FLEET("migrate", "--grants", "--shard", i == A ? "a" : "b"), 0);
         database_run(shards[i].sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'; "
                                     "GRANT {database}_reader TO reader@localhost; "
                                     "SET DEFAULT ROLE {database}_reader FOR reader@localhost");
@@ -802,10 +745,9 @@ TEST_IN(test_reader, clear, NULL)
     EXPECT_CODE(o, 0);
     assert_non_null(strstr(o->err, "shard b: this audit is not on record"));
     output_free(o);
-    o = RUN("retry", "A1", cust(A, 0), OP, "--fence", fence_of(A, "A1"), "--reason", "r",
-            "--config", path);
-    EXPECT_CODE(o, 1);
-    output_free(o);
+    ENDS(RUN("retry", "A1", cust(A, 0), OP, "--fence", fence_of(A, "A1"), "--reason", "r",
+             "--config", path),
+         1);
     assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                     "serial_no = 'A1' AND parked IS NOT NULL"),
                      1);
@@ -864,9 +806,8 @@ TEST_IN(test_bad_input, clear, NULL)
         output_free(o);
     }
     /* A file of one database has no shards. */
-    o = RUN("ls", "--shard", "a", "--config", database_option_file(shards[A].db));
-    EXPECT_SENTENCE(o, 2, "there is no shard 'a'");
-    output_free(o);
+    EXPECT_USAGE(RUN("ls", "--shard", "a", "--config", database_option_file(shards[A].db)),
+                 "there is no shard 'a'");
 }
 
 TEST_IN(test_settings_that_lead_elsewhere, clear, NULL)
@@ -885,9 +826,7 @@ TEST_IN(test_settings_that_lead_elsewhere, clear, NULL)
     assert_non_null(strstr(o->err, "shard b: "));
     assert_non_null(strstr(o->err, "is shard a of fleet payouts"));
     output_free(o);
-    o = RUN("status", "--shard", "b", "--config", twice);
-    EXPECT_SENTENCE(o, 2, "is shard a of fleet payouts");
-    output_free(o);
+    EXPECT_USAGE(RUN("status", "--shard", "b", "--config", twice), "is shard a of fleet payouts");
 }
 
 /* ----------------------------------------------------------------- the exporter -- */
@@ -924,10 +863,7 @@ TEST_IN(test_exporter, clear, NULL)
     EXPECT_WORDS(o, "\ntradelock_trades{shard=\"b\",operation=\"" OP "\",state=");
     assert_string_equal(o->err, "");
     output_free(o);
-    o = FLEET("exporter", "--once", "--shard", "b");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "\ntradelock_up 1\n");
-    output_free(o);
+    ENDS(FLEET("exporter", "--once", "--shard", "b"), 0, "\ntradelock_up 1\n");
     server_freeze(shards[B].where);
     o = expect_metrics("\ntradelock_up{shard=\"b\"} 0\n");
     server_thaw(shards[B].where);
@@ -983,21 +919,16 @@ static void expect_lists_without_b(void)
 /* Customers of a are as ever, those of b cannot be asked for. */
 static void expect_trades_without_b(void)
 {
-    output *o = FLEET("show", "A1", cust(A, 0), OP);
+    output *o;
 
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = FLEET("retry", "A2", cust(A, 0), OP, "--fence", fence_of(A, "A2"), "--reason", "r");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("show", "A1", cust(A, 0), OP), 0);
+    ENDS(FLEET("retry", "A2", cust(A, 0), OP, "--fence", fence_of(A, "A2"), "--reason", "r"), 0);
     o = FLEET("show", "B1", cust(B, 0), OP);
     EXPECT_CODE(o, 3);
     assert_non_null(strstr(o->err, "no shard that answers has slot"));
     output_free(o);
     /* Nobody knows whether b has another one that begins so. */
-    o = FLEET("show", "A1");
-    EXPECT_CODE(o, 3);
-    output_free(o);
+    ENDS(FLEET("show", "A1"), 3);
 }
 
 TEST_IN(test_shard_is_down, clear, NULL)
@@ -1035,10 +966,9 @@ TEST_IN(test_shard_is_down, clear, NULL)
     server_restart(shards[B].where);
     mysql_close(shards[B].sql);
     shards[B].sql = database_connect(shards[B].db);
-    o = FLEET("evidence", "add", "--statement", statement_of(serials, of, ""), "--source", "s",
-              "--reason", "r", "--yes", "1");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("evidence", "add", "--statement", statement_of(serials, of, ""), "--source", "s",
+               "--reason", "r", "--yes", "1"),
+         0);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
 }
 

@@ -18,15 +18,9 @@ static char config[512], one[512], three[512], one_down[512], reader[512];
 
 #define READER "fleet_reader"
 #define FLEET(...) RUN("fleet", __VA_ARGS__, "--config", config)
-#define BAD(words, ...) expect(FLEET(__VA_ARGS__), 2, words)
+#define BAD(words, ...) EXPECT_REFUSED(FLEET(__VA_ARGS__), 2, words)
 #define AT_ONE(...) RUN("fleet", __VA_ARGS__, "--config", one)
-#define REFUSED(words, ...) expect(FLEET(__VA_ARGS__), 1, words)
-
-static void expect(output *o, int code, const char *words)
-{
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
-}
+#define REFUSED(words, ...) EXPECT_REFUSED(FLEET(__VA_ARGS__), 1, words)
 
 static void expect_done(output *o, const char *words)
 {
@@ -137,7 +131,8 @@ TEST(test_bad_input)
     BAD("clean takes no", "clean", "7", "--at", "a", "--to", "b", "--reason", "x");
     BAD("clean takes no", "clean", "7", "--at", "a", "--table", "t", "--reason", "x");
     BAD("--slots and --reason alone", "join", "payouts", "a", "--at", "a");
-    expect(RUN("fleet", "ls", "--config", database_option_file(db[A])), 2, "name no shards");
+    EXPECT_REFUSED(RUN("fleet", "ls", "--config", database_option_file(db[A])), 2,
+                   "name no shards");
     assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
 }
 
@@ -146,8 +141,8 @@ TEST(test_one_database_for_two)
 {
     static const char both[] = "lead to one database, or to a copy of it";
 
-    expect(AT_ONE("join", "payouts", "a"), 2, both);
-    expect(AT_ONE("join", "payouts", "b", "--slots", "5"), 2, both);
+    EXPECT_REFUSED(AT_ONE("join", "payouts", "a"), 2, both);
+    EXPECT_REFUSED(AT_ONE("join", "payouts", "b", "--slots", "5"), 2, both);
     assert_int_equal(database_number(sql[A], "SELECT COUNT(*) FROM tl_slot"), 0);
     assert_int_equal(database_number(sql[A], "SELECT COUNT(fleet) FROM tl_schema"), 0);
 }
@@ -323,7 +318,7 @@ TEST(test_end_that_went_back_in_time)
     expect_refused(DOWN("move", "15", "--to", "b"), 3, "shard c");
     expect_refused(DOWN("move", "15", "--back"), 3, "shard c");
     expect_slot(A, 15, "leaving 1 b");
-    expect(THREE("move", "15", "--back"), 1, "declare a restore there");
+    EXPECT_REFUSED(THREE("move", "15", "--back"), 1, "declare a restore there");
     expect_done(THREE("move", "15", "--to", "b"), "Slot 15 is at shard b");
     expect_slot(A, 15, "leaving 1 b");
     expect_slot(B, 15, "owned 3");
@@ -403,7 +398,7 @@ TEST(test_stale_arrival)
     json_t *json, *rest;
 
     set_slot(B, 20, "arriving", 1, "a");
-    expect(THREE("move", "21", "--back"), 1, "is not leaving");
+    EXPECT_REFUSED(THREE("move", "21", "--back"), 1, "is not leaving");
     expect_done(DOWN("move", "20", "--back"), "owned by shard a, and arrives nowhere");
     expect_slot(A, 20, "owned 1");
     expect_slot(B, 20, "gone 1 a");
@@ -429,9 +424,9 @@ TEST(test_stale_arrival)
     expect_slot(B, 23, "owned 3");
     /* It may be handed over still: by a shard that is not asked, or that let it go. */
     set_slot(B, 24, "arriving", 2, "c");
-    expect(THREE("move", "24", "--back"), 1, "may be handed over to shard b still");
+    EXPECT_REFUSED(THREE("move", "24", "--back"), 1, "may be handed over to shard b still");
     set_slot(C, 24, "gone", 3, "b");
-    expect(THREE("move", "24", "--back"), 1, "was handed over");
+    EXPECT_REFUSED(THREE("move", "24", "--back"), 1, "was handed over");
     expect_slot(B, 24, "arriving 2 c");
     database_run(sql[B], "DELETE FROM tl_slot WHERE slot = 24");
     database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 24");
@@ -473,11 +468,7 @@ static void expect_acts(int shard, const char *what, int count)
 
 static void expect_found(const char *command, int code, const char *rule)
 {
-    output *o = RUN(command, "--config", three);
-
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, rule);
-    output_free(o);
+    ENDS(RUN(command, "--config", three), code, rule);
 }
 
 static void forget_slot(unsigned slot)
@@ -610,8 +601,6 @@ static void expect_paid_is_told(const char *cust)
 /* In doubt: as the owner got it, asked about since, and sent once more. */
 static void expect_sent_is_told(const char *cust)
 {
-    output *o;
-
     insert_sent(A, cust, "doubt", "first");
     insert_sent(B, cust, "doubt", "first");
     step_to(B, "doubt", "F", "failed", 0);
@@ -621,9 +610,7 @@ static void expect_sent_is_told(const char *cust)
     step_to(A, "doubt", "P", "restored", 1);
     step_to(A, "doubt", "P", "claimed", 0);
     expect_refused(THREE("move", "52", "--back"), 1, "(WITHDRAW), sent\n");
-    o = THREE("move", "52", "--back", "--yes", "1");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(THREE("move", "52", "--back", "--yes", "1"), 0);
 }
 
 /* It has not all that the owner got: nothing is completed from it, but from whoever let it go, also
@@ -810,8 +797,8 @@ TEST(test_clean_refused)
 {
     char *cust = leave_slot();
 
-    expect(THREE("clean", "40", "--at", "b", "--yes", "1"), 1, "is not gone from shard b");
-    expect(THREE("clean", "40", "--at", "c", "--yes", "1"), 1, "it is 'none' there");
+    EXPECT_REFUSED(THREE("clean", "40", "--at", "b", "--yes", "1"), 1, "is not gone from shard b");
+    EXPECT_REFUSED(THREE("clean", "40", "--at", "c", "--yes", "1"), 1, "it is 'none' there");
     expect_refused(DOWN("clean", "40", "--at", "a", "--yes", "1"), 3, "shard c");
     /* The owner is down, or was restored to before it had the slot. */
     set_slot(A, 40, "gone", 2, "c");
@@ -819,15 +806,17 @@ TEST(test_clean_refused)
     set_slot(C, 40, "owned", 2, "");
     expect_refused(DOWN("clean", "40", "--at", "a", "--yes", "1"), 3, "shard c");
     database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 40");
-    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "shard c does not own slot 40");
+    EXPECT_REFUSED(THREE("clean", "40", "--at", "a", "--yes", "1"), 1,
+                   "shard c does not own slot 40");
     set_slot(A, 40, "gone", 2, "b");
     set_slot(B, 40, "arriving", 1, "a");
-    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "shard b does not own slot 40");
+    EXPECT_REFUSED(THREE("clean", "40", "--at", "a", "--yes", "1"), 1,
+                   "shard b does not own slot 40");
     set_slot(B, 40, "owned", 1, "");
-    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "under an earlier version");
+    EXPECT_REFUSED(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "under an earlier version");
     set_slot(B, 40, "owned", 2, "");
     set_slot(C, 40, "owned", 3, "");
-    expect(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "owned by several shards");
+    EXPECT_REFUSED(THREE("clean", "40", "--at", "a", "--yes", "1"), 1, "owned by several shards");
     database_run(sql[C], "DELETE FROM tl_slot WHERE slot = 40");
     expect_left(A, cust, 2, 2);
     free(cust);

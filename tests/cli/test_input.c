@@ -71,10 +71,7 @@ static const char *settings(mode_t mode, const char *format, ...)
 
 static void expect_settings(const char *config, int code, const char *words)
 {
-    output *o = RUN("ls", "--config", config);
-
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", config), code, words);
 }
 
 /* ------------------------------------------------------------------ server -- */
@@ -98,7 +95,6 @@ TEST(test_account_without_the_right)
 {
     MYSQL *connection = database_connect(w.where);
     const char *config;
-    output *o;
 
     database_run(connection,
                  "CREATE OR REPLACE USER cli_reader@localhost IDENTIFIED BY 'a';"
@@ -109,29 +105,22 @@ TEST(test_account_without_the_right)
                       "database=%s\n",
                       server_socket(server_shared()), database_name(w.where));
     /* As after a dump was loaded, which brings no rights on functions. */
-    o = RUN("ls", "--config", config);
-    EXPECT_SENTENCE(o, 1,
-                    "a role of tradelock's, and after a restore `tradelock migrate --grants`");
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", config), 1,
+                   "a role of tradelock's, and after a restore `tradelock migrate --grants`");
     database_run(connection, "GRANT EXECUTE ON FUNCTION tl_restored TO cli_reader@localhost;"
                              "GRANT EXECUTE ON FUNCTION tl_identity TO cli_reader@localhost");
-    o = RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1", "--reason", "r");
-    EXPECT_SENTENCE(o, 1, "the account lacks a right: execute command denied");
-    output_free(o);
-    o = RUN("restore", "declare", "--config", config, "--reason", "r");
-    EXPECT_SENTENCE(o, 1, "the account lacks a right: INSERT command denied");
-    output_free(o);
+    EXPECT_REFUSED(
+        RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1", "--reason", "r"),
+        1, "the account lacks a right: execute command denied");
+    EXPECT_REFUSED(RUN("restore", "declare", "--config", config, "--reason", "r"), 1,
+                   "the account lacks a right: INSERT command denied");
     database_run(connection, "DROP USER cli_reader@localhost");
     mysql_close(connection);
 }
 
 static void expect_migrated(const char *config, const char *words)
 {
-    output *o = RUN("migrate", "--config", config);
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("migrate", "--config", config), 0, words);
 }
 
 static void expect_no_database(const char *config, int code, const char *words)
@@ -139,10 +128,7 @@ static void expect_no_database(const char *config, int code, const char *words)
     static const char *const commands[] = {"ls", "migrate", "doctor"};
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        output *o = RUN(commands[i], "--config", config);
-
-        EXPECT_SENTENCE(o, code, words);
-        output_free(o);
+        EXPECT_REFUSED(RUN(commands[i], "--config", config), code, words);
     }
 }
 
@@ -173,40 +159,28 @@ TEST(test_schema)
 
 static void expect_foreign(MYSQL *connection, const char *trigger, const char *when)
 {
-    output *o;
-
     database_run(connection,
                  "CREATE OR REPLACE TRIGGER %s %s ON trade_lock FOR EACH ROW "
                  "SET @nothing = 1",
                  trigger, when);
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a probe was not recorded");
-    EXPECT_WORDS(o, "changed by hand, or made by another version: trigger");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 5, "a probe was not recorded",
+         "changed by hand, or made by another version: trigger");
     database_run(connection, "DROP TRIGGER %s", trigger);
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("migrate", "--config", w.config), 0);
 }
 
 TEST(test_doctor)
 {
-    MYSQL *connection = database_connect(w.where), *holder;
-    output *o = RUN("doctor", "--config", w.config);
+    output *o;
 
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a probe was recorded");
-    output_free(o);
+    MYSQL *connection = database_connect(w.where), *holder;
+    ENDS(RUN("doctor", "--config", w.config), 0, "a probe was recorded");
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"), 0);
     /* Somebody's open transaction is no reason to drop a trigger. */
     holder = database_connect(w.where);
     database_run(holder, "BEGIN; SELECT * FROM trade_lock FOR UPDATE");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a probe had to wait");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 0, "a probe had to wait");
     mysql_close(holder);
     /* A trigger that is somebody else's keeps nothing, and refuses nothing. */
     expect_foreign(connection, "trade_lock_kept", "AFTER UPDATE");
@@ -214,18 +188,11 @@ TEST(test_doctor)
     /* One that is not there is missed, and made anew. */
     database_run(connection, "DROP TRIGGER trade_lock_updated; "
                              "DROP TRIGGER resource_lock_updated");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "missing: trigger resource_lock_updated, trigger trade_lock_updated");
-    output_free(o);
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "2 triggers, routines or views were missing and were made anew");
-    output_free(o);
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a probe was recorded");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 5,
+         "missing: trigger resource_lock_updated, trigger trade_lock_updated");
+    ENDS(RUN("migrate", "--config", w.config), 0,
+         "2 triggers, routines or views were missing and were made anew");
+    ENDS(RUN("doctor", "--config", w.config), 0, "a probe was recorded");
     /* A copy of the database somewhere else, and a session that is silent. */
     database_run(connection, "UPDATE tl_schema SET identity = 'elsewhere'; INSERT INTO "
                              "tl_session (session_id, program, host, pid, connection_name, "

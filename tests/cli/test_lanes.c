@@ -64,20 +64,13 @@ static long long is_due(const char *serial)
 
 TEST(test_evidence_makes_due)
 {
-    output *o;
-
     make_waiting("E1");
     assert_int_equal(is_due("E1"), 0);
-    o = ADD("E1", "--outcome", "SUCCEEDED", "--ref", "BANK-7", "--remark", "by night");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "SUCCEEDED is on record for E1 C1 WITHDRAW.");
-    output_free(o);
+    ENDS(ADD("E1", "--outcome", "SUCCEEDED", "--ref", "BANK-7", "--remark", "by night"), 0,
+         "SUCCEEDED is on record for E1 C1 WITHDRAW.");
     assert_int_equal(is_due("E1"), 1);
-    o = RUN("evidence", "ls", "--config", w.config, "E1", "C1", "WITHDRAW");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "BANK-7");
-    EXPECT_WORDS(o, "web-hook");
-    output_free(o);
+    ENDS(RUN("evidence", "ls", "--config", w.config, "E1", "C1", "WITHDRAW"), 0, "BANK-7",
+         "web-hook");
     assert_int_equal(
         database_number(w.f.sql, "SELECT success_epoch FROM trade_lock WHERE serial_no = 'E1' AND "
                                  "op_code = 'WITHDRAW'"),
@@ -93,14 +86,10 @@ TEST(test_evidence_against_a_failure)
     EXPECT_CODE(o, 1);
     assert_non_null(strstr(o->err, "two operators must decide"));
     output_free(o);
-    o = RUN("ls", "--conflict", "--config", w.config);
-    EXPECT_WORDS(o, "E2");
-    output_free(o);
+    ENDS(RUN("ls", "--conflict", "--config", w.config), ANY_CODE, "E2");
     /* A remark about another epoch is no contradiction. */
     make_failed("E3");
-    o = ADD("E3", "--outcome", "FAILED", "--final", "--epoch", "7", "--key", "abc");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(ADD("E3", "--outcome", "FAILED", "--final", "--epoch", "7", "--key", "abc"), 0);
 }
 
 /* After the deadline nobody promises a send that never comes. */
@@ -165,30 +154,20 @@ TEST(test_evidence_is_refused)
                                         "`add` and `ls`, not 'burn'", "not 'a'",
                                         "--epoch is a number",        "no operand: all",
                                         "--older is missing",         "--older is a duration"};
-    output *o;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        o = command_run(NULL, wrong[i]);
-        EXPECT_SENTENCE(o, 2, words[i]);
-        output_free(o);
+        EXPECT_USAGE(command_run(NULL, wrong[i]), words[i]);
     }
-    o = ADD("E1", "--outcome", "PERHAPS");
-    EXPECT_SENTENCE(o, 2, "'PERHAPS' is not one of");
-    output_free(o);
-    o = ADD("NONE", "--outcome", "SUCCEEDED");
-    EXPECT_SENTENCE(o, 1, "no such trade");
-    output_free(o);
+    EXPECT_USAGE(ADD("E1", "--outcome", "PERHAPS"), "'PERHAPS' is not one of");
+    EXPECT_REFUSED(ADD("NONE", "--outcome", "SUCCEEDED"), 1, "no such trade");
     /* What the server could not store is not sent to it. */
-    o = ADD("E1", "--outcome", "PENDING", "--remark", "R\xe9sum\xe9");
-    EXPECT_SENTENCE(o, 2, "remark: byte 2 is not UTF-8 (0xe9)");
-    output_free(o);
-    o = RUN("retry", "--config", w.config, "E1", "C1", "WITHDRAW", "--fence", "1", "--reason",
-            "\xff");
-    EXPECT_SENTENCE(o, 2, "the reason: byte 1 is not UTF-8 (0xff)");
-    output_free(o);
-    o = RUN("restore", "declare", "--config", w.config, "--reason", "\xff");
-    EXPECT_SENTENCE(o, 2, "the reason: byte 1 is not UTF-8 (0xff)");
-    output_free(o);
+    EXPECT_USAGE(ADD("E1", "--outcome", "PENDING", "--remark", "R\xe9sum\xe9"),
+                 "remark: byte 2 is not UTF-8 (0xe9)");
+    EXPECT_USAGE(RUN("retry", "--config", w.config, "E1", "C1", "WITHDRAW", "--fence", "1",
+                     "--reason", "\xff"),
+                 "the reason: byte 1 is not UTF-8 (0xff)");
+    EXPECT_USAGE(RUN("restore", "declare", "--config", w.config, "--reason", "\xff"),
+                 "the reason: byte 1 is not UTF-8 (0xff)");
 }
 
 static void *let_go(void *connection)
@@ -250,10 +229,7 @@ TEST(test_reap)
     assert_int_equal(is_due("R2"), 1);
     assert_status(finish(live, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(live);
-    o = RUN("reap", "--json", "--config", w.reap_config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "\"opened\": 0");
-    output_free(o);
+    ENDS(RUN("reap", "--json", "--config", w.reap_config), 0, "\"opened\": 0");
 }
 
 /* ----------------------------------------------------------------------- purge -- */
@@ -338,9 +314,7 @@ TEST(test_purge_leaves_what_may_matter)
     make_failed("G4");                                       /* in conflict, below */
     make_waiting("G5");                                      /* ended by the retry lane, below */
     tl_lock_free(granted(w.f.client, "G6", "C1", &options)); /* live */
-    o = ADD("G4", "--outcome", "SUCCEEDED");
-    EXPECT_CODE(o, 1);
-    output_free(o);
+    ENDS(ADD("G4", "--outcome", "SUCCEEDED"), 1);
     o = ADD("G5", "--outcome", "SUCCEEDED");
     output_free(o);
     lock = granted(w.f.client, "G5", "C1", &retry);
@@ -351,9 +325,7 @@ TEST(test_purge_leaves_what_may_matter)
     make_paid("G7"); /* young */
     fence = (unsigned long long)database_number(
         w.f.sql, "SELECT fence FROM trade_lock WHERE serial_no = 'G1'");
-    o = RUN("purge", "--older", "89d", "--config", w.config);
-    EXPECT_SENTENCE(o, 2, "kept for 90 days at least");
-    output_free(o);
+    EXPECT_USAGE(RUN("purge", "--older", "89d", "--config", w.config), "kept for 90 days at least");
     expect_purged("92d", 0);
     expect_purged("300000d", 0);
     expect_purged("90d", 3);
@@ -392,9 +364,8 @@ TEST(test_purge_by_pages)
     database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE serial_no = 'M500' AND "
                         "cust_no = 'C3' AND op_code = 'WITHDRAW' FOR UPDATE");
     database_run(other, "SET SESSION idle_transaction_timeout = 20");
-    o = RUN("purge", "--older", "90d", "--every", "often", "--config", w.config);
-    EXPECT_SENTENCE(o, 2, "--every is a duration such as 10s, not often");
-    output_free(o);
+    EXPECT_USAGE(RUN("purge", "--older", "90d", "--every", "often", "--config", w.config),
+                 "--every is a duration such as 10s, not often");
     o = RUN("purge", "--older", "90d", "--dry-run", "--every", "0ms", "--config", w.config);
     EXPECT_WORDS(o, "999 trades would be purged: 999 lock rows");
     EXPECT_WORDS(o, "1000 rows looked at; nothing was changed");

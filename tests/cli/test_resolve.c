@@ -5,7 +5,6 @@
 TEST(test_a_doubtful_trade_fails_by_two)
 {
     unsigned long long fence;
-    output *o;
 
     operators_make_doubtful("F1");
     house_balance(&operators.h, "C1", "1000 100");
@@ -29,13 +28,8 @@ TEST(test_a_doubtful_trade_fails_by_two)
     house_balance(&operators.h, "C1", "1000 0");
     house_books(&operators.h, 0);
     operators_refused(ANN, "propose", "F1", "failed", operators_fence("F1"), "has failed already");
-    o = RUN("show", "F1", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, operators.user[ANN]);
-    EXPECT_WORDS(o, operators.user[BOB]);
-    EXPECT_WORDS(o, "two operators decided");
-    EXPECT_WORDS(o, "resolve failed");
-    output_free(o);
+    ENDS(RUN("show", "F1", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 0,
+         operators.user[ANN], operators.user[BOB], "two operators decided", "resolve failed");
 }
 
 /* What failed was paid after all: what was given back to the customer is taken again. */
@@ -116,25 +110,22 @@ TEST(test_what_moved_on_is_left_alone)
 {
     char number[24];
     unsigned long long fence;
-    output *o;
 
     operators_make_doubtful("M1");
     fence = operators_fence("M1");
     operators_decide(ANN, "propose", "M1", "failed", fence);
     snprintf(number, sizeof number, "%llu", fence);
-    o = RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why", "--config",
-            operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why", "--config",
+             operators.config[BOB]),
+         0);
     operators_refused(BOB, "confirm", "M1", "failed", fence, "has moved on");
     operators_refused(BOB, "confirm", "M1", "failed", fence + 1, "nobody has proposed that");
     /* Evidence leaves the fence, and is a reason to think again all the same. */
     fence = operators_fence("M1");
     operators_decide(ANN, "propose", "M1", "failed", fence);
-    o = RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED", "--source", "bank",
-            "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED", "--source",
+             "bank", "--config", operators.config[BOB]),
+         0);
     assert_true(operators_fence("M1") == fence);
     operators_refused(BOB, "confirm", "M1", "failed", fence, "evidence has come in");
     house_row(&operators.h, "M1", "P 1 1 -");

@@ -29,11 +29,7 @@ static void restore_says(int who, const char *verb, int code, const char *words)
 
 static void status_says(const char *words)
 {
-    output *o = RUN("restore", "status", "--config", operators.config[BOB]);
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("restore", "status", "--config", operators.config[BOB]), 0, words);
 }
 
 static void make_doubtful_with(const char *serial, const char *amount)
@@ -91,13 +87,10 @@ TEST(test_the_money_in_doubt)
 
 static void file_statement(const char *path, const char *yes, int code, const char *words)
 {
-    output *o = RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
-                    "statement of Monday", "--reason", "restored", "--yes", yes, "--config",
-                    operators.config[ANN]);
-
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
+             "statement of Monday", "--reason", "restored", "--yes", yes, "--config",
+             operators.config[ANN]),
+         code, words);
 }
 
 static void write_statement(char *path)
@@ -154,7 +147,6 @@ static void expect_filed(void)
 TEST(test_the_whole_way)
 {
     char path[] = "/tmp/tradelock-statement-XXXXXX";
-    output *o;
 
     operators_make_doubtful("HANGS");
     write_statement(path);
@@ -166,10 +158,8 @@ TEST(test_the_whole_way)
     status_says("in doubt");
     status_says("The money in doubt, as the trades told it:");
     status_says("EUR      100         1\n");
-    o = RUN("doctor", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a restore is declared or found and not accepted");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", operators.config[ANN]), 5,
+         "a restore is declared or found and not accepted");
     file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
     file_statement(path, "0", 0, "3 known already");
     status_says("Filed as paid while it is open, by these accounts:");
@@ -185,14 +175,9 @@ TEST(test_the_whole_way)
     restore_says(BOB, "accept", 0, "Accepted. 1 trades are in process");
     restore_says(BOB, "accept", 1, "no restore is declared or found");
     status_says("No restore is declared or found.");
-    o = RUN("acts", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "restore accept confirm");
-    EXPECT_WORDS(o, "restore accept propose");
-    EXPECT_WORDS(o, "restore declare (the backup of Monday)");
-    output_free(o);
-    o = RUN("doctor", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("acts", "--config", operators.config[ANN]), ANY_CODE, "restore accept confirm",
+         "restore accept propose", "restore declare (the backup of Monday)");
+    ENDS(RUN("doctor", "--config", operators.config[ANN]), 0);
     unlink(path);
 }
 
@@ -297,18 +282,14 @@ TEST(test_it_is_promoted)
     json_t *document, *set = json_object();
     output *o;
 
-    o = promote("--wait", "1s");
-    EXPECT_SENTENCE(o, 2, "--reason is missing");
-    output_free(o);
-    o = RUN("promote", "--reason", "r", "--wait", "soon", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "--wait is a time");
-    output_free(o);
-    o = RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "options only");
-    output_free(o);
-    o = promote("--reason", "by mistake");
-    EXPECT_SENTENCE(o, 1, "this server is the accepted one, so it is not promoted");
-    output_free(o);
+    EXPECT_USAGE(promote("--wait", "1s"), "--reason is missing");
+    EXPECT_USAGE(
+        RUN("promote", "--reason", "r", "--wait", "soon", "--config", operators.config[ANN]),
+        "--wait is a time");
+    EXPECT_USAGE(RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]),
+                 "options only");
+    EXPECT_REFUSED(promote("--reason", "by mistake"), 1,
+                   "this server is the accepted one, so it is not promoted");
     database_run(operators.h.sql,
                  "UPDATE tl_schema SET identity = 'elsewhere 1 /x'; "
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
@@ -319,10 +300,7 @@ TEST(test_it_is_promoted)
     database_run(operators.h.sql, "DELETE FROM tl_restore; DELETE FROM tl_attestation; UPDATE "
                                   "tl_schema SET restore_no = accepted_no");
     promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
-    o = promote("--reason", "the primary is gone");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Offered.");
-    output_free(o);
+    ENDS(promote("--reason", "the primary is gone"), 0, "Offered.");
     o = RUN("promote", "--reason", "again", "--wait", "100ms", "--json", "--config",
             operators.config[ANN]);
     EXPECT_CODE(o, 5);
@@ -341,9 +319,7 @@ TEST(test_it_is_promoted)
     status_says("It is not accepted by itself, since:");
     status_says("gone 7@h");
     status_says("has not attested");
-    o = RUN("acts", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "promote (the primary is gone)");
-    output_free(o);
+    ENDS(RUN("acts", "--config", operators.config[ANN]), ANY_CODE, "promote (the primary is gone)");
 }
 
 TESTS_OF(restore, operators_set_up, operators_tear_down)

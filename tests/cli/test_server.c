@@ -72,26 +72,16 @@ static void expect_refused(const char *const options[], tl_status status, const 
                            const char *of_doctor)
 {
     char *before, *after;
-    output *o;
 
     server_restart_with(own, options);
     before = all_there_is();
     expect_opening(0, status, words);
     expect_opening(TL_CLIENT_NO_SESSION, status, words);
-    o = RUN("ls", "--config", database_option_file(where));
-    EXPECT_SENTENCE(o, 5, words);
-    output_free(o);
-    o = RUN("migrate", "--config", database_option_file(empty));
-    EXPECT_SENTENCE(o, 5, words);
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", database_option_file(where)), 5, words);
+    EXPECT_REFUSED(RUN("migrate", "--config", database_option_file(empty)), 5, words);
     /* Nor are the parts mended, or the roles given. */
-    o = RUN("migrate", "--grants", "--config", database_option_file(where));
-    EXPECT_SENTENCE(o, 5, words);
-    output_free(o);
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, of_doctor);
-    output_free(o);
+    EXPECT_REFUSED(RUN("migrate", "--grants", "--config", database_option_file(where)), 5, words);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 5, of_doctor);
     after = all_there_is();
     assert_string_equal(after, before);
     free(before);
@@ -169,23 +159,14 @@ static void pay(const char *serial)
 static void expect_served(const char *setting, unsigned *paid)
 {
     char serial[32], counted[64];
-    output *o;
 
     print_message("%s\n", setting);
     snprintf(serial, sizeof serial, "S%u", ++*paid);
     pay(serial);
     snprintf(counted, sizeof counted, "%u rows", *paid);
-    o = RUN("audit", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, counted);
-    output_free(o);
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("migrate", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "already");
-    output_free(o);
+    ENDS(RUN("audit", "--config", database_option_file(where)), 0, counted);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 0);
+    ENDS(RUN("migrate", "--config", database_option_file(where)), 0, "already");
 }
 
 /* Each setting that a session takes over from its server, with a value that would do harm. */
@@ -255,7 +236,6 @@ TEST(test_settings_of_others)
 TEST(test_definer_gone)
 {
     MYSQL *connection;
-    output *o;
 
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
     connection = database_connect(where);
@@ -265,22 +245,15 @@ TEST(test_definer_gone)
                  "trade_lock_deleted AFTER DELETE ON trade_lock FOR EACH ROW SET @a = 1");
     database_run(connection, "CREATE OR REPLACE DEFINER = dba@nowhere FUNCTION tl_parts() "
                              "RETURNS TEXT SQL SECURITY DEFINER RETURN ''");
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "unsafe, definer: ");
-    EXPECT_WORDS(o, "the account that ran `tradelock migrate` is gone");
-    output_free(o);
-    o = RUN("migrate", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 5,
+         "unsafe, definer: ", "the account that ran `tradelock migrate` is gone");
+    ENDS(RUN("migrate", "--config", database_option_file(where)), 0);
     assert_int_equal(database_number(connection,
                                      "SELECT COUNT(*) FROM (SELECT definer FROM "
                                      "information_schema.triggers UNION ALL SELECT definer FROM "
                                      "information_schema.routines) d WHERE definer LIKE 'dba@%%'"),
                      0);
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 0);
     mysql_close(connection);
     pay("AFTERWARDS");
 }
@@ -290,19 +263,14 @@ TEST(test_safe)
 {
     static const char *const versions[] = {
         "--version=10.11.1-MariaDB", "--version=11.0.2-MariaDB-log", "--version=12.4.0-MariaDB"};
-    output *o;
 
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         server_restart_with(
             own, (const char *const[]){versions[i], "--log-bin=binary", "--sync-binlog=1", NULL});
         expect_opening(0, TL_OK, "");
-        o = RUN("ls", "--config", database_option_file(where));
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(RUN("ls", "--config", database_option_file(where)), 0);
     }
-    o = RUN("migrate", "--config", database_option_file(empty));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("migrate", "--config", database_option_file(empty)), 0);
 }
 
 TESTS_OF(server, set_up, tear_down)

@@ -59,14 +59,6 @@ static output *file_bytes(const char *bytes, const char *yes)
                "--yes", yes, "--config", w.config);
 }
 
-static void quietly(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    if (words[0] != '\0')
-        EXPECT_WORDS(o, words);
-    output_free(o);
-}
-
 /* ---------------------------------------------------------------- what differs -- */
 
 #define DIFFERING                                                                                  \
@@ -77,7 +69,6 @@ TEST(test_what_differs_is_a_conflict)
 {
     static const char text[] =
         "serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n" DIFFERING;
-    output *o;
 
     for (int i = 1; i <= 4; i++) {
         char serial[8];
@@ -85,24 +76,16 @@ TEST(test_what_differs_is_a_conflict)
         snprintf(serial, sizeof serial, "A%d", i);
         make(serial, 100, TL_OUTCOME_UNKNOWN);
     }
-    o = file_bytes(text, "4");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "file success of 4 trades: 100 EUR in 1");
-    EXPECT_WORDS(o, "Of them 3 contradict the row, and become conflicts");
-    EXPECT_WORDS(o, "100 EUR -100 EUR");
-    EXPECT_WORDS(o, "100 EUR 1 EUR");
-    EXPECT_WORDS(o, "100 EUR 100 JPY");
-    output_free(o);
+    ENDS(file_bytes(text, "4"), 1, "file success of 4 trades: 100 EUR in 1",
+         "Of them 3 contradict the row, and become conflicts", "100 EUR -100 EUR", "100 EUR 1 EUR",
+         "100 EUR 100 JPY");
     assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'A_' AND "
                             "success_epoch IS NOT NULL"),
                      1);
     assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'A_' AND "
                             "conflict = 1 AND serial_no <> 'A1'"),
                      3);
-    o = file_bytes(text, "0");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "4 known already (3 as contradicting)");
-    output_free(o);
+    ENDS(file_bytes(text, "0"), 1, "4 known already (3 as contradicting)");
 }
 
 /* Nobody fails it but two operators: money moved. */
@@ -111,7 +94,7 @@ TEST(test_a_conflict_does_not_fail)
     tl_lock_options options = sync_options("pay");
     tl_lock *lock = granted(w.f.client, "B1", "C1", &options);
 
-    quietly(EVIDENCE("B1", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--epoch", "7"), 1, "");
+    ENDS(EVIDENCE("B1", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--epoch", "7"), 1, "");
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_EVIDENCE);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
@@ -134,7 +117,7 @@ TEST(test_no_path_files_another_amount)
                  "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
                  "account, filed_at, currency, contradicts) VALUES ('C1', 'D2', 'WITHDRAW', 1, "
                  "'SUCCEEDED', 'x', '', NOW(), 'USD', 0)");
-    quietly(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99"), 1, "");
+    ENDS(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99"), 1, "");
     assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'D_' AND "
                             "conflict = 1 AND success_epoch IS NULL"),
                      3);
@@ -148,7 +131,6 @@ TEST(test_what_contradicts_a_success)
 {
     static const char again[] = "serial_no,cust_no,op_code,channel_ref\nE1,C1,WITHDRAW,R1\n";
     static const char other[] = "serial_no,cust_no,op_code,channel_ref\nE2,C1,WITHDRAW,R2\n";
-    output *o;
 
     for (int i = 1; i <= 4; i++) {
         char serial[8];
@@ -156,22 +138,16 @@ TEST(test_what_contradicts_a_success)
         snprintf(serial, sizeof serial, "E%d", i);
         make(serial, 100, TL_OUTCOME_SUCCESS);
     }
-    quietly(file_bytes(again, "0"), 0, "1 known already (0 as contradicting)");
-    quietly(file_bytes(other, "1"), 1, "contradicts the trade");
-    quietly(EVIDENCE("E3", "C1", "WITHDRAW", "--outcome", "FAILED", "--final"), 1, "");
-    quietly(EVIDENCE("E4", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--key", "other"), 1, "");
-    o = RUN("ls", "--conflict", "--json", "--prefix", "E", "--config", w.config);
-    EXPECT_WORDS(o, "\"serial_no\": \"E2\"");
-    EXPECT_WORDS(o, "\"serial_no\": \"E3\"");
-    EXPECT_WORDS(o, "\"serial_no\": \"E4\"");
-    output_free(o);
-    o = RUN("audit", "--config", w.config);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "contradicted");
-    output_free(o);
-    quietly(RUN("explain", "E3", "C1", "WITHDRAW", "--config", w.config), 0,
-            "which contradicts the trade");
-    quietly(RUN("explain", "E1", "C1", "WITHDRAW", "--config", w.config), 0, "It succeeded");
+    ENDS(file_bytes(again, "0"), 0, "1 known already (0 as contradicting)");
+    ENDS(file_bytes(other, "1"), 1, "contradicts the trade");
+    ENDS(EVIDENCE("E3", "C1", "WITHDRAW", "--outcome", "FAILED", "--final"), 1, "");
+    ENDS(EVIDENCE("E4", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--key", "other"), 1, "");
+    ENDS(RUN("ls", "--conflict", "--json", "--prefix", "E", "--config", w.config), ANY_CODE,
+         "\"serial_no\": \"E2\"", "\"serial_no\": \"E3\"", "\"serial_no\": \"E4\"");
+    ENDS(RUN("audit", "--config", w.config), 1, "contradicted");
+    ENDS(RUN("explain", "E3", "C1", "WITHDRAW", "--config", w.config), 0,
+         "which contradicts the trade");
+    ENDS(RUN("explain", "E1", "C1", "WITHDRAW", "--config", w.config), 0, "It succeeded");
 }
 
 /* ------------------------------------------------------------- files are whole -- */
@@ -208,23 +184,19 @@ TEST(test_every_line_is_checked_first)
 
     make("F1", 100, TL_OUTCOME_UNKNOWN);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        o = file_bytes(cases[i].text, "1");
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
+        EXPECT_USAGE(file_bytes(cases[i].text, "1"), cases[i].words);
     }
     assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'F1'"), 0);
     output_free(file_bytes(cases[0].text, "1"));
     o = RUN("evidence", "add", "--statement", w.file, "--ignore", "value_date,status", "--source",
             "bank", "--reason", "daily", "--yes", "1", "--config", w.config);
-    quietly(o, 0, "1 of 1 done");
+    ENDS(o, 0, "1 of 1 done");
 }
 
 /* ------------------------------------------------------------ figures and words -- */
 
 TEST(test_sums_and_fences_are_whole)
 {
-    output *o;
-
     make("G1", INT64_MAX, TL_OUTCOME_UNKNOWN);
     make("G2", INT64_MAX, TL_OUTCOME_UNKNOWN);
     /* Nobody holds them, nor are they due. */
@@ -232,15 +204,10 @@ TEST(test_sums_and_fences_are_whole)
     database_run(w.f.sql, "DROP TRIGGER trade_lock_updated; "
                           "UPDATE trade_lock SET fence = 18446744073709551615, rev = rev + 1 WHERE "
                           "serial_no = 'G1' AND lane = 'S'");
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("status", "--config", w.config);
-    EXPECT_WORDS(o, "18446744073709");
-    output_free(o);
-    o = RUN("explain", "G1", "C1", "WITHDRAW", "--json", "--config", w.config);
-    EXPECT_WORDS(o, "\"fence\": \"18446744073709551615\"");
-    output_free(o);
+    ENDS(RUN("migrate", "--config", w.config), 0);
+    ENDS(RUN("status", "--config", w.config), ANY_CODE, "18446744073709");
+    ENDS(RUN("explain", "G1", "C1", "WITHDRAW", "--json", "--config", w.config), ANY_CODE,
+         "\"fence\": \"18446744073709551615\"");
     database_run(w.f.sql, "DELETE FROM trade_lock WHERE serial_no = 'G1'");
     database_run(w.f.sql, "DELETE FROM trade_lock_past WHERE serial_no = 'G1'");
 }
@@ -257,13 +224,10 @@ TEST(test_input_is_exact)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = RUN("ls", "--config", w.config, cases[i][0], cases[i][1]);
-
-        EXPECT_SENTENCE(o, 2, cases[i][2]);
-        output_free(o);
+        EXPECT_USAGE(RUN("ls", "--config", w.config, cases[i][0], cases[i][1]), cases[i][2]);
     }
-    quietly(RUN("ls", "--config", w.config, "--since", "2024-02-29T23:59:59"), 0, "");
-    quietly(RUN("ls", "--config", w.config, "--currency=EUR", "--prefix", "--currenc"), 0, "");
+    ENDS(RUN("ls", "--config", w.config, "--since", "2024-02-29T23:59:59"), 0, "");
+    ENDS(RUN("ls", "--config", w.config, "--currency=EUR", "--prefix", "--currenc"), 0, "");
 }
 
 TEST(test_no_cell_is_a_formula)
@@ -278,8 +242,8 @@ TEST(test_no_cell_is_a_formula)
     EXPECT_WORDS(o, "\n-5\n");
     EXPECT_WORDS(o, "\n''@x\n");
     output_free(o);
-    quietly(file_bytes("serial_no,cust_no,op_code\n'=1+1,C1,WITHDRAW\n''@x,C1,WITHDRAW\n", "2"), 0,
-            "2 of 2 done");
+    ENDS(file_bytes("serial_no,cust_no,op_code\n'=1+1,C1,WITHDRAW\n''@x,C1,WITHDRAW\n", "2"), 0,
+         "2 of 2 done");
 }
 
 TESTS_OF(statement, set_up, tear_down)

@@ -38,16 +38,10 @@ static void expect_waiting(const char *state, json_int_t count, json_int_t minor
 
 TEST(test_nothing_waits)
 {
-    output *o = STATUS(ANN);
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "nothing waits");
-    EXPECT_WORDS(o, "fit for money; clock never set; no restore open");
-    EXPECT_WORDS(o, "Process  1 alive, 0 silent");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 0, "nothing waits for a second person");
-    output_free(o);
+    ENDS(STATUS(ANN), 0, "nothing waits", "fit for money; clock never set; no restore open",
+         "Process  1 alive, 0 silent");
+    EXPECT_REFUSED(RUN("inbox", "--config", operators.config[ANN]), 0,
+                   "nothing waits for a second person");
 }
 
 /* The one channel, as `status` tells it; the caller frees the document. */
@@ -84,7 +78,6 @@ TEST(test_how_many_succeed)
     static const char *const paid[] = {"R1", "R2", "R3", "R4"};
     const json_t *channel;
     json_t *document;
-    output *o;
 
     for (size_t i = 0; i < 4; i++)
         house_expect(&operators.h, paid[i], "C1", 1, TL_SUCCEEDED);
@@ -106,10 +99,7 @@ TEST(test_how_many_succeed)
     assert_true(json_is_null(json_object_get(channel, "down_since")));
     assert_true(json_is_false(json_object_get(channel, "cut")));
     json_decref(document);
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "idempotent WITHDRAW  3    1        1      60.0 % 0     0");
-    output_free(o);
+    ENDS(STATUS(ANN), 0, "idempotent WITHDRAW  3    1        1      60.0 % 0     0");
 }
 
 /* What comes of one channel says nothing of another, nor of a trade without one. */
@@ -140,21 +130,14 @@ TEST(test_what_waits)
 {
     const json_t *channel;
     json_t *document;
-    output *o;
 
     operators_make_doubtful("D1");
     expect_waiting("in_doubt", 1, 100);
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "in doubt  EUR            1               100     1     0");
-    output_free(o);
+    ENDS(STATUS(ANN), 0, "in doubt  EUR            1               100     1     0");
     /* But not for ever. */
     database_run(operators.h.sql, "UPDATE trade_lock SET created_at = created_at - INTERVAL 16 "
                                   "MINUTE WHERE serial_no = 'D1'");
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "oldest 16 min");
-    output_free(o);
+    ENDS(STATUS(ANN), 6, "oldest 16 min");
     database_run(operators.h.sql, "UPDATE trade_lock SET created_at = created_at + INTERVAL 16 "
                                   "MINUTE WHERE serial_no = 'D1'");
     house_rule(&operators.h, "{\"kind\":\"accepted\",\"endpoint\":\"pay\",\"delay_ms\":600000}");
@@ -163,10 +146,7 @@ TEST(test_what_waits)
     house_expect(&operators.h, "P1", "C1", 150, TL_IN_DOUBT);
     house_work(&operators.h, 1, 30000);
     expect_waiting("parked", 1, 150);
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "parked    EUR            1               150");
-    output_free(o);
+    ENDS(STATUS(ANN), 6, "parked    EUR            1               150");
     channel = the_channel(&document, 6);
     assert_int_equal(json_integer_value(json_object_get(channel, "answered")), 1);
     assert_int_equal(json_integer_value(json_object_get(channel, "unanswered")), 0);
@@ -214,9 +194,7 @@ TEST(test_a_channel_that_is_down)
         json_decref(document);
     }
     output_free(o);
-    o = STATUS(ANN);
-    EXPECT_WORDS(o, "DOWN SINCE");
-    output_free(o);
+    ENDS(STATUS(ANN), ANY_CODE, "DOWN SINCE");
     expect_eighty_columns();
 }
 
@@ -257,14 +235,8 @@ TEST(test_inbox)
                                   "rev + 1, step = 'test' WHERE serial_no = 'P1' AND lane = 'S'");
     fence = operators_fence("P1");
     operators_decide(ANN, "propose", "P1", "failed", fence);
-    o = STATUS(BOB);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "1 proposal for a second person");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "no, a second person");
-    output_free(o);
+    ENDS(STATUS(BOB), 6, "1 proposal for a second person");
+    ENDS(RUN("inbox", "--config", operators.config[ANN]), 0, "no, a second person");
     o = json_of("inbox", BOB, 0);
     document = output_json(o);
     one = json_array_get(json_object_get(document, "proposals"), 0);
@@ -276,9 +248,7 @@ TEST(test_inbox)
     /* A trade that has moved on voids the proposal. */
     database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test' WHERE "
                                   "serial_no = 'P1' AND lane = 'S'");
-    o = RUN("inbox", "--config", operators.config[BOB]);
-    EXPECT_SENTENCE(o, 0, "nothing waits");
-    output_free(o);
+    EXPECT_REFUSED(RUN("inbox", "--config", operators.config[BOB]), 0, "nothing waits");
 }
 
 /* Each proposal is told once, and the oldest first: about a trade
@@ -332,10 +302,7 @@ TEST(test_ps)
         "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
         "timeout_ms, started_at, alive_until) VALUES (UUID(), 'lost', 'far', 7, UUID(), "
         "3600000, UTC_TIMESTAMP(6) - INTERVAL 3 HOUR, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR)");
-    o = RUN("ps", "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "lost");
-    EXPECT_WORDS(o, "silent");
-    output_free(o);
+    ENDS(RUN("ps", "--config", operators.config[BOB]), ANY_CODE, "lost", "silent");
     database_run(operators.h.sql, "DELETE FROM tl_session WHERE program = 'lost'");
 }
 
@@ -365,16 +332,10 @@ TEST(test_watch)
 
 TEST(test_bad_input)
 {
-    output *o = RUN("status", "--every", "now", "--config", operators.config[ANN]);
-
-    EXPECT_SENTENCE(o, 2, "--every is a duration");
-    output_free(o);
-    o = RUN("ps", "all", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "no operand: all");
-    output_free(o);
-    o = RUN("inbox", "all", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "no operand: all");
-    output_free(o);
+    EXPECT_USAGE(RUN("status", "--every", "now", "--config", operators.config[ANN]),
+                 "--every is a duration");
+    EXPECT_USAGE(RUN("ps", "all", "--config", operators.config[ANN]), "no operand: all");
+    EXPECT_USAGE(RUN("inbox", "all", "--config", operators.config[ANN]), "no operand: all");
 }
 
 /* A channel that takes no connection is down as well, though nothing was sent or asked. */
@@ -441,10 +402,8 @@ TEST(test_who_holds_rows)
     EXPECT_CODE(o, 6);
     EXPECT_WORDS(o, kill);
     output_free(o);
-    o = RUN("doctor", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "an open transaction holds rows");
-    EXPECT_WORDS(o, kill);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", operators.config[ANN]), ANY_CODE,
+         "an open transaction holds rows", kill);
     database_run(reader, "ROLLBACK");
     mysql_close(reader);
     o = STATUS(ANN);
@@ -454,11 +413,7 @@ TEST(test_who_holds_rows)
 
 static void expect_elsewhere(const char *config, int code, const char *words)
 {
-    output *o = RUN("doctor", "--config", config);
-
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", config), code, words);
 }
 
 /* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases
@@ -499,36 +454,26 @@ TEST(test_rights_elsewhere)
 /* A restore, or a server that is not fit, is worse than all that waits. */
 TEST(test_a_restore)
 {
-    output *o = RUN("restore", "declare", "--reason", "test", "--config", operators.config[ANN]);
+    output *o;
 
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("restore", "declare", "--reason", "test", "--config", operators.config[ANN]), 0);
     o = RUN("restore", "accept", "--reason", "test", "--config", operators.config[ANN]);
     output_free(o);
-    o = STATUS(BOB);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a RESTORE is open");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "restore");
-    output_free(o);
+    ENDS(STATUS(BOB), 5, "a RESTORE is open");
+    ENDS(RUN("inbox", "--config", operators.config[BOB]), ANY_CODE, "restore");
 }
 
 TEST(test_fields)
 {
-    output *o = RUN("channel", "pause", "idempotent", "--reason", "test", "--config",
-                    operators.config[ANN]);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("channel", "limit", "idempotent", "--sends", "4", "--reason", "test", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--reason", "test", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("channel", "pause", "idempotent", "--reason", "test", "--config",
+             operators.config[ANN]),
+         0);
+    ENDS(RUN("channel", "limit", "idempotent", "--sends", "4", "--reason", "test", "--config",
+             operators.config[ANN]),
+         0);
+    ENDS(RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--reason", "test", "--config",
+             operators.config[ANN]),
+         0);
     database_run(operators.h.sql, "CALL tl_channel_told('idempotent', '', (SELECT era FROM "
                                   "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
     expect_fields("status");

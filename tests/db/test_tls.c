@@ -128,13 +128,10 @@ static void expect_told_by_command_and_desk(void)
     struct desk_process desk;
     struct visitor visitor;
     char path[64];
-    output *o;
 
     snprintf(path, sizeof(path), "%s/client.cnf", directory);
     assert_int_equal(chmod(path, 0600), 0);
-    o = RUN("ls", "--config", path);
-    EXPECT_SENTENCE(o, 5, hint);
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", path), 5, hint);
     desk_start(&desk, path, NULL);
     visitor_open(&visitor, &desk);
     visitor_login(&visitor, "remote", "word");

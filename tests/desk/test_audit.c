@@ -432,11 +432,9 @@ TEST(test_a_stale_finding)
     audit(&ann);
     finding_of(&ann, "STALE1", finding, path);
     for (int who = ANN; who <= BOB; who++) {
-        output *o = RUN("audit", "close", who == ANN ? "propose" : "confirm", finding, "--reason",
-                        "seen", "--config", operators.config[who]);
-
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(RUN("audit", "close", who == ANN ? "propose" : "confirm", finding, "--reason", "seen",
+                 "--config", operators.config[who]),
+             0);
     }
     send_half(&bob, "propose", finding, "again");
     EXPECT_PAGE(&bob, 409, "has closed it, after");

@@ -36,10 +36,7 @@ static void make_account(size_t shard, const char *name, const char *role)
 static void make_accounts(void)
 {
     for (size_t i = 0; i < SHARDS; i++) {
-        output *o = RUN("migrate", "--grants", "--shard", shards_names[i], "--config", fleet.file);
-
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(RUN("migrate", "--grants", "--shard", shards_names[i], "--config", fleet.file), 0);
         make_account(i, "ann", "{database}_operator");
         make_account(i, "bob", "{database}_operator");
         make_account(i, "eve", i == A ? "{database}_operator" : "{database}_reader");

@@ -515,14 +515,11 @@ static void await_words(struct visitor *v, const char *path, const char *words)
 
 static void limit_to(const char *sends, const char *reason)
 {
-    output *o = sends != NULL
-                    ? RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--sends", sends,
-                          "--reason", reason, "--config", operators.config[ANN])
-                    : RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--none",
-                          "--reason", reason, "--config", operators.config[ANN]);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(sends != NULL ? RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--sends",
+                             sends, "--reason", reason, "--config", operators.config[ANN])
+                       : RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--none",
+                             "--reason", reason, "--config", operators.config[ANN]),
+         0);
 }
 
 /* How much is limited, and used of it; and on its page, that a trade waits for it. */
@@ -563,14 +560,12 @@ TEST(test_a_breaker_is_shown)
 {
     struct visitor bob;
     char path[160];
-    output *o;
 
     operators_make_doubtful("TRADE-B1");
-    o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--share", "50", "--window",
-            "60", "--probe-every", "600", "--reason", "<b>falls</b> silent", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--share", "50", "--window",
+             "60", "--probe-every", "600", "--reason", "<b>falls</b> silent", "--config",
+             operators.config[ANN]),
+         0);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
     visitor_get(&bob, "/channels");
     EXPECT_PAGE(&bob, 200, "<strong>Breaker closed</strong>: opens after 3 unknown outcomes in a ");
@@ -597,10 +592,9 @@ TEST(test_a_breaker_is_shown)
     visitor_get(&bob, "/channels");
     EXPECT_PAGE(&bob, 200, "Probes without an answer: 0; one goes on since ");
     EXPECT_PAGE(&bob, 200, "The next one begins no later than ");
-    o = RUN("channel", "breaker", "idempotent", "--none", "--reason", "over", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("channel", "breaker", "idempotent", "--none", "--reason", "over", "--config",
+             operators.config[ANN]),
+         0);
     visitor_get(&bob, "/channels");
     EXPECT_NONE(&bob, "Breaker");
     visitor_leave(&bob);

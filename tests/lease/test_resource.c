@@ -51,23 +51,17 @@ TEST(test_ls_show_unlock)
     EXPECT_WORDS(o, "free-one");
     assert_null(strstr(o->out, "nightly"));
     output_free(o);
-    o = RUN("resource", "show", "nightly/interest", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "batch 7");
-    EXPECT_WORDS(o, "its session renews the lock");
-    output_free(o);
-    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
-            "--actor", "ann", "--config", config);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
-            "--config", config);
-    EXPECT_SENTENCE(o, 1, "moved on");
-    output_free(o);
+    ENDS(RUN("resource", "show", "nightly/interest", "--config", config), 0, "batch 7",
+         "its session renews the lock");
+    ENDS(RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
+             "--actor", "ann", "--config", config),
+         0);
+    EXPECT_REFUSED(RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason",
+                       "hangs", "--config", config),
+                   1, "moved on");
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
-    o = RUN("acts", "--limit", "1", "--config", config);
-    EXPECT_WORDS(o, "resource unlock nightly/interest (hangs)");
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "1", "--config", config), ANY_CODE,
+         "resource unlock nightly/interest (hangs)");
     tl_mutex_free(mutex);
 }
 
@@ -76,31 +70,18 @@ TEST(test_readers_and_writers)
 {
     tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
     tl_rw *one = NULL, *two = NULL;
-    output *o;
 
     assert_status(tl_rw_new(&one, f.client, "loan/7", &options), TL_OK);
     assert_status(tl_rw_new(&two, f.other, "loan/7", &options), TL_OK);
     assert_status(tl_rw_read(one, 0), TL_GRANTED);
     assert_status(tl_rw_read(two, 0), TL_GRANTED);
-    o = RUN("resource", "ls", "--prefix", "loan", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "read");
-    EXPECT_WORDS(o, "loan/7");
-    output_free(o);
+    ENDS(RUN("resource", "ls", "--prefix", "loan", "--config", config), 0, "read", "loan/7");
     assert_status(tl_rw_unlock(one), TL_OK);
     assert_status(tl_rw_unlock(two), TL_OK);
     assert_status(tl_rw_write(one, 0), TL_GRANTED);
-    o = RUN("resource", "show", "loan/7", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "write");
-    EXPECT_WORDS(o, "held");
-    output_free(o);
-    o = RUN("resource", "show", "nobodys", "--config", config);
-    EXPECT_SENTENCE(o, 1, "nobodys");
-    output_free(o);
-    o = RUN("resource", "show", "nobodys", "--json", "--config", config);
-    EXPECT_SENTENCE(o, 1, "nobodys");
-    output_free(o);
+    ENDS(RUN("resource", "show", "loan/7", "--config", config), 0, "write", "held");
+    EXPECT_REFUSED(RUN("resource", "show", "nobodys", "--config", config), 1, "nobodys");
+    EXPECT_REFUSED(RUN("resource", "show", "nobodys", "--json", "--config", config), 1, "nobodys");
     tl_rw_free(one);
     tl_rw_free(two);
 }
@@ -110,34 +91,24 @@ TEST(test_unlock_one_reader)
     tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
     tl_rw *one = NULL, *two = NULL;
     char fence[32];
-    output *o;
 
     assert_status(tl_rw_new(&one, f.client, "loan/8", &options), TL_OK);
     assert_status(tl_rw_new(&two, f.other, "loan/8", &options), TL_OK);
     assert_status(tl_rw_read(one, 0), TL_GRANTED);
     assert_status(tl_rw_read(two, 0), TL_GRANTED);
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_rw_fence(two));
-    o = RUN("resource", "show", "loan/8", "--config", config);
-    EXPECT_WORDS(o, "SLOT");
-    EXPECT_WORDS(o, fence);
-    output_free(o);
-    o = RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason", "hangs",
-            "--config", config);
-    EXPECT_SENTENCE(o, 1, "moved on");
-    output_free(o);
-    o = RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason", "hangs",
-            "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "number 2");
-    output_free(o);
+    ENDS(RUN("resource", "show", "loan/8", "--config", config), ANY_CODE, "SLOT", fence);
+    EXPECT_REFUSED(RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason",
+                       "hangs", "--config", config),
+                   1, "moved on");
+    ENDS(RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason", "hangs",
+             "--config", config),
+         0, "number 2");
     assert_status(tl_rw_unlock(two), TL_LOST);
     assert_status(tl_rw_unlock(one), TL_OK);
-    o = RUN("acts", "--limit", "1", "--config", config);
-    EXPECT_WORDS(o, "resource unlock loan/8 --slot 2 (hangs)");
-    output_free(o);
-    o = RUN("resource", "show", "loan/8", "--json", "--config", config);
-    EXPECT_WORDS(o, "force unlock");
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "1", "--config", config), ANY_CODE,
+         "resource unlock loan/8 --slot 2 (hangs)");
+    ENDS(RUN("resource", "show", "loan/8", "--json", "--config", config), ANY_CODE, "force unlock");
     tl_rw_free(one);
     tl_rw_free(two);
 }
@@ -312,22 +283,14 @@ TEST(test_bad_input)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = command_run(NULL, cases[i].arguments);
-
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
+        EXPECT_USAGE(command_run(NULL, cases[i].arguments), cases[i].words);
     }
     {
-        output *o = RUN("run", "--lock", "two words", "--config", config, "--", "true");
-
-        EXPECT_SENTENCE(o, 2, "resource");
-        output_free(o);
+        EXPECT_USAGE(RUN("run", "--lock", "two words", "--config", config, "--", "true"),
+                     "resource");
     }
     {
-        output *o = RUN("resource", "show", "never", "--config", config);
-
-        EXPECT_SENTENCE(o, 1, "never");
-        output_free(o);
+        EXPECT_REFUSED(RUN("resource", "show", "never", "--config", config), 1, "never");
     }
 }
 
@@ -335,10 +298,7 @@ TEST(test_bad_input)
 
 static void run_and_expect(const char *shell, int code)
 {
-    output *o = RUN("run", "--lock", "job", "--config", config, "--", "sh", "-c", shell);
-
-    EXPECT_CODE(o, code);
-    output_free(o);
+    ENDS(RUN("run", "--lock", "job", "--config", config, "--", "sh", "-c", shell), code);
 }
 
 TEST(test_exit_code_of_the_command)
@@ -353,12 +313,8 @@ TEST(test_exit_code_of_the_command)
     assert_string_equal(o->out, "--wait out\n");
     assert_string_equal(o->err, "");
     output_free(o);
-    o = RUN("run", "--lock", "job", "--config", config, "--", "/no/such/command");
-    EXPECT_CODE(o, 127);
-    output_free(o);
-    o = RUN("run", "--lock", "job", "--config", config, "--", "/etc");
-    EXPECT_CODE(o, 126);
-    output_free(o);
+    ENDS(RUN("run", "--lock", "job", "--config", config, "--", "/no/such/command"), 127);
+    ENDS(RUN("run", "--lock", "job", "--config", config, "--", "/etc"), 126);
     assert_int_equal(database_number(f.sql,
                                      "SELECT COUNT(*) FROM resource_lock WHERE resource='job' "
                                      "AND status='U'"),
@@ -367,16 +323,15 @@ TEST(test_exit_code_of_the_command)
 
 TEST(test_the_lock_was_not_got)
 {
+    output *o;
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "taken", &options);
     int64_t begun_ms = crew_now_ms();
-    output *o = RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran");
-
-    EXPECT_SENTENCE(o, 75, "taken is locked by test");
-    output_free(o);
-    o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran");
-    EXPECT_SENTENCE(o, 75, "taken");
-    output_free(o);
+    EXPECT_REFUSED(RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran"), 75,
+                   "taken is locked by test");
+    EXPECT_REFUSED(
+        RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran"),
+        75, "taken");
     assert_true(crew_now_ms() - begun_ms >= 400);
     tl_mutex_free(mutex);
     o = RUN("run", "--lock", "taken", "--config", "/no/such.cnf", "--", "echo", "ran");
@@ -387,13 +342,10 @@ TEST(test_the_lock_was_not_got)
 
 TEST(test_minimum_hold)
 {
-    output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true");
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran");
-    EXPECT_SENTENCE(o, 75, "minimum hold");
-    output_free(o);
+    ENDS(RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true"), 0);
+    EXPECT_REFUSED(
+        RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran"),
+        75, "minimum hold");
 }
 
 /* Starts it in the background, with stdin from nowhere. */
