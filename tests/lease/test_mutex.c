@@ -8,17 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "beat_ms=100\nsession_ms=30s\n");
-}
-
-FIXTURE(teardown)
-{
-    fixture_close(&f);
-}
+FIXTURE_OF_ALL("beat_ms=100\nsession_ms=30s\n")
 
 /* ------------------------------------------------------------------ the articles -- */
 
@@ -540,4 +530,4 @@ TEST(test_reentering_through_anothers_handle)
     tl_mutex_free(second);
 }
 
-TESTS_OF(mutex, setup, teardown)
+TESTS_OF(mutex, open_all, close_all)

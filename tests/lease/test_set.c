@@ -11,17 +11,7 @@
 #define TRANSFERS 5
 #define OPENING 100000
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "pool_size=8\nask_wait_max_ms=50\n");
-}
-
-FIXTURE(teardown)
-{
-    fixture_close(&f);
-}
+FIXTURE_OF_ALL("pool_size=8\nask_wait_max_ms=50\n")
 
 static tl_mutex *set_new(tl_client *client, const char *const *names, size_t count)
 {
@@ -172,4 +162,4 @@ TEST(test_transfers_in_opposite_directions)
     assert_int_equal(server_counter(&f, "Innodb_deadlocks"), deadlocks);
 }
 
-TESTS_OF(set, setup, teardown)
+TESTS_OF(set, open_all, close_all)

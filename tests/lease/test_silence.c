@@ -13,17 +13,7 @@
 #define TIME_MS 4000
 #define READ_MS 60000
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\npool_wait_ms=1m\n");
-}
-
-FIXTURE(teardown)
-{
-    fixture_close(&f);
-}
+FIXTURE_OF_ALL("beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\npool_wait_ms=1m\n")
 
 static void on_loss(void *context, const char *resource, tl_status why)
 {
@@ -113,4 +103,4 @@ TEST(test_a_job_ends_in_time)
     assert_int_equal(WEXITSTATUS(status), 76);
 }
 
-TESTS_OF(silence, setup, teardown)
+TESTS_OF(silence, open_all, close_all)

@@ -12,18 +12,8 @@
 #define PAUSE_LEAST_MS 5000
 #define WAITERS 8
 
-static fixture f;
-
 /* Whoever polls comes back after 10 s only: what is quicker was woken. */
-FIXTURE(setup)
-{
-    fixture_open(&f, "ask_wait_min_ms=10s\nask_wait_max_ms=20s\n");
-}
-
-FIXTURE(teardown)
-{
-    fixture_close(&f);
-}
+FIXTURE_OF_ALL("ask_wait_min_ms=10s\nask_wait_max_ms=20s\n")
 
 static atomic_int arrivals, wrong;
 
@@ -184,4 +174,4 @@ TEST(test_a_wait_that_is_in_vain)
     must_be_quick(wait_in_vain);
 }
 
-TESTS_OF(wait, setup, teardown)
+TESTS_OF(wait, open_all, close_all)

@@ -8,7 +8,7 @@
 #define THREADS 32
 #define ROUNDS 8
 
-static fixture f;
+FIXTURE_OF_ALL(NULL)
 
 static tl_lock_options of_amount(int64_t amount_minor, const char *currency)
 {
@@ -221,14 +221,4 @@ TEST(test_by_hand_it_is_on_record)
     assert_log_whole(&f);
 }
 
-FIXTURE(set_up)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(tear_down)
-{
-    fixture_close(&f);
-}
-
-TESTS_OF(amount, set_up, tear_down)
+TESTS_OF(amount, open_all, close_all)

@@ -6,18 +6,7 @@
 #include "store/group.h"
 #include "support/theme.h"
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL(NULL)
 
 static void refused(const char *serial, const char *cust, const tl_lock_options *options,
                     tl_status expected)
@@ -496,4 +485,4 @@ TEST(test_large_payload_and_result)
     free(payload);
 }
 
-TESTS_OF(ask, setup, teardown)
+TESTS_OF(ask, open_all, close_all)

@@ -8,18 +8,7 @@
 
 enum { MANY = 300 };
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "commit_ms=30s\n");
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL("commit_ms=30s\n")
 
 /* Waits, as an event loop does, until so many completions were taken. */
 static void complete_all(size_t wanted, tl_status expected)
@@ -241,4 +230,4 @@ TEST(test_a_close_ends_what_submits_again)
     assert_true(action.sa_handler == SIG_IGN);
 }
 
-TESTS_OF(async, setup, teardown)
+TESTS_OF(async, open_all, close_all)

@@ -14,7 +14,7 @@
 #define SIXTEEN "0123456789abcdef"
 #define LONGEST SIXTEEN SIXTEEN SIXTEEN SIXTEEN
 
-static fixture f;
+FIXTURE_OF_ALL(NULL)
 
 static tl_lock_options of_batch(const char *batch, const char *traceparent)
 {
@@ -275,14 +275,4 @@ TEST(test_by_hand_it_is_on_record)
     assert_log_whole(&f);
 }
 
-FIXTURE(set_up)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(tear_down)
-{
-    fixture_close(&f);
-}
-
-TESTS_OF(batch, set_up, tear_down)
+TESTS_OF(batch, open_all, close_all)

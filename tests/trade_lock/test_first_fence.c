@@ -4,18 +4,7 @@
 
 #define ASKS 50
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "");
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL("")
 
 /* Nothing is told but what every ask tells, so that the shortest statement will do. */
 static void ask_and_end(int number)
@@ -50,4 +39,4 @@ TEST(test_asks_in_a_row)
         ASKS);
 }
 
-TESTS_OF(first_fence, setup, teardown)
+TESTS_OF(first_fence, open_all, close_all)

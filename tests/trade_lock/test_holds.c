@@ -10,7 +10,7 @@
 #define THREADS 32
 #define DAY_MS 86400000
 
-static fixture f;
+FIXTURE_OF_ALL(NULL)
 
 static long long longest_hold_ms(const char *serial)
 {
@@ -147,14 +147,4 @@ TEST(test_in_groups)
                      THREADS * 8);
 }
 
-FIXTURE(set_up)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(tear_down)
-{
-    fixture_close(&f);
-}
-
-TESTS_OF(holds, set_up, tear_down)
+TESTS_OF(holds, open_all, close_all)

@@ -13,19 +13,9 @@
 #define SOON 1000
 #define MARK "(SELECT low_water FROM trade_lock_low_water WHERE op_code='%s')"
 
-static fixture f;
 static tl_client *janitor;
 
-FIXTURE(setup)
-{
-    fixture_open(&f, LASTING);
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL(LASTING)
 
 __attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
 {
@@ -549,4 +539,4 @@ TEST(test_many_operations)
     tl_client_close(janitor);
 }
 
-TESTS_OF(low_water, setup, teardown)
+TESTS_OF(low_water, open_all, close_all)

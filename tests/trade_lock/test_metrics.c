@@ -14,18 +14,7 @@
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 
-static fixture f;
-
-FIXTURE(set_up)
-{
-    fixture_open(&f, SETTINGS);
-}
-
-FIXTURE(tear_down)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL(SETTINGS)
 
 static void expect(const char *name, double value)
 {
@@ -229,4 +218,4 @@ TEST(test_load)
                 2 * metric_of(f.client, "tradelock_group_tasks_count"));
 }
 
-TESTS_OF(metrics, set_up, tear_down)
+TESTS_OF(metrics, open_all, close_all)

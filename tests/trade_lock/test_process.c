@@ -8,18 +8,7 @@
 
 #include <pthread.h>
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "beat_ms=50ms\nsession_ms=60s\n");
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=50ms\nsession_ms=60s\n")
 
 static void ask_in_thread(void *context, int number)
 {
@@ -190,4 +179,4 @@ TEST(test_forks_while_others_work)
                      rows);
 }
 
-TESTS_OF(process, setup, teardown)
+TESTS_OF(process, open_all, close_all)

@@ -12,8 +12,6 @@
 /* How long a thread that has the processor may think before it sends something. */
 #define LOOK_MS 300
 
-static fixture f;
-
 struct scene {
     tap *line;
     char *file;
@@ -23,6 +21,8 @@ struct scene {
     atomic_int asking;
     tl_status first, second, expected;
 };
+
+FIXTURE_OF_ALL(NULL)
 
 static uint64_t statements(const struct scene *scene)
 {
@@ -220,14 +220,4 @@ TEST(test_a_failure_meets_a_restore)
     assert_status(tl_restore_accept(f.client, "bob", "statements agree", NULL), TL_OK);
 }
 
-FIXTURE(setup)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(teardown)
-{
-    fixture_close(&f);
-}
-
-TESTS_OF(refusals, setup, teardown)
+TESTS_OF(refusals, open_all, close_all)

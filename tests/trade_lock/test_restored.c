@@ -18,18 +18,7 @@
 
 #define TOGETHER 8
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "beat_ms=100\nsession_ms=60s\n");
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=100\nsession_ms=60s\n")
 
 /* Asks for fresh trades until the answer is the expected one; gives the last one. */
 static tl_status ask_until(const char *cust, tl_status expected)
@@ -1149,4 +1138,4 @@ TEST(test_a_reclaim_without_a_row)
                      1);
 }
 
-TESTS_OF(restored, setup, teardown)
+TESTS_OF(restored, open_all, close_all)

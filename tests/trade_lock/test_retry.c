@@ -10,18 +10,7 @@
 
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "beat_ms=100\nsession_ms=6s\n");
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=100\nsession_ms=6s\n")
 
 static void refused(const char *serial, tl_status expected)
 {
@@ -736,4 +725,4 @@ TEST(test_arming_while_a_clock_jump_is_open)
     tl_lock_free(lock);
 }
 
-TESTS_OF(retry, setup, teardown)
+TESTS_OF(retry, open_all, close_all)

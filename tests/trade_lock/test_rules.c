@@ -10,18 +10,7 @@
 
 #include <pthread.h>
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL(NULL)
 
 static tl_lock *refused(const char *serial, const tl_lock_options *options, tl_status expected)
 {
@@ -507,4 +496,4 @@ TEST(test_counters_add_up)
     tl_client_close(client);
 }
 
-TESTS_OF(rules, setup, teardown)
+TESTS_OF(rules, open_all, close_all)

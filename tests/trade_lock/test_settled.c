@@ -11,17 +11,7 @@
 /* Heartbeats of the test's own clients are no matter here. */
 #define SETTINGS "beat_ms=100ms\nsession_ms=60s\n"
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, SETTINGS);
-}
-
-FIXTURE(teardown)
-{
-    fixture_close(&f);
-}
+FIXTURE_OF_ALL(SETTINGS)
 
 static void session_of(const tl_client *client, char id[64])
 {
@@ -212,4 +202,4 @@ TEST(test_a_restored_server)
     assert_int_equal(close_and_ask(client), 0);
 }
 
-TESTS_OF(settled, setup, teardown)
+TESTS_OF(settled, open_all, close_all)

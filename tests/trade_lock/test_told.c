@@ -3,18 +3,7 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, "beat_ms=1m\nsession_ms=10m\n");
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=1m\nsession_ms=10m\n")
 
 static void assert_text(const char *what, const char *told, const char *is)
 {
@@ -225,4 +214,4 @@ TEST(test_a_reclaim_names_its_epoch)
     assert_null(lock);
 }
 
-TESTS_OF(told, setup, teardown)
+TESTS_OF(told, open_all, close_all)

@@ -7,18 +7,7 @@
 /* Whoever waited in vain for one after the other of a crowd would be later. */
 #define LATE_MS 15000
 
-static fixture f;
-
-FIXTURE(setup)
-{
-    fixture_open(&f, NULL);
-}
-
-FIXTURE(teardown)
-{
-    assert_log_whole(&f);
-    fixture_close(&f);
-}
+WHOLE_FIXTURE_OF_ALL(NULL)
 
 static tl_lock_options mutex_options(void)
 {
@@ -229,4 +218,4 @@ TEST(test_what_will_not_pass)
     tl_lock_free(lock);
 }
 
-TESTS_OF(waiting, setup, teardown)
+TESTS_OF(waiting, open_all, close_all)
