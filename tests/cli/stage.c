@@ -155,6 +155,7 @@ static const struct option {
     {"currency=", TEXT, offsetof(struct trade, options.currency)},
     {"channel=", TEXT, offsetof(struct trade, options.channel)},
     {"batch=", TEXT, offsetof(struct trade, options.batch)},
+    {"trace=", TEXT, offsetof(struct trade, options.traceparent)},
     {"hold=", NUMBER, offsetof(struct trade, options.max_hold_ms)},
     {"deadline=", NUMBER, offsetof(struct trade, options.deadline_ms)},
     {"next=", NUMBER, offsetof(struct trade, ending.next_run_ms)},

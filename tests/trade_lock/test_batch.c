@@ -5,9 +5,14 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
+#include <limits.h>
+#include <stdatomic.h>
+
 #define THREADS 32
+#define MOVING 300
 #define ROUNDS 8
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define OTHER_TRACE "00-11111111111111111111111111111111-2222222222222222-00"
@@ -273,6 +278,79 @@ TEST(test_by_hand_it_is_on_record)
                                             "'hand' AND step = 'by hand'"),
                      2);
     assert_log_whole(&f);
+}
+
+static struct {
+    tl_lock *lock[MOVING];
+    atomic_int ended;
+} moving;
+
+static int add_part(void *context, const tl_batch_part *part)
+{
+    uint64_t *trades = context;
+
+    *trades += part->money.trades;
+    return 0;
+}
+
+static uint64_t count_batch(const char *batch, unsigned most, tl_status expected)
+{
+    uint64_t trades = 0;
+
+    CREW_STATUS(tl_batch(f.other, batch, 0, most, add_part, &trades), expected);
+    return trades;
+}
+
+static void end_or_count(void *context, int number)
+{
+    tl_ending paid = TL_ENDING_INIT;
+
+    (void)context;
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    if (number == 0) {
+        for (int i = 0; i < MOVING; i++)
+            CREW_STATUS(tl_lock_finish(moving.lock[i], &paid), TL_SUCCEEDED);
+        moving.ended = 1;
+        return;
+    }
+    while (!moving.ended)
+        CREW_CHECK(count_batch("moving", MOVING, TL_OK) == MOVING);
+}
+
+/* A trade that ends while its batch is counted is counted once. */
+TEST(test_a_batch_that_is_paid_meanwhile)
+{
+    for (int i = 0; i < MOVING; i++) {
+        tl_lock_options options = of_batch("moving", NULL);
+        char serial[8];
+
+        snprintf(serial, sizeof serial, "M%d", i);
+        moving.lock[i] = granted(f.client, serial, "C1", &options);
+    }
+    crew_threads(2, end_or_count, NULL);
+    for (int i = 0; i < MOVING; i++)
+        tl_lock_free(moving.lock[i]);
+}
+
+/* What a count reads is bounded, whether the trades are open or paid. */
+TEST(test_a_batch_that_is_too_large)
+{
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                        "thread_no, token, fence, rev, proof, batch, created_at, updated_at) "
+                        "SELECT 'C1', CONCAT('L', seq), 'WITHDRAW', 'S', 'Y', 'ask', UUID(), seq, "
+                        "seq, seq, '-', 'large', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+                        "FROM seq_1_to_7000");
+    assert_int_equal(count_batch("large", 0, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 7000, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 7001, TL_OK), 7000);
+    assert_int_equal(count_batch("large", UINT_MAX, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 6999, TL_OVERLOADED), 0);
+    assert_non_null(strstr(tl_error_message(), "more than 6999 trades are of this batch"));
+    database_run(f.sql, "SET GLOBAL userstat = 1; FLUSH USER_STATISTICS");
+    assert_int_equal(count_batch("large", 100, TL_OVERLOADED), 0);
+    assert_true(database_number(f.sql, "SELECT SUM(rows_read) FROM "
+                                       "information_schema.user_statistics") < 2000);
+    database_run(f.sql, "SET GLOBAL userstat = 0");
 }
 
 TESTS_OF(batch, open_all, close_all)
