@@ -133,3 +133,31 @@ beside() {
     shift
     "$@"
 }
+
+# paid LINES: from now on the channel's statement says so of these lines, "SERIAL,CUST\n" each.
+paid() {
+    # shellcheck disable=SC2059
+    printf "serial_no,cust_no\n$1" >"$ADMIN.csv"
+}
+
+# found: how many violations an audit finds by that statement, and how many are closed.
+found() {
+    text=$(tradelock audit --json --statement "$ADMIN.csv")
+    code=$?
+    printf '%s violations, %s\n' "$(printf '%s\n' "$text" | grep -c '"finding"')" \
+        "$(printf '%s\n' "$text" | grep -o '^  "closed": [0-9]*' | tr -d ' ')"
+    return $code
+}
+
+# finding RULE: the name of the open violation of this rule.
+finding() {
+    tradelock audit --json --statement "$ADMIN.csv" | tr -d '\n' | tr '{' '\n' | grep "\"rule\": \"$1\"" |
+        grep -o '"finding": "[0-9a-f]*"' | cut -d'"' -f4
+}
+
+# closing VERB NAME OPTION...: proposes or confirms that this violation is closed.
+closing() {
+    verb=$1 name=$2
+    shift 2
+    tradelock audit close "$verb" "$name" --reason "the bank's letter" --actor boss --statement "$ADMIN.csv" "$@"
+}
