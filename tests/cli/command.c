@@ -161,10 +161,12 @@ void expect_output(const char *file, int line, output *o, int code, ...)
 void expect_words(const output *o, const char *words, const char *file, int line)
 {
     const int on_stderr = strncmp(words, "! ", 2) == 0;
-    const int there = strstr(on_stderr ? o->err : o->out, words + 2 * on_stderr) != NULL;
+    const int without = words[0] == '\1';
+    const char *const at = words + 2 * on_stderr + without;
+    const int there = (strstr(on_stderr ? o->err : o->out, at) != NULL) != without;
 
     if (!there) {
-        print_error("%s:%d: no \"%s\" in\n", file, line, words);
+        print_error("%s:%d: %s \"%s\" in\n", file, line, without ? "there is" : "no", at);
         show(o);
     }
     _assert_true((uintmax_t)there, words, file, line);
@@ -179,5 +181,15 @@ json_t *output_json(const output *o)
         show(o);
         fail_msg("not JSON: line %d: %s", error.line, error.text);
     }
+    return document;
+}
+
+json_t *output_ended(output *o, int code)
+{
+    json_t *document;
+
+    EXPECT_CODE(o, code);
+    document = output_json(o);
+    output_free(o);
     return document;
 }

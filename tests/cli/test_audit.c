@@ -169,15 +169,12 @@ static json_t *audit_with(const char *lines, int code)
 {
     FILE *file = fopen(w.statement, "we");
     json_t *document;
-    output *o;
 
     assert_non_null(file);
     fprintf(file, "seq,channel_ref,channel_key,serial_no,cust_no,op_code\n%s", lines);
     fclose(file);
-    o = RUN("audit", "--json", "--config", w.config, "--statement", w.statement);
-    EXPECT_CODE(o, code);
-    document = output_json(o);
-    output_free(o);
+    document = output_ended(
+        RUN("audit", "--json", "--config", w.config, "--statement", w.statement), code);
     return document;
 }
 

@@ -156,20 +156,14 @@ TEST(test_join)
                 "owns 513 slots");
     REFUSED("slot 600 is another shard's", "join", "payouts", "b", "--slots", "600-601");
     assert_int_equal(database_number(sql[B], "SELECT COUNT(*) FROM tl_slot"), 0);
-    o = FLEET("join", "payouts", "b", "--json");
-    EXPECT_CODE(o, 0);
-    json = output_json(o);
+    json = output_ended(FLEET("join", "payouts", "b", "--json"), 0);
     expect_listed(json, "fleet join", NULL);
     assert_int_equal(json_integer_value(json_object_get(json, "owned")), 511);
     json_decref(json);
-    output_free(o);
-    o = FLEET("ls", "--json");
-    EXPECT_CODE(o, 0);
-    json = output_json(o);
+    json = output_ended(FLEET("ls", "--json"), 0);
     assert_int_equal(json_array_size(json_object_get(json, "slots")), 4);
     expect_listed(json, "fleet slots", NULL);
     json_decref(json);
-    output_free(o);
     o = FLEET("ls");
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "0-511");
@@ -193,14 +187,11 @@ TEST(test_move)
 {
     char *cust = database_text(sql[A], "SELECT CONCAT('c', seq) FROM seq_1_to_9999 WHERE "
                                        "tl_customer_slot(CONCAT('c', seq)) = 7 LIMIT 1");
-    output *o;
     json_t *json, *back;
 
     insert_trade(cust);
-    o = FLEET("move", "--cust", cust, "--to", "b", "--for", "1s", "--reason", "r");
-    EXPECT_CODE(o, 1);
-    assert_non_null(strstr(o->err, "in process"));
-    output_free(o);
+    ENDS(FLEET("move", "--cust", cust, "--to", "b", "--for", "1s", "--reason", "r"), 1,
+         "! in process");
     assert_int_equal(database_number(sql[A], "SELECT state = 'owned' FROM tl_slot WHERE slot = 7"),
                      1);
     database_run(sql[A], "UPDATE trade_lock SET status = 'Y', rev = rev + 1");
@@ -212,19 +203,13 @@ TEST(test_move)
     expect_done(FLEET("ls"), "gone");
     /* Nothing is left to be done. */
     REFUSED("already at shard b", "move", "7", "--to", "b", "--reason", "r");
-    o = FLEET("move", "7", "--to", "a", "--reason", "r", "--json");
-    EXPECT_CODE(o, 0);
-    json = output_json(o);
-    output_free(o);
+    json = output_ended(FLEET("move", "7", "--to", "a", "--reason", "r", "--json"), 0);
     REFUSED("is not leaving", "move", "7", "--back", "--reason", "r");
     database_run(sql[A], "UPDATE tl_slot SET state = 'leaving', other = 'b' WHERE slot = 7");
-    o = FLEET("move", "7", "--back", "--reason", "r", "--json");
-    EXPECT_CODE(o, 0);
-    back = output_json(o);
+    back = output_ended(FLEET("move", "7", "--back", "--reason", "r", "--json"), 0);
     expect_listed(json, "fleet move", back);
     json_decref(json);
     json_decref(back);
-    output_free(o);
     assert_int_equal(database_number(sql[A], "SELECT state = 'owned' FROM tl_slot WHERE slot = 7"),
                      1);
     free(cust);
@@ -394,7 +379,6 @@ TEST(test_target_went_back_in_time)
  * out. */
 TEST(test_stale_arrival)
 {
-    output *o;
     json_t *json, *rest;
 
     set_slot(B, 20, "arriving", 1, "a");
@@ -406,10 +390,7 @@ TEST(test_stale_arrival)
     /* Of a move that is left at both ends, both are ended. */
     set_slot(A, 22, "leaving", 1, "b");
     set_slot(B, 22, "arriving", 1, "a");
-    o = THREE("move", "22", "--back", "--json");
-    EXPECT_CODE(o, 0);
-    json = output_json(o);
-    output_free(o);
+    json = output_ended(THREE("move", "22", "--back", "--json"), 0);
     assert_int_equal(json_array_size(json_object_get(json, "given_up")), 1);
     rest = json_pack("{s:i, s:s, s:s, s:i, s:i}", "slot", 1, "from", "", "to", "", "customers", 0,
                      "rows", 0);
@@ -841,17 +822,12 @@ TEST(test_clean)
     assert_true(rows >= 4);
     json_decref(json);
     output_free(o);
-    o = THREE("clean", "--cust", cust, "--at", "a", "--yes", "1");
-    EXPECT_CODE(o, 1);
-    assert_non_null(strstr(o->out, "\nwallet"));
-    assert_non_null(strstr(o->err, "not 1"));
-    output_free(o);
+    ENDS(THREE("clean", "--cust", cust, "--at", "a", "--yes", "1"), 1, "\nwallet", "! not 1");
     snprintf(yes, sizeof yes, "%lld", rows);
     /* Who may read everything, and write nothing. */
-    o = RUN("fleet", "clean", "40", "--at", "a", "--yes", yes, "--reason", "r", "--config", reader);
-    EXPECT_CODE(o, 1);
-    assert_non_null(strstr(o->err, "lacks a right"));
-    output_free(o);
+    ENDS(
+        RUN("fleet", "clean", "40", "--at", "a", "--yes", yes, "--reason", "r", "--config", reader),
+        1, "! lacks a right");
     assert_int_equal(
         database_number(sql[B], "SELECT COUNT(*) FROM tl_act WHERE what = 'fleet clean'"), 0);
     expect_left(A, cust, 2, 2);

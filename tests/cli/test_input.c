@@ -171,8 +171,6 @@ static void expect_foreign(MYSQL *connection, const char *trigger, const char *w
 
 TEST(test_doctor)
 {
-    output *o;
-
     MYSQL *connection = database_connect(w.where), *holder;
     ENDS(RUN("doctor", "--config", w.config), 0, "a probe was recorded");
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
@@ -198,14 +196,9 @@ TEST(test_doctor)
                              "tl_session (session_id, program, host, pid, connection_name, "
                              "timeout_ms, started_at, alive_until) VALUES (UUID(), 'p', 'h', "
                              "1, UUID(), 1, '2020-01-01', '2020-01-01')");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "accepted (host elsewhere -> ");
-    EXPECT_WORDS(o, "a restore is declared or found and not accepted");
-    EXPECT_WORDS(o, "1 silent");
-    EXPECT_WORDS(o, "have been silent for up to ");
-    assert_null(strstr(o->out, "up to -"));
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 5, "accepted (host elsewhere -> ",
+         "a restore is declared or found and not accepted", "1 silent",
+         "have been silent for up to ", WITHOUT("up to -"));
     mysql_close(connection);
 }
 

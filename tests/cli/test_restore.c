@@ -62,7 +62,6 @@ static void expect_money(const json_t *money, size_t at, const char *currency, c
 TEST(test_the_money_in_doubt)
 {
     json_t *document, *money;
-    output *o;
 
     house_expect(&operators.h, "OVER", "C1", 77, TL_SUCCEEDED);
     operators_make_doubtful("EUR1"); /* 100 */
@@ -71,9 +70,8 @@ TEST(test_the_money_in_doubt)
     make_doubtful_with("USD1", "amount_minor = 5, currency = 'USD'");
     make_doubtful_with("NONE1", "amount_minor = NULL, currency = NULL");
     make_doubtful_with("NONE2", "amount_minor = NULL, currency = NULL");
-    o = RUN("restore", "status", "--json", "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    document = output_json(o);
+    document =
+        output_ended(RUN("restore", "status", "--json", "--config", operators.config[BOB]), 0);
     money = json_object_get(document, "money");
     assert_int_equal(json_array_size(money), 3);
     expect_money(money, 0, NULL, NULL, 2);
@@ -81,7 +79,6 @@ TEST(test_the_money_in_doubt)
     expect_money(money, 2, "USD", "5", 1);
     assert_int_equal(json_array_size(json_object_get(document, "counts")), 3);
     json_decref(document);
-    output_free(o);
     database_run(operators.h.sql, "DELETE FROM trade_lock");
 }
 
@@ -259,16 +256,12 @@ static void promoted_while_silent(void)
 /* Nobody sees it promoted before it is known whether the one before is off. */
 static void promoted_whole(void)
 {
-    output *o;
-
     database_run(operators.h.sql,
                  "CREATE TRIGGER not_off BEFORE INSERT ON tl_restore FOR EACH ROW FOLLOWS "
                  "tl_restore_inserted IF NEW.step = 'fenced' THEN SIGNAL SQLSTATE '45000' SET "
                  "MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'not yet'; END IF");
-    o = RUN("promote", "--fenced", "--reason", "it is off", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 1);
-    assert_non_null(strstr(o->err, "not yet"));
-    output_free(o);
+    ENDS(RUN("promote", "--fenced", "--reason", "it is off", "--config", operators.config[ANN]), 1,
+         "! not yet");
     database_run(operators.h.sql, "DROP TRIGGER not_off");
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore WHERE step "
                                                       "= 'promoted'"),
@@ -280,7 +273,6 @@ static void promoted_whole(void)
 TEST(test_it_is_promoted)
 {
     json_t *document, *set = json_object();
-    output *o;
 
     EXPECT_USAGE(promote("--wait", "1s"), "--reason is missing");
     EXPECT_USAGE(
@@ -301,16 +293,14 @@ TEST(test_it_is_promoted)
                                   "tl_schema SET restore_no = accepted_no");
     promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
     ENDS(promote("--reason", "the primary is gone"), 0, "Offered.");
-    o = RUN("promote", "--reason", "again", "--wait", "100ms", "--json", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 5);
-    document = output_json(o);
+    document = output_ended(RUN("promote", "--reason", "again", "--wait", "100ms", "--json",
+                                "--config", operators.config[ANN]),
+                            5);
     fields_add(set, document);
     fields_expect(set, "promote");
     assert_string_equal(json_string_value(json_object_get(document, "promote")), "offered");
     json_decref(document);
     json_decref(set);
-    output_free(o);
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore "
                                                       "WHERE step = 'promoted'"),
                      1);

@@ -696,14 +696,11 @@ TEST_IN(test_settings, clear, NULL)
     static const size_t straight[] = {A, B}, swapped[] = {B, A};
     struct desk_process other;
     struct visitor v;
-    output *o;
 
     make_paid(A, "A1", customers[A][0], NULL);
     make_paid(B, "B1", customers[B][0], NULL);
-    o = RUN("desk", "--config", fleet.file, "--shard", "c");
-    EXPECT_CODE(o, 2);
-    assert_non_null(strstr(o->err, "these settings name no shard c"));
-    output_free(o);
+    ENDS(RUN("desk", "--config", fleet.file, "--shard", "c"), 2,
+         "! these settings name no shard c");
     /* Of one shard it is as if there were no fleet. */
     desk_start(&other, fleet.file, one);
     visitor_come_in(&v, &other, "ann");
