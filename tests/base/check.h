@@ -2,13 +2,7 @@
 #ifndef TL_TESTS_BASE_CHECK_H
 #define TL_TESTS_BASE_CHECK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <tradelock/tradelock.h>
 

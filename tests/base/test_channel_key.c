@@ -5,16 +5,12 @@
 #include "base/text.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* The examples of the standard (FIPS 180). */
-static void test_sha256(void **state)
+TEST(test_sha256)
 {
     uint8_t digest[SHA256_SIZE];
     char digits[2 * SHA256_SIZE + 1];
 
-    (void)state;
     sha256_of(digest, "abc", 3);
     text_hex(digits, digest, sizeof(digest));
     assert_string_equal(digits, "ba7816bf8f01cfea414140de5dae2223"
@@ -27,22 +23,20 @@ static void test_sha256(void **state)
 
 static const tl_key sample = {"W20240001", "C1001", "WITHDRAW"};
 
-static void test_vectors(void **state)
+TEST(test_vectors)
 {
     char key[TL_CHANNEL_KEY_MAX + 1];
 
-    (void)state;
     assert_int_equal(tl_channel_key(key, 64, "bank-a", "fastpay", &sample, 1), TL_OK);
     assert_string_equal(key, TL_CHANNEL_KEY_VECTOR_1);
     assert_int_equal(tl_channel_key(key, 64, "bank-a", "fastpay", &sample, 2), TL_OK);
     assert_string_equal(key, TL_CHANNEL_KEY_VECTOR_2);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
     char key[TL_CHANNEL_KEY_MAX + 1];
 
-    (void)state;
     for (unsigned chars = 20; chars <= 64; chars++) {
         memset(key, '?', sizeof(key));
         assert_int_equal(tl_channel_key(key, chars, "bank-a", "fastpay", &sample, 1), TL_OK);
@@ -54,7 +48,7 @@ static void test_cut(void **state)
 }
 
 /* Each part counts, and none can lend a letter to its neighbour. */
-static void test_parts_do_not_mix(void **state)
+TEST(test_parts_do_not_mix)
 {
     static const struct {
         const char *site, *channel;
@@ -72,7 +66,6 @@ static void test_parts_do_not_mix(void **state)
     enum { COUNT = sizeof(variants) / sizeof(variants[0]) };
     char keys[COUNT][TL_CHANNEL_KEY_MAX + 1];
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(tl_channel_key(keys[i], 64, variants[i].site, variants[i].channel,
                                         &variants[i].key, variants[i].epoch),
@@ -93,23 +86,21 @@ static char *repeat(size_t size)
     return text;
 }
 
-static void test_longest(void **state)
+TEST(test_longest)
 {
     tl_key key = {repeat(TL_SERIAL_MAX), repeat(TL_CUST_MAX), repeat(TL_OP_MAX - 6)};
     char out[TL_CHANNEL_KEY_MAX + 1];
 
-    (void)state;
     assert_int_equal(
         tl_channel_key(out, 64, repeat(64), "12345678901234567890123456789012", &key, 1), TL_OK);
     assert_int_equal(strspn(out, "0123456789abcdef"), 64);
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
     char out[TL_CHANNEL_KEY_MAX + 1] = "untouched";
     tl_key bad = {"W1", "C 1", "WITHDRAW"};
 
-    (void)state;
     assert_problem(tl_channel_key(out, 19, "a", "b", &sample, 1), TL_INVALID,
                    "channel key: has 20 to 64 characters, not 19");
     assert_problem(tl_channel_key(out, 65, "a", "b", &sample, 1), TL_INVALID,
@@ -131,13 +122,4 @@ static void test_bad_arguments(void **state)
     assert_string_equal(out, "untouched");
 }
 
-TEST_MAIN(channel_key)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sha256),  cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_cut),     cmocka_unit_test(test_parts_do_not_mix),
-        cmocka_unit_test(test_longest), cmocka_unit_test(test_bad_arguments),
-    };
-
-    return cmocka_run_group_tests_name("base: channel key", tests, NULL, NULL);
-}
+TESTS_OF(channel_key, NULL, NULL)

@@ -9,18 +9,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-static void test_boottime(void **state)
+TEST(test_boottime)
 {
     struct timespec now;
 
-    (void)state;
     clock_gettime(CLOCK_BOOTTIME, &now);
     int64_t before_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     int64_t us = clock_boottime_us();
@@ -58,11 +54,10 @@ static void boot_id_a_day_ahead(char id[RANDOM_UUID])
     (void)wait(NULL);
 }
 
-static void test_boot_id(void **state)
+TEST(test_boot_id)
 {
     char here[RANDOM_UUID], again[RANDOM_UUID], there[RANDOM_UUID];
 
-    (void)state;
     clock_boot_id(here, sizeof here);
     clock_boot_id(again, sizeof again);
     assert_int_equal(strlen(here), RANDOM_UUID - 1);
@@ -73,9 +68,8 @@ static void test_boot_id(void **state)
     assert_string_not_equal(there, here);
 }
 
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
-    (void)state;
     int64_t before_ms = clock_boottime_ms();
     int64_t deadline_ms = clock_deadline(5000);
     assert_in_range(deadline_ms, before_ms + 5000, clock_boottime_ms() + 5000);
@@ -104,12 +98,11 @@ static void *interrupt(void *thread)
     return NULL;
 }
 
-static void test_sleep_in_spite_of_signals(void **state)
+TEST(test_sleep_in_spite_of_signals)
 {
     struct sigaction action = {.sa_handler = ignore};
     pthread_t self = pthread_self(), other;
 
-    (void)state;
     sigaction(SIGUSR1, &action, NULL);
     assert_int_equal(pthread_create(&other, NULL, interrupt, &self), 0);
     int64_t deadline_ms = clock_deadline(120);
@@ -142,13 +135,12 @@ static void *open_gate(void *context)
     return NULL;
 }
 
-static void test_wait(void **state)
+TEST(test_wait)
 {
     struct gate gate = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     pthread_t other;
     int error = 0;
 
-    (void)state;
     assert_int_equal(clock_condition_init(&gate.condition), 0);
     pthread_mutex_lock(&gate.mutex);
     assert_int_equal(clock_wait(&gate.condition, &gate.mutex, 0), ETIMEDOUT);
@@ -189,22 +181,20 @@ static int slices_until(int64_t deadline_ms)
 
 /* A wait longer than one slice ends at its deadline, not at the slice's end.  A thread that wakes
  * up so late that the rest is over as well has seen no slice: then a longer one. */
-static void test_long_wait(void **state)
+TEST(test_long_wait)
 {
     int64_t wait_ms = 1150;
 
-    (void)state;
     while (slices_until(clock_deadline(wait_ms)) < 2) {
         assert_true(wait_ms < 30000);
         wait_ms *= 2;
     }
 }
 
-static void test_jitter(void **state)
+TEST(test_jitter)
 {
     int64_t least = INT64_MAX, most = 0;
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         int64_t delay_ms = random_jitter_ms(1000, 20);
 
@@ -222,14 +212,13 @@ static void test_jitter(void **state)
     }
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
     unsigned char bytes[1000] = {0};
     uint8_t first[RANDOM_TOKEN], second[RANDOM_TOKEN];
     char one[RANDOM_UUID], two[RANDOM_UUID];
     int seen[256] = {0}, kinds = 0;
 
-    (void)state;
     random_bytes(bytes, sizeof(bytes) - 1);
     assert_int_equal(bytes[sizeof(bytes) - 1], 0); /* not written beyond the end */
     random_bytes(bytes, 0);
@@ -266,7 +255,7 @@ static int by_bytes(const void *left, const void *right)
 
 /* Neither of one thread, nor of two, nor of a process and its child, which has all that was fetched
  * before. */
-static void test_tokens_never_repeat(void **state)
+TEST(test_tokens_never_repeat)
 {
     static struct {
         uint8_t own[RANDOM_TOKEN], of_child[TOKENS][RANDOM_TOKEN];
@@ -277,7 +266,6 @@ static void test_tokens_never_repeat(void **state)
     int ends[2], status;
     pid_t child;
 
-    (void)state;
     random_token(t.own);
     assert_int_equal(pipe(ends), 0);
     child = fork();
@@ -299,19 +287,4 @@ static void test_tokens_never_repeat(void **state)
         assert_memory_not_equal(all[i], all[i + 1], RANDOM_TOKEN);
 }
 
-TEST_MAIN(clock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_boottime),
-        cmocka_unit_test(test_boot_id),
-        cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_sleep_in_spite_of_signals),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_long_wait),
-        cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_tokens_never_repeat),
-    };
-
-    return cmocka_run_group_tests_name("base: clock and random", tests, NULL, NULL);
-}
+TESTS_OF(clock, NULL, NULL)

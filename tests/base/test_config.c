@@ -8,16 +8,12 @@
 #include "settings_file.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
     static const int64_t schedule[] = {90000,   180000,   600000,   1800000, 3600000,
                                        7200000, 14400000, 28800000, 86400000};
     struct config config;
 
-    (void)state;
     assert_loads("", &config);
     assert_string_equal(config.site, "default");
     assert_int_equal(config.pool_size, 12);
@@ -51,11 +47,10 @@ static void test_defaults(void **state)
 }
 
 /* Every default is a value that the list itself allows, and fits its own limits. */
-static void test_the_list(void **state)
+TEST(test_the_list)
 {
     struct config config;
 
-    (void)state;
     for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
         assert_int_equal(config_set(&config, &config_settings[i], config_settings[i].initial),
                          TL_OK);
@@ -100,11 +95,10 @@ static const char every_setting[] = "; a comment\n"
                                     "janitor = 0\n"
                                     "retention_ms = 400d";
 
-static void test_every_setting(void **state)
+TEST(test_every_setting)
 {
     struct config config;
 
-    (void)state;
     assert_loads(every_setting, &config);
     assert_string_equal(config.site, "bank-a");
     assert_int_equal(config.pool_size, 2);
@@ -137,9 +131,8 @@ static void test_every_setting(void **state)
     assert_true(config.retention_ms == 400 * CONFIG_DAY);
 }
 
-static void test_bad_names(void **state)
+TEST(test_bad_names)
 {
-    (void)state;
     assert_refused("[tradelock]\n\npool-size = 3\n",
                    ":3: unknown setting 'pool-size'; did you mean 'pool_size'?");
     assert_refused("[tradelock]\ncolour = red\n", ":2: unknown setting 'colour'");
@@ -151,9 +144,8 @@ static void test_bad_names(void **state)
                    ":4: poison: was already set in line 2");
 }
 
-static void test_bad_numbers(void **state)
+TEST(test_bad_numbers)
 {
-    (void)state;
     assert_refused("[tradelock]\npool_size = 0\n", ":2: pool_size: 0 is out of range, 1 to 256");
     assert_refused("[tradelock]\npool_size = 257\n",
                    ":2: pool_size: 257 is out of range, 1 to 256");
@@ -182,9 +174,8 @@ static void test_bad_numbers(void **state)
                    ":2: log_level: 'loud' is not debug, info, warning or alarm");
 }
 
-static void test_bad_durations(void **state)
+TEST(test_bad_durations)
 {
-    (void)state;
     assert_refused("[tradelock]\nbeat_ms = soon\n",
                    ":2: beat_ms: 'soon' is not a duration such as 250ms, 30s, 10m, 2h or "
                    "7d");
@@ -220,9 +211,8 @@ static void test_bad_durations(void **state)
                    ":2: schedule: has more than 16 delays");
 }
 
-static void test_bad_sites(void **state)
+TEST(test_bad_sites)
 {
-    (void)state;
     assert_refused("[tradelock]\nsite = bank a\n",
                    ":2: site: byte 5 is a blank (0x20); only printable ASCII without "
                    "blanks is allowed");
@@ -236,9 +226,8 @@ static void test_bad_sites(void **state)
                    ":2: site: is longer than 64 bytes");
 }
 
-static void test_bad_together(void **state)
+TEST(test_bad_together)
 {
-    (void)state;
     assert_refused("[tradelock]\nbeat_ms = 1s\nsession_ms = 2999\n\n",
                    ":3: session_ms: 2999ms is less than three beats (beat_ms) of 1s");
     assert_refused("[tradelock]\nbeat_ms = 1m\n",
@@ -250,12 +239,11 @@ static void test_bad_together(void **state)
 #define SECTIONS                                                                                   \
     "[tradelock-client]\nuser=x\n[tradelock-client-a]\nhost=a\n[tradelock-client-b_2]\n"
 
-static void test_shards(void **state)
+TEST(test_shards)
 {
     struct config config;
     size_t at = 9;
 
-    (void)state;
     assert_loads(SECTIONS "[tradelock]\nfleet = payouts\nshards = a ,b_2\n", &config);
     assert_string_equal(config.fleet, "payouts");
     assert_int_equal(config.shards.count, 2);
@@ -277,9 +265,8 @@ static void test_shards(void **state)
                    "f: there is no shard 'a': this file names none");
 }
 
-static void test_bad_shards(void **state)
+TEST(test_bad_shards)
 {
-    (void)state;
     assert_refused(SECTIONS "[tradelock]\nfleet = p\nshards = a, b_2, a\n",
                    ":8: shards: 'a' stands there twice");
     assert_refused(SECTIONS "[tradelock]\nfleet = p\nshards = a, c\n",
@@ -306,11 +293,10 @@ static void test_bad_shards(void **state)
                    ":2: shards: has more than 32 names");
 }
 
-static void test_policy(void **state)
+TEST(test_policy)
 {
     tl_policy policy, before;
 
-    (void)state;
     static const char text[] = "[tradelock]\nschedule = 5s,1m\nattempts = 7\n"
                                "grace_ms = 2s\ndeadline_ms=1h\npoison=2\n"
                                "max_hold_ms=9s\nexecute_ms=4s\ncommit_ms=3s\n";
@@ -334,11 +320,10 @@ static void test_policy(void **state)
     assert_memory_equal(&policy, &before, sizeof(policy));
 }
 
-static void test_durations(void **state)
+TEST(test_durations)
 {
     char text[CONFIG_DURATION_TEXT];
 
-    (void)state;
     assert_string_equal(config_duration(text, 0), "0ms");
     assert_string_equal(config_duration(text, 1), "1ms");
     assert_string_equal(config_duration(text, 1500), "1500ms");
@@ -363,12 +348,11 @@ static char *read_sample(size_t *size)
     return text;
 }
 
-static void test_sample_is_the_list(void **state)
+TEST(test_sample_is_the_list)
 {
     struct text_buffer made;
     size_t size;
 
-    (void)state;
     text_buffer_init(&made);
     sample_write(&made);
     assert_false(made.failed);
@@ -377,14 +361,13 @@ static void test_sample_is_the_list(void **state)
 }
 
 /* As it stands, and with every '#' before a name taken away. */
-static void test_sample_loads(void **state)
+TEST(test_sample_loads)
 {
     struct config config, defaults;
     size_t size;
     char *text = read_sample(&size);
     unsigned set = 0;
 
-    (void)state;
     config_defaults(&defaults);
     assert_loads(text, &config);
     assert_memory_equal(&config, &defaults, sizeof(config));
@@ -400,23 +383,6 @@ static void test_sample_loads(void **state)
 
 TEST_MAIN(config)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_the_list),
-        cmocka_unit_test(test_every_setting),
-        cmocka_unit_test(test_bad_names),
-        cmocka_unit_test(test_bad_numbers),
-        cmocka_unit_test(test_bad_durations),
-        cmocka_unit_test(test_bad_sites),
-        cmocka_unit_test(test_bad_together),
-        cmocka_unit_test(test_shards),
-        cmocka_unit_test(test_bad_shards),
-        cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_sample_is_the_list),
-        cmocka_unit_test(test_sample_loads),
-    };
-
     if (argc == 2 && strcmp(argv[1], "--sample") == 0) {
         struct text_buffer sample;
 
@@ -426,6 +392,5 @@ TEST_MAIN(config)
         text_buffer_free(&sample);
         return failed;
     }
-    return cmocka_run_group_tests_name("base: config", tests, settings_make_folder,
-                                       settings_remove_folder);
+    return tests_run(settings_make_folder, settings_remove_folder);
 }

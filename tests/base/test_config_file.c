@@ -7,17 +7,13 @@
 #include "settings_file.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-static void test_bad_lines(void **state)
+TEST(test_bad_lines)
 {
     char text[6000];
 
-    (void)state;
     assert_refused("site = a\n", ":1: there is no section before this line; [tradelock] "
                                  "or [tradelock-client] must come first");
     assert_refused("[tradelock]\npool_size 3\n",
@@ -40,22 +36,20 @@ static void test_bad_lines(void **state)
     assert_refused(text, ":1: the line is longer than 4094 bytes or holds a NUL");
 }
 
-static void test_nul(void **state)
+TEST(test_nul)
 {
     static const char text[] = "[tradelock]\nsite = a\0b\n";
     struct config config;
     char wanted[200];
 
-    (void)state;
     settings_write(text, sizeof(text) - 1, 0600);
     snprintf(wanted, sizeof(wanted), "%s:2: the line is longer than 4094 bytes or holds a NUL",
              settings_path);
     assert_problem(config_load(&config, settings_path), TL_BAD_CONFIG, wanted);
 }
 
-static void test_bad_connection_options(void **state)
+TEST(test_bad_connection_options)
 {
-    (void)state;
     assert_refused("[tradelock-client]\nuser = a\nsslca = b\n",
                    ":3: unknown connection option 'sslca'; did you mean 'ssl-ca'?");
     assert_refused("[tradelock-client]\ncolour = b\n", ":2: unknown connection option 'colour'");
@@ -89,11 +83,10 @@ static void test_bad_connection_options(void **state)
                    ":2: a line without '=' that is no connection option");
 }
 
-static void test_good_connection_options(void **state)
+TEST(test_good_connection_options)
 {
     struct config config;
 
-    (void)state;
     assert_loads("[tradelock-client]\n"
                  "user = a\n"
                  "  password = 'a # b ; c'\n"
@@ -112,13 +105,12 @@ static void test_good_connection_options(void **state)
                  &config);
 }
 
-static void test_group(void **state)
+TEST(test_group)
 {
     static const char text[] = "[tradelock-client]\nuser=a\n[tradelock-client-two]\n";
     struct config config;
     char wanted[200];
 
-    (void)state;
     settings_write(text, strlen(text), 0600);
     assert_int_equal(config_load_for(&config, settings_path, NULL), TL_OK);
     assert_int_equal(config_load_for(&config, settings_path, ""), TL_OK);
@@ -128,12 +120,11 @@ static void test_group(void **state)
 }
 
 /* Our list against libmariadb's own words: each name stands in the library. */
-static void test_names_of_libmariadb(void **state)
+TEST(test_names_of_libmariadb)
 {
     const char *library = getenv("TL_TEST_LIBMARIADB");
     static char bytes[2000000];
 
-    (void)state;
     assert_non_null(library);
     FILE *file = fopen(library, "r");
     assert_non_null(file);
@@ -146,7 +137,7 @@ static void test_names_of_libmariadb(void **state)
     }
 }
 
-static void test_passwords(void **state)
+TEST(test_passwords)
 {
     static const struct {
         const char *text;
@@ -169,7 +160,6 @@ static void test_passwords(void **state)
     };
     struct config config;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char wanted[300];
 
@@ -190,12 +180,11 @@ static void test_passwords(void **state)
     }
 }
 
-static void test_writable_by_all(void **state)
+TEST(test_writable_by_all)
 {
     struct config config;
     char wanted[200];
 
-    (void)state;
     settings_write("", 0, 0666);
     snprintf(wanted, sizeof(wanted), "the settings file: %s can be written by others (mode 0666)",
              settings_path);
@@ -213,13 +202,12 @@ static void assert_refused_for(const char *whose, const char *words)
 
 /* Whoever can change it, or a folder above it, says which server is believed.  Root takes the file of
  * a service's account only where root put it. */
-static void test_of_somebody_else(void **state)
+TEST(test_of_somebody_else)
 {
     static const char somebodys[] = "belongs to neither root nor this account, so others could "
                                     "change it";
     struct config config;
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     settings_write("", 0, 0600);
@@ -239,12 +227,11 @@ static void test_of_somebody_else(void **state)
     assert_int_equal(config_load(&config, settings_path), TL_OK);
 }
 
-static void test_no_file(void **state)
+TEST(test_no_file)
 {
     struct config config;
     char wanted[200];
 
-    (void)state;
     assert_problem(config_load(&config, NULL), TL_BAD_CONFIG, "no settings file was named");
     assert_problem(config_load(&config, ""), TL_BAD_CONFIG, "no settings file was named");
     assert_problem(config_load(&config, "/nowhere/a.cnf"), TL_BAD_CONFIG,
@@ -261,12 +248,11 @@ static void test_no_file(void **state)
 }
 
 /* Root may read everything, so the child becomes somebody else first. */
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
     char wanted[200];
     int status;
 
-    (void)state;
     settings_write("[tradelock]\n", 12, 0000);
     assert_int_equal(chmod(settings_folder, 0755), 0);
     snprintf(wanted, sizeof(wanted), "%s: the settings file cannot be opened: Permission denied",
@@ -287,22 +273,4 @@ static void test_unreadable(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-TEST_MAIN(config_file)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_nul),
-        cmocka_unit_test(test_bad_connection_options),
-        cmocka_unit_test(test_good_connection_options),
-        cmocka_unit_test(test_group),
-        cmocka_unit_test(test_names_of_libmariadb),
-        cmocka_unit_test(test_passwords),
-        cmocka_unit_test(test_writable_by_all),
-        cmocka_unit_test(test_of_somebody_else),
-        cmocka_unit_test(test_no_file),
-        cmocka_unit_test(test_unreadable),
-    };
-
-    return cmocka_run_group_tests_name("base: settings file", tests, settings_make_folder,
-                                       settings_remove_folder);
-}
+TESTS_OF(config_file, settings_make_folder, settings_remove_folder)

@@ -8,21 +8,16 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static const char *const variables[] = {"TL_FAULT_LOG", "TL_FAULT_KILL", "TL_FAULT_STOP",
                                         "TL_FAULT_ALLOC", "TL_MUTATION"};
 
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
         unsetenv(variables[i]);
     fault_reload();
-    return 0;
 }
 
 /* Three passages in a child of its own; returns how it ended, as waitpid() says. */
@@ -70,12 +65,11 @@ static int count_lines(const char *path)
     return count;
 }
 
-static void test_passages(void **state)
+TEST_IN(test_passages, clear, NULL)
 {
     char path[] = "/tmp/tradelock-fault-XXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(run_child("TL_FAULT_LOG", path), 0);
@@ -100,9 +94,8 @@ static void test_passages(void **state)
 }
 
 /* Threads that pass elsewhere do not move the number of a named passage. */
-static void test_count_one_name(void **state)
+TEST_IN(test_count_one_name, clear, NULL)
 {
-    (void)state;
     setenv("TL_FAULT_ONLY", "ask/after", 1);
     assert_true(WIFSIGNALED(run_child("TL_FAULT_KILL", "1")));
     assert_int_equal(run_child("TL_FAULT_KILL", "2"), 0);
@@ -112,9 +105,8 @@ static void test_count_one_name(void **state)
 }
 
 /* A child counts from its own start, whatever its parent has passed. */
-static void test_count_in_each_process(void **state)
+TEST_IN(test_count_in_each_process, clear, NULL)
 {
-    (void)state;
     for (int i = 0; i < 10; i++)
         fault_point(FAULT_CALLBACK, "prepare", "before");
     int status = run_child("TL_FAULT_KILL", "3");
@@ -122,9 +114,8 @@ static void test_count_in_each_process(void **state)
     assert_int_equal(run_child("TL_FAULT_KILL", "11"), 0);
 }
 
-static void test_mutation(void **state)
+TEST_IN(test_mutation, clear, NULL)
 {
-    (void)state;
     assert_false(fault_mutated("fence"));
     setenv("TL_MUTATION", "fence", 1);
     assert_false(fault_mutated("fence")); /* read once */
@@ -141,11 +132,10 @@ static void test_mutation(void **state)
     assert_false(fault_mutated("token,fence"));
 }
 
-static void test_nth_allocation(void **state)
+TEST_IN(test_nth_allocation, clear, NULL)
 {
     void *blocks[4];
 
-    (void)state;
     setenv("TL_FAULT_ALLOC", "2", 1);
     fault_reload();
     for (int i = 0; i < 4; i++)
@@ -159,11 +149,10 @@ static void test_nth_allocation(void **state)
         memory_free(blocks[i]);
 }
 
-static void test_each_kind_can_fail(void **state)
+TEST_IN(test_each_kind_can_fail, clear, NULL)
 {
     char *kept = memory_dup_text("kept");
 
-    (void)state;
     setenv("TL_FAULT_ALLOC", "1", 1);
     fault_reload();
     assert_null(memory_new_array(3, 3));
@@ -177,11 +166,10 @@ static void test_each_kind_can_fail(void **state)
     memory_free(kept);
 }
 
-static void test_memory(void **state)
+TEST_IN(test_memory, clear, NULL)
 {
     static const char zeros[100];
 
-    (void)state;
     char *block = memory_new(sizeof(zeros));
     assert_memory_equal(block, zeros, sizeof(zeros));
     block = memory_resize(block, 200);
@@ -203,12 +191,11 @@ static void test_memory(void **state)
 }
 
 /* Whichever allocation fails, the buffer says so at the end and holds no half of it. */
-static void test_buffer_without_memory(void **state)
+TEST_IN(test_buffer_without_memory, clear, NULL)
 {
     char number[8];
     int failures = 0;
 
-    (void)state;
     for (int n = 1; n < 20; n++) {
         struct text_buffer buffer;
 
@@ -229,18 +216,4 @@ static void test_buffer_without_memory(void **state)
     assert_in_range(failures, 2, 18);
 }
 
-TEST_MAIN(fault)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_passages, clear),
-        cmocka_unit_test_setup(test_count_one_name, clear),
-        cmocka_unit_test_setup(test_count_in_each_process, clear),
-        cmocka_unit_test_setup(test_mutation, clear),
-        cmocka_unit_test_setup(test_nth_allocation, clear),
-        cmocka_unit_test_setup(test_each_kind_can_fail, clear),
-        cmocka_unit_test_setup(test_memory, clear),
-        cmocka_unit_test_setup(test_buffer_without_memory, clear),
-    };
-
-    return cmocka_run_group_tests_name("base: faults and memory", tests, NULL, NULL);
-}
+TESTS_OF(fault, NULL, NULL)

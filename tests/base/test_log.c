@@ -5,8 +5,6 @@
 #include "base/log.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-
 #define TRACE_ID "0af7651916cd43dd8448eb211c80319c"
 #define HASH_C1001 "2f3dc65c3c71d780" /* its HMAC by "key", as openssl dgst -sha256 -hmac key */
 
@@ -39,11 +37,10 @@ static void keep(void *context, const tl_log_line *line)
 
 static const tl_key key = {"W1", "C1001", "WITHDRAW"};
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
     struct logger logger = {keep, &last.count, NULL, TL_DEBUG};
 
-    (void)state;
     error_set(TL_BUSY, "the sentence");
     last.count = 0;
     log_line(&logger, TL_WARNING, &key, 42, "beat %d of %s", 3, "C1001");
@@ -68,21 +65,10 @@ static void test_plain(void **state)
     assert_int_equal(last.count, 2);
 }
 
-/* What a stranger gave begins no line of its own, and steers no terminal. */
-static void test_hostile_message(void **state)
-{
-    struct logger logger = {keep, &last.count, NULL, TL_DEBUG};
-
-    (void)state;
-    log_line(&logger, TL_ALARM, &key, 1, "%s says: \303\274", "web\033[2J\nhook\377");
-    assert_string_equal(last.message, "web?[2J?hook? says: \303\274");
-}
-
-static void test_nobody_listens(void **state)
+TEST(test_nobody_listens)
 {
     struct logger silent = {NULL, NULL, "key", TL_DEBUG};
 
-    (void)state;
     last.count = 0;
     log_line(NULL, TL_ALARM, &key, 1, "nobody");
     log_line(&silent, TL_ALARM, &key, 1, "nobody");
@@ -90,11 +76,10 @@ static void test_nobody_listens(void **state)
 }
 
 /* Of what nobody reads not even the arguments are looked at. */
-static void test_below_the_level(void **state)
+TEST(test_below_the_level)
 {
     struct logger logger = {keep, &last.count, "key", TL_WARNING};
 
-    (void)state;
     last.count = 0;
     log_line(&logger, TL_DEBUG, &key, 1, "%s", (const char *)1);
     log_line(&logger, TL_INFO, &key, 1, "%s", (const char *)1);
@@ -105,12 +90,11 @@ static void test_below_the_level(void **state)
     assert_int_equal(last.count, 2);
 }
 
-static void test_half_a_key(void **state)
+TEST(test_half_a_key)
 {
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     tl_key half = {"W1", NULL, NULL};
 
-    (void)state;
     log_line(&logger, TL_INFO, &half, 0, "half");
     assert_string_equal(last.serial_no, "W1");
     assert_string_equal(last.cust_no, "");
@@ -118,12 +102,11 @@ static void test_half_a_key(void **state)
     assert_string_equal(last.message, "half");
 }
 
-static void test_hashed(void **state)
+TEST(test_hashed)
 {
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     char hash[LOG_CUST_HASH];
 
-    (void)state;
     log_hash_cust(hash, "key", "C1001");
     assert_string_equal(hash, HASH_C1001);
     log_line(&logger, TL_INFO, &key, 0, "granted");
@@ -133,7 +116,7 @@ static void test_hashed(void **state)
 }
 
 /* The message of a server's error quotes the key. */
-static void test_hidden_in_the_message(void **state)
+TEST(test_hidden_in_the_message)
 {
     static const struct {
         const char *cust_no, *message, *wanted_format;
@@ -150,7 +133,6 @@ static void test_hidden_in_the_message(void **state)
     };
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         tl_key about = {"W1", cases[i].cust_no, "WITHDRAW"};
         char hash[LOG_CUST_HASH], wanted[200] = "", *to = wanted;
@@ -170,12 +152,11 @@ static void test_hidden_in_the_message(void **state)
     }
 }
 
-static void test_long_message(void **state)
+TEST(test_long_message)
 {
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     char text[1900];
 
-    (void)state;
     for (size_t i = 0; i + 6 < sizeof(text); i += 6)
         memcpy(text + i, "C1001 ", 7);
     log_line(&logger, TL_INFO, &key, 0, "%s", text);
@@ -193,7 +174,7 @@ static void expect_said(int64_t amount_minor, const char *currency, const char *
 }
 
 /* A line about a key has what the trade says of itself, or what the thread's work does. */
-static void test_said(void **state)
+TEST(test_said)
 {
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     const tl_said of_thread = {.amount_minor = 7,
@@ -202,7 +183,6 @@ static void test_said(void **state)
                                .traceparent = "00-" TRACE_ID "-b7ad6b7169203331-01"};
     const tl_said of_trade = {.amount_minor = INT64_MAX, .currency = "EUR", .batch = "monday"};
 
-    (void)state;
     tl_work_say(&of_thread);
     log_line(&logger, TL_INFO, &key, 0, "the work's");
     expect_said(7, "JPY", "friday", TRACE_ID);
@@ -225,7 +205,7 @@ static void test_said(void **state)
 }
 
 /* SQL typed by hand may have put anything on a row: a line stays a line, and UTF-8. */
-static void test_hostile_batch(void **state)
+TEST(test_hostile_batch)
 {
     static const struct {
         const char *batch, *wanted;
@@ -239,7 +219,6 @@ static void test_hostile_batch(void **state)
     struct logger logger = {keep, &last.count, "key", TL_DEBUG};
     tl_said said = {.amount_minor = 5};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         strcpy(said.batch, cases[i].batch);
         log_said(&logger, TL_INFO, &key, 0, &said, "one");
@@ -254,15 +233,13 @@ static void test_hostile_batch(void **state)
     tl_work_say(NULL);
 }
 
-TEST_MAIN(log)
+/* What a stranger gave begins no line of its own, and steers no terminal. */
+TEST(test_hostile_message)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),           cmocka_unit_test(test_nobody_listens),
-        cmocka_unit_test(test_below_the_level), cmocka_unit_test(test_half_a_key),
-        cmocka_unit_test(test_hashed),          cmocka_unit_test(test_hidden_in_the_message),
-        cmocka_unit_test(test_long_message),    cmocka_unit_test(test_said),
-        cmocka_unit_test(test_hostile_batch),   cmocka_unit_test(test_hostile_message),
-    };
+    struct logger logger = {keep, &last.count, NULL, TL_DEBUG};
 
-    return cmocka_run_group_tests_name("base: log", tests, NULL, NULL);
+    log_line(&logger, TL_ALARM, &key, 1, "%s says: \303\274", "web\033[2J\nhook\377");
+    assert_string_equal(last.message, "web?[2J?hook? says: \303\274");
 }
+
+TESTS_OF(log, NULL, NULL)

@@ -5,15 +5,6 @@
 
 #include <tradelock/tradelock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <locale.h>
 #include <pthread.h>
 
@@ -47,14 +38,13 @@ static void expect(const struct page *page, const char *line)
         fail_msg("\"%s\" is not in:\n%s", line, page->text);
 }
 
-static void test_buckets(void **state)
+TEST(test_buckets)
 {
     static const uint64_t times_us[] = {0, 250, 251, 1000, 30000000, 30000001};
     static histogram h;
     struct page page = {.size = 0};
     metrics_text m = text_to(&page);
 
-    (void)state;
     for (size_t i = 0; i < sizeof times_us / sizeof times_us[0]; i++)
         histogram_add(&h, &histogram_of_times, times_us[i]);
     metrics_histogram(&m, "x_seconds", &histogram_of_times, &h, "call", "pay", NULL);
@@ -69,12 +59,11 @@ static void test_buckets(void **state)
 }
 
 /* Fractions have a point, whatever the program's locale writes; labels are escaped. */
-static void test_text(void **state)
+TEST(test_text)
 {
     struct page page = {.size = 0};
     metrics_text m = text_to(&page);
 
-    (void)state;
     (void)setlocale(LC_ALL, "de_DE.UTF-8");
     metrics_one(&m, "a", "gauge", "Help.", -1500000, 6);
     metrics_one(&m, "b", "gauge", "Help.", INT64_MIN, 0);
@@ -89,13 +78,12 @@ static void test_text(void **state)
                                    "e{x=\"a\\\"b\\\\c\\nd\",y=\"\"} 7\n");
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
     char label[3 * METRICS_BUFFER];
     struct page whole = {.size = 0}, stopped = {.most = 2};
     metrics_text m = text_to(&whole);
 
-    (void)state;
     memset(label, 'x', sizeof label);
     label[sizeof label - 1] = '\0';
     metrics_line(&m, "long", 1, 0, "label", label, NULL);
@@ -119,7 +107,7 @@ static void *add_many(void *context)
 }
 
 /* No addition is lost among threads, and a reader finds counts that rise. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
     static histogram h;
     pthread_t threads[THREADS];
@@ -127,7 +115,6 @@ static void test_threads(void **state)
     metrics_text m = text_to(&page);
     uint64_t sum = 0;
 
-    (void)state;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, add_many, &h), 0);
     metrics_histogram(&m, "early", &histogram_of_tasks, &h, NULL);
@@ -142,7 +129,7 @@ static void test_threads(void **state)
     expect(&page, "late_bucket{le=\"+Inf\"} 160000\n");
 }
 
-static void test_listen(void **state)
+TEST(test_listen)
 {
     static const char *const good[] = {"127.0.0.1:9464", "127.0.0.1:0", "127.255.255.255:65535"};
     static const char *const bad[] = {"",           "127.0.0.1",       "127.0.0.1:",
@@ -152,7 +139,6 @@ static void test_listen(void **state)
                                       "127.0.0.1:", "127.0.0.1:80:80", "127.0.0.1:000080"};
     static const char *const far[] = {"0.0.0.0:9464", "10.0.0.1:9464", "128.0.0.1:80"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_int_equal(tl_metrics_check_listen("here", good[i]), TL_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -166,13 +152,4 @@ static void test_listen(void **state)
     }
 }
 
-TEST_MAIN(metrics)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buckets), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_listen),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(metrics, NULL, NULL)

@@ -6,8 +6,6 @@
 
 #include <ctype.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 struct known {
     int number;
@@ -23,9 +21,8 @@ static const struct known all[] = {
 #define COUNT (sizeof(all) / sizeof(all[0]))
 
 /* Written by hand, so that a number that moves is noticed: numbers are a promise. */
-static void test_numbers_are_stable(void **state)
+TEST(test_numbers_are_stable)
 {
-    (void)state;
     assert_int_equal(TL_OK, 0);
     assert_int_equal(TL_GRANTED, 1);
     assert_int_equal(TL_FAILED, 3);
@@ -40,9 +37,8 @@ static void test_numbers_are_stable(void **state)
     assert_int_equal(TL_INTERNAL, 97);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     assert_string_equal(tl_status_name(TL_GRANTED), "TL_GRANTED");
     assert_string_equal(tl_status_text(TL_GRANTED), "the lock is yours");
     assert_string_equal(tl_status_name((tl_status)12345), "TL_?");
@@ -61,9 +57,8 @@ static void test_names(void **state)
     }
 }
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
-    (void)state;
     assert_int_equal(tl_status_class(TL_OK), TL_CLASS_DONE);
     assert_int_equal(tl_status_class(TL_ALREADY_DONE), TL_CLASS_DONE);
     assert_int_equal(tl_status_class(TL_IN_DOUBT), TL_CLASS_CONFLICT);
@@ -87,9 +82,8 @@ static void test_classes(void **state)
 
 /* Written by hand: each status that says of a payment what it came to.  All others, of whatever
  * class, may be the answer of a trade that is paid. */
-static void test_payments(void **state)
+TEST(test_payments)
 {
-    (void)state;
     for (int number = -2; number < 1000; number++) {
         const tl_status status = (tl_status)number;
 
@@ -98,9 +92,8 @@ static void test_payments(void **state)
     }
 }
 
-static void test_states_and_proofs(void **state)
+TEST(test_states_and_proofs)
 {
-    (void)state;
     assert_string_equal(tl_state_name(TL_STATE_ABSENT), "absent");
     assert_string_equal(tl_state_name(TL_STATE_IN_DOUBT), "in doubt");
     assert_string_equal(tl_state_name((tl_state)77), "?");
@@ -114,19 +107,17 @@ static void test_states_and_proofs(void **state)
     assert_non_null(tl_proof_text((tl_proof)'!'));
 }
 
-static void test_version(void **state)
+TEST(test_version)
 {
     char version[32];
 
-    (void)state;
     snprintf(version, sizeof(version), "%d.%d.%d", TL_VERSION_MAJOR, TL_VERSION_MINOR,
              TL_VERSION_PATCH);
     assert_string_equal(tl_version(), version);
 }
 
-static void test_sentence(void **state)
+TEST(test_sentence)
 {
-    (void)state;
     error_clear();
     assert_string_equal(tl_error_message(), "");
     assert_int_equal(error_set(TL_BUSY, "row %d is %s", 7, "held"), TL_BUSY);
@@ -141,11 +132,10 @@ static void test_sentence(void **state)
     assert_string_equal(tl_error_message(), "alone: ");
 }
 
-static void test_long_sentence(void **state)
+TEST(test_long_sentence)
 {
     char text[5000];
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     error_set(TL_BUSY, "%s", text);
@@ -168,12 +158,11 @@ static void *other_thread(void *context)
     return strcmp(tl_error_message(), "of the other thread") == 0 ? NULL : (void *)"lost";
 }
 
-static void test_sentence_of_each_thread(void **state)
+TEST(test_sentence_of_each_thread)
 {
     pthread_t thread;
     void *problem;
 
-    (void)state;
     error_set(TL_BUSY, "of this thread");
     assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, &problem), 0);
@@ -181,19 +170,4 @@ static void test_sentence_of_each_thread(void **state)
     assert_string_equal(tl_error_message(), "of this thread");
 }
 
-TEST_MAIN(status)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_are_stable),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_payments),
-        cmocka_unit_test(test_states_and_proofs),
-        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_sentence),
-        cmocka_unit_test(test_long_sentence),
-        cmocka_unit_test(test_sentence_of_each_thread),
-    };
-
-    return cmocka_run_group_tests_name("base: status", tests, NULL, NULL);
-}
+TESTS_OF(status, NULL, NULL)

@@ -2,13 +2,6 @@
 #include "base/steady.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #define SECOND INT64_C(1000000)
 #define AHEAD (1000 * SECOND)
 #define MARGIN (2 * SECOND)
@@ -33,21 +26,18 @@ static int64_t off(int64_t ahead_us, int64_t before_us, int64_t took_us)
     return off_us;
 }
 
-static int begin(void **state)
+FIXTURE(begin)
 {
     const steady nothing = {0};
 
-    (void)state;
     clock_seen = nothing;
     assert_int_equal(off(AHEAD, 0, 1000), 0);
-    return 0;
 }
 
-static void a_step_is_seen(void **state)
+TEST_IN(a_step_is_seen, begin, NULL)
 {
     int64_t size_us = off(AHEAD + 700 * SECOND, SECOND, 1000);
 
-    (void)state;
     assert_in_range(size_us, 700 * SECOND - 1000, 700 * SECOND);
     size_us = -off(AHEAD - 12 * SECOND, 2 * SECOND, 1000);
     /* It is not less than it was. */
@@ -56,51 +46,36 @@ static void a_step_is_seen(void **state)
 }
 
 /* However long the answer took: the clock may have been where it must be. */
-static void a_pause_is_no_step(void **state)
+TEST_IN(a_pause_is_no_step, begin, NULL)
 {
-    (void)state;
     assert_int_equal(off(AHEAD + 1000 * SECOND, SECOND, 3000 * SECOND), 0);
     assert_int_equal(off(AHEAD, 3002 * SECOND, 1000), 0);
     assert_int_not_equal(off(AHEAD - 20 * SECOND, 3003 * SECOND, 1000), 0);
 }
 
-static void drift_is_followed(void **state)
+TEST_IN(drift_is_followed, begin, NULL)
 {
-    (void)state;
     for (int64_t at = 1; at < 20000; at++)
         assert_int_equal(off(AHEAD + at * SECOND / 1100, at * SECOND, 1000), 0);
     assert_int_not_equal(off(AHEAD, 20000 * SECOND, 1000), 0);
 }
 
 /* Steps below the margin add up to one that is not. */
-static void small_steps_add_up(void **state)
+TEST_IN(small_steps_add_up, begin, NULL)
 {
-    (void)state;
     assert_int_equal(off(AHEAD + 3 * SECOND / 2, SECOND, 1000), 0);
     assert_int_not_equal(off(AHEAD + 3 * SECOND, 2 * SECOND, 1000), 0);
 }
 
-static void what_it_must_be_now(void **state)
+TEST_IN(what_it_must_be_now, begin, NULL)
 {
     const steady nothing = {0};
     int64_t least_us, most_us;
 
-    (void)state;
     assert_int_equal(steady_now(&nothing, SECOND, MARGIN, &least_us, &most_us), 0);
     assert_int_equal(steady_now(&clock_seen, 1000 * SECOND, MARGIN, &least_us, &most_us), 1);
     assert_in_range(least_us, AHEAD + 996 * SECOND, AHEAD + 997 * SECOND + 1000);
     assert_in_range(most_us, AHEAD + 1003 * SECOND - 1000, AHEAD + 1004 * SECOND);
 }
 
-TEST_MAIN(steady)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_step_is_seen, begin),
-        cmocka_unit_test_setup(a_pause_is_no_step, begin),
-        cmocka_unit_test_setup(drift_is_followed, begin),
-        cmocka_unit_test_setup(small_steps_add_up, begin),
-        cmocka_unit_test_setup(what_it_must_be_now, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(steady, NULL, NULL)

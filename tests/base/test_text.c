@@ -4,8 +4,6 @@
 #include "base/text.h"
 #include "support/theme.h"
 
-#include <stdio.h>
-
 #define ONLY "; only printable ASCII without blanks is allowed"
 
 static char long_text[200]; /* 199 times x */
@@ -22,9 +20,8 @@ static const char *of_size(size_t size)
     return long_text + sizeof(long_text) - 1 - size;
 }
 
-static void test_good_keys(void **state)
+TEST(test_good_keys)
 {
-    (void)state;
     assert_int_equal(try_key("W20240001", "C1001", "WITHDRAW"), TL_OK);
     assert_int_equal(try_key("1", "2", "3"), TL_OK);
     assert_int_equal(try_key("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", "a", "A"), TL_OK);
@@ -35,9 +32,8 @@ static void test_good_keys(void **state)
     assert_int_equal(try_key("1_RETRY", "2_RETRY", "_retry"), TL_OK);
 }
 
-static void test_parts_missing(void **state)
+TEST(test_parts_missing)
 {
-    (void)state;
     assert_problem(key_check(NULL), TL_INVALID, "key: is missing");
     assert_problem(try_key(NULL, "c", "o"), TL_INVALID, "serial_no: is missing");
     assert_problem(try_key("s", NULL, "o"), TL_INVALID, "cust_no: is missing");
@@ -47,9 +43,8 @@ static void test_parts_missing(void **state)
     assert_problem(try_key("s", "c", ""), TL_INVALID, "op_code: is empty");
 }
 
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
-    (void)state;
     assert_problem(try_key(of_size(TL_SERIAL_MAX + 1), "c", "o"), TL_INVALID,
                    "serial_no: is longer than 64 bytes");
     assert_problem(try_key("s", of_size(TL_CUST_MAX + 1), "o"), TL_INVALID,
@@ -61,9 +56,8 @@ static void test_too_long(void **state)
                    "behind it");
 }
 
-static void test_bad_bytes(void **state)
+TEST(test_bad_bytes)
 {
-    (void)state;
     assert_problem(try_key("s", "C1 1", "o"), TL_INVALID, "cust_no: byte 3 is a blank (0x20)" ONLY);
     assert_problem(try_key(" s", "c", "o"), TL_INVALID, "serial_no: byte 1 is a blank (0x20)" ONLY);
     assert_problem(try_key("s", "a ", "o"), TL_INVALID, "cust_no: byte 2 is a blank (0x20)" ONLY);
@@ -85,47 +79,19 @@ static void test_bad_bytes(void **state)
     }
 }
 
-static void test_retry_suffix(void **state)
+TEST(test_retry_suffix)
 {
     const char *sentence = "op_code: ends in \"_RETRY\", which is the name of a retry lane; "
                            "give the business operation";
 
-    (void)state;
     assert_problem(try_key("s", "c", "WITHDRAW_RETRY"), TL_INVALID, sentence);
     assert_problem(try_key("s", "c", "_RETRY"), TL_INVALID, sentence);
 }
 
-static void test_utf8(void **state)
-{
-    static const char *const bad[] = {
-        "\xff",
-        "\xc3",
-        "\xe2\x82",
-        "\xf0\x9f\x98",
-        "\xc0\x80",
-        "\xe0\x80\x80",
-        "\x80",
-        "\xed\xa0\x80",
-        "\xf4\x90\x80\x80",
-        "\xf5\x80\x80\x80",
-        "\xf0\x80\x80\x80",
-    };
-
-    (void)state;
-    assert_int_equal(text_check_utf8("remark", NULL), TL_OK);
-    assert_int_equal(text_check_utf8("remark", ""), TL_OK);
-    assert_int_equal(text_check_utf8("remark", "a\n\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), TL_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(text_check_utf8("remark", bad[i]), TL_INVALID);
-    assert_problem(text_check_utf8("remark", "R\xe9sum\xe9"), TL_INVALID,
-                   "remark: byte 2 is not UTF-8 (0xe9)");
-}
-
-static void test_copy(void **state)
+TEST(test_copy)
 {
     char to[8];
 
-    (void)state;
     assert_int_equal(text_copy(to, sizeof(to), "1234567"), 1);
     assert_string_equal(to, "1234567");
     assert_int_equal(text_copy(to, sizeof(to), "12345678"), 0);
@@ -144,18 +110,17 @@ static void test_copy(void **state)
     assert_string_equal(to, "12345");
 }
 
-static void test_hex(void **state)
+TEST(test_hex)
 {
     char to[9];
 
-    (void)state;
     text_hex(to, "\x00\x1f\xab\xff", 4);
     assert_string_equal(to, "001fabff");
     text_hex(to, NULL, 0);
     assert_string_equal(to, "");
 }
 
-static void test_uuid(void **state)
+TEST(test_uuid)
 {
     static const char *const bad[] = {
         "",
@@ -169,7 +134,6 @@ static void test_uuid(void **state)
     };
     uint8_t back[TEXT_UUID];
 
-    (void)state;
     assert_int_equal(text_from_uuid(back, "01234567-89ab-4CDE-8f01-23456789abCD"), 1);
     assert_memory_equal(back, "\x01\x23\x45\x67\x89\xab\x4c\xde\x8f\x01\x23\x45\x67\x89\xab\xcd",
                         16);
@@ -177,12 +141,11 @@ static void test_uuid(void **state)
         assert_int_equal(text_from_uuid(back, bad[i]), 0);
 }
 
-static void test_buffer(void **state)
+TEST(test_buffer)
 {
     struct text_buffer buffer;
     char wanted[8000] = "";
 
-    (void)state;
     text_buffer_init(&buffer);
     assert_string_equal(text_buffer_text(&buffer), "");
     text_buffer_append(&buffer, NULL, 0);
@@ -209,11 +172,10 @@ static void test_buffer(void **state)
     text_buffer_free(&buffer);
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
     const char *const names[] = {"pool_size", "business_pool_size", "beat_ms", "site"};
 
-    (void)state;
     assert_string_equal(text_nearest("pool-size", names, 4), "pool_size");
     assert_string_equal(text_nearest("poolsize", names, 4), "pool_size");
     assert_string_equal(text_nearest("beat", (const char *const[]){"beats"}, 1), "beats");
@@ -226,17 +188,33 @@ static void test_nearest(void **state)
     assert_null(text_nearest("", names, 4));
 }
 
-TEST_MAIN(text)
+TEST(test_utf8)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_keys),    cmocka_unit_test(test_parts_missing),
-        cmocka_unit_test(test_too_long),     cmocka_unit_test(test_bad_bytes),
-        cmocka_unit_test(test_retry_suffix), cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_hex),          cmocka_unit_test(test_uuid),
-        cmocka_unit_test(test_buffer),       cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_utf8),
+    static const char *const bad[] = {
+        "\xff",
+        "\xc3",
+        "\xe2\x82",
+        "\xf0\x9f\x98",
+        "\xc0\x80",
+        "\xe0\x80\x80",
+        "\x80",
+        "\xed\xa0\x80",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xf0\x80\x80\x80",
     };
 
+    assert_int_equal(text_check_utf8("remark", NULL), TL_OK);
+    assert_int_equal(text_check_utf8("remark", ""), TL_OK);
+    assert_int_equal(text_check_utf8("remark", "a\n\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), TL_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(text_check_utf8("remark", bad[i]), TL_INVALID);
+    assert_problem(text_check_utf8("remark", "R\xe9sum\xe9"), TL_INVALID,
+                   "remark: byte 2 is not UTF-8 (0xe9)");
+}
+
+TEST_MAIN(text)
+{
     memset(long_text, 'x', sizeof(long_text) - 1);
-    return cmocka_run_group_tests_name("base: text", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

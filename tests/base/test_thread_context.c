@@ -6,31 +6,24 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 static int is_uuid(const char *text)
 {
     return strlen(text) == 36 && strspn(text, "0123456789abcdef-") == 36;
 }
 
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     tl_work_end(1);
-    return 0;
 }
 
-static void test_thread_uuid(void **state)
+TEST_IN(test_thread_uuid, clear, NULL)
 {
     char first[TL_UUID_TEXT];
 
-    (void)state;
     strcpy(first, tl_thread_uuid());
     assert_true(is_uuid(first));
     assert_string_equal(tl_thread_uuid(), first);
@@ -41,11 +34,10 @@ static void test_thread_uuid(void **state)
     assert_string_not_equal(tl_thread_uuid(), first);
 }
 
-static void test_work(void **state)
+TEST_IN(test_work, clear, NULL)
 {
     char log[TL_UUID_TEXT], thread[TL_UUID_TEXT], prefix[64];
 
-    (void)state;
     assert_string_equal(tl_log_uuid(), "");
     assert_string_equal(tl_log_prefix(), "");
     strcpy(thread, tl_thread_uuid());
@@ -66,12 +58,11 @@ static void test_work(void **state)
     assert_string_not_equal(tl_log_uuid(), log);
 }
 
-static void test_adopt(void **state)
+TEST_IN(test_adopt, clear, NULL)
 {
     const char *upper = "0A1B2C3D-0000-4000-8000-ABCDEFABCDEF";
     const char *lower = "0a1b2c3d-0000-4000-8000-abcdefabcdef";
 
-    (void)state;
     assert_int_equal(tl_work_adopt(upper), TL_OK);
     assert_string_equal(tl_log_uuid(), lower);
     assert_int_equal(tl_work_begin(), 0);
@@ -148,9 +139,8 @@ static int start_threads(void *unused)
     return 0;
 }
 
-static void test_threads(void **state)
+TEST_IN(test_threads, clear, NULL)
 {
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     assert_int_equal(call_out_to(start_threads, NULL), 0);
 }
@@ -168,9 +158,8 @@ static int say_depth(void *context)
     return 7;
 }
 
-static void test_callback_depth(void **state)
+TEST_IN(test_callback_depth, clear, NULL)
 {
-    (void)state;
     atomic_store(&left, 0);
     assert_false(thread_context_in_callback());
     /* Deeper than is kept track of, too. */
@@ -216,9 +205,8 @@ static __attribute__((noinline)) int far_below(int bytes)
 }
 
 /* From however deep in the stack the thread comes in next. */
-static void test_left_by_longjmp(void **state)
+TEST_IN(test_left_by_longjmp, clear, NULL)
 {
-    (void)state;
     for (int bytes = 0; bytes < 20000; bytes = bytes * 2 + 100) {
         atomic_store(&left, 0);
         leave(jump);
@@ -248,9 +236,8 @@ static int look_after_a_jump(void *unused)
 }
 
 /* What is under way is not taken for what was left. */
-static void test_not_left(void **state)
+TEST_IN(test_not_left, clear, NULL)
 {
-    (void)state;
     atomic_store(&left, 0);
     assert_int_equal(call_out_to(look_from_below, NULL), 0);
     assert_int_equal(atomic_load(&left), 0);
@@ -278,12 +265,11 @@ static int switch_stacks(void *stack)
 }
 
 /* A callback that goes on on a stack of its own, above or below. */
-static void test_another_stack(void **state)
+TEST_IN(test_another_stack, clear, NULL)
 {
     static char above[65536] __attribute__((aligned(16)));
     char *heap = malloc(65536);
 
-    (void)state;
     atomic_store(&left, 0);
     assert_int_equal(call_out_to(switch_stacks, above), 0);
     assert_int_equal(call_out_to(switch_stacks, heap), 0);
@@ -318,11 +304,10 @@ static void *jump_and_end(void *unused)
     return NULL;
 }
 
-static void test_left_by_the_end_of_a_thread(void **state)
+TEST_IN(test_left_by_the_end_of_a_thread, clear, NULL)
 {
     static void *(*const ways[])(void *) = {run_and_end, jump_and_end};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
 
@@ -384,12 +369,11 @@ static int fork_children(void *context)
     return 0;
 }
 
-static void test_fork(void **state)
+TEST_IN(test_fork, clear, NULL)
 {
     struct child own, children[6];
     int ends[2], count = 0;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(tl_work_begin(), 1);
     strcpy(own.thread, tl_thread_uuid());
@@ -417,20 +401,4 @@ static void test_fork(void **state)
     assert_int_equal(process_generation(), own.generation);
 }
 
-TEST_MAIN(thread_context)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_thread_uuid, clear),
-        cmocka_unit_test_setup(test_work, clear),
-        cmocka_unit_test_setup(test_adopt, clear),
-        cmocka_unit_test_setup(test_threads, clear),
-        cmocka_unit_test_setup(test_callback_depth, clear),
-        cmocka_unit_test_setup(test_left_by_longjmp, clear),
-        cmocka_unit_test_setup(test_not_left, clear),
-        cmocka_unit_test_setup(test_another_stack, clear),
-        cmocka_unit_test_setup(test_left_by_the_end_of_a_thread, clear),
-        cmocka_unit_test_setup(test_fork, clear),
-    };
-
-    return cmocka_run_group_tests_name("base: thread context", tests, NULL, NULL);
-}
+TESTS_OF(thread_context, NULL, NULL)

@@ -2,21 +2,11 @@
 #include "books/books.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 static book_statement statements[3];
 static tl_books books = {.statements = statements, .count = 3};
 static tl_book *book;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     static const tl_statement given[] = {
         {.name = "freeze", .sql = "UPDATE account SET a = :epoch WHERE b = :cust_no"},
@@ -26,32 +16,24 @@ static int setup(void **state)
         {.name = "fee", .sql = "DELETE FROM fee WHERE fee = :fee", .values = "fee int"},
     };
 
-    (void)state;
     for (size_t i = 0; i < books.count; i++)
         assert_int_equal(book_declare(&statements[i], &given[i]), TL_OK);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     for (size_t i = 0; i < books.count; i++)
         book_statement_free(&statements[i]);
-    return 0;
 }
 
-static int new_book(void **state)
+FIXTURE(new_book)
 {
-    (void)state;
     assert_int_equal(tl_book_new(&book, &books), TL_OK);
-    return 0;
 }
 
-static int free_book(void **state)
+FIXTURE(free_book)
 {
-    (void)state;
     tl_book_free(book);
-    return 0;
 }
 
 static void order(const char *payee, int64_t fee, const char *proof)
@@ -79,12 +61,11 @@ static void assert_value(const db_value *value, db_type type, const char *text)
 
 /* ----------------------------------------------------------------------------------- lines -- */
 
-static void test_lines(void **state)
+TEST_IN(test_lines, new_book, free_book)
 {
     char payee[] = "J\xc3\xbcrgen \x01";
     const book_line *line;
 
-    (void)state;
     tl_book_line(book, "fee");
     tl_book_int(book, "fee", INT64_MIN);
     order(payee, -1, "");
@@ -118,11 +99,10 @@ static void test_lines(void **state)
     assert_int_equal(line[4].values[0].type, DB_NULL);
 }
 
-static void test_bytes_may_be_anything(void **state)
+TEST_IN(test_bytes_may_be_anything, new_book, free_book)
 {
     static const char bytes[] = {0, '\xff', 0, 1};
 
-    (void)state;
     tl_book_line(book, "order");
     tl_book_bytes(book, "proof", bytes, sizeof bytes);
     tl_book_int(book, "fee", 0);
@@ -134,12 +114,11 @@ static void test_bytes_may_be_anything(void **state)
 }
 
 /* Memory grows; what lies there stays where it is. */
-static void test_many_lines(void **state)
+TEST_IN(test_many_lines, new_book, free_book)
 {
     const db_value *first;
     char payee[200];
 
-    (void)state;
     for (int round = 0; round < 3; round++) {
         first = NULL;
         for (int i = 0; i < TL_BOOK_LINES; i++) {
@@ -164,9 +143,8 @@ static void test_many_lines(void **state)
 }
 
 /* A book that was used can be used again, and takes more lines. */
-static void test_again(void **state)
+TEST_IN(test_again, new_book, free_book)
 {
-    (void)state;
     order("a", 1, NULL);
     tl_book_line(book, "freeze");
     expect_finish(TL_OK, "");
@@ -235,9 +213,8 @@ static void do_bad(enum what what, const char *name)
 }
 
 /* The first error stays, whatever follows; a clear removes it. */
-static void test_errors(void **state)
+TEST_IN(test_errors, new_book, free_book)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tl_book_line(book, "freeze");
         tl_book_line(book, "order");
@@ -260,9 +237,8 @@ static void test_errors(void **state)
     }
 }
 
-static void test_missing_in_the_last_line(void **state)
+TEST_IN(test_missing_in_the_last_line, new_book, free_book)
 {
-    (void)state;
     tl_book_line(book, "freeze");
     tl_book_line(book, "order");
     tl_book_int(book, "fee", 1);
@@ -270,20 +246,18 @@ static void test_missing_in_the_last_line(void **state)
     expect_finish(TL_INVALID, SECOND "the value \"payee\" is missing");
 }
 
-static void test_no_line(void **state)
+TEST_IN(test_no_line, new_book, free_book)
 {
-    (void)state;
     expect_finish(TL_OK, "");
     tl_book_int(book, "fee", 1);
     expect_finish(TL_INVALID, "a value is given before a line was begun");
 }
 
-static void test_not_utf8(void **state)
+TEST_IN(test_not_utf8, new_book, free_book)
 {
     static const char *const texts[] = {"a\xff", "a\xc3", "a\xc0\x80", "a\xed\xa0\x80"};
     char sentence[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         tl_book_line(book, "order");
         tl_book_text(book, "payee", texts[i]);
@@ -295,19 +269,17 @@ static void test_not_utf8(void **state)
     }
 }
 
-static void test_too_many_lines(void **state)
+TEST_IN(test_too_many_lines, new_book, free_book)
 {
-    (void)state;
     for (int i = 0; i <= TL_BOOK_LINES; i++)
         tl_book_line(book, "freeze");
     expect_finish(TL_INVALID, "the book has more than 256 lines");
 }
 
-static void test_too_many_bytes(void **state)
+TEST_IN(test_too_many_bytes, new_book, free_book)
 {
     static char bytes[TL_BOOK_BYTES + 1];
 
-    (void)state;
     for (size_t more = 0; more <= 1; more++) {
         tl_book_line(book, "order");
         tl_book_int(book, "fee", 1);
@@ -323,9 +295,8 @@ static void test_too_many_bytes(void **state)
 
 /* --------------------------------------------------------------------------------- refusal -- */
 
-static void test_refuse(void **state)
+TEST_IN(test_refuse, new_book, free_book)
 {
-    (void)state;
     tl_book_refuse(book, TL_OK);
     expect_finish(TL_OK, "");
     tl_error_report(TL_REFUSED, "the customer is %s", "blocked");
@@ -341,9 +312,8 @@ static void test_refuse(void **state)
 }
 
 /* Nobody is told of a lock, or of an end, that there is not. */
-static void test_refuse_is_no_success(void **state)
+TEST_IN(test_refuse_is_no_success, new_book, free_book)
 {
-    (void)state;
     tl_book_refuse(book, TL_GRANTED);
     expect_finish(TL_INVALID, "a book was refused with TL_GRANTED, which is no refusal");
     tl_book_clear(book);
@@ -351,11 +321,10 @@ static void test_refuse_is_no_success(void **state)
     expect_finish(TL_INVALID, "a book was refused with TL_SUCCEEDED, which is no refusal");
 }
 
-static void test_null(void **state)
+TEST(test_null)
 {
     tl_book *none = NULL;
 
-    (void)state;
     assert_int_equal(tl_book_new(NULL, &books), TL_INVALID);
     assert_int_equal(tl_book_new(&none, NULL), TL_INVALID);
     assert_string_equal(tl_error_message(), "tl_book_new: out or books is NULL");
@@ -371,19 +340,4 @@ static void test_null(void **state)
     assert_int_equal(tl_book_check(NULL), TL_INVALID);
 }
 
-#define WITH_BOOK(test) cmocka_unit_test_setup_teardown(test, new_book, free_book)
-
-TEST_MAIN(book)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_BOOK(test_lines),          WITH_BOOK(test_bytes_may_be_anything),
-        WITH_BOOK(test_many_lines),     WITH_BOOK(test_again),
-        WITH_BOOK(test_errors),         WITH_BOOK(test_missing_in_the_last_line),
-        WITH_BOOK(test_no_line),        WITH_BOOK(test_not_utf8),
-        WITH_BOOK(test_too_many_lines), WITH_BOOK(test_too_many_bytes),
-        WITH_BOOK(test_refuse),         WITH_BOOK(test_refuse_is_no_success),
-        cmocka_unit_test(test_null),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS_OF(book, setup, teardown)

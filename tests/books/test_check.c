@@ -8,17 +8,6 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 static struct {
     server *own;
     database *db;
@@ -63,9 +52,8 @@ static void make_account(void)
                  f.account, f.account, f.account, f.account, f.account, f.account);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     f.own = server_start(NULL); /* its prepared statements are counted */
     f.db = database_new(f.own, NULL);
     f.sql = database_connect(f.db);
@@ -103,19 +91,16 @@ static int setup(void **state)
     f.admin = client_of(NULL);
     make_account();
     f.service = client_of("-service");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_client_close(f.admin);
     tl_client_close(f.service);
     database_run(f.sql, "DROP USER %s@localhost", f.account);
     mysql_close(f.sql);
     database_free(f.db);
     server_free(f.own);
-    return 0;
 }
 
 static tl_status make_of(tl_client *client, const tl_statement *statement)
@@ -157,7 +142,7 @@ static void expect_refused(tl_client *client, const char *sql, const char *value
 
 #define SERVER "the server does not prepare it: "
 
-static void test_typing_errors(void **state)
+TEST(test_typing_errors)
 {
     static const struct {
         const char *sql, *says;
@@ -185,14 +170,12 @@ static void test_typing_errors(void **state)
          SERVER "You have an error in your SQL syntax"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         expect_refused(f.admin, bad[i].sql, NULL, bad[i].says);
 }
 
-static void test_missing_rights(void **state)
+TEST(test_missing_rights)
 {
-    (void)state;
     expect_made(f.service, "UPDATE account SET balance = 1 WHERE cust_no = :cust_no", NULL);
     expect_refused(f.service, "DELETE FROM account WHERE cust_no = :cust_no", NULL,
                    SERVER "DELETE command denied to user");
@@ -211,12 +194,11 @@ static void test_missing_rights(void **state)
 
 /* ---------------------------------------------------------------------------------- tables -- */
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
     static const char together[] = "is of the engine ";
     char says[200];
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         static const char *const names[] = {"my", "ar", "me"};
         static const char *const engines[] = {"MyISAM", "Aria", "MEMORY"};
@@ -242,14 +224,13 @@ static void test_tables(void **state)
 }
 
 /* Each table of a fresh schema, so that none is forgotten. */
-static void test_own_tables(void **state)
+TEST(test_own_tables)
 {
     MYSQL_RES *tables;
     MYSQL_ROW row;
     char sql[300], says[200];
     int count = 0;
 
-    (void)state;
     database_run(f.sql,
                  "CREATE DATABASE %s_other; CREATE TABLE %s_other.trade_lock (status CHAR(1))"
                  " ENGINE = InnoDB",
@@ -286,12 +267,11 @@ static void test_own_tables(void **state)
 }
 
 /* A connection that has one, as a callback may leave it. */
-static void test_temporary_table(void **state)
+TEST(test_temporary_table)
 {
     static const char sql[] = "CREATE TEMPORARY TABLE passing (a INT) ENGINE = InnoDB";
     db *connection = NULL;
 
-    (void)state;
     assert_int_equal(pool_get(f.admin->connections, POOL_QUICK, 10000, &connection), TL_OK);
     assert_int_equal(db_run_text(connection, sql, sql, sizeof sql - 1, NULL), DB_DONE);
     pool_put(f.admin->connections, connection);
@@ -302,7 +282,7 @@ static void test_temporary_table(void **state)
 /* ----------------------------------------------------------------------------------- types -- */
 
 /* What each column of `kinds` takes: i, t and b for int, text and bytes. */
-static void test_types(void **state)
+TEST(test_types)
 {
     static const char takes[][4] = {"i", "i", "i",  "i",  "i",  "i",  "i",  "i",  "i",  "i", "itb",
                                     "t", "t", "t",  "t",  "t",  "t",  "t",  "t",  "t",  "t", "t",
@@ -312,7 +292,6 @@ static void test_types(void **state)
     MYSQL_ROW row;
     size_t at = 0;
 
-    (void)state;
     assert_int_equal(mysql_query(f.sql, "SELECT column_name, data_type FROM"
                                         " information_schema.columns WHERE table_schema ="
                                         " DATABASE() AND table_name = 'kinds' ORDER BY"
@@ -345,7 +324,7 @@ static void test_types(void **state)
 }
 
 /* p is text and n an int, in every place where they are judged. */
-static void test_places(void **state)
+TEST(test_places)
 {
     static const struct {
         const char *sql;
@@ -384,7 +363,6 @@ static void test_places(void **state)
     };
     char says[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         const char *values = strstr(all[i].sql, ":p") == NULL ? "n int" : "p text, n int";
 
@@ -400,23 +378,8 @@ static void test_places(void **state)
     }
 }
 
-/* What a row must be given; else the server refuses the first payment. */
-static void test_needed_columns(void **state)
+TEST(test_own_values)
 {
-    (void)state;
-    expect_made(f.admin, "INSERT INTO needs (`D E`, needs.i) VALUES (:n, 'x')", "n int");
-    expect_refused(f.admin, "INSERT INTO needs (c, i) VALUES (:n, 'x')", "n int",
-                   "gives no value to the column \"d e\", which has no default");
-    expect_refused(f.admin, "INSERT INTO needs (a, b, `d e`) VALUES (1, 2, :n)", "n int",
-                   "gives no value to the column \"i\", which has no default");
-    expect_refused(f.admin, "INSERT INTO needs () VALUES (:n)", "n int", SERVER "Column count");
-    expect_refused(f.admin, "INSERT INTO account (balance) VALUES (:amount_minor)", NULL,
-                   "gives no value to the column \"cust_no\", which has no default");
-}
-
-static void test_own_values(void **state)
-{
-    (void)state;
     expect_refused(f.admin, "UPDATE account SET balance = 0 WHERE cust_no = :amount_minor", NULL,
                    "the value \"amount_minor\" is int, and the column \"cust_no\" is varchar");
     expect_refused(f.service, "UPDATE account SET balance = :serial_no WHERE cust_no = :cust_no",
@@ -430,7 +393,7 @@ static void test_own_values(void **state)
 /* ------------------------------------------------------------------------------------- sums -- */
 
 /* Only where the sum does what its lines do. */
-static void test_sums(void **state)
+TEST(test_sums)
 {
     static const struct {
         const char *sql, *says; /* says NULL: it is taken */
@@ -452,7 +415,6 @@ static void test_sums(void **state)
     };
     char says[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
         tl_status status = make_of(
             f.admin,
@@ -469,15 +431,27 @@ static void test_sums(void **state)
     }
 }
 
+/* What a row must be given; else the server refuses the first payment. */
+TEST(test_needed_columns)
+{
+    expect_made(f.admin, "INSERT INTO needs (`D E`, needs.i) VALUES (:n, 'x')", "n int");
+    expect_refused(f.admin, "INSERT INTO needs (c, i) VALUES (:n, 'x')", "n int",
+                   "gives no value to the column \"d e\", which has no default");
+    expect_refused(f.admin, "INSERT INTO needs (a, b, `d e`) VALUES (1, 2, :n)", "n int",
+                   "gives no value to the column \"i\", which has no default");
+    expect_refused(f.admin, "INSERT INTO needs () VALUES (:n)", "n int", SERVER "Column count");
+    expect_refused(f.admin, "INSERT INTO account (balance) VALUES (:amount_minor)", NULL,
+                   "gives no value to the column \"cust_no\", which has no default");
+}
+
 /* -------------------------------------------------------------------------------- as a whole -- */
 
-static void test_several(void **state)
+TEST(test_several)
 {
     tl_statement statements[TL_BOOK_STATEMENTS + 1];
     char names[TL_BOOK_STATEMENTS + 1][8];
     tl_books *books = NULL;
 
-    (void)state;
     for (unsigned i = 0; i <= TL_BOOK_STATEMENTS; i++) {
         snprintf(names[i], sizeof names[i], "n%u", i);
         statements[i] = (tl_statement){.name = names[i], .sql = "DELETE FROM log WHERE n = :epoch"};
@@ -497,12 +471,11 @@ static void test_several(void **state)
     assert_ptr_equal(books->client, f.admin);
 }
 
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
     const tl_statement statement = {.name = "s", .sql = "DELETE FROM log WHERE n = :epoch"};
     tl_books *books = NULL;
 
-    (void)state;
     assert_int_equal(tl_books_new(NULL, f.admin, &statement, 1), TL_INVALID);
     assert_int_equal(tl_books_new(&books, NULL, &statement, 1), TL_INVALID);
     assert_int_equal(tl_books_new(&books, f.admin, NULL, 1), TL_INVALID);
@@ -511,14 +484,13 @@ static void test_arguments(void **state)
 }
 
 /* What was declared is copied, and no statement is left prepared or open. */
-static void test_leaves_nothing(void **state)
+TEST(test_leaves_nothing)
 {
     const long long before = database_counter(f.sql, "Prepared_stmt_count");
     char name[] = "n", sql[] = "DELETE FROM log WHERE n = :p", values[] = "p int";
     const tl_statement statement = {.name = name, .sql = sql, .values = values};
     tl_books *books = NULL;
 
-    (void)state;
     assert_int_equal(tl_books_new(&books, f.admin, &statement, 1), TL_OK);
     memset(name, 'x', sizeof name - 1);
     memset(sql, 'x', sizeof sql - 1);
@@ -600,13 +572,12 @@ static const char *found(db *connection)
     return text;
 }
 
-static void test_runs(void **state)
+TEST(test_runs)
 {
     const db_value inserted[] = {db_int(1), db_text("a"), db_int(2), db_text("b")};
     const db_value updated[] = {db_int(5), db_int(7), db_int(5), db_int(8)};
     db *connection = NULL;
 
-    (void)state;
     database_run(f.sql, "INSERT INTO orders VALUES (7, 'x', 0)");
     assert_int_equal(pool_get(f.admin->connections, POOL_BUSINESS, 10000, &connection), TL_OK);
     run(connection, "INSERT INTO orders (id, payee) VALUES (:n, :p)", "n int, p text", inserted, 2);
@@ -617,24 +588,4 @@ static void test_runs(void **state)
     pool_put(f.admin->connections, connection);
 }
 
-TEST_MAIN(check)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_typing_errors),
-        cmocka_unit_test(test_missing_rights),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_own_tables),
-        cmocka_unit_test(test_temporary_table),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_needed_columns),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_leaves_nothing),
-        cmocka_unit_test(test_runs),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TESTS_OF(check, setup, teardown)

@@ -2,16 +2,6 @@
 #include "books/books.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #define NAME "s"
 #define PREFIX "statement \"" NAME "\": "
 
@@ -123,14 +113,13 @@ static void expect_made(const struct made *m)
     book_statement_free(&made);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof all_made / sizeof all_made[0]; i++)
         expect_made(&all_made[i]);
 }
 
-static void test_fields(void **state)
+TEST(test_fields)
 {
     const tl_statement given = {.name = "freeze \xc3\xa4",
                                 .sql = "UPDATE t SET a = :x, b = :y_2 WHERE c = :Z",
@@ -148,7 +137,6 @@ static void test_fields(void **state)
         {"y_2", BOOK_TEXT},         {"Z", BOOK_BYTES}};
     book_statement made;
 
-    (void)state;
     assert_int_equal(book_declare(&made, &given), TL_OK);
     assert_string_equal(made.name, given.name);
     assert_string_equal(made.one.name, given.name);
@@ -306,11 +294,10 @@ static const struct bad bad_texts[] = {
     {UP "GET_LOCK('x', 1) = 1", "GET_LOCK is not taken"},
 };
 
-static void test_bad_texts(void **state)
+TEST(test_bad_texts)
 {
     char sentence[600];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad_texts / sizeof bad_texts[0]; i++) {
         const tl_statement given = {.name = NAME, .sql = bad_texts[i].sql};
 
@@ -361,13 +348,12 @@ static void expect_no_sum(const tl_statement *given, const char *sentence)
     expect_refused(given, whole);
 }
 
-static void test_bad_sums(void **state)
+TEST(test_bad_sums)
 {
     static const char sum[] = "UPDATE t SET `a` = A - :v WHERE id = :id";
     static const char of_trade[] = "UPDATE t SET a = a + :amount_minor WHERE id = :cust_no";
     book_statement made;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad_sums / sizeof bad_sums[0]; i++)
         expect_no_sum(
             &(tl_statement){
@@ -433,11 +419,10 @@ static const struct {
     {"p int\xc3", "its values: byte 6 is not UTF-8 (0xc3)"},
 };
 
-static void test_bad_values(void **state)
+TEST(test_bad_values)
 {
     char sentence[600];
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++) {
         const tl_statement given = {
             .name = NAME, .sql = "DELETE FROM t WHERE a = :p", .values = bad_values[i].values};
@@ -458,11 +443,10 @@ static void list(char *to, size_t space, const char *format, unsigned count)
     }
 }
 
-static void test_number_of_values(void **state)
+TEST(test_number_of_values)
 {
     char sql[4100], values[4000], names[4000];
 
-    (void)state;
     for (unsigned count = TL_BOOK_VALUES; count <= TL_BOOK_VALUES + 1; count++) {
         const tl_statement given = {.name = NAME, .sql = sql, .values = values};
         book_statement made;
@@ -481,13 +465,12 @@ static void test_number_of_values(void **state)
     }
 }
 
-static void test_number_of_marks(void **state)
+TEST(test_number_of_marks)
 {
     char sql[4000] = "UPDATE t SET a = :epoch WHERE a IN (0";
     const tl_statement given = {.name = NAME, .sql = sql};
     book_statement made;
 
-    (void)state;
     for (unsigned i = 1; i < 254; i++)
         strcat(sql, ", :epoch");
     strcat(sql, ")");
@@ -502,7 +485,7 @@ static void test_number_of_marks(void **state)
 
 /* ------------------------------------------------------------------------------ the rest -- */
 
-static void test_bad_rest(void **state)
+TEST(test_bad_rest)
 {
     static const char update[] = "UPDATE t SET a = :epoch WHERE b = 1";
     static const char insert[] = "INSERT INTO t VALUES (:epoch)";
@@ -527,19 +510,8 @@ static void test_bad_rest(void **state)
          PREFIX "its reason to refuse: byte 1 is not UTF-8 (0xff)"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         expect_refused(&all[i].given, all[i].sentence);
 }
 
-TEST_MAIN(declare)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),           cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_bad_texts),       cmocka_unit_test(test_bad_sums),
-        cmocka_unit_test(test_bad_values),      cmocka_unit_test(test_number_of_values),
-        cmocka_unit_test(test_number_of_marks), cmocka_unit_test(test_bad_rest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(declare, NULL, NULL)

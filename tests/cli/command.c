@@ -2,18 +2,10 @@
 
 #include "support/server.h"
 
-#include <setjmp.h>
-#include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/theme.h"
 
-#include <cmocka.h>
+#include <spawn.h>
+#include <sys/wait.h>
 
 #define ARGUMENTS 32
 
@@ -147,12 +139,34 @@ void expect_sentence(const output *o, int code, const char *words, const char *f
     expect_code(o, code, file, line);
 }
 
+void expect_refusal(const char *file, int line, output *o, int code, const char *words)
+{
+    expect_sentence(o, code, words, file, line);
+    output_free(o);
+}
+
+void expect_output(const char *file, int line, output *o, int code, ...)
+{
+    va_list all;
+
+    if (code != ANY_CODE)
+        expect_code(o, code, file, line);
+    va_start(all, code);
+    for (const char *words; (words = va_arg(all, const char *)) != NULL;)
+        expect_words(o, words, file, line);
+    va_end(all);
+    output_free(o);
+}
+
 void expect_words(const output *o, const char *words, const char *file, int line)
 {
-    const int there = strstr(o->out, words) != NULL;
+    const int on_stderr = strncmp(words, "! ", 2) == 0;
+    const int without = words[0] == '\1';
+    const char *const at = words + 2 * on_stderr + without;
+    const int there = (strstr(on_stderr ? o->err : o->out, at) != NULL) != without;
 
     if (!there) {
-        print_error("%s:%d: no \"%s\" in\n", file, line, words);
+        print_error("%s:%d: %s \"%s\" in\n", file, line, without ? "there is" : "no", at);
         show(o);
     }
     _assert_true((uintmax_t)there, words, file, line);
@@ -167,5 +181,15 @@ json_t *output_json(const output *o)
         show(o);
         fail_msg("not JSON: line %d: %s", error.line, error.text);
     }
+    return document;
+}
+
+json_t *output_ended(output *o, int code)
+{
+    json_t *document;
+
+    EXPECT_CODE(o, code);
+    document = output_json(o);
+    output_free(o);
     return document;
 }

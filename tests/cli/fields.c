@@ -2,15 +2,7 @@
 
 #include "support/server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 void fields_add(json_t *set, json_t *document)
 {

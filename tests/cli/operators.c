@@ -1,14 +1,8 @@
 #include "operators.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "support/theme.h"
 
-#include <cmocka.h>
+#include <sys/stat.h>
 
 struct operators operators;
 
@@ -37,10 +31,7 @@ static void make_account(int who, const char *name, const char *role)
 
 void operators_grant(void)
 {
-    output *o = RUN("migrate", "--grants", "--config", operators.admin);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("migrate", "--grants", "--config", operators.admin), 0);
 }
 
 void operators_come(void)
@@ -112,19 +103,13 @@ output *operators_decide_in(const char *environment, int who, const char *verb, 
 void operators_decide(int who, const char *verb, const char *serial, const char *as,
                       unsigned long long fence)
 {
-    output *o = operators_decide_in(NULL, who, verb, serial, as, fence);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(operators_decide_in(NULL, who, verb, serial, as, fence), 0);
 }
 
 void operators_refused(int who, const char *verb, const char *serial, const char *as,
                        unsigned long long fence, const char *words)
 {
-    output *o = operators_decide_in(NULL, who, verb, serial, as, fence);
-
-    EXPECT_SENTENCE(o, 1, words);
-    output_free(o);
+    EXPECT_REFUSED(operators_decide_in(NULL, who, verb, serial, as, fence), 1, words);
 }
 
 /* Decided by both about the row as it is. */
@@ -156,20 +141,14 @@ void operators_make_failed(const char *serial)
 
 void operators_say_paid(const char *serial, const char *ref)
 {
-    output *o = RUN("evidence", "add", serial, "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED", "--ref",
-                    ref, "--source", "statement", "--config", operators.config[ANN]);
-
-    EXPECT_CODE(o, 1);
-    output_free(o);
+    ENDS(RUN("evidence", "add", serial, "C1", WITHDRAW_OP, "--outcome", "SUCCEEDED", "--ref", ref,
+             "--source", "statement", "--config", operators.config[ANN]),
+         1);
 }
 
 void operators_audit(int code, const char *words)
 {
-    output *o = RUN("audit", "--config", operators.config[ANN]);
-
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("audit", "--config", operators.config[ANN]), code, words);
 }
 
 long long operators_conflict(const char *serial)

@@ -2,15 +2,7 @@
 
 #include "trade_lock/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #define HELD_MAX 16
 #define WORDS_MAX 16
@@ -163,6 +155,7 @@ static const struct option {
     {"currency=", TEXT, offsetof(struct trade, options.currency)},
     {"channel=", TEXT, offsetof(struct trade, options.channel)},
     {"batch=", TEXT, offsetof(struct trade, options.batch)},
+    {"trace=", TEXT, offsetof(struct trade, options.traceparent)},
     {"hold=", NUMBER, offsetof(struct trade, options.max_hold_ms)},
     {"deadline=", NUMBER, offsetof(struct trade, options.deadline_ms)},
     {"next=", NUMBER, offsetof(struct trade, ending.next_run_ms)},

@@ -6,15 +6,6 @@
 #include "trade_lock/fixture.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +13,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MANY 120
 
@@ -31,20 +21,16 @@ static struct world {
     const char *config;
 } w;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     assert_log_whole(&w.f);
     fixture_close(&w.f);
-    return 0;
 }
 
 /* A trade that waits for an hour. */
@@ -180,12 +166,11 @@ static void terminal_end(terminal *t, int code, const char *words)
 
 /* ------------------------------------------------------------ the preview -- */
 
-static void test_preview_counts(void **state)
+TEST(test_preview_counts)
 {
     json_t *document, *money;
     output *o;
 
-    (void)state;
     make("P1", "C1", "see", 100, "EUR");
     make("P2", "C2", "see", 250, "EUR");
     make("P3", "C3", "see", 7, "USD");
@@ -198,29 +183,23 @@ static void test_preview_counts(void **state)
     expect_told(o, "nothing was changed: the same with --yes 3 does it");
     assert_null(strstr(o->out, "P4"));
     output_free(o);
-    o = RETRY("--where", "channel=see currency=EUR amount-over=100", "--json");
-    EXPECT_CODE(o, 1);
-    document = output_json(o);
+    document =
+        output_ended(RETRY("--where", "channel=see currency=EUR amount-over=100", "--json"), 1);
     assert_int_equal(json_integer_value(json_object_get(document, "planned")), 1);
     assert_true(json_is_null(json_object_get(document, "act")));
     money = json_array_get(json_object_get(document, "money"), 0);
     assert_string_equal(json_string_value(json_object_get(money, "sum_minor")), "250");
     json_decref(document);
-    output_free(o);
     assert_int_equal(retries("see"), 0);
     assert_int_equal(acts(), 0);
 }
 
-static void test_wrong_number_changes_nothing(void **state)
+TEST(test_wrong_number_changes_nothing)
 {
     terminal t;
-    output *o;
 
-    (void)state;
-    o = RETRY("--all", "--channel", "see", "--yes", "2");
-    EXPECT_CODE(o, 1);
-    expect_told(o, "nothing was changed: it would be 3 trades, not 2");
-    output_free(o);
+    ENDS(RETRY("--all", "--channel", "see", "--yes", "2"), 1,
+         "! nothing was changed: it would be 3 trades, not 2");
     TERMINAL(&t, "retry", "--config", w.config, "--reason", "r", "--all", "--channel", "see");
     terminal_await(&t, "Type 3 to retry them");
     terminal_type(&t, "4\n");
@@ -233,11 +212,10 @@ static void test_wrong_number_changes_nothing(void **state)
     assert_int_equal(acts(), 0);
 }
 
-static void test_what_moves_on_is_left_alone(void **state)
+TEST(test_what_moves_on_is_left_alone)
 {
     terminal t;
 
-    (void)state;
     TERMINAL(&t, "retry", "--config", w.config, "--reason", "r", "--all", "--channel", "see");
     terminal_await(&t, "Type 3");
     database_run(w.f.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = 'reap' "
@@ -259,12 +237,11 @@ static void test_what_moves_on_is_left_alone(void **state)
 }
 
 /* What was done is due already; so the same again does the rest, and then nothing. */
-static void test_again_does_the_rest(void **state)
+TEST(test_again_does_the_rest)
 {
     output *o = RETRY("--all", "--channel", "see", "--yes", "1", "--json");
     json_t *set = json_object(), *document = output_json(o);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     assert_int_equal(json_integer_value(json_object_get(document, "done")), 1);
     assert_int_equal(json_integer_value(json_object_get(document, "due")), 2);
@@ -274,10 +251,7 @@ static void test_again_does_the_rest(void **state)
     output_free(o);
     fields_expect(set, "retry all");
     json_decref(set);
-    o = RETRY("--all", "--channel", "see", "--yes", "0");
-    EXPECT_CODE(o, 1);
-    expect_told(o, "there is nothing to do");
-    output_free(o);
+    ENDS(RETRY("--all", "--channel", "see", "--yes", "0"), 1, "! there is nothing to do");
     assert_int_equal(retries("see"), 3);
     assert_int_equal(twice("see"), 0);
 }
@@ -316,24 +290,19 @@ static void await_done(long long before, int least)
 static void finish_the_rest(const char *channel)
 {
     char left[24];
-    output *o;
 
     snprintf(left, sizeof left, "%lld", MANY - retries(channel));
-    o = RETRY("--all", "--channel", channel, "--yes", left);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RETRY("--all", "--channel", channel, "--yes", left), 0);
     assert_int_equal(retries(channel), MANY);
     assert_int_equal(twice(channel), 0);
 }
 
-static void test_killed_and_repeated(void **state)
+TEST(test_killed_and_repeated)
 {
     const long long before = acts();
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status;
     pid_t pid;
-    output *o;
 
-    (void)state;
     make_many("K", "kill", MANY);
     pid = start("kill", "120", null);
     await_done(before, 5);
@@ -350,23 +319,19 @@ static void test_killed_and_repeated(void **state)
                             "serial_no, op_code) WHERE t.channel = '%s' AND t.step = 'operator'",
                             "kill"),
                      retries("kill"));
-    o = RUN("acts", "--limit", "1", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "of 120, under way or stopped");
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "1", "--config", w.config), 0, "of 120, under way or stopped");
     finish_the_rest("kill");
     assert_int_equal(number("SELECT SUM(done) FROM tl_act WHERE said = 'channel=%s'", "kill"),
                      MANY);
 }
 
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
     const long long before = acts();
     char path[] = "/tmp/tradelock-acts-XXXXXX", text[4096] = "";
     int file = mkstemp(path), status;
     pid_t pid;
 
-    (void)state;
     assert_true(file >= 0);
     unlink(path);
     make_many("I", "stop", MANY);
@@ -385,11 +350,10 @@ static void test_interrupted(void **state)
     finish_the_rest("stop");
 }
 
-static void test_two_at_once(void **state)
+TEST(test_two_at_once)
 {
     terminal a, b;
 
-    (void)state;
     make_many("T", "two", 20);
     TERMINAL(&a, "retry", "--config", w.config, "--reason", "a", "--all", "--channel", "two");
     TERMINAL(&b, "retry", "--config", w.config, "--reason", "b", "--all", "--channel", "two");
@@ -411,41 +375,32 @@ static void test_two_at_once(void **state)
 
 /* -------------------------------------------------------------- bad input -- */
 
-static void refused(output *o, const char *words)
-{
-    EXPECT_SENTENCE(o, 2, words);
-    output_free(o);
-}
-
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     const long long before = acts();
-    output *o;
 
-    (void)state;
-    refused(RETRY("--where", "parked chanel=bank"), "did you mean 'channel'");
-    refused(RETRY("--where", "lane=S"), "--where knows no condition 'lane'");
-    refused(RETRY("--where", "parked=1"), "'parked' has no value");
-    refused(RETRY("--where", "older"), "'older' needs a value");
-    refused(RETRY("--where", "older=soon"), "--older is a duration");
-    refused(RETRY("--where", " "), "--where names no condition");
-    refused(RETRY("--where", "currency=euro"), "--currency is three capital letters");
-    refused(RETRY("--all", "--yes", "-1"), "--yes is the number of trades, not -1");
-    refused(RETRY("--all", "W1"), "--all and --where take no operand: W1");
-    refused(RETRY("--all", "--fence", "3"), "--fence is for one trade");
-    refused(RETRY("--parked"), "say --all");
-    refused(RUN("retry", "--all", "--config", w.config), "--reason is missing");
-    refused(RUN("retry", "--all", "--reason", "", "--config", w.config), "--reason is missing");
-    refused(RUN("evidence", "add", "--statement", "x.csv", "--source", "s", "--config", w.config),
-            "--reason is missing");
-    refused(RUN("acts", "W1", "--config", w.config), "acts takes the number of one act");
-    refused(RUN("acts", "--after", "x", "--config", w.config), "the place to go on from");
-    refused(RUN("acts", "--by", "", "--config", w.config), "acts are by an account");
-    refused(RUN("acts", "--since", "soon", "--config", w.config), "--since is a moment");
-    o = RETRY("--all", "--channel", "none", "--yes", "0");
-    EXPECT_CODE(o, 1);
-    expect_told(o, "there is nothing to do");
-    output_free(o);
+    EXPECT_USAGE(RETRY("--where", "parked chanel=bank"), "did you mean 'channel'");
+    EXPECT_USAGE(RETRY("--where", "lane=S"), "--where knows no condition 'lane'");
+    EXPECT_USAGE(RETRY("--where", "parked=1"), "'parked' has no value");
+    EXPECT_USAGE(RETRY("--where", "older"), "'older' needs a value");
+    EXPECT_USAGE(RETRY("--where", "older=soon"), "--older is a duration");
+    EXPECT_USAGE(RETRY("--where", " "), "--where names no condition");
+    EXPECT_USAGE(RETRY("--where", "currency=euro"), "--currency is three capital letters");
+    EXPECT_USAGE(RETRY("--all", "--yes", "-1"), "--yes is the number of trades, not -1");
+    EXPECT_USAGE(RETRY("--all", "W1"), "--all and --where take no operand: W1");
+    EXPECT_USAGE(RETRY("--all", "--fence", "3"), "--fence is for one trade");
+    EXPECT_USAGE(RETRY("--parked"), "say --all");
+    EXPECT_USAGE(RUN("retry", "--all", "--config", w.config), "--reason is missing");
+    EXPECT_USAGE(RUN("retry", "--all", "--reason", "", "--config", w.config),
+                 "--reason is missing");
+    EXPECT_USAGE(
+        RUN("evidence", "add", "--statement", "x.csv", "--source", "s", "--config", w.config),
+        "--reason is missing");
+    EXPECT_USAGE(RUN("acts", "W1", "--config", w.config), "acts takes the number of one act");
+    EXPECT_USAGE(RUN("acts", "--after", "x", "--config", w.config), "the place to go on from");
+    EXPECT_USAGE(RUN("acts", "--by", "", "--config", w.config), "acts are by an account");
+    EXPECT_USAGE(RUN("acts", "--since", "soon", "--config", w.config), "--since is a moment");
+    ENDS(RETRY("--all", "--channel", "none", "--yes", "0"), 1, "! there is nothing to do");
     assert_int_equal(acts(), before);
 }
 
@@ -472,21 +427,17 @@ static output *file_statement(const char *path, const char *yes)
                "--yes", yes, "--config", w.config);
 }
 
-static void test_long_statement(void **state)
+TEST(test_long_statement)
 {
     char path[] = "/tmp/tradelock-acts-XXXXXX";
     output *o;
 
-    (void)state;
     make("S1", "C1", "paid", 100, "EUR");
     make("S2", "C1", "paid", 50, "EUR");
     write_statement(path, PAYMENTS);
-    o = file_statement(path, "3");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "Would file success of 2 trades: 150 EUR in 2");
-    EXPECT_WORDS(o, "100000 without a trade, 1 told twice");
-    expect_told(o, "nothing was changed: it would be 2 trades, not 3");
-    output_free(o);
+    ENDS(file_statement(path, "3"), 1, "Would file success of 2 trades: 150 EUR in 2",
+         "100000 without a trade, 1 told twice",
+         "! nothing was changed: it would be 2 trades, not 3");
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 0);
     o = file_statement(path, "2");
     EXPECT_CODE(o, 1); /* not all have a trade */
@@ -498,17 +449,12 @@ static void test_long_statement(void **state)
     assert_int_equal(number("SELECT COUNT(*) FROM tl_act_row WHERE result = '%s'", "filed"), 2);
 }
 
-static void test_statement_again_is_known(void **state)
+TEST(test_statement_again_is_known)
 {
     char path[] = "/tmp/tradelock-acts-XXXXXX";
-    output *o;
 
-    (void)state;
     write_statement(path, 0);
-    o = file_statement(path, "0");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "2 known already");
-    output_free(o);
+    ENDS(file_statement(path, "0"), 0, "2 known already");
     unlink(path);
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 2);
 }
@@ -525,7 +471,7 @@ static void fail_retryably(tl_lock *lock)
 
 /* What somebody saw is not what would be done to a trade that ended or paid anew since; one more
  * attempt at the same payment is. */
-static void test_statement_is_bound_to_what_was_seen(void **state)
+TEST(test_statement_is_bound_to_what_was_seen)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *ends, *anew;
@@ -533,7 +479,6 @@ static void test_statement_is_bound_to_what_was_seen(void **state)
     FILE *file = fdopen(mkstemp(path), "w");
     terminal t;
 
-    (void)state;
     make("S3", "C1", "paid", 100, "EUR");
     ends = granted(w.f.client, "S4", "C1", &options);
     anew = granted(w.f.client, "S5", "C1", &options);
@@ -567,12 +512,6 @@ static void test_statement_is_bound_to_what_was_seen(void **state)
 
 /* --------------------------------------------------------------- the list -- */
 
-static void run_quietly(output *o, int code)
-{
-    EXPECT_CODE(o, code);
-    output_free(o);
-}
-
 /* One of each, the latest first. */
 static void make_all_kinds(void)
 {
@@ -581,22 +520,22 @@ static void make_all_kinds(void)
     make("L1", "C1", "list", 1, "EUR");
     snprintf(fence, sizeof fence, "%lld",
              number("SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", "L1"));
-    run_quietly(RETRY("L1", "C1", "WITHDRAW", "--fence", fence), 0);
-    run_quietly(RUN("evidence", "add", "L1", "C1", "WITHDRAW", "--outcome", "PENDING", "--source",
-                    "phone", "--config", w.config),
-                0);
+    ENDS(RETRY("L1", "C1", "WITHDRAW", "--fence", fence), 0);
+    ENDS(RUN("evidence", "add", "L1", "C1", "WITHDRAW", "--outcome", "PENDING", "--source", "phone",
+             "--config", w.config),
+         0);
     database_run(w.f.sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1 WHERE serial_no = "
                           "'L1' AND lane = 'S'");
     snprintf(fence, sizeof fence, "%lld",
              number("SELECT fence FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'", "L1"));
-    run_quietly(RUN("resolve", "propose", "L1", "C1", "WITHDRAW", "--as", "clear", "--fence", fence,
-                    "--reason", "a letter", "--config", w.config),
-                0);
-    run_quietly(RUN("purge", "--older", "90d", "--config", w.config), 0);
-    run_quietly(RUN("audit", "--config", w.config), 0);
+    ENDS(RUN("resolve", "propose", "L1", "C1", "WITHDRAW", "--as", "clear", "--fence", fence,
+             "--reason", "a letter", "--config", w.config),
+         0);
+    ENDS(RUN("purge", "--older", "90d", "--config", w.config), 0);
+    ENDS(RUN("audit", "--config", w.config), 0);
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
     static const char *const kinds[] = {"audit", "purge", "resolve propose", "evidence add",
                                         "retry"};
@@ -604,11 +543,8 @@ static void test_list(void **state)
     char after[640];
     output *o;
 
-    (void)state;
     make_all_kinds();
-    o = RUN("acts", "--json", "--limit", "5", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    document = output_json(o);
+    document = output_ended(RUN("acts", "--json", "--limit", "5", "--config", w.config), 0);
     list = json_object_get(document, "acts");
     for (size_t i = 0; i < 5; i++)
         assert_string_equal(json_string_value(json_object_get(json_array_get(list, i), "what")),
@@ -620,7 +556,6 @@ static void test_list(void **state)
     assert_true(json_is_true(json_object_get(document, "more")));
     snprintf(after, sizeof after, "%s", json_string_value(json_object_get(document, "next")));
     json_decref(document);
-    output_free(o);
 
     /* Page after page is the whole list. */
     o = RUN("acts", "--json", "--limit", "1000", "--config", w.config);
@@ -638,22 +573,17 @@ static void test_list(void **state)
     json_decref(document);
     output_free(o);
 
-    o = RUN("acts", "--by", "nobody", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    expect_told(o, "nobody did anything of that kind");
-    output_free(o);
-    o = RUN("acts", "--since", "2099-01-01", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    expect_told(o, "nobody did anything of that kind");
-    output_free(o);
+    ENDS(RUN("acts", "--by", "nobody", "--config", w.config), 0,
+         "! nobody did anything of that kind");
+    ENDS(RUN("acts", "--since", "2099-01-01", "--config", w.config), 0,
+         "! nobody did anything of that kind");
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
     json_t *document, *set = json_object();
     output *o = RUN("acts", "1", "--json", "--config", w.config);
 
-    (void)state;
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, "moved on");
     document = output_json(o);
@@ -663,19 +593,15 @@ static void test_rows(void **state)
     json_decref(set);
     json_decref(document);
     output_free(o);
-    o = RUN("acts", "1", "--after", "2", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    assert_null(strstr(o->out, "\n1 "));
-    output_free(o);
+    ENDS(RUN("acts", "1", "--after", "2", "--config", w.config), 0, WITHOUT("\n1 "));
 }
 
 /* Acts go by the same age as trades, with their rows. */
-static void test_purge(void **state)
+TEST(test_purge)
 {
-    (void)state;
     database_run(w.f.sql, "UPDATE tl_act SET begun_at = begun_at - INTERVAL 200 DAY "
                           "WHERE said = 'channel=kill'");
-    run_quietly(RUN("purge", "--older", "90d", "--config", w.config), 0);
+    ENDS(RUN("purge", "--older", "90d", "--config", w.config), 0);
     assert_int_equal(number("SELECT COUNT(*) FROM tl_act WHERE said = 'channel=%s'", "kill"), 0);
     assert_int_equal(number("SELECT COUNT(*) FROM tl_act_row r LEFT JOIN tl_act a USING (act_no) "
                             "WHERE a.act_no IS NULL AND r.serial_no <> '%s'",
@@ -685,24 +611,4 @@ static void test_purge(void **state)
     assert_int_equal(last_act("what = 'purge' AND counts LIKE '%%acts=%%'"), 1);
 }
 
-TEST_MAIN(acts)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_preview_counts),
-        cmocka_unit_test(test_wrong_number_changes_nothing),
-        cmocka_unit_test(test_what_moves_on_is_left_alone),
-        cmocka_unit_test(test_again_does_the_rest),
-        cmocka_unit_test(test_killed_and_repeated),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_two_at_once),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_long_statement),
-        cmocka_unit_test(test_statement_again_is_known),
-        cmocka_unit_test(test_statement_is_bound_to_what_was_seen),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_purge),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(acts, set_up, tear_down)

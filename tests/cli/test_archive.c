@@ -11,20 +11,10 @@
 #include <tradelock/admin.h>
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -62,9 +52,8 @@ static long long shell_number(const char *line)
     return number;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
     strcpy(w.dir, "/tmp/tl-archive-XXXXXX");
@@ -74,15 +63,12 @@ static int set_up(void **state)
     setenv("DIR", w.dir, 1);
     setenv("ARCHIVE", w.archive, 1);
     setenv("CONFIG", w.config, 1);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     do_shell("rm -rf \"$DIR\"");
     fixture_close(&w.f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------ what is there -- */
@@ -201,24 +187,17 @@ static long long count_of(const char *table)
     return database_number(w.f.sql, "SELECT COUNT(*) FROM %s", table);
 }
 
-static void test_rows_are_written_then_removed(void **state)
+TEST(test_rows_are_written_then_removed)
 {
-    output *o;
     json_t *said, *archived;
 
-    (void)state;
     clean();
     make_many(650);
     list_rows("before");
-    o = PURGE("--archive", w.archive, "--dry-run");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "650 trades would be purged: 715 lock rows, 130 steps");
-    assert_null(strstr(o->out, "written to"));
-    output_free(o);
+    ENDS(PURGE("--archive", w.archive, "--dry-run"), 0,
+         "650 trades would be purged: 715 lock rows, 130 steps", WITHOUT("written to"));
     assert_int_equal(shell_number("ls \"$ARCHIVE\" | wc -l"), 0);
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    said = output_json(o);
+    said = output_ended(TO_ARCHIVE("--json"), 0);
     archived = json_object_get(said, "archived");
     assert_int_equal(json_integer_value(json_object_get(said, "trades")), 650);
     assert_int_equal(json_integer_value(json_object_get(said, "lock_rows")), 715);
@@ -232,7 +211,6 @@ static void test_rows_are_written_then_removed(void **state)
                      shell_number("ls -d \"$ARCHIVE\"/???????? | wc -l"));
     assert_true(json_integer_value(json_object_get(archived, "sets")) >= 3);
     json_decref(said);
-    output_free(o);
     assert_int_equal(count_of("trade_lock") + count_of("trade_lock_past") +
                          count_of("trade_evidence") + count_of("trade_resolution"),
                      0);
@@ -244,10 +222,7 @@ static void test_rows_are_written_then_removed(void **state)
         "while read name sum; do echo \"$sum  $name\"; done | sha256sum --check --status");
     assert_int_equal(shell_number("stat -c %a \"$ARCHIVE\"/00000001/trade_lock.csv.gz"), 600);
     /* Nothing is left to do, and nothing is done. */
-    o = TO_ARCHIVE("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "0 trades, 0 rows, 0 bytes written");
-    output_free(o);
+    ENDS(TO_ARCHIVE("--every", "10s"), 0, "0 trades, 0 rows, 0 bytes written");
 }
 
 static void expect_listed(const char *name, output *o)
@@ -261,22 +236,13 @@ static void expect_listed(const char *name, output *o)
     output_free(o);
 }
 
-static void test_fields_are_listed(void **state)
-{
-    (void)state;
-    clean();
-    make_many(10);
-    expect_listed("purge", TO_ARCHIVE("--json"));
-}
-
 /* Each column of each table is in its file: one that a migration adds and nobody wrote down here
  * would be lost with the first purge. */
-static void test_every_column_is_written(void **state)
+TEST(test_every_column_is_written)
 {
     static const char *const tables[] = {"trade_lock", "trade_lock_past", "trade_evidence",
                                          "trade_resolution"};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         char line[160], *header, *missing;
 
@@ -296,14 +262,19 @@ static void test_every_column_is_written(void **state)
     }
 }
 
+TEST(test_fields_are_listed)
+{
+    clean();
+    make_many(10);
+    expect_listed("purge", TO_ARCHIVE("--json"));
+}
+
 /* What an audit knows from other tables stands behind a row: how many operators decided its last
  * step, and when the session that made it ended. */
-static void test_what_an_audit_needs_is_written(void **state)
+TEST(test_what_an_audit_needs_is_written)
 {
     char *written, *wanted;
-    output *o;
 
-    (void)state;
     clean();
     make_many(20);
     database_run(
@@ -320,9 +291,7 @@ static void test_what_an_audit_needs_is_written(void **state)
         "'33333333-1111-4111-8111-111111111111' WHERE serial_no IN ('M10', 'M20') AND lane = 'S'");
     wanted = database_text(w.f.sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
                                     "'2020-02-03 04:05:06.000007')");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     written = shell("zcat \"$ARCHIVE\"/00000001/trade_lock.csv.gz | grep resolve | tr -d '\"' | "
                     "sed 's/,.*,\\([0-9]*\\),[0-9]*,\\([0-9]*\\)$/ \\1 \\2/' | LC_ALL=C sort");
     {
@@ -336,13 +305,11 @@ static void test_what_an_audit_needs_is_written(void **state)
 }
 
 /* What is not old, in process or in conflict is not written either. */
-static void test_only_what_may_go_is_written(void **state)
+TEST(test_only_what_may_go_is_written)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock;
-    output *o;
 
-    (void)state;
     clean();
     make_many(10);
     lock = granted(w.f.client, "YOUNG", "C1", &options);
@@ -352,10 +319,7 @@ static void test_only_what_may_go_is_written(void **state)
     database_run(w.f.sql, "UPDATE trade_lock SET conflict = 1 WHERE serial_no = 'M3'");
     database_run(w.f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR "
                           "WHERE serial_no IN ('M3', 'LIVE')");
-    o = TO_ARCHIVE("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "9 trades purged");
-    output_free(o);
+    ENDS(TO_ARCHIVE("--every", "10s"), 0, "9 trades purged");
     assert_int_equal(shell_number("zcat \"$ARCHIVE\"/*/trade_lock.csv.gz | "
                                   "grep -c -e YOUNG -e LIVE -e '\"M3\"' || true"),
                      0);
@@ -368,19 +332,15 @@ static void test_only_what_may_go_is_written(void **state)
 /* -------------------------------------------------------------------- cut off -- */
 
 /* A set whose trades are still there, or came anew: as after a purge that was killed. */
-static void test_a_set_is_gone_on_with(void **state)
+TEST(test_a_set_is_gone_on_with)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock;
-    output *o;
 
-    (void)state;
     clean();
     make_many(20);
     list_rows("before");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     /* The same keys are asked for again, one of them is paid again; and a set was begun. */
     do_shell("rm \"$ARCHIVE\"/00000001/removed && mkdir \"$ARCHIVE\"/00000002.part && "
              "head -c 100 \"$ARCHIVE\"/00000001/trade_lock.csv.gz "
@@ -391,9 +351,7 @@ static void test_a_set_is_gone_on_with(void **state)
     database_run(w.f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
                           "send_until = send_until - INTERVAL 1 YEAR, "
                           "deadline_at = deadline_at - INTERVAL 1 YEAR");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     /* It was another life: not what set 1 names, so it has a set of its own. */
     assert_int_equal(count_of("trade_lock"), 0);
     assert_int_equal(shell_number("zcat \"$ARCHIVE\"/00000001/trade_lock.csv.gz | "
@@ -424,18 +382,15 @@ static void run_killed_at(unsigned number, int *was_killed)
 
 /* Killed at its statements, commits and steps of files, and then run again: at each of them in the
  * long test, else at every sixth, from one of six places by chance. */
-static void test_killed_anywhere(void **state)
+TEST(test_killed_anywhere)
 {
     const unsigned each = tier_pick(6, 6, 1);
     unsigned number = 1 + (unsigned)getpid() % each;
     unsigned kills = 0, half_removed = 0, parts = 0;
     int was_killed = 1;
 
-    (void)state;
     print_message("from %u, each %u\n", number, each);
     for (; was_killed; number += each) {
-        output *o;
-
         clean();
         make_many(420);
         list_rows("before");
@@ -444,9 +399,7 @@ static void test_killed_anywhere(void **state)
         kills += was_killed != 0;
         half_removed += count_of("trade_lock") > 0 && count_of("trade_lock") < 462;
         parts += shell_number("ls -d \"$ARCHIVE\"/*.part 2>/dev/null | wc -l") > 0;
-        o = TO_ARCHIVE("--json");
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(TO_ARCHIVE("--json"), 0);
         assert_int_equal(count_of("trade_lock") + count_of("trade_evidence"), 0);
         assert_nothing_lost();
         /* What was begun again left no row twice. */
@@ -458,7 +411,7 @@ static void test_killed_anywhere(void **state)
 }
 
 /* Stops the purge once the set is complete and before it removes; something comes in between. */
-static void test_changed_in_between(void **state)
+TEST(test_changed_in_between)
 {
     char *const arguments[] = {(char *)"tradelock", (char *)"purge",
                                (char *)"--older",   (char *)"90d",
@@ -469,7 +422,6 @@ static void test_changed_in_between(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     clean();
     make_many(30);
     snprintf(path, sizeof path, "%s/bin/tradelock", test_build_dir());
@@ -561,14 +513,10 @@ static void make_histories(void)
 
 static void fill_archive(void)
 {
-    output *o;
-
     clean();
     make_histories();
     age();
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     assert_int_equal(count_of("trade_lock"), 0);
 }
 
@@ -594,67 +542,37 @@ static void record_sets(void)
 
 static void expect_found(const char *rule, const char *serial)
 {
-    output *o;
-
     record_sets();
-    o = AUDIT("--every", "10s");
-
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, rule);
-    EXPECT_WORDS(o, serial);
-    output_free(o);
+    ENDS(AUDIT("--every", "10s"), 1, rule, serial);
 }
 
-static void test_audit_of_an_archive(void **state)
+TEST(test_audit_of_an_archive)
 {
     char line[256];
-    output *o;
 
-    (void)state;
     fill_archive();
     pay("YOUNG");
-    o = AUDIT("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, ": 0 violations");
-    EXPECT_WORDS(o, "1 sets, 3 trades, ");
-    EXPECT_WORDS(o, "all as they were written");
-    assert_null(strstr(o->out, "stand twice"));
-    output_free(o);
+    ENDS(AUDIT("--every", "10s"), 0, ": 0 violations", "1 sets, 3 trades, ",
+         "all as they were written", WITHOUT("stand twice"));
     /* The statement names trades of both, one that is nowhere, and one twice. */
     do_shell("printf 'serial_no,cust_no\\nLANES,C1\\nANEW,C1\\nPLAIN,C1\\nYOUNG,C1\\n' "
              "> \"$DIR\"/good.csv; (cat \"$DIR\"/good.csv; printf 'PLAIN,C1\\nNOBODY,C1\\n') "
              "> \"$DIR\"/bad.csv; grep -v LANES \"$DIR\"/good.csv > \"$DIR\"/less.csv");
     snprintf(line, sizeof line, "%s/good.csv", w.dir);
-    o = AUDIT("--statement", line);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(AUDIT("--statement", line), 0);
     snprintf(line, sizeof line, "%s/bad.csv", w.dir);
-    o = AUDIT("--statement", line);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "paid-twice");
-    EXPECT_WORDS(o, "unknown-payment");
-    EXPECT_WORDS(o, "NOBODY");
-    EXPECT_WORDS(o, ": 2 violations");
-    output_free(o);
+    ENDS(AUDIT("--statement", line), 1, "paid-twice", "unknown-payment", "NOBODY",
+         ": 2 violations");
     snprintf(line, sizeof line, "%s/less.csv", w.dir);
-    o = AUDIT("--statement", line);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "unpaid-success");
-    EXPECT_WORDS(o, "LANES");
-    EXPECT_WORDS(o, ": 1 violations");
-    output_free(o);
+    ENDS(AUDIT("--statement", line), 1, "unpaid-success", "LANES", ": 1 violations");
     /* Without the archive its trades are not known. */
-    o = RUN("audit", "--config", w.config, "--statement", line);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, ": 2 violations");
-    output_free(o);
+    ENDS(RUN("audit", "--config", w.config, "--statement", line), 1, ": 2 violations");
     database_run(w.f.sql, "DELETE FROM trade_lock; DELETE FROM trade_lock_past");
 }
 
 /* Histories with a hole, forged with all sums right. */
-static void test_audit_finds_forged_histories(void **state)
+TEST(test_audit_finds_forged_histories)
 {
-    (void)state;
     fill_archive();
     do_shell("cp -r \"$ARCHIVE\"/00000001 \"$DIR\"/whole");
 #define FOUND(rule, serial)                                                                        \
@@ -675,18 +593,13 @@ static void test_audit_finds_forged_histories(void **state)
 }
 
 /* A key that was purged is asked for again, and paid again; and rows that came back. */
-static void test_audit_over_lives(void **state)
+TEST(test_audit_over_lives)
 {
-    output *o;
-
-    (void)state;
     fill_archive();
     pay("PLAIN");
     expect_found("succeeded-twice", "PLAIN");
     age();
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     expect_found("it was purged, asked for anew, and succeeded again", "PLAIN");
     expect_listed("audit", AUDIT("--json"));
     /* A set that holds the same rows: chained by hand, as a copy that was restored would be. */
@@ -694,19 +607,12 @@ static void test_audit_over_lives(void **state)
              "sum=$(tail -1 ../00000001/manifest | cut -d' ' -f2) && "
              "sed -i \"s/^set 1/set 2/; s/^before .*/before $sum/\" manifest && " SIGN);
     record_sets();
-    o = AUDIT("--every", "10s");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "rows stand twice");
-    EXPECT_WORDS(o, "2 sets, 6 trades");
-    output_free(o);
+    ENDS(AUDIT("--every", "10s"), 0, "rows stand twice", "2 sets, 6 trades");
 }
 
 static void expect_audit_refused(int code, const char *words)
 {
-    output *o = AUDIT("--every", "10s");
-
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
+    EXPECT_REFUSED(AUDIT("--every", "10s"), code, words);
 }
 
 /* Whatever it finds in rows that were made by hand. */
@@ -721,17 +627,12 @@ static void expect_audited(unsigned sets)
     output_free(o);
 }
 
-static void test_audit_of_what_is_broken(void **state)
+TEST(test_audit_of_what_is_broken)
 {
-    output *o;
-
-    (void)state;
     fill_archive();
     pay("SECOND");
     age();
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     do_shell("cp -r \"$ARCHIVE\" \"$DIR\"/whole");
 #define REFUSED(how, code, words)                                                                  \
     do {                                                                                           \
@@ -766,19 +667,15 @@ static void test_audit_of_what_is_broken(void **state)
 static void expect_refused(const char *dir, int code, const char *words)
 {
     const long long rows = count_of("trade_lock");
-    output *o = PURGE("--archive", dir);
-
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
+    EXPECT_REFUSED(PURGE("--archive", dir), code, words);
     assert_int_equal(count_of("trade_lock"), rows);
 }
 
-static void test_bad_directories(void **state)
+TEST(test_bad_directories)
 {
     char line[256], *said;
     int fd;
 
-    (void)state;
     clean();
     make_many(20);
     expect_refused("/nowhere/at/all", 2, "/nowhere/at/all cannot be opened: No such file");
@@ -808,18 +705,17 @@ static void test_bad_directories(void **state)
 }
 
 /* The limit of a file's size says what a full disk says, at a place that can be chosen. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
     output *o;
 
-    (void)state;
     clean();
     make_many(450);
     list_rows("before");
-    o = command_shell(NULL, "trap '' XFSZ; ulimit -f 8; exec tradelock purge --older 90d "
-                            "--archive \"$ARCHIVE\" --config \"$CONFIG\"");
-    EXPECT_SENTENCE(o, 70, "cannot be written: File too large");
-    output_free(o);
+    EXPECT_REFUSED(command_shell(NULL,
+                                 "trap '' XFSZ; ulimit -f 8; exec tradelock purge --older 90d "
+                                 "--archive \"$ARCHIVE\" --config \"$CONFIG\""),
+                   70, "cannot be written: File too large");
     assert_nothing_lost();
     assert_int_equal(count_of("trade_lock"), 495);
     assert_int_equal(shell_number("ls \"$ARCHIVE\" | grep -c -v lock || true"), 0);
@@ -833,24 +729,17 @@ static void test_full_disk(void **state)
         }
         output_free(o);
     }
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     assert_int_equal(count_of("trade_lock"), 0);
     assert_nothing_lost();
 }
 
 /* A last set that is not what it was: nothing is removed by it, and nothing is added to it. */
-static void test_broken_sets(void **state)
+TEST(test_broken_sets)
 {
-    output *o;
-
-    (void)state;
     clean();
     make_many(20);
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     make_many(20);
     do_shell("cd \"$ARCHIVE\"/00000001 && rm removed && cp -r . \"$DIR\"/good");
 #define BROKEN(how, code, words)                                                                   \
@@ -882,16 +771,11 @@ static void test_broken_sets(void **state)
     /* But a copy that nobody has accepted writes nothing.  It is declared, so no heartbeat writes
      * down that it found one, perhaps when the test has taken it back. */
     assert_status(tl_restore_declare(w.f.other, "ann", "a copy"), TL_OK);
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 5);
-    assert_non_null(strstr(o->err, "a restore is open, so steps may be missing in this database"));
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 5, "! a restore is open, so steps may be missing in this database");
     assert_int_equal(count_of("trade_lock"), 22);
     database_run(w.f.sql, "BEGIN; UPDATE tl_schema SET restore_no = accepted_no; "
                           "DELETE FROM tl_restore; COMMIT");
-    o = TO_ARCHIVE("--json");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(TO_ARCHIVE("--json"), 0);
     assert_int_equal(count_of("trade_lock"), 0);
     expect_audited(2);
 }
@@ -899,12 +783,10 @@ static void test_broken_sets(void **state)
 /* ------------------------------------------------------------- what is on record */
 
 /* Sets that are gone from the end, one by one, and one that was made anew with all sums right. */
-static void test_newest_sets_are_missed(void **state)
+TEST(test_newest_sets_are_missed)
 {
-    output *o;
     char *said;
 
-    (void)state;
     clean();
     make_many(500);
     output_free(TO_ARCHIVE("--json"));
@@ -937,10 +819,8 @@ static void test_newest_sets_are_missed(void **state)
     assert_int_equal(count_of("trade_lock"), 0);
     database_run(w.f.sql, "UPDATE tl_schema SET accepted_at = NULL");
     said = database_text(w.f.sql, "SELECT sha FROM tl_archive_set ORDER BY set_no DESC LIMIT 1");
-    o = RUN("acts", "--limit", "9", "--json", "--config", w.config);
-    EXPECT_WORDS(o, "\"sets\": 4");
-    EXPECT_WORDS(o, said);
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "9", "--json", "--config", w.config), ANY_CODE, "\"sets\": 4",
+         said);
     free(said);
     /* Another archive may be begun, and audited from its first set on. */
     do_shell(
@@ -954,28 +834,4 @@ static void test_newest_sets_are_missed(void **state)
     do_shell("rm -r \"$DIR\"/whole");
 }
 
-TEST_MAIN(archive)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_written_then_removed),
-        cmocka_unit_test(test_every_column_is_written),
-        cmocka_unit_test(test_fields_are_listed),
-        cmocka_unit_test(test_what_an_audit_needs_is_written),
-        cmocka_unit_test(test_only_what_may_go_is_written),
-        cmocka_unit_test(test_a_set_is_gone_on_with),
-#ifdef TL_TEST_HOOKS
-        cmocka_unit_test(test_killed_anywhere),
-        cmocka_unit_test(test_changed_in_between),
-#endif
-        cmocka_unit_test(test_audit_of_an_archive),
-        cmocka_unit_test(test_audit_finds_forged_histories),
-        cmocka_unit_test(test_audit_over_lives),
-        cmocka_unit_test(test_audit_of_what_is_broken),
-        cmocka_unit_test(test_bad_directories),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_broken_sets),
-        cmocka_unit_test(test_newest_sets_are_missed),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TESTS_OF(archive, set_up, tear_down)

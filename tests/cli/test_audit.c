@@ -10,16 +10,6 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static struct world {
     fixture f;
@@ -131,9 +121,8 @@ static void make_conflict(const char *serial)
         server_panic("%s", tl_error_message());
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\n");
     w.config = database_option_file(w.f.db);
     strcpy(w.statement, "/tmp/tl-statement-XXXXXX");
@@ -146,15 +135,12 @@ static int set_up(void **state)
     make_reclaimed("OK-6");
     make_mutex("OK-7");
     make_conflict("OK-8");
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     unlink(w.statement);
     fixture_close(&w.f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------- looking -- */
@@ -183,15 +169,12 @@ static json_t *audit_with(const char *lines, int code)
 {
     FILE *file = fopen(w.statement, "we");
     json_t *document;
-    output *o;
 
     assert_non_null(file);
     fprintf(file, "seq,channel_ref,channel_key,serial_no,cust_no,op_code\n%s", lines);
     fclose(file);
-    o = RUN("audit", "--json", "--config", w.config, "--statement", w.statement);
-    EXPECT_CODE(o, code);
-    document = output_json(o);
-    output_free(o);
+    document = output_ended(
+        RUN("audit", "--json", "--config", w.config, "--statement", w.statement), code);
     return document;
 }
 
@@ -246,12 +229,11 @@ static void forget(const char *serial)
 
 /* --------------------------------------------------------------------- tests -- */
 
-static void test_ordinary_trades_pass(void **state)
+TEST(test_ordinary_trades_pass)
 {
     json_t *document = audit(0), *listed = json_object();
     output *o = RUN("audit", "--every", "0ms", "--config", w.config);
 
-    (void)state;
     assert_non_null(strstr(o->err, " rows looked at, 0 violations\n"));
     assert_non_null(strstr(o->err, " steps of history looked at, 0 violations\n"));
     assert_int_equal(json_array_size(json_object_get(document, "violations")), 0);
@@ -366,11 +348,10 @@ static const struct planted planted[] = {
      "DELETE FROM trade_lock_past WHERE serial_no = '%1$s' AND step = 'deleted'"},
 };
 
-static void test_planted_violations_are_named(void **state)
+TEST(test_planted_violations_are_named)
 {
     size_t count = sizeof planted / sizeof planted[0];
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         const struct planted *p = &planted[i];
 
@@ -394,13 +375,12 @@ static void *audit_meanwhile(void *document)
 
 /* A row that is changed for the first time while the audit is under way is in none of its pages as
  * one that never was, and in all of them with what it was before. */
-static void test_what_changes_meanwhile_is_audited(void **state)
+TEST(test_what_changes_meanwhile_is_audited)
 {
     MYSQL *other = database_connect(w.f.db);
     json_t *document = NULL;
     pthread_t thread;
 
-    (void)state;
     database_run(w.f.sql, MADE_AS("Y"), "MEANWHILE");
     /* The rows are read beside this table, their history is not. */
     database_run(other, "LOCK TABLES trade_lock_low_water WRITE");
@@ -432,7 +412,7 @@ static char *paid_line(const char *serial, unsigned seq)
     return line;
 }
 
-static void test_statements_are_compared(void **state)
+TEST(test_statements_are_compared)
 {
     char *right[] = {paid_line("OK-1", 1), paid_line("OK-5", 2), paid_line("OK-6", 3),
                      paid_line("OK-8", 4)};
@@ -447,7 +427,6 @@ static void test_statements_are_compared(void **state)
     };
     char all[1024], some[1024];
 
-    (void)state;
     snprintf(all, sizeof all, "%s%s%s%s", right[0], right[1], right[2], right[3]);
     snprintf(some, sizeof some, "%s%s%s", right[0], right[1], right[3]);
     json_decref(audit_with(all, 0));
@@ -463,7 +442,7 @@ static void test_statements_are_compared(void **state)
 }
 
 /* What the file says of amounts is compared where the trade told one. */
-static void test_amounts_are_compared(void **state)
+TEST(test_amounts_are_compared)
 {
     static const struct {
         const char *line;
@@ -473,7 +452,6 @@ static void test_amounts_are_compared(void **state)
         {"OK-1,C1,12301,EUR", 1}, {"OK-1,C1,12300,USD", 1}, {"OK-1,C1,-12300,EUR", 1},
     };
 
-    (void)state;
     database_run(w.f.sql, "UPDATE trade_lock SET amount_minor = 12300, currency = 'EUR' "
                           "WHERE serial_no = 'OK-1' AND lane = 'S'");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -494,7 +472,7 @@ static void test_amounts_are_compared(void **state)
 }
 
 /* A file of one channel, operation and day leaves the others alone. */
-static void test_a_statement_of_one_day(void **state)
+TEST(test_a_statement_of_one_day)
 {
     static const struct {
         const char *name, *value, *rows;
@@ -510,7 +488,6 @@ static void test_a_statement_of_one_day(void **state)
     };
     output *o;
 
-    (void)state;
     write_statement("serial_no,cust_no\n");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *document;
@@ -526,19 +503,15 @@ static void test_a_statement_of_one_day(void **state)
         json_decref(document);
         output_free(o);
     }
-    o = RUN("audit", "--config", w.config, "--op", "WITHDRAW");
-    EXPECT_SENTENCE(o, 2, "they want --statement");
-    output_free(o);
-    o = RUN("audit", "--config", w.config, "--statement", w.statement, "--since", "soon");
-    EXPECT_SENTENCE(o, 2, "--since is a moment");
-    output_free(o);
-    o = RUN("audit", "--config", w.config, "--statement", w.statement, "--since", "2026-03-02",
-            "--until", "2026-03-01");
-    EXPECT_SENTENCE(o, 2, "--until is not after --since");
-    output_free(o);
+    EXPECT_USAGE(RUN("audit", "--config", w.config, "--op", "WITHDRAW"), "they want --statement");
+    EXPECT_USAGE(RUN("audit", "--config", w.config, "--statement", w.statement, "--since", "soon"),
+                 "--since is a moment");
+    EXPECT_USAGE(RUN("audit", "--config", w.config, "--statement", w.statement, "--since",
+                     "2026-03-02", "--until", "2026-03-01"),
+                 "--until is not after --since");
 }
 
-static void test_bad_statements(void **state)
+TEST(test_bad_statements)
 {
     static const struct {
         const char *text, *words;
@@ -557,33 +530,17 @@ static void test_bad_statements(void **state)
     };
     output *nowhere;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         FILE *file = fopen(w.statement, "we");
-        output *o;
 
         fputs(cases[i].text, file);
         fclose(file);
-        o = RUN("audit", "--config", w.config, "--statement", w.statement);
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
+        EXPECT_USAGE(RUN("audit", "--config", w.config, "--statement", w.statement),
+                     cases[i].words);
     }
     nowhere = RUN("audit", "--config", w.config, "--statement", "/nowhere");
     EXPECT_SENTENCE(nowhere, 2, "/nowhere: No such file");
     output_free(nowhere);
 }
 
-TEST_MAIN(audit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordinary_trades_pass),
-        cmocka_unit_test(test_planted_violations_are_named),
-        cmocka_unit_test(test_what_changes_meanwhile_is_audited),
-        cmocka_unit_test(test_statements_are_compared),
-        cmocka_unit_test(test_amounts_are_compared),
-        cmocka_unit_test(test_a_statement_of_one_day),
-        cmocka_unit_test(test_bad_statements),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(audit, set_up, tear_down)

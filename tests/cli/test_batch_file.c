@@ -4,39 +4,30 @@
 
 #include "workflows/house.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define LINES 12
 
 static house self;
 static char file[] = "/tmp/tl-batch-file.XXXXXX";
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     const int descriptor = mkstemp(file);
 
-    (void)state;
     assert_true(descriptor >= 0);
     close(descriptor);
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 100000);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     house_close(&self);
     unlink(file);
-    return 0;
 }
 
 static void write_lines(unsigned count)
@@ -67,16 +58,12 @@ static int run_file(const char *batch)
 
 static void expect_batch(const char *words)
 {
-    output *o = RUN("ls", "--batch", "payroll 11/2026", "--config", database_option_file(self.db));
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("ls", "--batch", "payroll 11/2026", "--config", database_option_file(self.db)), 0,
+         words);
 }
 
-static void test_the_same_file_again_resumes_it(void **state)
+TEST(test_the_same_file_again_resumes_it)
 {
-    (void)state;
     /* The first run ended after five lines. */
     write_lines(5);
     assert_int_equal(run_file("'payroll 11/2026'"), 0);
@@ -94,11 +81,10 @@ static void test_the_same_file_again_resumes_it(void **state)
     house_books(&self, LINES);
 }
 
-static void test_a_batch_that_is_none(void **state)
+TEST(test_a_batch_that_is_none)
 {
     const int64_t before = database_number(self.sql, "SELECT COUNT(*) FROM trade_lock");
 
-    (void)state;
     write_lines(LINES + 1);
     assert_int_equal(run_file("\"$(printf 'a\\tb')\""), 2);
     assert_int_equal(run_file("''"), 2);
@@ -162,17 +148,15 @@ static unsigned lines_about(const char *log, const char *serial, const char *end
 
 /* Each line about a trade, of the service and of a worker, says its amount and its batch, whatever
  * the batch is called; of one that named neither it says nothing. */
-static void test_each_line_tells_amount_and_batch(void **state)
+TEST(test_each_line_tells_amount_and_batch)
 {
     static const char ending[] = ", amount 100 EUR, batch " HOSTILE "]\n";
     char service_log[64], worker_log[64], words[512];
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_answer answer = TL_ANSWER_INIT;
     char *log_no;
     pid_t worker;
     FILE *lines;
 
-    (void)state;
     snprintf(service_log, sizeof service_log, "%s.service", file);
     snprintf(worker_log, sizeof worker_log, "%s.worker", file);
     assert_int_equal(strlen(HOSTILE), TL_BATCH_MAX);
@@ -192,10 +176,8 @@ static void test_each_line_tells_amount_and_batch(void **state)
     (void)end_of(start(service_log, words));
     worker = start(worker_log,
                    "tradelock-worker --plugin \"$TL_BUILD_DIR/lib/withdraw.so\" --idle-ms 50");
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'") >
+                0);
     assert_int_equal(kill(worker, SIGTERM), 0);
     assert_int_equal(end_of(worker), 0);
     assert_true(lines_about(service_log, "TOLD", ending) >= 3);
@@ -210,13 +192,4 @@ static void test_each_line_tells_amount_and_batch(void **state)
     unlink(worker_log);
 }
 
-TEST_MAIN(batch_file)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_file_again_resumes_it),
-        cmocka_unit_test(test_a_batch_that_is_none),
-        cmocka_unit_test(test_each_line_tells_amount_and_batch),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(batch_file, set_up, tear_down)

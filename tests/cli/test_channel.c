@@ -6,26 +6,8 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #define CHANNEL "idempotent"
 #define AS(who, ...) RUN("channel", __VA_ARGS__, "--config", operators.config[who])
-
-static void expect_words_of(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
-}
 
 #define LIMIT(...) AS(ANN, "limit", CHANNEL, __VA_ARGS__)
 #define BREAKER(...) AS(ANN, "breaker", CHANNEL, __VA_ARGS__)
@@ -79,69 +61,47 @@ static tl_lock *take_only_permit(void)
 
 #define LABELS "{channel=\"" CHANNEL "\",operation=\"" WITHDRAW_OP "\"}"
 
-static void test_a_full_limit_is_seen(void **state)
+TEST(test_a_full_limit_is_seen)
 {
     tl_lock *held, *refused = NULL;
-    output *o;
 
-    (void)state;
     while (tl_channel_check(operators.h.client, CHANNEL, WITHDRAW_OP) != TL_OK)
         usleep(10000);
     operators_make_doubtful("D2");
-    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    assert_null(strstr(o->out, "permit"));
-    output_free(o);
-    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
-    assert_null(strstr(o->out, "tradelock_channel_limit_sends{"));
-    output_free(o);
-    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--sends", "1", "--reason", "their contract"), 0,
-                    "sends 1 at a time");
+    ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), ANY_CODE,
+         WITHOUT("permit"));
+    ENDS(RUN("exporter", "--once", "--config", operators.config[ANN]), ANY_CODE,
+         WITHOUT("tradelock_channel_limit_sends{"));
+    ENDS(LIMIT("--op", WITHDRAW_OP, "--sends", "1", "--reason", "their contract"), 0,
+         "sends 1 at a time");
     held = take_only_permit();
     assert_int_equal(ask_one(&refused, "NEXT"), TL_OVERLOADED);
     tl_lock_free(refused);
-    o = RUN("status", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "Channels that operators limit");
-    EXPECT_WORDS(o, "1 of 1 out");
-    output_free(o);
-    o = RUN("status", "--json", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "\"full\": true");
-    EXPECT_WORDS(o, "\"reason\": \"their contract\"");
-    output_free(o);
-    expect_words_of(AS(BOB, "ls"), 0, "1 of 1 out");
-    o = RUN("ps", "--json", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "\"permits\": 1");
-    output_free(o);
-    expect_words_of(RUN("ps", "--config", operators.config[ANN]), 0, "PERMITS");
-    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o,
-                 "Its send waits for a permit: operators limit channel " CHANNEL " for WITHDRAW");
-    EXPECT_WORDS(o, "to 1 send at a time (their contract, ");
-    EXPECT_WORDS(o, "1 of 1 permits are out");
-    EXPECT_WORDS(o, "none takes longer than 1 h 0 min");
-    EXPECT_WORDS(o, "uses up no attempt");
-    output_free(o);
-    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "tradelock_channel_limit_sends" LABELS " 1\n");
-    EXPECT_WORDS(o, "tradelock_channel_permits" LABELS " 1\n");
-    assert_null(strstr(o->out, "tradelock_channel_limit_sends_per_second{"));
-    output_free(o);
+    ENDS(RUN("status", "--config", operators.config[ANN]), ANY_CODE,
+         "Channels that operators limit", "1 of 1 out");
+    ENDS(RUN("status", "--json", "--config", operators.config[ANN]), ANY_CODE, "\"full\": true",
+         "\"reason\": \"their contract\"");
+    ENDS(AS(BOB, "ls"), 0, "1 of 1 out");
+    ENDS(RUN("ps", "--json", "--config", operators.config[ANN]), ANY_CODE, "\"permits\": 1");
+    ENDS(RUN("ps", "--config", operators.config[ANN]), 0, "PERMITS");
+    ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "to 1 send at a time (their contract, ", "1 of 1 permits are out",
+         "none takes longer than 1 h 0 min", "uses up no attempt");
+    ENDS(RUN("exporter", "--once", "--config", operators.config[ANN]), ANY_CODE,
+         "tradelock_channel_limit_sends" LABELS " 1\n", "tradelock_channel_permits" LABELS " 1\n",
+         WITHOUT("tradelock_channel_limit_sends_per_second{"));
     end_one(held);
     while (permits() > 0) /* a beat or two */
         usleep(20000);
-    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "tradelock_channel_permits" LABELS " 0\n");
-    output_free(o);
-    expect_words_of(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
-                    "0 of 1 permits are out, so that does not hold it up now");
+    ENDS(RUN("exporter", "--once", "--config", operators.config[ANN]), ANY_CODE,
+         "tradelock_channel_permits" LABELS " 0\n");
+    ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "0 of 1 permits are out, so that does not hold it up now");
 }
 
 /* What a killed process has is said to be its, and until when. */
-static void test_permits_of_the_dead(void **state)
+TEST(test_permits_of_the_dead)
 {
-    output *o;
-
-    (void)state;
     database_run(
         operators.h.sql,
         "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
@@ -149,39 +109,29 @@ static void test_permits_of_the_dead(void **state)
         "UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)); "
         "INSERT INTO trade_channel_permit VALUES ('" CHANNEL "', '" WITHDRAW_OP
         "', @dead, 1, 1, 600000)");
-    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "1 of them is of processes that ended: free at ");
-    EXPECT_WORDS(o, "(in 9 min ");
-    output_free(o);
+    ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), ANY_CODE,
+         "1 of them is of processes that ended: free at ", "(in 9 min ");
     database_run(operators.h.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 11 MINUTE "
                                   "WHERE program = 'killed'");
-    expect_words_of(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
-                    "0 of 1 permits are out");
+    ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "0 of 1 permits are out");
 }
 
-static void test_a_limit_a_second_is_seen(void **state)
+TEST(test_a_limit_a_second_is_seen)
 {
-    output *o;
-
-    (void)state;
-    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--sends", "2", "--per-second", "1", "--reason",
-                          "their contract"),
-                    0, "sends 2 at a time, 1 a second");
+    ENDS(LIMIT("--op", WITHDRAW_OP, "--sends", "2", "--per-second", "1", "--reason",
+               "their contract"),
+         0, "sends 2 at a time, 1 a second");
     /* As if its turn had come. */
     database_run(operators.h.sql,
                  "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND, "
                  "rev = rev + 1, step = 'test' WHERE lane = 'R' AND serial_no = 'D2'");
-    o = RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "to 1 send a second (their contract, ");
-    EXPECT_WORDS(o, " due, so its turn may come at about ");
-    output_free(o);
-    o = RUN("exporter", "--once", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "tradelock_channel_limit_sends_per_second" LABELS " 1\n");
-    output_free(o);
-    expect_words_of(LIMIT("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0, "as much");
-    o = RUN("status", "--config", operators.config[ANN]);
-    assert_null(strstr(o->out, "LIMITED"));
-    output_free(o);
+    ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), ANY_CODE,
+         "to 1 send a second (their contract, ", " due, so its turn may come at about ");
+    ENDS(RUN("exporter", "--once", "--config", operators.config[ANN]), ANY_CODE,
+         "tradelock_channel_limit_sends_per_second" LABELS " 1\n");
+    ENDS(LIMIT("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0, "as much");
+    ENDS(RUN("status", "--config", operators.config[ANN]), ANY_CODE, WITHOUT("LIMITED"));
 }
 
 /* ------------------------------------------------------------- what a breaker holds up -- */
@@ -227,14 +177,9 @@ static void end_unknown(tl_lock *lock)
 
 static void expect_no_breaker(void)
 {
-    output *o = RUN("status", "--config", operators.config[ANN]);
-
-    assert_null(strstr(o->out, "BREAKER"));
-    output_free(o);
-    o = RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    assert_null(strstr(o->out, "breaker"));
-    EXPECT_WORDS(o, "Have it looked at now");
-    output_free(o);
+    ENDS(RUN("status", "--config", operators.config[ANN]), ANY_CODE, WITHOUT("BREAKER"));
+    ENDS(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), ANY_CODE,
+         WITHOUT("breaker"), "Have it looked at now");
 }
 
 /* Unknown outcomes, until this process has heard of the breaker, and told. */
@@ -259,49 +204,38 @@ static void open_breaker(void)
 /* Before any probe. */
 static void expect_seen_open(void)
 {
-    output *o = RUN("status", "--config", operators.config[ANN]);
-
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "Channels that do not answer: but for one probe at a time nothing is sent");
-    EXPECT_WORDS(o, "BREAKER OPEN OPERATION SINCE");
-    EXPECT_WORDS(o, "+16 min ");
-    output_free(o);
-    o = RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "The breaker of channel " CHANNEL " for " WITHDRAW_OP " is open since ");
-    EXPECT_WORDS(o, "(falls silent, ");
-    EXPECT_WORDS(o, "a probe: none was made yet. The next one may begin at ");
-    EXPECT_WORDS(o, "(in 16 min ");
-    EXPECT_WORDS(o, "it is not claimed and no attempt is used up");
-    EXPECT_WORDS(o, "tradelock channel breaker " CHANNEL " --op " WITHDRAW_OP
-                    " --none --reason 'REASON'");
-    EXPECT_WORDS(o, "Have it looked at with a probe; that asks before it sends.");
-    assert_null(strstr(o->out, "A retry worker"));
-    output_free(o);
+    ENDS(RUN("status", "--config", operators.config[ANN]), 6,
+         "Channels that do not answer: but for one probe at a time nothing is sent",
+         "BREAKER OPEN OPERATION SINCE", "+16 min ");
+    ENDS(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "The breaker of channel " CHANNEL " for " WITHDRAW_OP " is open since ", "(falls silent, ",
+         "a probe: none was made yet. The next one may begin at ", "(in 16 min ",
+         "it is not claimed and no attempt is used up",
+         "tradelock channel breaker " CHANNEL " --op " WITHDRAW_OP " --none --reason 'REASON'",
+         "Have it looked at with a probe; that asks before it sends.", WITHOUT("A retry worker"));
 }
 
 /* Where a payment hangs it is said that its channel does not answer, what the probes came to, when
  * the next one is, and how to take the breaker away. */
-static void test_an_open_breaker_is_seen(void **state)
+TEST(test_an_open_breaker_is_seen)
 {
     json_t *document;
     output *o;
     tl_lock *probe;
 
-    (void)state;
     operators_make_doubtful("D3");
     expect_no_breaker();
-    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000",
-                            "--reason", "falls silent"),
-                    0, "has this breaker");
+    ENDS(BREAKER("--op", WITHDRAW_OP, "--unknowns", "1", "--probe-every", "1000", "--reason",
+                 "falls silent"),
+         0, "has this breaker");
     open_breaker();
     expect_seen_open();
     probe = send_probe("PROBE1");
-    expect_words_of(RUN("status", "--config", operators.config[ANN]), 6, " goes on ");
-    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
-                    "a probe: 0 had no answer, and one goes on since ");
-    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
-                    "The next one may begin once that ends, at the latest at ");
+    ENDS(RUN("status", "--config", operators.config[ANN]), 6, " goes on ");
+    ENDS(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "a probe: 0 had no answer, and one goes on since ");
+    ENDS(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "The next one may begin once that ends, at the latest at ");
     o = RUN("status", "--json", "--config", operators.config[ANN]);
     document = output_json(o);
     assert_true(json_is_true(
@@ -310,35 +244,21 @@ static void test_an_open_breaker_is_seen(void **state)
     output_free(o);
     end_unknown(probe);
     await_breaker("in_a_row = 1");
-    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
-                    "a probe: 1 had no answer, and the last one began at ");
-    o = RUN("status", "--json", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "\"probing\": false");
-    EXPECT_WORDS(o, "\"silent_probes\": 1");
-    EXPECT_WORDS(o, "\"reason\": \"falls silent\"");
-    output_free(o);
+    ENDS(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "a probe: 1 had no answer, and the last one began at ");
+    ENDS(RUN("status", "--json", "--config", operators.config[ANN]), ANY_CODE, "\"probing\": false",
+         "\"silent_probes\": 1", "\"reason\": \"falls silent\"");
 
     /* New numbers leave it open, and the last probe known. */
-    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--unknowns", "2", "--probe-every", "1000",
-                            "--reason", "later"),
-                    0, "has this breaker");
-    expect_words_of(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
-                    "and the last one began at ");
+    ENDS(BREAKER("--op", WITHDRAW_OP, "--unknowns", "2", "--probe-every", "1000", "--reason",
+                 "later"),
+         0, "has this breaker");
+    ENDS(RUN("explain", "D3", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "and the last one began at ");
     end_one(send_probe("PROBE2"));
     await_breaker("opened_at IS NULL AND window_at IS NULL");
     expect_no_breaker();
-    expect_words_of(BREAKER("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0,
-                    "has no breaker");
+    ENDS(BREAKER("--op", WITHDRAW_OP, "--none", "--reason", "over"), 0, "has no breaker");
 }
 
-TEST_MAIN(channel)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_full_limit_is_seen),
-        cmocka_unit_test(test_permits_of_the_dead),
-        cmocka_unit_test(test_a_limit_a_second_is_seen),
-        cmocka_unit_test(test_an_open_breaker_is_seen),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
-}
+TESTS_OF(channel, operators_set_up, operators_tear_down)

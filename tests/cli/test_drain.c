@@ -6,34 +6,11 @@
 #include <tradelock/layer.h>
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define SLOW_BEAT_MS 6000
 #define AS(who, ...) RUN("drain", __VA_ARGS__, "--config", operators.config[who])
-
-static void expect(output *o, int code, const char *words)
-{
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
-}
-
-static void expect_words_of(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
-}
 
 /* Everything that a decision writes. */
 static long long written(void)
@@ -45,17 +22,12 @@ static long long written(void)
 
 static void await_check(tl_status status)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (tl_channel_check(operators.h.client, "any", "ANY") != status) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(operators.h.client, "any", "ANY") != status);
 }
 
 static void end_drain(void)
 {
-    expect_words_of(AS(BOB, "--end", "--reason", "it is over"), 0, "The drain is over");
+    ENDS(AS(BOB, "--end", "--reason", "it is over"), 0, "The drain is over");
     await_check(TL_OK);
 }
 
@@ -86,39 +58,38 @@ static void finish(tl_lock *lock)
     tl_lock_free(lock);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     const long long before = written();
 
-    (void)state;
-    expect(RUN("drain"), 2, "--reason is missing");
-    expect(AS(ANN, "--reason", ""), 2, "--reason is missing");
-    expect(AS(ANN, "bank", "--reason", "r"), 2, "drain takes no operand: bank");
-    expect(AS(ANN, "--reason", "r", "--timeout", "soon"), 2, "--timeout is a duration");
-    expect(AS(ANN, "--wait", "--reason", "r"), 2, "--wait decides nothing");
-    expect(AS(ANN, "--wait", "--end"), 2, "exclude each other");
-    expect(AS(ANN, "--end"), 2, "--reason is missing");
-    expect(AS(ANN, "--end", "--reason", "r", "--timeout", "1s"), 2, "--end waits for nothing");
-    expect(AS(ANN, "--end", "--reason", "r"), 1, "the installation does not drain");
-    expect(AS(ANN, "--wait"), 1, "the installation does not drain");
-    expect(AS(SERVICE, "--reason", "r"), 1, "lacks a right");
-    expect(RUN("channel", "pause", TL_CHANNEL_ALL, "--op", "X", "--reason", "r", "--config",
-               operators.config[ANN]),
-           2, "a drain is of all operations");
-    expect(RUN("channel", "limit", TL_CHANNEL_ALL, "--sends", "1", "--reason", "r", "--config",
-               operators.config[ANN]),
-           2, "a limit is of one channel");
+    EXPECT_REFUSED(RUN("drain"), 2, "--reason is missing");
+    EXPECT_REFUSED(AS(ANN, "--reason", ""), 2, "--reason is missing");
+    EXPECT_REFUSED(AS(ANN, "bank", "--reason", "r"), 2, "drain takes no operand: bank");
+    EXPECT_REFUSED(AS(ANN, "--reason", "r", "--timeout", "soon"), 2, "--timeout is a duration");
+    EXPECT_REFUSED(AS(ANN, "--wait", "--reason", "r"), 2, "--wait decides nothing");
+    EXPECT_REFUSED(AS(ANN, "--wait", "--end"), 2, "exclude each other");
+    EXPECT_REFUSED(AS(ANN, "--end"), 2, "--reason is missing");
+    EXPECT_REFUSED(AS(ANN, "--end", "--reason", "r", "--timeout", "1s"), 2,
+                   "--end waits for nothing");
+    EXPECT_REFUSED(AS(ANN, "--end", "--reason", "r"), 1, "the installation does not drain");
+    EXPECT_REFUSED(AS(ANN, "--wait"), 1, "the installation does not drain");
+    EXPECT_REFUSED(AS(SERVICE, "--reason", "r"), 1, "lacks a right");
+    EXPECT_REFUSED(RUN("channel", "pause", TL_CHANNEL_ALL, "--op", "X", "--reason", "r", "--config",
+                       operators.config[ANN]),
+                   2, "a drain is of all operations");
+    EXPECT_REFUSED(RUN("channel", "limit", TL_CHANNEL_ALL, "--sends", "1", "--reason", "r",
+                       "--config", operators.config[ANN]),
+                   2, "a limit is of one channel");
     assert_int_equal(written(), before);
 }
 
-static void test_nothing_runs(void **state)
+TEST(test_nothing_runs)
 {
-    (void)state;
-    expect_words_of(AS(ANN, "--reason", "maintenance"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--reason", "maintenance"), 0, "Nothing is in process");
     assert_status(tl_channel_check(operators.h.client, "any", "ANY"), TL_OVERLOADED);
-    expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     end_drain();
-    expect_words_of(RUN("acts", "--config", operators.config[BOB]), 0, "channel *");
+    ENDS(RUN("acts", "--config", operators.config[BOB]), 0, "channel *");
     assert_int_equal(database_number(operators.h.sql,
                                      "SELECT COUNT(*) FROM tl_act WHERE said = 'channel *' AND "
                                      "account LIKE '%%@%%' AND (what, reason) IN "
@@ -126,37 +97,26 @@ static void test_nothing_runs(void **state)
                      2);
 }
 
-static void test_what_runs_is_said(void **state)
+TEST(test_what_runs_is_said)
 {
     tl_lock *lock = hold("RUNS");
     json_t *set = json_object(), *document;
     output *o;
 
-    (void)state;
-    o = AS(ANN, "--reason", "maintenance", "--timeout", "2s");
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "RUNS");
-    EXPECT_WORDS(o, "In process still: 1;");
-    assert_non_null(strstr(o->err, "1 in process"));
-    output_free(o);
-    o = AS(ANN, "--wait", "--timeout", "2s", "--json");
-    EXPECT_CODE(o, 6);
-    document = output_json(o);
+    ENDS(AS(ANN, "--reason", "maintenance", "--timeout", "2s"), 6, "RUNS", "In process still: 1;",
+         "! 1 in process");
+    document = output_ended(AS(ANN, "--wait", "--timeout", "2s", "--json"), 6);
     assert_false(json_is_true(json_object_get(document, "empty")));
     assert_int_equal(json_array_size(json_object_get(document, "in_process")), 1);
     fields_add(set, document);
     json_decref(document);
-    output_free(o);
     /* The drain is as it was, whoever asks again. */
-    o = AS(BOB, "--reason", "another");
-    EXPECT_CODE(o, 1);
-    assert_non_null(strstr(o->err, "the installation drains already, by "));
-    assert_non_null(strstr(o->err, "maintenance"));
-    output_free(o);
+    ENDS(AS(BOB, "--reason", "another"), 1, "! the installation drains already, by ",
+         "! maintenance");
     finish(lock);
-    expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     /* What is known of all is known at once. */
-    expect_words_of(AS(ANN, "--wait", "--timeout", "0s"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--wait", "--timeout", "0s"), 0, "Nothing is in process");
     /* One that says nothing is waited for. */
     database_run(operators.h.sql,
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
@@ -167,22 +127,16 @@ static void test_what_runs_is_said(void **state)
     EXPECT_WORDS(o, "1 process has not said");
     EXPECT_WORDS(o, "mute"); /* and which one it is */
     output_free(o);
-    o = AS(ANN, "--wait", "--timeout", "0s", "--json");
-    EXPECT_CODE(o, 6);
-    document = output_json(o);
+    document = output_ended(AS(ANN, "--wait", "--timeout", "0s", "--json"), 6);
     assert_int_equal(json_array_size(json_object_get(document, "unheard")), 1);
     fields_add(set, document);
     json_decref(document);
-    output_free(o);
     database_run(operators.h.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), swept_at = "
                                   "UTC_TIMESTAMP(6) WHERE program = 'mute'");
-    o = AS(BOB, "--end", "--reason", "it is over", "--json");
-    EXPECT_CODE(o, 0);
-    document = output_json(o);
+    document = output_ended(AS(BOB, "--end", "--reason", "it is over", "--json"), 0);
     assert_true(json_is_false(json_object_get(document, "drains")));
     fields_add(set, document);
     json_decref(document);
-    output_free(o);
     fields_expect(set, "drain");
     json_decref(set);
     await_check(TL_OK);
@@ -210,7 +164,7 @@ static pid_t start(void)
 }
 
 /* Killed while it waits; and what others say meanwhile. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
     tl_lock *lock = hold("HELD");
     const char *ann = operators.config[ANN];
@@ -218,7 +172,6 @@ static void test_killed(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     operators_make_doubtful("D1");
     pid = start();
     await_check(TL_OVERLOADED);
@@ -226,33 +179,20 @@ static void test_killed(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status));
     house_expect(&operators.h, "NEW", "C1", 1, TL_OVERLOADED);
-    o = RUN("status", "--config", ann);
-    EXPECT_WORDS(o, "operators drain the installation");
-    EXPECT_WORDS(o, "the switch-over");
-    output_free(o);
-    expect_words_of(RUN("channel", "ls", "--config", ann), 0, "the switch-over");
-    o = RUN("doctor", "--config", ann);
-    EXPECT_WORDS(o, "operators drain the installation");
-    EXPECT_WORDS(o, "the switch-over");
-    output_free(o);
-    o = RUN("ls", "--config", ann);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "HELD");
-    assert_non_null(strstr(o->err, "operators drain the installation"));
-    output_free(o);
-    o = RUN("explain", "D1", "C1", WITHDRAW_OP, "--config", ann);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "Operators have paused all channels");
-    EXPECT_WORDS(o, "tradelock drain --end");
-    output_free(o);
-    expect_words_of(RUN("exporter", "--once", "--config", ann), 0,
-                    "tradelock_channel_paused_seconds{channel=\"*\",operation=\"\"}");
+    ENDS(RUN("status", "--config", ann), ANY_CODE, "operators drain the installation",
+         "the switch-over");
+    ENDS(RUN("channel", "ls", "--config", ann), 0, "the switch-over");
+    ENDS(RUN("doctor", "--config", ann), ANY_CODE, "operators drain the installation",
+         "the switch-over");
+    ENDS(RUN("ls", "--config", ann), 0, "HELD", "! operators drain the installation");
+    ENDS(RUN("explain", "D1", "C1", WITHDRAW_OP, "--config", ann), 6,
+         "Operators have paused all channels", "tradelock drain --end");
+    ENDS(RUN("exporter", "--once", "--config", ann), 0,
+         "tradelock_channel_paused_seconds{channel=\"*\",operation=\"\"}");
     finish(lock);
-    expect_words_of(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(BOB, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     end_drain();
-    o = RUN("doctor", "--config", ann);
-    assert_null(strstr(o->out, "operators drain the installation"));
-    output_free(o);
+    ENDS(RUN("doctor", "--config", ann), ANY_CODE, WITHOUT("operators drain the installation"));
     o = RUN("ls", "--config", ann);
     assert_null(strstr(o->err, "operators drain the installation"));
     output_free(o);
@@ -260,13 +200,12 @@ static void test_killed(void **state)
 }
 
 /* Somebody else ends it while this one waits. */
-static void test_ended_meanwhile(void **state)
+TEST(test_ended_meanwhile)
 {
     tl_lock *lock = hold("LONG");
     int status;
     pid_t pid;
 
-    (void)state;
     pid = start();
     await_check(TL_OVERLOADED);
     end_drain();
@@ -277,12 +216,11 @@ static void test_ended_meanwhile(void **state)
 }
 
 /* Its process is gone without a word: said, until a janitor has opened it. */
-static void test_a_holder_that_died(void **state)
+TEST(test_a_holder_that_died)
 {
     const pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0) {
         tl_client_options options = TL_CLIENT_OPTIONS_INIT;
         tl_client *client = NULL;
@@ -294,11 +232,11 @@ static void test_a_holder_that_died(void **state)
         kill(getpid(), SIGKILL);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    expect_words_of(AS(ANN, "--reason", "maintenance", "--timeout", "1s"), 6, "victim");
+    ENDS(AS(ANN, "--reason", "maintenance", "--timeout", "1s"), 6, "victim");
     database_run(operators.h.sql,
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = session_id "
                  "WHERE program = 'victim'");
-    expect_words_of(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(AS(ANN, "--wait", "--timeout", "1m"), 0, "Nothing is in process");
     end_drain();
 }
 
@@ -325,7 +263,7 @@ static int refuses(tl_client *client)
 /* Beats are far apart, and those of one process between those of the others.  All begin to refuse at
  * about one moment; and who has read it says that it obeys, and does not keep that for its next
  * beat.  For as long as some are waited for, payments are refused. */
-static void test_slow_beats(void **state)
+TEST(test_slow_beats)
 {
     tl_client *slow[3];
     const size_t count = sizeof slow / sizeof slow[0];
@@ -333,7 +271,6 @@ static void test_slow_beats(void **state)
     int status;
     pid_t pid;
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             usleep(SLOW_BEAT_MS * 1000 / count);
@@ -364,14 +301,4 @@ static void test_slow_beats(void **state)
         tl_client_close(slow[i]);
 }
 
-TEST_MAIN(drain)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_input),         cmocka_unit_test(test_nothing_runs),
-        cmocka_unit_test(test_what_runs_is_said), cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_ended_meanwhile),   cmocka_unit_test(test_a_holder_that_died),
-        cmocka_unit_test(test_slow_beats),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, operators_set_up, operators_tear_down));
-}
+TESTS_OF(drain, operators_set_up, operators_tear_down)

@@ -12,47 +12,29 @@
 #include <tradelock/layer.h>
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define CHANNEL "idempotent"
 #define BATCH 24 /* more asks than run alone, each on its own connection */
-
-static void expect(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
-}
 
 #define DRAIN(...) RUN("drain", __VA_ARGS__, "--config", operators.config[ANN])
 
 /* Nothing is in anybody's hand, and yet the drain waits. */
 static void expect_waits(void)
 {
-    expect(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6,
-           "In process still: 0; 1 process");
+    ENDS(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6, "In process still: 0; 1 process");
 }
 
 static void expect_waits_on(void)
 {
-    expect(DRAIN("--wait", "--timeout", "4s"), 6, "In process still: 0; 1 process");
+    ENDS(DRAIN("--wait", "--timeout", "4s"), 6, "In process still: 0; 1 process");
 }
 
 static void expect_empty(void)
 {
-    expect(DRAIN("--wait", "--timeout", "1m"), 0, "Nothing is in process");
+    ENDS(DRAIN("--wait", "--timeout", "1m"), 0, "Nothing is in process");
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                       "status = 'P' AND session_id IS NOT NULL"),
                      0);
@@ -60,12 +42,7 @@ static void expect_empty(void)
 
 static void await_check(tl_client *client, tl_status status)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (tl_channel_check(client, "any", "ANY") != status) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(client, "any", "ANY") != status);
 }
 
 static void begin_drain(void)
@@ -76,7 +53,7 @@ static void begin_drain(void)
 
 static void end_drain(void)
 {
-    expect(DRAIN("--end", "--reason", "it is over"), 0, "The drain is over");
+    ENDS(DRAIN("--end", "--reason", "it is over"), 0, "The drain is over");
     await_check(operators.h.client, TL_OK);
 }
 
@@ -146,11 +123,10 @@ static void *ask_with(void *argument)
     return NULL;
 }
 
-static void test_a_prepare_callback(void **state)
+TEST(test_a_prepare_callback)
 {
     struct asking a = {.lock = new_lock("CALLBACK", NULL)};
 
-    (void)state;
     assert_int_equal(pthread_create(&a.thread, NULL, ask_with, &a), 0);
     while (!atomic_load(&a.runs))
         usleep(1000);
@@ -161,7 +137,7 @@ static void test_a_prepare_callback(void **state)
     atomic_store(&a.may_end, 1);
     pthread_join(a.thread, NULL);
     assert_status(a.status, TL_GRANTED);
-    expect(DRAIN("--wait", "--timeout", "4s"), 6, "CALLBACK");
+    ENDS(DRAIN("--wait", "--timeout", "4s"), 6, "CALLBACK");
     finish(a.lock);
     expect_empty();
     end_drain();
@@ -181,17 +157,16 @@ static void *ask(void *argument)
     return NULL;
 }
 
-static void test_a_permit(void **state)
+TEST(test_a_permit)
 {
     tl_client *client = operators.h.client;
     tl_lock *first = new_lock("FIRST", CHANNEL);
     struct asking a = {.lock = new_lock("SECOND", CHANNEL)};
 
-    (void)state;
     assert_status(tl_channel_add(client, CHANNEL, "BARE", NULL), TL_OK);
-    expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
-               "--config", operators.config[ANN]),
-           0, "");
+    ENDS(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--sends", "1", "--reason", "slow",
+             "--config", operators.config[ANN]),
+         0, "");
     await_beats(client, 3);
     assert_status(tl_lock_ask(first, 0), TL_GRANTED);
     assert_int_equal(pthread_create(&a.thread, NULL, ask, &a), 0);
@@ -206,9 +181,9 @@ static void test_a_permit(void **state)
     assert_status(a.status, TL_OVERLOADED);
     tl_lock_free(a.lock);
     end_drain();
-    expect(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--none", "--reason", "over",
-               "--config", operators.config[BOB]),
-           0, "");
+    ENDS(RUN("channel", "limit", CHANNEL, "--op", "BARE", "--none", "--reason", "over", "--config",
+             operators.config[BOB]),
+         0, "");
 }
 
 /* ------------------------------------------------------------------------------ books -- */
@@ -279,11 +254,10 @@ static void submit_together(void *context, tl_lock *lock, tl_status status)
     on_done(context, lock, status);
 }
 
-static void test_submitted(void **state)
+TEST(test_submitted)
 {
     struct asking *first = &together.first, *a = together.asks;
 
-    (void)state;
     first->lock = new_lock("SUBMIT-0", NULL);
     first->book = new_book();
     a[0].lock = new_lock("SUBMIT-1", NULL);
@@ -319,14 +293,13 @@ static void *ask_book(void *argument)
     return NULL;
 }
 
-static void test_a_late_group(void **state)
+TEST(test_a_late_group)
 {
     static struct asking a[BATCH];
     MYSQL *row = hold_row();
     tl_stats before = TL_STATS_INIT, after = TL_STATS_INIT;
     char serial[32];
 
-    (void)state;
     assert_status(tl_client_stats(operators.h.client, &before), TL_OK);
     for (int i = 0; i < BATCH; i++) {
         snprintf(serial, sizeof serial, "GROUP-%d", i);
@@ -346,7 +319,7 @@ static void test_a_late_group(void **state)
     }
     assert_status(tl_client_stats(operators.h.client, &after), TL_OK);
     assert_true(after.groups > before.groups);
-    expect(DRAIN("--wait", "--timeout", "4s"), 6, "GROUP-");
+    ENDS(DRAIN("--wait", "--timeout", "4s"), 6, "GROUP-");
     for (int i = 0; i < BATCH; i++)
         finish(a[i].lock);
     expect_empty();
@@ -449,9 +422,8 @@ static void claim_waits(const char *serial)
     end_drain();
 }
 
-static void test_claims(void **state)
+TEST(test_claims)
 {
-    (void)state;
     operators_make_doubtful("DUE-1");
     database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE "
                                   "serial_no = 'DUE-1' AND lane = 'R'");
@@ -464,12 +436,11 @@ static void test_claims(void **state)
 /* --------------------------------------------------------------------------- sessions -- */
 
 /* Its process is stopped, and silent; it could go on, and ask, until somebody ends the session. */
-static void test_a_silent_process(void **state)
+TEST(test_a_silent_process)
 {
     const pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0) {
         tl_client_options options = TL_CLIENT_OPTIONS_INIT;
         tl_client *client = NULL;
@@ -484,7 +455,7 @@ static void test_a_silent_process(void **state)
     assert_true(WIFSTOPPED(status));
     database_run(operators.h.sql, "UPDATE tl_session SET alive_until = UTC_TIMESTAMP(6) - INTERVAL "
                                   "1 SECOND WHERE program = 'stopped'");
-    expect(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6, "1 process");
+    ENDS(DRAIN("--reason", "maintenance", "--timeout", "4s"), 6, "1 process");
     database_run(operators.h.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = "
                                   "session_id WHERE program = 'stopped'");
     expect_empty();
@@ -509,16 +480,4 @@ static int tear_down(void **state)
     return operators_tear_down(state);
 }
 
-TEST_MAIN(drain_asks)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_prepare_callback),
-        cmocka_unit_test(test_a_permit),
-        cmocka_unit_test(test_submitted),
-        cmocka_unit_test(test_a_late_group),
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_a_silent_process),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
-}
+TESTS_OF(drain_asks, set_up, tear_down)

@@ -11,18 +11,8 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define HOUR_MS 3600000
 #define OP "WITHDRAW"
@@ -121,9 +111,8 @@ static void choose_customers(void)
     }
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         shards[i].where = server_start(NULL);
         shards[i].db = database_new(shards[i].where, "janitor=0\nsite=test\n");
@@ -137,24 +126,20 @@ static int set_up(void **state)
     choose_customers();
     for (int i = 0; i < SHARDS; i++)
         shards[i].client = open_client(&shards[i], 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         tl_client_close(shards[i].client);
         mysql_close(shards[i].sql);
         database_free(shards[i].db);
     }
-    return 0;
 }
 
 /* Each test has its own rows alone, and the slots as they were joined. */
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++) {
         database_run(shards[i].sql,
                      "TRUNCATE trade_lock; TRUNCATE trade_lock_past; DELETE FROM trade_evidence; "
@@ -165,7 +150,6 @@ static int clear(void **state)
                          "FROM seq_0_to_127",
                          slot);
     }
-    return 0;
 }
 
 /* ------------------------------------------------------------------- trades -- */
@@ -294,12 +278,11 @@ static void expect_fields_of_pages(json_t *document, const char *of_fleet)
 
 /* ------------------------------------------------------------------- lists -- */
 
-static void test_list(void **state)
+TEST_IN(test_list, clear, NULL)
 {
     json_t *document;
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_parked(A, "A2", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
@@ -324,12 +307,7 @@ static void test_list(void **state)
     output_free(o);
 
     /* Of one shard it is as if there were no fleet. */
-    o = FLEET("ls", "--shard", "b");
-    EXPECT_CODE(o, 0);
-    assert_null(strstr(o->out, "SHARD"));
-    assert_null(strstr(o->out, "A1"));
-    EXPECT_WORDS(o, "B1");
-    output_free(o);
+    ENDS(FLEET("ls", "--shard", "b"), 0, WITHOUT("SHARD"), WITHOUT("A1"), "B1");
     document = document_of(FLEET("ls", "--shard", "b", "--json"), 0);
     assert_null(json_object_get(document, "missing"));
     assert_null(json_object_get(document, "ends"));
@@ -342,13 +320,12 @@ static void test_list(void **state)
     output_free(o);
 }
 
-static void test_limit_is_of_each_shard(void **state)
+TEST_IN(test_limit_is_of_each_shard, clear, NULL)
 {
     json_t *document, *ends;
     char place[TL_NEXT_TEXT];
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_paid(A, "A2", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
@@ -362,9 +339,7 @@ static void test_limit_is_of_each_shard(void **state)
              json_string_value(json_object_get(json_array_get(ends, 0), "next")));
     json_decref(document);
 
-    o = FLEET("ls", "--after", place);
-    EXPECT_SENTENCE(o, 2, "--after wants --shard");
-    output_free(o);
+    EXPECT_USAGE(FLEET("ls", "--after", place), "--after wants --shard");
     document = document_of(FLEET("ls", "--after", place, "--shard", "a", "--json"), 0);
     assert_string_equal(rows_in(json_object_get(document, "rows")), "A1/-");
     json_decref(document);
@@ -375,11 +350,10 @@ static void test_limit_is_of_each_shard(void **state)
     output_free(o);
 }
 
-static void test_batch_is_over_all(void **state)
+TEST_IN(test_batch_is_over_all, clear, NULL)
 {
     json_t *document, *batch;
 
-    (void)state;
     make_paid_in(A, "A1", cust(A, 0), "march");
     make_paid_in(B, "B1", cust(B, 0), "march");
     tl_lock_free(held(B, "B2", cust(B, 1), "march"));
@@ -400,33 +374,27 @@ static void test_batch_is_over_all(void **state)
     json_decref(document);
 }
 
-static void test_other_lists(void **state)
+TEST_IN(test_other_lists, clear, NULL)
 {
     json_t *document, *row;
-    output *o;
     size_t i;
     int seen = 0;
 
-    (void)state;
     document = document_of(FLEET("ps", "--json"), 0);
     json_array_foreach(json_object_get(document, "sessions"), i, row) seen |=
         1 << (json_string_value(json_object_get(row, "shard"))[0] - 'a');
     assert_int_equal(seen, 3);
     expect_fields(document, "ps", "fleet rows");
     json_decref(document);
-    o = FLEET("ps");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "SHARD STATE");
-    output_free(o);
+    ENDS(FLEET("ps"), 0, "SHARD STATE");
 
     make_parked(B, "B1", cust(B, 0));
     /* As if the time in which its sender could still send were over. */
     database_run(shards[B].sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), "
                                 "rev = rev + 1, step = 'test' WHERE serial_no = 'B1'");
-    o = FLEET("resolve", "propose", "B1", cust(B, 0), OP, "--as", "failed", "--fence",
-              fence_of(B, "B1"), "--reason", "letter");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("resolve", "propose", "B1", cust(B, 0), OP, "--as", "failed", "--fence",
+               fence_of(B, "B1"), "--reason", "letter"),
+         0);
     document = document_of(FLEET("inbox", "--json"), 0);
     assert_string_equal(rows_in(json_object_get(document, "proposals")), "B1/b");
     expect_fields(document, "inbox", "fleet rows");
@@ -435,12 +403,11 @@ static void test_other_lists(void **state)
 
 /* ---------------------------------------------------------------- documents -- */
 
-static void test_pages(void **state)
+TEST_IN(test_pages, clear, NULL)
 {
     json_t *document, *pages;
     output *o;
 
-    (void)state;
     make_parked(B, "B1", cust(B, 0));
     document = document_of(FLEET("status", "--json"), 6);
     pages = json_object_get(document, "shards");
@@ -467,20 +434,15 @@ static void test_pages(void **state)
         json_object_get(json_array_get(json_object_get(document, "shards"), 1), "dry_run")));
     expect_fields_of_pages(document, "fleet pages");
     json_decref(document);
-    o = FLEET("purge", "--older", "2d");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Shard b\n");
-    output_free(o);
+    ENDS(FLEET("purge", "--older", "2d"), 0, "Shard b\n");
 }
 
 /* -------------------------------------------------------------- one trade's -- */
 
-static void test_one_trade(void **state)
+TEST_IN(test_one_trade, clear, NULL)
 {
     json_t *document;
-    output *o;
 
-    (void)state;
     make_parked(A, "A1", cust(A, 0));
     make_parked(B, "B1", cust(B, 0));
     document = document_of(FLEET("show", "B1", cust(B, 0), OP, "--json"), 6);
@@ -489,52 +451,31 @@ static void test_one_trade(void **state)
     document = document_of(FLEET("show", "A1", "--json"), 6);
     assert_string_equal(json_string_value(json_object_get(document, "shard")), "a");
     json_decref(document);
-    o = FLEET("show", "B");
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "shard             b\n");
-    output_free(o);
-    o = FLEET("explain", "A1", cust(A, 0), OP);
-    EXPECT_CODE(o, 6);
-    output_free(o);
+    ENDS(FLEET("show", "B"), 6, "shard             b\n");
+    ENDS(FLEET("explain", "A1", cust(A, 0), OP), 6);
     /* The other shard has no such trade. */
-    o = FLEET("explain", "A1", cust(B, 0), OP);
-    EXPECT_CODE(o, 1);
-    output_free(o);
-    o = FLEET("explain", "A1", cust(A, 0), OP, "--shard", "b");
-    EXPECT_CODE(o, 1);
-    output_free(o);
+    ENDS(FLEET("explain", "A1", cust(B, 0), OP), 1);
+    ENDS(FLEET("explain", "A1", cust(A, 0), OP, "--shard", "b"), 1);
 
-    o = FLEET("retry", "B1", cust(B, 0), OP, "--fence", fence_of(B, "B1"), "--reason", "ready");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("retry", "B1", cust(B, 0), OP, "--fence", fence_of(B, "B1"), "--reason", "ready"),
+         0);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                     "serial_no = 'B1' AND parked IS NOT NULL"),
                      0);
-    o = FLEET("evidence", "add", "A1", cust(A, 0), OP, "--outcome", "SUCCEEDED", "--source",
-              "statement");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("evidence", "add", "A1", cust(A, 0), OP, "--outcome", "SUCCEEDED", "--source",
+               "statement"),
+         0);
     assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 0);
-    o = FLEET("evidence", "ls", "A1", cust(A, 0), OP);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "SUCCEEDED");
-    output_free(o);
+    ENDS(FLEET("evidence", "ls", "A1", cust(A, 0), OP), 0, "SUCCEEDED");
 }
 
 /* Several of one serial number: each is named with its shard. */
-static void test_several_match(void **state)
+TEST_IN(test_several_match, clear, NULL)
 {
-    output *o;
-
-    (void)state;
     make_paid(A, "X1", cust(A, 0));
     make_paid(B, "X2", cust(B, 0));
-    o = FLEET("show", "X");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "\na     X1");
-    EXPECT_WORDS(o, "\nb     X2");
-    output_free(o);
+    ENDS(FLEET("show", "X"), 1, "\na     X1", "\nb     X2");
 }
 
 /* -------------------------------------------------------------- a statement -- */
@@ -563,7 +504,7 @@ static const char *statement_of(const char *const serials[], const int of[], con
     return write_statement(lines);
 }
 
-static void test_statement(void **state)
+TEST_IN(test_statement, clear, NULL)
 {
     static const char *const serials[] = {"A1", "B1", "B2", NULL};
     static const int of[] = {A, B, B};
@@ -571,7 +512,6 @@ static void test_statement(void **state)
     const char *path;
     output *o;
 
-    (void)state;
     make_doubtful(A, "A1", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
     make_paid(B, "B2", cust(B, 0));
@@ -599,21 +539,16 @@ static void test_statement(void **state)
         assert_int_equal(database_number(shards[i].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
 }
 
-static void test_audit_with_statement(void **state)
+TEST_IN(test_audit_with_statement, clear, NULL)
 {
     static const char *const serials[] = {"A1", "B1", NULL};
     static const int of[] = {A, B};
     json_t *document, *pages;
-    output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
-    o = FLEET("audit", "--statement", statement_of(serials, of, ""));
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Shard a\n\naudited by");
-    EXPECT_WORDS(o, "0 violations: keys on two shards");
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", statement_of(serials, of, "")), 0, "Shard a\n\naudited by",
+         "0 violations: keys on two shards");
     document =
         document_of(FLEET("audit", "--json", "--statement", statement_of(serials, of, "")), 0);
     pages = json_object_get(document, "shards");
@@ -634,10 +569,7 @@ static void test_audit_with_statement(void **state)
     assert_string_equal(rows_in(json_object_get(json_array_get(pages, 1), "violations")), "");
     json_decref(document);
     /* Without its payment a success of b is found. */
-    o = FLEET("audit", "--statement", write_statement(""));
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "unpaid-success");
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", write_statement("")), 1, "unpaid-success");
 }
 
 /* -------------------------------------------------- what no shard tells alone -- */
@@ -684,12 +616,10 @@ static void expect_doctor(int code, const char *check, const char *level)
 }
 
 /* A slot that two shards own, with a trade at both: it may have been paid twice. */
-static void test_slot_owned_twice(void **state)
+TEST_IN(test_slot_owned_twice, clear, NULL)
 {
     const char *customer = cust(A, 0);
-    output *o;
 
-    (void)state;
     expect_doctor(0, "fleet slots", "ok");
     expect_doctor(0, "fleet rule", "ok");
     set_slot(B, customer, "owned", 1);
@@ -699,21 +629,15 @@ static void test_slot_owned_twice(void **state)
     expect_fleet(1, "slot-twice", NULL);
     expect_fleet(1, "two-shards", "T1");
     expect_doctor(5, "slot-twice", "unsafe");
-    o = FLEET("audit");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "two-shards");
-    EXPECT_WORDS(o, "2 violations: keys on two shards");
-    output_free(o);
+    ENDS(FLEET("audit"), 1, "two-shards", "2 violations: keys on two shards");
 }
 
 /* Of one that was restored to a moment at which the slot was leaving: what was in process there is
  * sent, while the other one pays. */
-static void test_slot_that_leaves_still(void **state)
+TEST_IN(test_slot_that_leaves_still, clear, NULL)
 {
     const char *customer = cust(A, 0);
-    output *o;
 
-    (void)state;
     set_slot(B, customer, "owned", 2);
     make_paid(A, "T1", customer);
     make_paid(B, "T1", customer);
@@ -724,17 +648,14 @@ static void test_slot_that_leaves_still(void **state)
     expect_doctor(5, "slot-twice", "unsafe");
     /* Where it arrives only, it is a move as any other. */
     set_slot(B, customer, "arriving", 1);
-    o = FLEET("audit");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("audit"), 0);
     expect_doctor(0, "slot-moves", "warning");
 }
 
-static void test_stray(void **state)
+TEST_IN(test_stray, clear, NULL)
 {
     const char *customer = cust(A, 0);
 
-    (void)state;
     set_slot(B, customer, "owned", 1);
     make_paid(B, "T1", customer);
     database_run(shards[B].sql, "DELETE FROM tl_slot WHERE slot = tl_customer_slot('%s')",
@@ -744,53 +665,41 @@ static void test_stray(void **state)
     expect_fleet(1, "two-shards", "T1");
 }
 
-static void test_slot_of_nobody(void **state)
+TEST_IN(test_slot_of_nobody, clear, NULL)
 {
-    output *o;
-
-    (void)state;
     database_run(shards[B].sql, "DELETE FROM tl_slot WHERE slot = tl_customer_slot('%s')",
                  cust(B, 0));
     expect_fleet(1, "slot-nobody", NULL);
     expect_doctor(0, "slot-nobody", "warning");
-    o = FLEET("show", "T1", cust(B, 0), OP);
-    EXPECT_SENTENCE(o, 1, "no shard has slot");
-    output_free(o);
+    EXPECT_REFUSED(FLEET("show", "T1", cust(B, 0), OP), 1, "no shard has slot");
 }
 
 /* What was copied to the new owner is on two shards, and is told by it alone. */
-static void test_moved_slot(void **state)
+TEST_IN(test_moved_slot, clear, NULL)
 {
     static const char *const serials[] = {"T1", NULL};
     static const int of[] = {A};
     const char *customer = cust(A, 0);
     json_t *document;
-    output *o;
 
-    (void)state;
     make_paid(A, "T1", customer);
     set_slot(B, customer, "owned", 1);
     make_paid(B, "T1", customer);
     set_slot(A, customer, "gone", 2);
     set_slot(B, customer, "owned", 2);
-    o = FLEET("audit", "--statement", statement_of(serials, of, ""));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", statement_of(serials, of, "")), 0);
     document = document_of(FLEET("show", "T1", "--json"), 0);
     assert_string_equal(json_string_value(json_object_get(document, "shard")), "b");
     json_decref(document);
 
     /* Between the two ends nobody owns it: that is no broken promise. */
     set_slot(B, customer, "arriving", 2);
-    o = FLEET("audit");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("audit"), 0);
     expect_doctor(0, "slot-moves", "warning");
 }
 
-static void test_rules_differ(void **state)
+TEST_IN(test_rules_differ, clear, NULL)
 {
-    (void)state;
     database_run(shards[B].sql,
                  "CREATE OR REPLACE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET ascii "
                  "COLLATE ascii_nopad_bin) RETURNS SMALLINT UNSIGNED DETERMINISTIC NO SQL "
@@ -806,19 +715,15 @@ static void test_rules_differ(void **state)
 /* ----------------------------------------------------------------- accounts -- */
 
 /* A reader reads everything, and changes nothing at any shard. */
-static void test_reader(void **state)
+TEST_IN(test_reader, clear, NULL)
 {
     char path[512];
     json_t *document;
-    output *o;
 
-    (void)state;
     make_parked(A, "A1", cust(A, 0));
     make_paid(B, "B1", cust(B, 0));
     for (int i = 0; i < SHARDS; i++) {
-        o = FLEET("migrate", "--grants", "--shard", i == A ? "a" : "b");
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(FLEET("migrate", "--grants", "--shard", i == A ? "a" : "b"), 0);
         database_run(shards[i].sql, "CREATE USER reader@localhost IDENTIFIED BY 'secret'; "
                                     "GRANT {database}_reader TO reader@localhost; "
                                     "SET DEFAULT ROLE {database}_reader FOR reader@localhost");
@@ -830,14 +735,10 @@ static void test_reader(void **state)
     document = document_of(RUN("show", "B1", cust(B, 0), OP, "--json", "--config", path), 0);
     assert_string_equal(json_string_value(json_object_get(document, "shard")), "b");
     json_decref(document);
-    o = RUN("audit", "--config", path);
-    EXPECT_CODE(o, 0);
-    assert_non_null(strstr(o->err, "shard b: this audit is not on record"));
-    output_free(o);
-    o = RUN("retry", "A1", cust(A, 0), OP, "--fence", fence_of(A, "A1"), "--reason", "r",
-            "--config", path);
-    EXPECT_CODE(o, 1);
-    output_free(o);
+    ENDS(RUN("audit", "--config", path), 0, "! shard b: this audit is not on record");
+    ENDS(RUN("retry", "A1", cust(A, 0), OP, "--fence", fence_of(A, "A1"), "--reason", "r",
+             "--config", path),
+         1);
     assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                     "serial_no = 'A1' AND parked IS NOT NULL"),
                      1);
@@ -848,7 +749,7 @@ static void test_reader(void **state)
 
 /* ---------------------------------------------------------------- bad input -- */
 
-static void test_bad_input(void **state)
+TEST_IN(test_bad_input, clear, NULL)
 {
     static const struct {
         const char *arguments[10];
@@ -875,7 +776,6 @@ static void test_bad_input(void **state)
     };
     output *o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *arguments[16] = {NULL};
         size_t n = 0, from = 0;
@@ -897,31 +797,17 @@ static void test_bad_input(void **state)
         output_free(o);
     }
     /* A file of one database has no shards. */
-    o = RUN("ls", "--shard", "a", "--config", database_option_file(shards[A].db));
-    EXPECT_SENTENCE(o, 2, "there is no shard 'a'");
-    output_free(o);
+    EXPECT_USAGE(RUN("ls", "--shard", "a", "--config", database_option_file(shards[A].db)),
+                 "there is no shard 'a'");
 }
 
-static void test_settings_that_lead_elsewhere(void **state)
+TEST_IN(test_settings_that_lead_elsewhere, clear, NULL)
 {
-    output *o;
-
-    (void)state;
-    o = RUN("ls", "--config", swapped);
-    EXPECT_CODE(o, 2);
-    assert_non_null(strstr(o->err, "shard a: "));
-    assert_non_null(strstr(o->err, "shard b: "));
-    assert_non_null(strstr(o->err, "is shard b of fleet payouts"));
-    output_free(o);
+    ENDS(RUN("ls", "--config", swapped), 2,
+         "! shard a: ", "! shard b: ", "! is shard b of fleet payouts");
     /* One database under two names: the second one is refused. */
-    o = RUN("doctor", "--config", twice);
-    EXPECT_CODE(o, 2);
-    assert_non_null(strstr(o->err, "shard b: "));
-    assert_non_null(strstr(o->err, "is shard a of fleet payouts"));
-    output_free(o);
-    o = RUN("status", "--shard", "b", "--config", twice);
-    EXPECT_SENTENCE(o, 2, "is shard a of fleet payouts");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", twice), 2, "! shard b: ", "! is shard a of fleet payouts");
+    EXPECT_USAGE(RUN("status", "--shard", "b", "--config", twice), "is shard a of fleet payouts");
 }
 
 /* ----------------------------------------------------------------- the exporter -- */
@@ -948,21 +834,17 @@ static output *expect_metrics(const char *up_of_b)
 }
 
 /* One page of both; one that stands still is down, and the other one's lines are there. */
-static void test_exporter(void **state)
+TEST_IN(test_exporter, clear, NULL)
 {
     output *o;
 
-    (void)state;
     make_doubtful(A, "A1", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
     o = expect_metrics("\ntradelock_up{shard=\"b\"} 1\n");
     EXPECT_WORDS(o, "\ntradelock_trades{shard=\"b\",operation=\"" OP "\",state=");
     assert_string_equal(o->err, "");
     output_free(o);
-    o = FLEET("exporter", "--once", "--shard", "b");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "\ntradelock_up 1\n");
-    output_free(o);
+    ENDS(FLEET("exporter", "--once", "--shard", "b"), 0, "\ntradelock_up 1\n");
     server_freeze(shards[B].where);
     o = expect_metrics("\ntradelock_up{shard=\"b\"} 0\n");
     server_thaw(shards[B].where);
@@ -1018,31 +900,20 @@ static void expect_lists_without_b(void)
 /* Customers of a are as ever, those of b cannot be asked for. */
 static void expect_trades_without_b(void)
 {
-    output *o = FLEET("show", "A1", cust(A, 0), OP);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = FLEET("retry", "A2", cust(A, 0), OP, "--fence", fence_of(A, "A2"), "--reason", "r");
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = FLEET("show", "B1", cust(B, 0), OP);
-    EXPECT_CODE(o, 3);
-    assert_non_null(strstr(o->err, "no shard that answers has slot"));
-    output_free(o);
+    ENDS(FLEET("show", "A1", cust(A, 0), OP), 0);
+    ENDS(FLEET("retry", "A2", cust(A, 0), OP, "--fence", fence_of(A, "A2"), "--reason", "r"), 0);
+    ENDS(FLEET("show", "B1", cust(B, 0), OP), 3, "! no shard that answers has slot");
     /* Nobody knows whether b has another one that begins so. */
-    o = FLEET("show", "A1");
-    EXPECT_CODE(o, 3);
-    output_free(o);
+    ENDS(FLEET("show", "A1"), 3);
 }
 
-static void test_shard_is_down(void **state)
+TEST_IN(test_shard_is_down, clear, NULL)
 {
     static const char *const serials[] = {"A1", "A2", "B1", NULL};
     static const int of[] = {A, A, B};
     json_t *document;
     output *o;
 
-    (void)state;
     make_paid(A, "A1", cust(A, 0));
     make_doubtful(A, "A2", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
@@ -1062,46 +933,16 @@ static void test_shard_is_down(void **state)
     expect_missing(document, "b");
     json_decref(document);
     /* A payment of b is not "unknown" at a. */
-    o = FLEET("audit", "--statement", statement_of(serials, of, ""));
-    EXPECT_CODE(o, 3);
-    assert_non_null(strstr(o->err, "1 payments of the statement are of no shard that could be"));
-    assert_null(strstr(o->out, "unknown-payment"));
-    output_free(o);
+    ENDS(FLEET("audit", "--statement", statement_of(serials, of, "")), 3,
+         "! 1 payments of the statement are of no shard that could be", WITHOUT("unknown-payment"));
 
     server_restart(shards[B].where);
     mysql_close(shards[B].sql);
     shards[B].sql = database_connect(shards[B].db);
-    o = FLEET("evidence", "add", "--statement", statement_of(serials, of, ""), "--source", "s",
-              "--reason", "r", "--yes", "1");
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(FLEET("evidence", "add", "--statement", statement_of(serials, of, ""), "--source", "s",
+               "--reason", "r", "--yes", "1"),
+         0);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
 }
 
-TEST_MAIN(fleet)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_list, clear),
-        cmocka_unit_test_setup(test_limit_is_of_each_shard, clear),
-        cmocka_unit_test_setup(test_batch_is_over_all, clear),
-        cmocka_unit_test_setup(test_other_lists, clear),
-        cmocka_unit_test_setup(test_pages, clear),
-        cmocka_unit_test_setup(test_one_trade, clear),
-        cmocka_unit_test_setup(test_several_match, clear),
-        cmocka_unit_test_setup(test_statement, clear),
-        cmocka_unit_test_setup(test_audit_with_statement, clear),
-        cmocka_unit_test_setup(test_slot_owned_twice, clear),
-        cmocka_unit_test_setup(test_slot_that_leaves_still, clear),
-        cmocka_unit_test_setup(test_stray, clear),
-        cmocka_unit_test_setup(test_slot_of_nobody, clear),
-        cmocka_unit_test_setup(test_moved_slot, clear),
-        cmocka_unit_test_setup(test_rules_differ, clear),
-        cmocka_unit_test_setup(test_reader, clear),
-        cmocka_unit_test_setup(test_bad_input, clear),
-        cmocka_unit_test_setup(test_settings_that_lead_elsewhere, clear),
-        cmocka_unit_test_setup(test_exporter, clear),
-        cmocka_unit_test_setup(test_shard_is_down, clear),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(fleet, set_up, tear_down)

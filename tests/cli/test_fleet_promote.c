@@ -10,20 +10,9 @@
 #include "support/theme.h"
 #include "trade_lock/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define A_DAY "86400000"
 #define SETTINGS                                                                                   \
@@ -143,10 +132,7 @@ static void add_account(MYSQL *sql, const char *user, const char *role)
 
 static void run(const char *word, const char *shard, const char *config)
 {
-    output *o = RUN(word, "--grants", "--shard", shard, "--config", config);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN(word, "--grants", "--shard", shard, "--config", config), 0);
 }
 
 static tl_fleet *open_fleet(void)
@@ -166,12 +152,11 @@ static tl_fleet *open_fleet(void)
     return opened;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     static const size_t straight[] = {A, B};
     server *where[SHARDS];
 
-    (void)state;
     where[A] = server_start(NULL);
     where[B] = start_at(1, &port_primary);
     copy = start_at(2, &port_copy);
@@ -191,7 +176,6 @@ static int set_up(void **state)
     write_settings(ann, "ann");
     fleet = open_fleet();
     second = open_fleet();
-    return 0;
 }
 
 /* ------------------------------------------------------------------------------- trades -- */
@@ -311,13 +295,9 @@ static void end_at_a(void)
 /* None of them waits for shard b. */
 static void await_more_at_a(void)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     const int wanted = paid_at_a + 10;
 
-    while (paid_at_a < wanted) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(paid_at_a < wanted);
 }
 
 static uint64_t beats_at_b(tl_fleet *of)
@@ -332,12 +312,8 @@ static uint64_t beats_at_b(tl_fleet *of)
 static void await_rounds(void)
 {
     const uint64_t one = beats_at_b(fleet) + 4, other = beats_at_b(second) + 4;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats_at_b(fleet) < one || beats_at_b(second) < other) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(beats_at_b(fleet) < one || beats_at_b(second) < other);
     crew_sleep_ms(200);
 }
 
@@ -367,11 +343,8 @@ static void take_writes(void)
 
 static void promote(void)
 {
-    output *o = ANN("promote", "--shard", "b", "--reason", "the primary is gone", "--wait", "60s");
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Accepted: nothing is missing.");
-    output_free(o);
+    ENDS(ANN("promote", "--shard", "b", "--reason", "the primary is gone", "--wait", "60s"), 0,
+         "Accepted: nothing is missing.");
     assert_int_equal(database_number(sql_copy, "SELECT tl_restored()"), 0);
     assert_int_equal(
         database_number(sql_copy, "SELECT COUNT(*) FROM tl_restore WHERE step = 'proved'"), 1);
@@ -530,9 +503,8 @@ static void test_a_shard_is_promoted(void **state)
     expect_nothing_wrong();
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     end_at_a();
     tl_fleet_close(fleet);
     tl_fleet_close(second);
@@ -542,13 +514,11 @@ static int tear_down(void **state)
     shards_close(&all);
     unlink(service);
     unlink(ann);
-    return 0;
 }
 
 TEST_MAIN(fleet_promote)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_shard_is_promoted)};
 
-    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -8,17 +8,7 @@
 #include "support/theme.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static struct world {
     database *where, *empty;
@@ -38,26 +28,22 @@ static char *read_file(const char *path)
     return text;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     char path[512];
 
-    (void)state;
     w.where = database_new(server_shared(), NULL);
     w.empty = database_new_empty(server_shared(), NULL);
     w.config = database_option_file(w.where);
     snprintf(path, sizeof path, "%s/tools/README.md", test_source_dir());
     w.readme = read_file(path);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     database_free(w.where);
     database_free(w.empty);
     free(w.readme);
-    return 0;
 }
 
 /* Writes a file of settings; mode as chmod takes it.  Borrowed until the next call. */
@@ -85,19 +71,15 @@ static const char *settings(mode_t mode, const char *format, ...)
 
 static void expect_settings(const char *config, int code, const char *words)
 {
-    output *o = RUN("ls", "--config", config);
-
-    EXPECT_SENTENCE(o, code, words);
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", config), code, words);
 }
 
 /* ------------------------------------------------------------------ server -- */
 
-static void test_refused_account(void **state)
+TEST(test_refused_account)
 {
     MYSQL *connection = database_connect(w.where);
 
-    (void)state;
     database_run(connection, "CREATE OR REPLACE USER cli_test@localhost IDENTIFIED BY 'a'");
     expect_settings(settings(0600,
                              "[tradelock-client]\nsocket=%s\nuser=cli_test\npassword=b\n"
@@ -109,13 +91,11 @@ static void test_refused_account(void **state)
 }
 
 /* What an account may not do is refused in one sentence, and nothing else is said. */
-static void test_account_without_the_right(void **state)
+TEST(test_account_without_the_right)
 {
     MYSQL *connection = database_connect(w.where);
     const char *config;
-    output *o;
 
-    (void)state;
     database_run(connection,
                  "CREATE OR REPLACE USER cli_reader@localhost IDENTIFIED BY 'a';"
                  "GRANT SELECT ON %s.* TO cli_reader@localhost",
@@ -125,29 +105,22 @@ static void test_account_without_the_right(void **state)
                       "database=%s\n",
                       server_socket(server_shared()), database_name(w.where));
     /* As after a dump was loaded, which brings no rights on functions. */
-    o = RUN("ls", "--config", config);
-    EXPECT_SENTENCE(o, 1,
-                    "a role of tradelock's, and after a restore `tradelock migrate --grants`");
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", config), 1,
+                   "a role of tradelock's, and after a restore `tradelock migrate --grants`");
     database_run(connection, "GRANT EXECUTE ON FUNCTION tl_restored TO cli_reader@localhost;"
                              "GRANT EXECUTE ON FUNCTION tl_identity TO cli_reader@localhost");
-    o = RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1", "--reason", "r");
-    EXPECT_SENTENCE(o, 1, "the account lacks a right: execute command denied");
-    output_free(o);
-    o = RUN("restore", "declare", "--config", config, "--reason", "r");
-    EXPECT_SENTENCE(o, 1, "the account lacks a right: INSERT command denied");
-    output_free(o);
+    EXPECT_REFUSED(
+        RUN("retry", "--config", config, "W1", "C1", "WITHDRAW", "--fence", "1", "--reason", "r"),
+        1, "the account lacks a right: execute command denied");
+    EXPECT_REFUSED(RUN("restore", "declare", "--config", config, "--reason", "r"), 1,
+                   "the account lacks a right: INSERT command denied");
     database_run(connection, "DROP USER cli_reader@localhost");
     mysql_close(connection);
 }
 
 static void expect_migrated(const char *config, const char *words)
 {
-    output *o = RUN("migrate", "--config", config);
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("migrate", "--config", config), 0, words);
 }
 
 static void expect_no_database(const char *config, int code, const char *words)
@@ -155,19 +128,15 @@ static void expect_no_database(const char *config, int code, const char *words)
     static const char *const commands[] = {"ls", "migrate", "doctor"};
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        output *o = RUN(commands[i], "--config", config);
-
-        EXPECT_SENTENCE(o, code, words);
-        output_free(o);
+        EXPECT_REFUSED(RUN(commands[i], "--config", config), code, words);
     }
 }
 
-static void test_schema(void **state)
+TEST(test_schema)
 {
     const char *config = database_option_file(w.empty);
     MYSQL *connection = database_connect(w.empty);
 
-    (void)state;
     expect_settings(config, 4, "tradelock migrate");
     expect_migrated(config, "The schema was made: version ");
     expect_migrated(config, "already");
@@ -190,41 +159,26 @@ static void test_schema(void **state)
 
 static void expect_foreign(MYSQL *connection, const char *trigger, const char *when)
 {
-    output *o;
-
     database_run(connection,
                  "CREATE OR REPLACE TRIGGER %s %s ON trade_lock FOR EACH ROW "
                  "SET @nothing = 1",
                  trigger, when);
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a probe was not recorded");
-    EXPECT_WORDS(o, "changed by hand, or made by another version: trigger");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 5, "a probe was not recorded",
+         "changed by hand, or made by another version: trigger");
     database_run(connection, "DROP TRIGGER %s", trigger);
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("migrate", "--config", w.config), 0);
 }
 
-static void test_doctor(void **state)
+TEST(test_doctor)
 {
     MYSQL *connection = database_connect(w.where), *holder;
-    output *o = RUN("doctor", "--config", w.config);
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a probe was recorded");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 0, "a probe was recorded");
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock"), 0);
     assert_int_equal(database_number(connection, "SELECT COUNT(*) FROM trade_lock_log"), 0);
     /* Somebody's open transaction is no reason to drop a trigger. */
     holder = database_connect(w.where);
     database_run(holder, "BEGIN; SELECT * FROM trade_lock FOR UPDATE");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a probe had to wait");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 0, "a probe had to wait");
     mysql_close(holder);
     /* A trigger that is somebody else's keeps nothing, and refuses nothing. */
     expect_foreign(connection, "trade_lock_kept", "AFTER UPDATE");
@@ -232,31 +186,19 @@ static void test_doctor(void **state)
     /* One that is not there is missed, and made anew. */
     database_run(connection, "DROP TRIGGER trade_lock_updated; "
                              "DROP TRIGGER resource_lock_updated");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "missing: trigger resource_lock_updated, trigger trade_lock_updated");
-    output_free(o);
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "2 triggers, routines or views were missing and were made anew");
-    output_free(o);
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "a probe was recorded");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 5,
+         "missing: trigger resource_lock_updated, trigger trade_lock_updated");
+    ENDS(RUN("migrate", "--config", w.config), 0,
+         "2 triggers, routines or views were missing and were made anew");
+    ENDS(RUN("doctor", "--config", w.config), 0, "a probe was recorded");
     /* A copy of the database somewhere else, and a session that is silent. */
     database_run(connection, "UPDATE tl_schema SET identity = 'elsewhere'; INSERT INTO "
                              "tl_session (session_id, program, host, pid, connection_name, "
                              "timeout_ms, started_at, alive_until) VALUES (UUID(), 'p', 'h', "
                              "1, UUID(), 1, '2020-01-01', '2020-01-01')");
-    o = RUN("doctor", "--config", w.config);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "accepted (host elsewhere -> ");
-    EXPECT_WORDS(o, "a restore is declared or found and not accepted");
-    EXPECT_WORDS(o, "1 silent");
-    EXPECT_WORDS(o, "have been silent for up to ");
-    assert_null(strstr(o->out, "up to -"));
-    output_free(o);
+    ENDS(RUN("doctor", "--config", w.config), 5, "accepted (host elsewhere -> ",
+         "a restore is declared or found and not accepted", "1 silent",
+         "have been silent for up to ", WITHOUT("up to -"));
     mysql_close(connection);
 }
 
@@ -272,11 +214,10 @@ static int shell(const char *arguments)
     return WEXITSTATUS(status);
 }
 
-static void test_output_that_cannot_be_written(void **state)
+TEST(test_output_that_cannot_be_written)
 {
     char arguments[700];
 
-    (void)state;
     assert_int_equal(shell("--help >/dev/full 2>/dev/null"), 70);
     /* A closed stream is not the connection to the server, which would get the rest. */
     snprintf(arguments, sizeof arguments, "doctor --config %s >&- 2>/dev/null", w.config);
@@ -312,13 +253,12 @@ static void expect_help(const char *name)
     output_free(o);
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
     output *o = RUN("--help");
     unsigned count = 0;
     char *line, *rest = strstr(o->out, "Commands:\n");
 
-    (void)state;
     EXPECT_CODE(o, 0);
     assert_non_null(rest);
     rest += strlen("Commands:\n");
@@ -333,14 +273,13 @@ static void test_help(void **state)
     output_free(o);
 }
 
-static void test_programs_are_documented(void **state)
+TEST(test_programs_are_documented)
 {
     char path[512], listed[300];
     const struct dirent *entry;
     unsigned count = 0;
     DIR *folder;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/bin", test_build_dir());
     folder = opendir(path);
     assert_non_null(folder);
@@ -356,14 +295,13 @@ static void test_programs_are_documented(void **state)
     assert_true(count > 0);
 }
 
-static void test_exit_codes_are_documented(void **state)
+TEST(test_exit_codes_are_documented)
 {
     const char *table = strstr(w.readme, "| code | meaning |");
     output *o = RUN("--help");
     char *help = strstr(o->out, "Exit codes: ");
     unsigned count = 0;
 
-    (void)state;
     assert_non_null(table);
     assert_non_null(help);
     for (char *c = help; *c != '\0'; c++)
@@ -384,18 +322,4 @@ static void test_exit_codes_are_documented(void **state)
     output_free(o);
 }
 
-TEST_MAIN(input)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_account),
-        cmocka_unit_test(test_account_without_the_right),
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_doctor),
-        cmocka_unit_test(test_output_that_cannot_be_written),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_programs_are_documented),
-        cmocka_unit_test(test_exit_codes_are_documented),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(input, set_up, tear_down)

@@ -8,16 +8,6 @@
 #include <tradelock/admin.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define HOUR_MS 3600000
 
@@ -26,28 +16,22 @@ static const char *config;
 
 #define LS(...) RUN("ls", "--json", "--config", config, __VA_ARGS__)
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&f, "janitor=0\ncommit_ms=1s\n");
     config = database_option_file(f.db);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     fixture_close(&f);
-    return 0;
 }
 
 /* Each test lists its own rows alone. */
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     database_run(f.sql, "TRUNCATE trade_lock; TRUNCATE trade_lock_past; "
                         "DELETE FROM trade_evidence");
-    return 0;
 }
 
 static tl_lock *held_for(const char *serial, const char *cust, int64_t minor, const char *currency)
@@ -130,7 +114,7 @@ static int count_row(void *context, const tl_view *view)
 }
 
 /* Pages that look at few rows show few of a rare kind, each once, and go on behind the last one. */
-static void test_pages_that_look_at_few(void **state)
+TEST_IN(test_pages_that_look_at_few, clear, NULL)
 {
     char next[TL_NEXT_TEXT] = "";
     tl_filter filter = TL_FILTER_INIT;
@@ -138,7 +122,6 @@ static void test_pages_that_look_at_few(void **state)
     json_t *seen = json_object();
     unsigned pages = 0;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *op = i == 0 ? "LOOK_A" : "LOOK_B";
 
@@ -192,13 +175,12 @@ static void *kill_one(void *context)
 }
 
 /* Somebody tidies up with KILL QUERY: a page is read once more, and a client opened once more. */
-static void test_a_killed_query_is_repeated(void **state)
+TEST_IN(test_a_killed_query_is_repeated, clear, NULL)
 {
     struct killing killing = {database_connect(f.db), database_connect(f.db)};
     pthread_t killer;
     output *o;
 
-    (void)state;
     make_doubtful("KILLED", "C1", 100, "EUR");
     for (size_t i = 0; i < sizeof locks / sizeof locks[0]; i++) {
         database_run(killing.locks, "%s", locks[i]);
@@ -211,12 +193,4 @@ static void test_a_killed_query_is_repeated(void **state)
     mysql_close(killing.kills);
 }
 
-TEST_MAIN(lists)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_pages_that_look_at_few, clear),
-        cmocka_unit_test_setup(test_a_killed_query_is_repeated, clear),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(lists, set_up, tear_down)

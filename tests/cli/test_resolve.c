@@ -2,22 +2,10 @@
 #include "operators.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static void test_a_doubtful_trade_fails_by_two(void **state)
+TEST(test_a_doubtful_trade_fails_by_two)
 {
     unsigned long long fence;
-    output *o;
 
-    (void)state;
     operators_make_doubtful("F1");
     house_balance(&operators.h, "C1", "1000 100");
     fence = operators_fence("F1");
@@ -40,19 +28,13 @@ static void test_a_doubtful_trade_fails_by_two(void **state)
     house_balance(&operators.h, "C1", "1000 0");
     house_books(&operators.h, 0);
     operators_refused(ANN, "propose", "F1", "failed", operators_fence("F1"), "has failed already");
-    o = RUN("show", "F1", "C1", WITHDRAW_OP, "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, operators.user[ANN]);
-    EXPECT_WORDS(o, operators.user[BOB]);
-    EXPECT_WORDS(o, "two operators decided");
-    EXPECT_WORDS(o, "resolve failed");
-    output_free(o);
+    ENDS(RUN("show", "F1", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 0,
+         operators.user[ANN], operators.user[BOB], "two operators decided", "resolve failed");
 }
 
 /* What failed was paid after all: what was given back to the customer is taken again. */
-static void test_a_failure_was_paid(void **state)
+TEST(test_a_failure_was_paid)
 {
-    (void)state;
     operators_make_failed("Y1");
     house_balance(&operators.h, "C1", "1000 0");
     operators_refused(ANN, "propose", "Y1", "paid", operators_fence("Y1"),
@@ -108,60 +90,8 @@ static void try_anew(const char *serial, const char *rule, tl_status expected)
     tl_answer_clear(&answer);
 }
 
-/* It was paid in an earlier epoch than the one that was declined: the books name that payment. */
-static void test_an_earlier_epoch_was_paid(void **state)
+TEST(test_a_conflict_is_cleared)
 {
-    char key[TL_CHANNEL_KEY_MAX + 1];
-
-    (void)state;
-    try_anew("E1", "{\"kind\":\"decline\"}", TL_FAILED);
-    house_row(&operators.h, "E1", "F 2 1 D");
-    house_key(&operators.h, "E1", key);
-    operators_refused(ANN, "propose", "E1", "paid", operators_fence("E1"),
-                      "--epoch N`); the last one is 2");
-    file_for("E1", "SUCCEEDED", 1, NULL, "BANK-90");
-    file_for("E1", "DECLINED", 2, key, "NO-91");
-    operators_decide_together("E1", "paid");
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "E1", "Y 2 1 -");
-    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
-                                                      "serial_no = 'E1' AND "
-                                                      "channel_ref = 'BANK-90'"),
-                     1);
-}
-
-/* The same while the later epoch is in process still: the refusals say the way, with the epoch, and
- * it leads there. */
-static void test_an_earlier_epoch_was_paid_and_another_runs(void **state)
-{
-    (void)state;
-    try_anew("E2", "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}", TL_IN_DOUBT);
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
-                 "step = 'test' WHERE serial_no = 'E2' AND lane = 'S'");
-    operators_refused(ANN, "propose", "E2", "paid", operators_fence("E2"),
-                      "epoch 2 is in process: if it was paid, file that with `tradelock evidence "
-                      "add --epoch 2 --outcome SUCCEEDED`");
-    file_for("E2", "SUCCEEDED", 1, NULL, "BANK-92");
-    assert_int_equal(operators_conflict("E2"), 1);
-    operators_refused(ANN, "propose", "E2", "paid", operators_fence("E2"),
-                      "decide first that epoch 2 failed");
-    operators_decide_together("E2", "failed");
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "E2", "F 2 1 O");
-    assert_int_equal(operators_conflict("E2"), 1);
-    operators_decide_together("E2", "paid");
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "E2", "Y 2 1 -");
-    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
-                                                      "serial_no = 'E2' AND "
-                                                      "channel_ref = 'BANK-92'"),
-                     1);
-}
-
-static void test_a_conflict_is_cleared(void **state)
-{
-    (void)state;
     operators_make_failed("C1");
     operators_say_paid("C1", "BANK-78");
     house_expect(&operators.h, "C1", "C1", 100, TL_IN_CONFLICT);
@@ -176,30 +106,26 @@ static void test_a_conflict_is_cleared(void **state)
     assert_int_equal(operators_conflict("C1"), 0);
 }
 
-static void test_what_moved_on_is_left_alone(void **state)
+TEST(test_what_moved_on_is_left_alone)
 {
     char number[24];
     unsigned long long fence;
-    output *o;
 
-    (void)state;
     operators_make_doubtful("M1");
     fence = operators_fence("M1");
     operators_decide(ANN, "propose", "M1", "failed", fence);
     snprintf(number, sizeof number, "%llu", fence);
-    o = RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why", "--config",
-            operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("retry", "M1", "C1", WITHDRAW_OP, "--fence", number, "--reason", "why", "--config",
+             operators.config[BOB]),
+         0);
     operators_refused(BOB, "confirm", "M1", "failed", fence, "has moved on");
     operators_refused(BOB, "confirm", "M1", "failed", fence + 1, "nobody has proposed that");
     /* Evidence leaves the fence, and is a reason to think again all the same. */
     fence = operators_fence("M1");
     operators_decide(ANN, "propose", "M1", "failed", fence);
-    o = RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED", "--source", "bank",
-            "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("evidence", "add", "M1", "C1", WITHDRAW_OP, "--outcome", "ACCEPTED", "--source",
+             "bank", "--config", operators.config[BOB]),
+         0);
     assert_true(operators_fence("M1") == fence);
     operators_refused(BOB, "confirm", "M1", "failed", fence, "evidence has come in");
     house_row(&operators.h, "M1", "P 1 1 -");
@@ -226,12 +152,11 @@ static void make_conflict(const char *serial)
  * Killed at a passage of both steps (in a build that can be), every fifth or, in the long run,
  * each, and run again: decided once, whatever the first one had come to.
  */
-static void test_kill_9_is_harmless(void **state)
+TEST(test_kill_9_is_harmless)
 {
     static const char *const verbs[] = {"propose", "confirm"};
     unsigned deaths = 0, stride = tier_pick(15, 5, 1);
 
-    (void)state;
     for (int verb = 0; verb < 2; verb++) {
         int code = -1;
 
@@ -274,40 +199,8 @@ static int waits_long(const char *serial)
                            serial) == 1;
 }
 
-/* A restore that was accepted moves the last moment of a send; what was decided waits. */
-static void test_what_was_decided_waits_for_a_send(void **state)
+TEST(test_the_audit_wants_two)
 {
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    tl_worker *worker = NULL;
-
-    (void)state;
-    operators_make_doubtful("L2");
-    operators_decide_together("L2", "failed");
-    database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
-                                  "send_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR "
-                                  "WHERE serial_no = 'L2' AND lane = 'S'");
-    options.threads = 1;
-    assert_status(tl_worker_start(&worker, operators.h.workflows, &options), TL_OK);
-    for (int turn = 0; turn < PATIENCE_MS / 20 && !waits_long("L2"); turn++)
-        usleep(20000);
-    tl_worker_stop(worker);
-    assert_status(tl_worker_wait(worker, 10000), TL_OK);
-    tl_worker_free(worker);
-    assert_true(waits_long("L2"));
-    house_row(&operators.h, "L2", "P 1 1 -");
-    database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
-                                  "send_until = UTC_TIMESTAMP(6) "
-                                  "WHERE serial_no = 'L2' AND lane = 'S'; "
-                                  "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
-                                  "next_run_at = UTC_TIMESTAMP(6) "
-                                  "WHERE serial_no = 'L2' AND lane = 'R'");
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "L2", "F 1 1 O");
-}
-
-static void test_the_audit_wants_two(void **state)
-{
-    (void)state;
     /* The tests set clocks by hand, each on record as a step of its own. */
     operators_audit(0, ": 0 violations");
     database_run(operators.h.sql,
@@ -338,19 +231,83 @@ static void test_the_audit_wants_two(void **state)
     operators_audit(0, ": 0 violations");
 }
 
-TEST_MAIN(resolve)
+/* A restore that was accepted moves the last moment of a send; what was decided waits. */
+TEST(test_what_was_decided_waits_for_a_send)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_doubtful_trade_fails_by_two),
-        cmocka_unit_test(test_a_failure_was_paid),
-        cmocka_unit_test(test_a_conflict_is_cleared),
-        cmocka_unit_test(test_what_moved_on_is_left_alone),
-        cmocka_unit_test(test_kill_9_is_harmless),
-        cmocka_unit_test(test_the_audit_wants_two),
-        cmocka_unit_test(test_what_was_decided_waits_for_a_send),
-        cmocka_unit_test(test_an_earlier_epoch_was_paid),
-        cmocka_unit_test(test_an_earlier_epoch_was_paid_and_another_runs),
-    };
+    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
+    tl_worker *worker = NULL;
 
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
+    operators_make_doubtful("L2");
+    operators_decide_together("L2", "failed");
+    database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
+                                  "send_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR "
+                                  "WHERE serial_no = 'L2' AND lane = 'S'");
+    options.threads = 1;
+    assert_status(tl_worker_start(&worker, operators.h.workflows, &options), TL_OK);
+    for (int turn = 0; turn < PATIENCE_MS / 20 && !waits_long("L2"); turn++)
+        usleep(20000);
+    tl_worker_stop(worker);
+    assert_status(tl_worker_wait(worker, 10000), TL_OK);
+    tl_worker_free(worker);
+    assert_true(waits_long("L2"));
+    house_row(&operators.h, "L2", "P 1 1 -");
+    database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
+                                  "send_until = UTC_TIMESTAMP(6) "
+                                  "WHERE serial_no = 'L2' AND lane = 'S'; "
+                                  "UPDATE trade_lock SET rev = rev + 1, step = 'test', "
+                                  "next_run_at = UTC_TIMESTAMP(6) "
+                                  "WHERE serial_no = 'L2' AND lane = 'R'");
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "L2", "F 1 1 O");
 }
+
+/* It was paid in an earlier epoch than the one that was declined: the books name that payment. */
+TEST(test_an_earlier_epoch_was_paid)
+{
+    char key[TL_CHANNEL_KEY_MAX + 1];
+
+    try_anew("E1", "{\"kind\":\"decline\"}", TL_FAILED);
+    house_row(&operators.h, "E1", "F 2 1 D");
+    house_key(&operators.h, "E1", key);
+    operators_refused(ANN, "propose", "E1", "paid", operators_fence("E1"),
+                      "--epoch N`); the last one is 2");
+    file_for("E1", "SUCCEEDED", 1, NULL, "BANK-90");
+    file_for("E1", "DECLINED", 2, key, "NO-91");
+    operators_decide_together("E1", "paid");
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "E1", "Y 2 1 -");
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
+                                                      "serial_no = 'E1' AND "
+                                                      "channel_ref = 'BANK-90'"),
+                     1);
+}
+
+/* The same while the later epoch is in process still: the refusals say the way, with the epoch, and
+ * it leads there. */
+TEST(test_an_earlier_epoch_was_paid_and_another_runs)
+{
+    try_anew("E2", "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}", TL_IN_DOUBT);
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, "
+                 "step = 'test' WHERE serial_no = 'E2' AND lane = 'S'");
+    operators_refused(ANN, "propose", "E2", "paid", operators_fence("E2"),
+                      "epoch 2 is in process: if it was paid, file that with `tradelock evidence "
+                      "add --epoch 2 --outcome SUCCEEDED`");
+    file_for("E2", "SUCCEEDED", 1, NULL, "BANK-92");
+    assert_int_equal(operators_conflict("E2"), 1);
+    operators_refused(ANN, "propose", "E2", "paid", operators_fence("E2"),
+                      "decide first that epoch 2 failed");
+    operators_decide_together("E2", "failed");
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "E2", "F 2 1 O");
+    assert_int_equal(operators_conflict("E2"), 1);
+    operators_decide_together("E2", "paid");
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "E2", "Y 2 1 -");
+    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
+                                                      "serial_no = 'E2' AND "
+                                                      "channel_ref = 'BANK-92'"),
+                     1);
+}
+
+TESTS_OF(resolve, operators_set_up, operators_tear_down)

@@ -5,16 +5,6 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #define PATIENCE_TURNS 3000
 
 /* A worker, until this SQL about the trade's rows says 1. */
@@ -59,24 +49,19 @@ static void confirm_although_pending(const char *serial)
 {
     unsigned long long fence = operators_fence(serial);
     char number[24];
-    output *o;
 
     snprintf(number, sizeof number, "%llu", fence);
     operators_decide(ANN, "propose", serial, "failed", fence);
-    o = RUN("resolve", "confirm", serial, "C1", WITHDRAW_OP, "--as", "failed", "--fence", number,
-            "--reason", "the bank's letter", "--although-pending", "--config",
-            operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("resolve", "confirm", serial, "C1", WITHDRAW_OP, "--as", "failed", "--fence", number,
+             "--reason", "the bank's letter", "--although-pending", "--config",
+             operators.config[BOB]),
+         0);
 }
 
 static void expect_listed(const char *serial, const char *words)
 {
-    output *o = RUN("resolve", "ls", serial, "C1", WITHDRAW_OP, "--config", operators.config[ANN]);
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("resolve", "ls", serial, "C1", WITHDRAW_OP, "--config", operators.config[ANN]), 0,
+         words);
 }
 
 static long long is_on_row(const char *serial, const char *condition)
@@ -90,19 +75,16 @@ static long long is_on_row(const char *serial, const char *condition)
 static void retry_now(const char *serial)
 {
     char fence[24];
-    output *o;
 
     snprintf(fence, sizeof fence, "%llu", operators_fence(serial));
-    o = RUN("retry", serial, "C1", WITHDRAW_OP, "--fence", fence, "--reason", "again", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("retry", serial, "C1", WITHDRAW_OP, "--fence", fence, "--reason", "again", "--config",
+             operators.config[ANN]),
+         0);
 }
 
 /* The payment was made, and the answer lost. */
-static void test_what_was_paid_is_booked_as_paid(void **state)
+TEST(test_what_was_paid_is_booked_as_paid)
 {
-    (void)state;
     make_unanswered("P1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     operators_decide_together("P1", "failed");
     house_work(&operators.h, 1, 20000);
@@ -112,9 +94,8 @@ static void test_what_was_paid_is_booked_as_paid(void **state)
 
 /* Refused, with the reason on the row, in the list and as an alarm; what comes then is as if nobody
  * had decided. */
-static void test_what_is_pending_is_not_booked(void **state)
+TEST(test_what_is_pending_is_not_booked)
 {
-    (void)state;
     make_unanswered("W1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\"}");
     operators_decide_together("W1", "failed");
@@ -130,9 +111,8 @@ static void test_what_is_pending_is_not_booked(void **state)
 }
 
 /* What was refused can be decided anew, about the row as it is now, and expressly. */
-static void test_although_pending_is_said_expressly(void **state)
+TEST(test_although_pending_is_said_expressly)
 {
-    (void)state;
     make_unanswered("W2", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":2}");
     operators_decide_together("W2", "failed");
@@ -144,9 +124,8 @@ static void test_although_pending_is_said_expressly(void **state)
 }
 
 /* A channel that is not there has said nothing: the decision waits for it. */
-static void test_an_unreachable_channel_is_waited_for(void **state)
+TEST(test_an_unreachable_channel_is_waited_for)
 {
-    (void)state;
     operators_make_doubtful("U1");
     house_rule(&operators.h, "{\"kind\":\"unreachable\",\"endpoint\":\"query\",\"count\":2}");
     operators_decide_together("U1", "failed");
@@ -156,10 +135,94 @@ static void test_an_unreachable_channel_is_waited_for(void **state)
                                                  "serial_no = 'U1' AND lane = 'R'") >= 3);
 }
 
-/* Where it can be cancelled it is, so that no late request is paid. */
-static void test_it_is_cancelled_where_that_can_be(void **state)
+/* What operators tell each other is not for the customer, and no cancel is on record that nobody
+ * tried. */
+TEST(test_the_customer_does_not_hear_the_reason)
 {
-    (void)state;
+    tl_answer answer = TL_ANSWER_INIT;
+
+    operators_make_doubtful("R1");
+    operators_decide_together("R1", "failed");
+    assert_int_equal(is_on_row("R1", "cancel_tried"), 0);
+    assert_status(house_run(&operators.h, "R1", "C1", 100, 0, &answer), TL_IN_DOUBT);
+    assert_null(strstr(answer.remark, "letter"));
+    tl_answer_clear(&answer);
+    house_work(&operators.h, 1, 20000);
+    assert_status(house_run(&operators.h, "R1", "C1", 100, 0, &answer), TL_FAILED);
+    assert_string_equal(answer.remark, "decided by two operators");
+    tl_answer_clear(&answer);
+}
+
+/* Whoever holds the lane of a decided trade may not send for it. */
+TEST(test_nothing_is_armed_for_a_decided_trade)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_key key = {"N1", "C1", WITHDRAW_OP};
+    tl_lock *lock = NULL;
+
+    operators_make_doubtful("N1");
+    operators_decide_together("N1", "failed");
+    options.lane = TL_LANE_RETRY;
+    options.max_hold_ms = 60000;
+    assert_status(tl_lock_new(&lock, operators.h.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    assert_status(tl_lock_arm(lock, 60000), TL_EVIDENCE);
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    ending.next_run_ms = 1;
+    (void)tl_lock_finish(lock, &ending);
+    tl_lock_free(lock);
+    house_work(&operators.h, 1, 20000);
+    house_row(&operators.h, "N1", "F 1 1 O");
+}
+
+/* Both operators read what the channel said last, and when. */
+TEST(test_what_the_channel_said_is_shown)
+{
+    unsigned long long fence;
+
+    make_unanswered("S1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
+    house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
+                             "\"serial_no\":\"S1\"}");
+    work_until("S1", "s.status = 'P' AND s.remark LIKE 'asked: pending%%' AND "
+                     "s.session_id IS NULL");
+    fence = operators_fence("S1");
+    ENDS(operators_decide_in(NULL, ANN, "propose", "S1", "failed", fence), 0, "asked: pending");
+    ENDS(operators_decide_in(NULL, BOB, "confirm", "S1", "failed", fence), 0, "asked: pending");
+    ENDS(RUN("show", "S1", "C1", WITHDRAW_OP, "--config", operators.config[ANN]), ANY_CODE,
+         "channel said", operators.user[BOB]);
+}
+
+/* Whoever may write no trade opens the one that he names, with a reason, when its holder is dead;
+ * to open all that the dead held is for services. */
+TEST(test_an_operator_opens_what_he_names)
+{
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, session_id, token, fence, rev, sends, channel, channel_key, "
+                 "max_hold_until, next_run_at, created_at, updated_at) VALUES ('C1', 'D1', "
+                 "'" WITHDRAW_OP "', 'S', 'P', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, "
+                 "1, 1, 'bank', 'd1', UTC_TIMESTAMP(6) + INTERVAL 1 DAY, UTC_TIMESTAMP(6) + "
+                 "INTERVAL 1 DAY, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
+    EXPECT_REFUSED(RUN("reap", "--config", operators.config[ANN]), 1,
+                   "the role DATABASE_application");
+    retry_now("D1");
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
+                                     "ON r.serial_no = s.serial_no AND r.lane = 'R' WHERE "
+                                     "s.serial_no = 'D1' AND s.lane = 'S' AND s.status = "
+                                     "'P' AND s.session_id IS NULL AND s.remark IS NULL "
+                                     "AND r.status = 'F' AND r.remark = 'again' AND "
+                                     "r.next_run_at <= UTC_TIMESTAMP(6) AND s.account = "
+                                     "'%s@localhost' AND r.account = s.account",
+                                     operators.user[ANN]),
+                     1);
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'D1'");
+}
+
+/* Where it can be cancelled it is, so that no late request is paid. */
+TEST(test_it_is_cancelled_where_that_can_be)
+{
     operators.h.kind = WITHDRAW_PLAIN;
     house_reopen(&operators.h);
     operators_make_doubtful("C1");
@@ -181,120 +244,4 @@ static void test_it_is_cancelled_where_that_can_be(void **state)
     house_reopen(&operators.h);
 }
 
-/* What operators tell each other is not for the customer, and no cancel is on record that nobody
- * tried. */
-static void test_the_customer_does_not_hear_the_reason(void **state)
-{
-    tl_answer answer = TL_ANSWER_INIT;
-
-    (void)state;
-    operators_make_doubtful("R1");
-    operators_decide_together("R1", "failed");
-    assert_int_equal(is_on_row("R1", "cancel_tried"), 0);
-    assert_status(house_run(&operators.h, "R1", "C1", 100, 0, &answer), TL_IN_DOUBT);
-    assert_null(strstr(answer.remark, "letter"));
-    tl_answer_clear(&answer);
-    house_work(&operators.h, 1, 20000);
-    assert_status(house_run(&operators.h, "R1", "C1", 100, 0, &answer), TL_FAILED);
-    assert_string_equal(answer.remark, "decided by two operators");
-    tl_answer_clear(&answer);
-}
-
-/* Whoever holds the lane of a decided trade may not send for it. */
-static void test_nothing_is_armed_for_a_decided_trade(void **state)
-{
-    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
-    tl_ending ending = TL_ENDING_INIT;
-    tl_key key = {"N1", "C1", WITHDRAW_OP};
-    tl_lock *lock = NULL;
-
-    (void)state;
-    operators_make_doubtful("N1");
-    operators_decide_together("N1", "failed");
-    options.lane = TL_LANE_RETRY;
-    options.max_hold_ms = 60000;
-    assert_status(tl_lock_new(&lock, operators.h.client, &key, &options), TL_OK);
-    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
-    assert_status(tl_lock_arm(lock, 60000), TL_EVIDENCE);
-    ending.outcome = TL_OUTCOME_UNKNOWN;
-    ending.next_run_ms = 1;
-    (void)tl_lock_finish(lock, &ending);
-    tl_lock_free(lock);
-    house_work(&operators.h, 1, 20000);
-    house_row(&operators.h, "N1", "F 1 1 O");
-}
-
-/* Both operators read what the channel said last, and when. */
-static void test_what_the_channel_said_is_shown(void **state)
-{
-    unsigned long long fence;
-    output *o;
-
-    (void)state;
-    make_unanswered("S1", "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
-    house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
-                             "\"serial_no\":\"S1\"}");
-    work_until("S1", "s.status = 'P' AND s.remark LIKE 'asked: pending%%' AND "
-                     "s.session_id IS NULL");
-    fence = operators_fence("S1");
-    o = operators_decide_in(NULL, ANN, "propose", "S1", "failed", fence);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "asked: pending");
-    output_free(o);
-    o = operators_decide_in(NULL, BOB, "confirm", "S1", "failed", fence);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "asked: pending");
-    output_free(o);
-    o = RUN("show", "S1", "C1", WITHDRAW_OP, "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "channel said");
-    EXPECT_WORDS(o, operators.user[BOB]);
-    output_free(o);
-}
-
-/* Whoever may write no trade opens the one that he names, with a reason, when its holder is dead;
- * to open all that the dead held is for services. */
-static void test_an_operator_opens_what_he_names(void **state)
-{
-    output *o;
-
-    (void)state;
-    database_run(operators.h.sql,
-                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-                 "thread_no, session_id, token, fence, rev, sends, channel, channel_key, "
-                 "max_hold_until, next_run_at, created_at, updated_at) VALUES ('C1', 'D1', "
-                 "'" WITHDRAW_OP "', 'S', 'P', 'ask', UUID(), UUID(), RANDOM_BYTES(16), 1, "
-                 "1, 1, 'bank', 'd1', UTC_TIMESTAMP(6) + INTERVAL 1 DAY, UTC_TIMESTAMP(6) + "
-                 "INTERVAL 1 DAY, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))");
-    o = RUN("reap", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 1, "the role DATABASE_application");
-    output_free(o);
-    retry_now("D1");
-    assert_int_equal(database_number(operators.h.sql,
-                                     "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
-                                     "ON r.serial_no = s.serial_no AND r.lane = 'R' WHERE "
-                                     "s.serial_no = 'D1' AND s.lane = 'S' AND s.status = "
-                                     "'P' AND s.session_id IS NULL AND s.remark IS NULL "
-                                     "AND r.status = 'F' AND r.remark = 'again' AND "
-                                     "r.next_run_at <= UTC_TIMESTAMP(6) AND s.account = "
-                                     "'%s@localhost' AND r.account = s.account",
-                                     operators.user[ANN]),
-                     1);
-    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE serial_no = 'D1'");
-}
-
-TEST_MAIN(resolve_asks)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_paid_is_booked_as_paid),
-        cmocka_unit_test(test_what_is_pending_is_not_booked),
-        cmocka_unit_test(test_although_pending_is_said_expressly),
-        cmocka_unit_test(test_an_unreachable_channel_is_waited_for),
-        cmocka_unit_test(test_the_customer_does_not_hear_the_reason),
-        cmocka_unit_test(test_nothing_is_armed_for_a_decided_trade),
-        cmocka_unit_test(test_what_the_channel_said_is_shown),
-        cmocka_unit_test(test_an_operator_opens_what_he_names),
-        cmocka_unit_test(test_it_is_cancelled_where_that_can_be),
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(resolve_asks, operators_set_up, operators_tear_down)

@@ -2,17 +2,8 @@
 #include "operators.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 /* A compensating attempt that says that operators decided, and they did not. */
-static void test_the_proof_is_looked_for(void **state)
+TEST(test_the_proof_is_looked_for)
 {
 #define BY_HAND "rev = rev + 1, step = 'test' WHERE serial_no = 'L1' AND lane = 'S'"
 #define WRITTEN(part, account)                                                                     \
@@ -35,7 +26,6 @@ static void test_the_proof_is_looked_for(void **state)
     tl_key key = {"L1", "C1", WITHDRAW_OP};
     tl_lock *lock = NULL;
 
-    (void)state;
     operators_make_doubtful("L1");
     database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6), "
                                   "rev = rev + 1, step = 'test' WHERE serial_no = 'L1' AND "
@@ -63,11 +53,4 @@ static void test_the_proof_is_looked_for(void **state)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(resolve_rules)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_proof_is_looked_for),
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(resolve_rules, operators_set_up, operators_tear_down)

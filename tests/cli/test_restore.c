@@ -7,18 +7,7 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static output *restore_by(int who, const char *verb)
 {
@@ -40,11 +29,7 @@ static void restore_says(int who, const char *verb, int code, const char *words)
 
 static void status_says(const char *words)
 {
-    output *o = RUN("restore", "status", "--config", operators.config[BOB]);
-
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("restore", "status", "--config", operators.config[BOB]), 0, words);
 }
 
 static void make_doubtful_with(const char *serial, const char *amount)
@@ -74,12 +59,10 @@ static void expect_money(const json_t *money, size_t at, const char *currency, c
 
 /* Sums by currency, also beyond 64 bits, and how many trades told no amount; what is over is not
  * in doubt. */
-static void test_the_money_in_doubt(void **state)
+TEST(test_the_money_in_doubt)
 {
     json_t *document, *money;
-    output *o;
 
-    (void)state;
     house_expect(&operators.h, "OVER", "C1", 77, TL_SUCCEEDED);
     operators_make_doubtful("EUR1"); /* 100 */
     make_doubtful_with("EUR2", "amount_minor = 9223372036854775807");
@@ -87,9 +70,8 @@ static void test_the_money_in_doubt(void **state)
     make_doubtful_with("USD1", "amount_minor = 5, currency = 'USD'");
     make_doubtful_with("NONE1", "amount_minor = NULL, currency = NULL");
     make_doubtful_with("NONE2", "amount_minor = NULL, currency = NULL");
-    o = RUN("restore", "status", "--json", "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    document = output_json(o);
+    document =
+        output_ended(RUN("restore", "status", "--json", "--config", operators.config[BOB]), 0);
     money = json_object_get(document, "money");
     assert_int_equal(json_array_size(money), 3);
     expect_money(money, 0, NULL, NULL, 2);
@@ -97,19 +79,15 @@ static void test_the_money_in_doubt(void **state)
     expect_money(money, 2, "USD", "5", 1);
     assert_int_equal(json_array_size(json_object_get(document, "counts")), 3);
     json_decref(document);
-    output_free(o);
     database_run(operators.h.sql, "DELETE FROM trade_lock");
 }
 
 static void file_statement(const char *path, const char *yes, int code, const char *words)
 {
-    output *o = RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
-                    "statement of Monday", "--reason", "restored", "--yes", yes, "--config",
-                    operators.config[ANN]);
-
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("evidence", "add", "--statement", path, "--op", WITHDRAW_OP, "--source",
+             "statement of Monday", "--reason", "restored", "--yes", yes, "--config",
+             operators.config[ANN]),
+         code, words);
 }
 
 static void write_statement(char *path)
@@ -163,12 +141,10 @@ static void expect_filed(void)
     output_free(o);
 }
 
-static void test_the_whole_way(void **state)
+TEST(test_the_whole_way)
 {
     char path[] = "/tmp/tradelock-statement-XXXXXX";
-    output *o;
 
-    (void)state;
     operators_make_doubtful("HANGS");
     write_statement(path);
     restore_says(ANN, "accept", 1, "no restore is declared or found");
@@ -179,10 +155,8 @@ static void test_the_whole_way(void **state)
     status_says("in doubt");
     status_says("The money in doubt, as the trades told it:");
     status_says("EUR      100         1\n");
-    o = RUN("doctor", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a restore is declared or found and not accepted");
-    output_free(o);
+    ENDS(RUN("doctor", "--config", operators.config[ANN]), 5,
+         "a restore is declared or found and not accepted");
     file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
     file_statement(path, "0", 0, "3 known already");
     status_says("Filed as paid while it is open, by these accounts:");
@@ -198,14 +172,9 @@ static void test_the_whole_way(void **state)
     restore_says(BOB, "accept", 0, "Accepted. 1 trades are in process");
     restore_says(BOB, "accept", 1, "no restore is declared or found");
     status_says("No restore is declared or found.");
-    o = RUN("acts", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "restore accept confirm");
-    EXPECT_WORDS(o, "restore accept propose");
-    EXPECT_WORDS(o, "restore declare (the backup of Monday)");
-    output_free(o);
-    o = RUN("doctor", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("acts", "--config", operators.config[ANN]), ANY_CODE, "restore accept confirm",
+         "restore accept propose", "restore declare (the backup of Monday)");
+    ENDS(RUN("doctor", "--config", operators.config[ANN]), 0);
     unlink(path);
 }
 
@@ -287,41 +256,32 @@ static void promoted_while_silent(void)
 /* Nobody sees it promoted before it is known whether the one before is off. */
 static void promoted_whole(void)
 {
-    output *o;
-
     database_run(operators.h.sql,
                  "CREATE TRIGGER not_off BEFORE INSERT ON tl_restore FOR EACH ROW FOLLOWS "
                  "tl_restore_inserted IF NEW.step = 'fenced' THEN SIGNAL SQLSTATE '45000' SET "
                  "MYSQL_ERRNO = 1644, MESSAGE_TEXT = 'not yet'; END IF");
-    o = RUN("promote", "--fenced", "--reason", "it is off", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 1);
-    assert_non_null(strstr(o->err, "not yet"));
-    output_free(o);
+    ENDS(RUN("promote", "--fenced", "--reason", "it is off", "--config", operators.config[ANN]), 1,
+         "! not yet");
     database_run(operators.h.sql, "DROP TRIGGER not_off");
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore WHERE step "
                                                       "= 'promoted'"),
                      0);
 }
 
-/* The commands of whoever promotes; that it is accepted has a test with two servers. */
-static void test_it_is_promoted(void **state)
+/* The commands of whoever promotes; that it is accepted has a test with two servers.  The
+ * last one here, as it is not accepted. */
+TEST(test_it_is_promoted)
 {
     json_t *document, *set = json_object();
-    output *o;
 
-    (void)state;
-    o = promote("--wait", "1s");
-    EXPECT_SENTENCE(o, 2, "--reason is missing");
-    output_free(o);
-    o = RUN("promote", "--reason", "r", "--wait", "soon", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "--wait is a time");
-    output_free(o);
-    o = RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "takes no operand");
-    output_free(o);
-    o = promote("--reason", "by mistake");
-    EXPECT_SENTENCE(o, 1, "this server is the accepted one, so it is not promoted");
-    output_free(o);
+    EXPECT_USAGE(promote("--wait", "1s"), "--reason is missing");
+    EXPECT_USAGE(
+        RUN("promote", "--reason", "r", "--wait", "soon", "--config", operators.config[ANN]),
+        "--wait is a time");
+    EXPECT_USAGE(RUN("promote", "now", "--reason", "r", "--config", operators.config[ANN]),
+                 "takes no operand");
+    EXPECT_REFUSED(promote("--reason", "by mistake"), 1,
+                   "this server is the accepted one, so it is not promoted");
     database_run(operators.h.sql,
                  "UPDATE tl_schema SET identity = 'elsewhere 1 /x'; "
                  "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
@@ -332,20 +292,15 @@ static void test_it_is_promoted(void **state)
     database_run(operators.h.sql, "DELETE FROM tl_restore; DELETE FROM tl_attestation; UPDATE "
                                   "tl_schema SET restore_no = accepted_no");
     promoted_while_held("BEGIN; SELECT one FROM tl_schema FOR UPDATE", "commit_ms=200ms");
-    o = promote("--reason", "the primary is gone");
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "Offered.");
-    output_free(o);
-    o = RUN("promote", "--reason", "again", "--wait", "100ms", "--json", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 5);
-    document = output_json(o);
+    ENDS(promote("--reason", "the primary is gone"), 0, "Offered.");
+    document = output_ended(RUN("promote", "--reason", "again", "--wait", "100ms", "--json",
+                                "--config", operators.config[ANN]),
+                            5);
     fields_add(set, document);
     fields_expect(set, "promote");
     assert_string_equal(json_string_value(json_object_get(document, "promote")), "offered");
     json_decref(document);
     json_decref(set);
-    output_free(o);
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM tl_restore "
                                                       "WHERE step = 'promoted'"),
                      1);
@@ -354,17 +309,7 @@ static void test_it_is_promoted(void **state)
     status_says("It is not accepted by itself, since:");
     status_says("gone 7@h");
     status_says("has not attested");
-    o = RUN("acts", "--config", operators.config[ANN]);
-    EXPECT_WORDS(o, "promote (the primary is gone)");
-    output_free(o);
+    ENDS(RUN("acts", "--config", operators.config[ANN]), ANY_CODE, "promote (the primary is gone)");
 }
 
-TEST_MAIN(restore)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_money_in_doubt), cmocka_unit_test(test_the_whole_way),
-        cmocka_unit_test(test_it_is_promoted), /* last: it is not accepted */
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(restore, operators_set_up, operators_tear_down)

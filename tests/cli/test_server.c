@@ -12,35 +12,22 @@
 #include <tradelock/callback.h>
 #include <tradelock/tradelock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <unistd.h>
-
 static server *own;
 static database *where, *empty;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     own = server_start(NULL);
     where = database_new(own, NULL);
     empty = database_new_empty(own, NULL);
-    return 0;
+#include <unistd.h>
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     database_free(where);
     database_free(empty);
     server_free(own);
-    return 0;
 }
 
 static tl_status open_client(unsigned flags)
@@ -87,26 +74,16 @@ static void expect_refused(const char *const options[], tl_status status, const 
                            const char *of_doctor)
 {
     char *before, *after;
-    output *o;
 
     server_restart_with(own, options);
     before = all_there_is();
     expect_opening(0, status, words);
     expect_opening(TL_CLIENT_NO_SESSION, status, words);
-    o = RUN("ls", "--config", database_option_file(where));
-    EXPECT_SENTENCE(o, 5, words);
-    output_free(o);
-    o = RUN("migrate", "--config", database_option_file(empty));
-    EXPECT_SENTENCE(o, 5, words);
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", database_option_file(where)), 5, words);
+    EXPECT_REFUSED(RUN("migrate", "--config", database_option_file(empty)), 5, words);
     /* Nor are the parts mended, or the roles given. */
-    o = RUN("migrate", "--grants", "--config", database_option_file(where));
-    EXPECT_SENTENCE(o, 5, words);
-    output_free(o);
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, of_doctor);
-    output_free(o);
+    EXPECT_REFUSED(RUN("migrate", "--grants", "--config", database_option_file(where)), 5, words);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 5, of_doctor);
     after = all_there_is();
     assert_string_equal(after, before);
     free(before);
@@ -114,7 +91,7 @@ static void expect_refused(const char *const options[], tl_status status, const 
 }
 
 /* The last version before the oldest that serves, an older one, and another product. */
-static void test_version(void **state)
+TEST(test_version)
 {
     static const struct {
         const char *option, *words;
@@ -127,16 +104,14 @@ static void test_version(void **state)
                              "10.11 or newer"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)
         expect_refused((const char *const[]){versions[i].option, NULL}, TL_SERVER_UNSAFE,
                        versions[i].words,
                        "unsafe, version: tradelock needs MariaDB 10.11 or newer.");
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     expect_refused((const char *const[]){"--innodb-flush-log-at-trx-commit=2", NULL},
                    TL_SERVER_UNSAFE,
                    "innodb_flush_log_at_trx_commit is 2: a crash of the server would "
@@ -195,27 +170,18 @@ static void pay(const char *serial, useconds_t linger_us)
 static void expect_served(const char *setting, unsigned *paid)
 {
     char serial[32], counted[64];
-    output *o;
 
     print_message("%s\n", setting);
     snprintf(serial, sizeof serial, "S%u", ++*paid);
     pay(serial, strstr(setting, "_timeout") != NULL ? 1500000 : 0);
     snprintf(counted, sizeof counted, "%u rows", *paid);
-    o = RUN("audit", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, counted);
-    output_free(o);
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("migrate", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "already");
-    output_free(o);
+    ENDS(RUN("audit", "--config", database_option_file(where)), 0, counted);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 0);
+    ENDS(RUN("migrate", "--config", database_option_file(where)), 0, "already");
 }
 
 /* Each setting that a session takes over from its server, with a value that would do harm. */
-static void test_settings_of_others(void **state)
+TEST(test_settings_of_others)
 {
     static const struct {
         const char *name, *value;
@@ -268,7 +234,6 @@ static void test_settings_of_others(void **state)
     MYSQL *connection;
     unsigned paid = 0;
 
-    (void)state;
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
     connection = database_connect(where);
     for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++) {
@@ -287,12 +252,10 @@ static void test_settings_of_others(void **state)
 
 /* The account that ran `migrate` is dropped: each program and the doctor say so in words, and
  * `migrate` by another account makes everything run again. */
-static void test_definer_gone(void **state)
+TEST(test_definer_gone)
 {
     MYSQL *connection;
-    output *o;
 
-    (void)state;
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
     connection = database_connect(where);
     /* What a dump brings that is loaded where the account never was. */
@@ -301,56 +264,32 @@ static void test_definer_gone(void **state)
                  "trade_lock_deleted AFTER DELETE ON trade_lock FOR EACH ROW SET @a = 1");
     database_run(connection, "CREATE OR REPLACE DEFINER = dba@nowhere FUNCTION tl_parts() "
                              "RETURNS TEXT SQL SECURITY DEFINER RETURN ''");
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "unsafe, definer: ");
-    EXPECT_WORDS(o, "the account that ran `tradelock migrate` is gone");
-    output_free(o);
-    o = RUN("migrate", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 5,
+         "unsafe, definer: ", "the account that ran `tradelock migrate` is gone");
+    ENDS(RUN("migrate", "--config", database_option_file(where)), 0);
     assert_int_equal(database_number(connection,
                                      "SELECT COUNT(*) FROM (SELECT definer FROM "
                                      "information_schema.triggers UNION ALL SELECT definer FROM "
                                      "information_schema.routines) d WHERE definer LIKE 'dba@%%'"),
                      0);
-    o = RUN("doctor", "--config", database_option_file(where));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 0);
     mysql_close(connection);
     pay("AFTERWARDS", 0);
 }
 
 /* The versions and settings beside those that are refused. */
-static void test_safe(void **state)
+TEST(test_safe)
 {
     static const char *const versions[] = {
         "--version=10.11.1-MariaDB", "--version=11.0.2-MariaDB-log", "--version=12.4.0-MariaDB"};
-    output *o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         server_restart_with(
             own, (const char *const[]){versions[i], "--log-bin=binary", "--sync-binlog=1", NULL});
         expect_opening(0, TL_OK, "");
-        o = RUN("ls", "--config", database_option_file(where));
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(RUN("ls", "--config", database_option_file(where)), 0);
     }
-    o = RUN("migrate", "--config", database_option_file(empty));
-    EXPECT_CODE(o, 0);
-    output_free(o);
+    ENDS(RUN("migrate", "--config", database_option_file(empty)), 0);
 }
 
-TEST_MAIN(server)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_settings_of_others),
-        cmocka_unit_test(test_definer_gone),
-        cmocka_unit_test(test_safe),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(server, set_up, tear_down)

@@ -1,47 +1,27 @@
-/* What is told about money is compared with the money: statements, evidence, sums, moments and
- * options, by the real command. */
+/* Evidence of another amount, beside the library.  The rest is transcripts/statement.txt. */
 #include "command.h"
 
 #include "support/theme.h"
 #include "trade_lock/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <unistd.h>
-
 static struct world {
     fixture f;
     const char *config;
-    char file[64];
 } w;
 
 #define number(...) database_number(w.f.sql, __VA_ARGS__)
 #define EVIDENCE(...) RUN("evidence", "add", __VA_ARGS__, "--source", "bank", "--config", w.config)
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&w.f, "janitor=0\nbeat_ms=50\nsession_ms=1m\n");
     w.config = database_option_file(w.f.db);
-    strcpy(w.file, "/tmp/tl-statement-XXXXXX");
-    close(mkstemp(w.file));
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
-    unlink(w.file);
     assert_log_whole(&w.f);
     fixture_close(&w.f);
-    return 0;
 }
 
 /* A trade of a channel, and how it was left. */
@@ -63,79 +43,20 @@ static void make(const char *serial, int64_t minor, tl_outcome outcome)
     tl_lock_free(lock);
 }
 
-static output *file_bytes(const char *bytes, const char *yes)
-{
-    FILE *file = fopen(w.file, "we");
-
-    assert_non_null(file);
-    fputs(bytes, file);
-    fclose(file);
-    return RUN("evidence", "add", "--statement", w.file, "--source", "bank", "--reason", "daily",
-               "--yes", yes, "--config", w.config);
-}
-
-static void quietly(output *o, int code, const char *words)
-{
-    EXPECT_CODE(o, code);
-    if (words[0] != '\0')
-        EXPECT_WORDS(o, words);
-    output_free(o);
-}
-
-/* ---------------------------------------------------------------- what differs -- */
-
-#define DIFFERING                                                                                  \
-    "A1,C1,WITHDRAW,r1,100,EUR\nA2,C1,WITHDRAW,r2,-100,EUR\n"                                      \
-    "A3,C1,WITHDRAW,r3,1,EUR\nA4,C1,WITHDRAW,r4,100,JPY\n"
-
-static void test_what_differs_is_a_conflict(void **state)
-{
-    static const char text[] =
-        "serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n" DIFFERING;
-    output *o;
-
-    (void)state;
-    for (int i = 1; i <= 4; i++) {
-        char serial[8];
-
-        snprintf(serial, sizeof serial, "A%d", i);
-        make(serial, 100, TL_OUTCOME_UNKNOWN);
-    }
-    o = file_bytes(text, "4");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "file success of 4 trades: 100 EUR in 1");
-    EXPECT_WORDS(o, "Of them 3 contradict the row, and become conflicts");
-    EXPECT_WORDS(o, "100 EUR -100 EUR");
-    EXPECT_WORDS(o, "100 EUR 1 EUR");
-    EXPECT_WORDS(o, "100 EUR 100 JPY");
-    output_free(o);
-    assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'A_' AND "
-                            "success_epoch IS NOT NULL"),
-                     1);
-    assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'A_' AND "
-                            "conflict = 1 AND serial_no <> 'A1'"),
-                     3);
-    o = file_bytes(text, "0");
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "4 known already (3 as contradicting)");
-    output_free(o);
-}
-
 /* Nobody fails it but two operators: money moved. */
-static void test_a_conflict_does_not_fail(void **state)
+TEST(test_a_conflict_does_not_fail)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock = granted(w.f.client, "B1", "C1", &options);
 
-    (void)state;
-    quietly(EVIDENCE("B1", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--epoch", "7"), 1, "");
+    ENDS(EVIDENCE("B1", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--epoch", "7"), 1, "");
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_EVIDENCE);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
 }
 
 /* Whatever path it takes: SQL, the library, one payment. */
-static void test_no_path_files_another_amount(void **state)
+TEST(test_no_path_files_another_amount)
 {
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
                             .key = {"D1", "C1", "WITHDRAW"},
@@ -143,7 +64,6 @@ static void test_no_path_files_another_amount(void **state)
                             .source = "web-hook",
                             .amount = {1, 101, "EUR"}};
 
-    (void)state;
     make("D1", 100, TL_OUTCOME_UNKNOWN);
     make("D2", 100, TL_OUTCOME_UNKNOWN);
     make("D3", 100, TL_OUTCOME_UNKNOWN);
@@ -152,7 +72,7 @@ static void test_no_path_files_another_amount(void **state)
                  "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
                  "account, filed_at, currency, contradicts) VALUES ('C1', 'D2', 'WITHDRAW', 1, "
                  "'SUCCEEDED', 'x', '', NOW(), 'USD', 0)");
-    quietly(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99"), 1, "");
+    ENDS(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99"), 1, "");
     assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'D_' AND "
                             "conflict = 1 AND success_epoch IS NULL"),
                      3);
@@ -160,167 +80,4 @@ static void test_no_path_files_another_amount(void **state)
     assert_status(tl_evidence_add(w.f.client, &evidence), TL_INVALID);
 }
 
-/* --------------------------------------------------------- what comes too late -- */
-
-static void test_what_contradicts_a_success(void **state)
-{
-    static const char again[] = "serial_no,cust_no,op_code,channel_ref\nE1,C1,WITHDRAW,R1\n";
-    static const char other[] = "serial_no,cust_no,op_code,channel_ref\nE2,C1,WITHDRAW,R2\n";
-    output *o;
-
-    (void)state;
-    for (int i = 1; i <= 4; i++) {
-        char serial[8];
-
-        snprintf(serial, sizeof serial, "E%d", i);
-        make(serial, 100, TL_OUTCOME_SUCCESS);
-    }
-    quietly(file_bytes(again, "0"), 0, "1 known already (0 as contradicting)");
-    quietly(file_bytes(other, "1"), 1, "contradicts the trade");
-    quietly(EVIDENCE("E3", "C1", "WITHDRAW", "--outcome", "FAILED", "--final"), 1, "");
-    quietly(EVIDENCE("E4", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--key", "other"), 1, "");
-    o = RUN("ls", "--conflict", "--json", "--prefix", "E", "--config", w.config);
-    EXPECT_WORDS(o, "\"serial_no\": \"E2\"");
-    EXPECT_WORDS(o, "\"serial_no\": \"E3\"");
-    EXPECT_WORDS(o, "\"serial_no\": \"E4\"");
-    output_free(o);
-    o = RUN("audit", "--config", w.config);
-    EXPECT_CODE(o, 1);
-    EXPECT_WORDS(o, "contradicted");
-    output_free(o);
-    quietly(RUN("explain", "E3", "C1", "WITHDRAW", "--config", w.config), 0,
-            "which contradicts the trade");
-    quietly(RUN("explain", "E1", "C1", "WITHDRAW", "--config", w.config), 0, "It succeeded");
-}
-
-/* ------------------------------------------------------------- files are whole -- */
-
-#define HEAD "serial_no,cust_no,op_code,channel_ref,amount_minor,currency"
-#define LONG "0123456789012345678901234567890123456789012345678901234567890123"
-
-static void test_every_line_is_checked_first(void **state)
-{
-    static const struct {
-        const char *text, *words;
-    } cases[] = {
-        {HEAD ",status\nF1,C1,WITHDRAW,r,100,EUR,REJECTED\n", ":1: the column 'status'"},
-        {HEAD ",currency\nF1,C1,WITHDRAW,r,100,EUR,EUR\n", ":1: the column currency stands twice"},
-        {HEAD "\nF1,C1,WITHDRAW,r,100,EUR\nF1,C1,WITHDRAW\n", ":3: the line has 3 cells"},
-        {HEAD "\nF1,C1,WITHDRAW,r,100,EUR,x\n", ":2: the line has 7 cells"},
-        {HEAD "\nF1,C1,WITHDRAW,r,100,EUR\nF1,C1,WITHDRAW,r,100,EU", ":3: "},
-        {HEAD "\nF1,C1,WITHDRAW,r,100,EUR", ":2: the last line has no end"},
-        {HEAD "\nF1,C1,WITHDRAW,r,100,EUR\nF1,C1,WITHDRAW,M\xfcller,100,EUR\n",
-         ":3: byte 2 of channel_ref (0xfc)"},
-        {HEAD "\nF1,C1,WITHDRAW,a\x01,100,EUR\n", ":2: byte 2 of channel_ref (0x01)"},
-        {HEAD "\nF1,C1,WITHDRAW,\"a\nb\",100,EUR\n", "byte 2 of channel_ref (0x0a)"},
-        {HEAD "\nF1,C1,WITHDRAW," LONG LONG "9,100,EUR\n",
-         ":2: channel_ref is longer than 128 bytes"},
-        {HEAD "\nF1 x,C1,WITHDRAW,r,100,EUR\n", ":2: byte 3 of serial_no"},
-        {HEAD "\n" LONG "9,C1,WITHDRAW,r,100,EUR\n", ":2: serial_no is longer than 64 bytes"},
-        {HEAD "\nF1,C1,,r,100,EUR\n", ":2: op_code is empty"},
-        {HEAD "\nF1,C1,WITHDRAW,r,,EUR\n", ":2: amount_minor is empty"},
-        {HEAD "\nF1,C1,WITHDRAW,r,1-2,EUR\n", ":2: amount_minor is a whole number"},
-        {HEAD "\nF1,C1,WITHDRAW,r,100,eur\n", ":2: currency is three letters"},
-        {"serial_no,cust_no\nF1,C1\n", ":2: the payment names no op_code"},
-    };
-    output *o;
-
-    (void)state;
-    make("F1", 100, TL_OUTCOME_UNKNOWN);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        o = file_bytes(cases[i].text, "1");
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
-    }
-    assert_int_equal(number("SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'F1'"), 0);
-    output_free(file_bytes(cases[0].text, "1"));
-    o = RUN("evidence", "add", "--statement", w.file, "--ignore", "value_date,status", "--source",
-            "bank", "--reason", "daily", "--yes", "1", "--config", w.config);
-    quietly(o, 0, "1 of 1 done");
-}
-
-/* ------------------------------------------------------------ figures and words -- */
-
-static void test_sums_and_fences_are_whole(void **state)
-{
-    output *o;
-
-    (void)state;
-    make("G1", INT64_MAX, TL_OUTCOME_UNKNOWN);
-    make("G2", INT64_MAX, TL_OUTCOME_UNKNOWN);
-    /* Nobody holds them, nor are they due. */
-    /* The trigger refuses such a fence. */
-    database_run(w.f.sql, "DROP TRIGGER trade_lock_updated; "
-                          "UPDATE trade_lock SET fence = 18446744073709551615, rev = rev + 1 WHERE "
-                          "serial_no = 'G1' AND lane = 'S'");
-    o = RUN("migrate", "--config", w.config);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("status", "--config", w.config);
-    EXPECT_WORDS(o, "18446744073709");
-    output_free(o);
-    o = RUN("explain", "G1", "C1", "WITHDRAW", "--json", "--config", w.config);
-    EXPECT_WORDS(o, "\"fence\": \"18446744073709551615\"");
-    output_free(o);
-    database_run(w.f.sql, "DELETE FROM trade_lock WHERE serial_no = 'G1'");
-    database_run(w.f.sql, "DELETE FROM trade_lock_past WHERE serial_no = 'G1'");
-}
-
-static void test_input_is_exact(void **state)
-{
-    static const char *const cases[][3] = {
-        {"--amount", "125000", "unknown option --amount"},
-        {"--since", "2026-02-29", "--since"},
-        {"--since", "2026-11-31", "--since"},
-        {"--since", "2026-03-01T23:59:60", "--since"},
-        {"--since", " 2026-03-01", "--since"},
-        {"--since", "2026-3-1", "--since"},
-        {"--since", "2026-03-01T9:5", "--since"},
-        {"--since", "+2026-03-01", "--since"},
-        {"--older", "9223372036854775807ms", "--older"},
-        {"--currenc", "EUR", "unknown option --currenc"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = RUN("ls", "--config", w.config, cases[i][0], cases[i][1]);
-
-        EXPECT_SENTENCE(o, 2, cases[i][2]);
-        output_free(o);
-    }
-    quietly(RUN("ls", "--config", w.config, "--since", "2024-02-29T23:59:59"), 0, "");
-    quietly(RUN("ls", "--config", w.config, "--currency=EUR", "--prefix", "--currenc"), 0, "");
-}
-
-static void test_no_cell_is_a_formula(void **state)
-{
-    output *o;
-
-    (void)state;
-    make("=1+1", 100, TL_OUTCOME_UNKNOWN);
-    make("-5", 100, TL_OUTCOME_UNKNOWN);
-    make("'@x", 100, TL_OUTCOME_UNKNOWN);
-    o = RUN("ls", "-o", "csv", "--columns", "serial", "--config", w.config);
-    EXPECT_WORDS(o, "\n'=1+1\n");
-    EXPECT_WORDS(o, "\n-5\n");
-    EXPECT_WORDS(o, "\n''@x\n");
-    output_free(o);
-    quietly(file_bytes("serial_no,cust_no,op_code\n'=1+1,C1,WITHDRAW\n''@x,C1,WITHDRAW\n", "2"), 0,
-            "2 of 2 done");
-}
-
-TEST_MAIN(statement)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_differs_is_a_conflict),
-        cmocka_unit_test(test_a_conflict_does_not_fail),
-        cmocka_unit_test(test_no_path_files_another_amount),
-        cmocka_unit_test(test_what_contradicts_a_success),
-        cmocka_unit_test(test_every_line_is_checked_first),
-        cmocka_unit_test(test_sums_and_fences_are_whole),
-        cmocka_unit_test(test_input_is_exact),
-        cmocka_unit_test(test_no_cell_is_a_formula),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(statement, set_up, tear_down)

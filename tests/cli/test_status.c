@@ -1,261 +1,17 @@
-/* `tradelock status`, `ps` and `inbox` on real trades, a real channel and two accounts. */
-#include "fields.h"
+/* What `tradelock status` and the doctor say while a channel is gone, rows are held, or rights are
+ * elsewhere.  The rest is transcripts/status.txt. */
 #include "operators.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 
 #define STATUS(who) RUN("status", "--config", operators.config[who])
 
-static output *json_of(const char *command, int who, int code)
-{
-    output *o = RUN(command, "--json", "--config", operators.config[who]);
-
-    EXPECT_CODE(o, code);
-    return o;
-}
-
-/* How many trades, and how much money, of this state. */
-static void expect_waiting(const char *state, json_int_t count, json_int_t minor)
-{
-    output *o = RUN("status", "--json", "--config", operators.config[ANN]);
-    json_t *document = output_json(o), *one;
-    json_int_t found = 0, money = 0;
-    size_t i;
-
-    json_array_foreach(json_object_get(document, "waiting"), i, one)
-    {
-        if (strcmp(json_string_value(json_object_get(one, "state")), state) != 0)
-            continue;
-        found += json_integer_value(json_object_get(one, "count"));
-        money += json_integer_value(json_object_get(one, "amount_minor"));
-        assert_string_equal(json_string_value(json_object_get(one, "currency")), "EUR");
-        assert_string_equal(json_string_value(json_object_get(one, "op_code")), WITHDRAW_OP);
-    }
-    json_decref(document);
-    output_free(o);
-    assert_int_equal(found, count);
-    assert_int_equal(money, minor);
-}
-
-static void test_nothing_waits(void **state)
-{
-    output *o = STATUS(ANN);
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "nothing waits");
-    EXPECT_WORDS(o, "fit for money; clock never set; no restore open");
-    EXPECT_WORDS(o, "Process  1 alive, 0 silent");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 0, "nothing waits for a second person");
-    output_free(o);
-}
-
-/* The one channel, as `status` tells it; the caller frees the document. */
-static const json_t *the_channel(json_t **document, int code)
-{
-    output *o = json_of("status", ANN, code);
-    const json_t *channels;
-
-    *document = output_json(o);
-    output_free(o);
-    channels = json_object_get(*document, "channels");
-    assert_int_equal(json_array_size(channels), 1);
-    return json_array_get(channels, 0);
-}
-
-static void expect_counts(const json_t *channel, const char *expected)
-{
-    static const char *const names[] = {"succeeded", "declined", "failed", "waits"};
-    char counts[120] = "", *end = counts;
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const json_t *count = json_object_get(channel, names[i]);
-
-        assert_true(json_is_integer(count));
-        end += sprintf(end, "%s%s=%lld", i > 0 ? " " : "", names[i],
-                       (long long)json_integer_value(count));
-    }
-    assert_string_equal(counts, expected);
-}
-
-/* What ended in the last hour, by a service or a worker; not what ended before. */
-static void test_how_many_succeed(void **state)
-{
-    static const char *const paid[] = {"R1", "R2", "R3", "R4"};
-    const json_t *channel;
-    json_t *document;
-    output *o;
-
-    (void)state;
-    for (size_t i = 0; i < 4; i++)
-        house_expect(&operators.h, paid[i], "C1", 1, TL_SUCCEEDED);
-    operators_make_failed("R5");
-    operators_make_doubtful("R6");
-    channel = the_channel(&document, 0);
-    expect_counts(channel, "succeeded=4 declined=1 failed=0 waits=1");
-    json_decref(document);
-    operators_decide_together("R6", "failed");
-    house_work(&operators.h, 1, 30000);
-    house_row(&operators.h, "R6", "F 1 1 O");
-    /* More than an hour ago. */
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 61 MINUTE, rev = rev + "
-                 "1, step = 'test' WHERE serial_no = 'R4'");
-    channel = the_channel(&document, 0);
-    expect_counts(channel, "succeeded=3 declined=1 failed=1 waits=0");
-    assert_true(json_real_value(json_object_get(channel, "rate")) == 3.0 / 5.0);
-    assert_true(json_is_null(json_object_get(channel, "down_since")));
-    assert_true(json_is_false(json_object_get(channel, "cut")));
-    json_decref(document);
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "idempotent WITHDRAW  3    1        1      60.0 % 0     0");
-    output_free(o);
-}
-
-/* What comes of one channel says nothing of another, nor of a trade without one. */
-static void test_rates_of_two_channels(void **state)
-{
-    json_t *document, *channels;
-    output *o;
-
-    (void)state;
-    database_run(operators.h.sql, "UPDATE trade_lock SET channel = NULL, rev = rev + 1, step = "
-                                  "'test' WHERE serial_no IN ('R1', 'R5')");
-    o = json_of("status", ANN, 0);
-    document = output_json(o);
-    output_free(o);
-    channels = json_object_get(document, "channels");
-    assert_int_equal(json_array_size(channels), 2);
-    expect_counts(json_array_get(channels, 0), "succeeded=2 declined=0 failed=1 waits=0");
-    expect_counts(json_array_get(channels, 1), "succeeded=1 declined=1 failed=0 waits=0");
-    assert_string_equal(json_string_value(json_object_get(json_array_get(channels, 1), "channel")),
-                        "unknown");
-    json_decref(document);
-    database_run(operators.h.sql, "UPDATE trade_lock s JOIN trade_lock o ON o.serial_no = 'R2' SET "
-                                  "s.channel = o.channel, s.rev = s.rev + 1, s.step = 'test' WHERE "
-                                  "s.serial_no IN ('R1', 'R5')");
-}
-
-/* What a worker ends by itself is no alarm; what waits for a person is. */
-static void test_what_waits(void **state)
-{
-    const json_t *channel;
-    json_t *document;
-    output *o;
-
-    (void)state;
-    operators_make_doubtful("D1");
-    expect_waiting("in_doubt", 1, 100);
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "in doubt  EUR            1               100     1     0");
-    output_free(o);
-    /* But not for ever. */
-    database_run(operators.h.sql, "UPDATE trade_lock SET created_at = created_at - INTERVAL 16 "
-                                  "MINUTE WHERE serial_no = 'D1'");
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "oldest 16 min");
-    output_free(o);
-    database_run(operators.h.sql, "UPDATE trade_lock SET created_at = created_at + INTERVAL 16 "
-                                  "MINUTE WHERE serial_no = 'D1'");
-    house_rule(&operators.h, "{\"kind\":\"accepted\",\"endpoint\":\"pay\",\"delay_ms\":600000}");
-    house_rule(&operators.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
-                             "\"serial_no\":\"P1\"}");
-    house_expect(&operators.h, "P1", "C1", 150, TL_IN_DOUBT);
-    house_work(&operators.h, 1, 30000);
-    expect_waiting("parked", 1, 150);
-    o = STATUS(ANN);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "parked    EUR            1               150");
-    output_free(o);
-    channel = the_channel(&document, 6);
-    assert_int_equal(json_integer_value(json_object_get(channel, "answered")), 1);
-    assert_int_equal(json_integer_value(json_object_get(channel, "unanswered")), 0);
-    json_decref(document);
-}
-
-static void expect_eighty_columns(void)
-{
-    const char *const arguments[] = {"status", "--config", operators.config[ANN], NULL};
-    output *o = command_run("COLUMNS=80", arguments);
-    char *rest = o->out, *line;
-
-    while ((line = strsep(&rest, "\n")) != NULL)
-        if (strlen(line) > 80)
-            fail_msg("%zu columns: %s", strlen(line), line);
-    output_free(o);
-}
-
-/* Since when a channel gives no answer, by what the last attempts were told. */
-static void test_a_channel_that_is_down(void **state)
-{
-    output *o;
-
-    (void)state;
-    house_rule(&operators.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
-    house_rule(&operators.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":0,"
-                             "\"serial_no\":\"N1\"}");
-    house_expect(&operators.h, "N1", "C1", 50, TL_IN_DOUBT);
-    house_work(&operators.h, 1, 30000);
-    o = json_of("status", ANN, 6);
-    {
-        json_t *document = output_json(o);
-        json_t *one = json_array_get(json_object_get(document, "channels"), 0);
-
-        assert_int_equal(json_integer_value(json_object_get(one, "unanswered")), 1);
-        assert_int_equal(json_integer_value(json_object_get(one, "answered")), 1);
-        assert_true(json_is_string(json_object_get(one, "down_since")));
-        /* Not since the last of its attempts, of which a worker makes ever new ones. */
-        assert_int_equal(
-            database_number(operators.h.sql,
-                            "SELECT ABS(TIMESTAMPDIFF(MICROSECOND, created_at, STR_TO_DATE('%s', "
-                            "'%%Y-%%m-%%dT%%H:%%i:%%s.%%fZ'))) < 1000 FROM trade_lock WHERE "
-                            "serial_no = 'N1' AND lane = 'S'",
-                            json_string_value(json_object_get(one, "down_since"))),
-            1);
-        json_decref(document);
-    }
-    output_free(o);
-    o = STATUS(ANN);
-    EXPECT_WORDS(o, "DOWN SINCE");
-    output_free(o);
-    expect_eighty_columns();
-}
-
-/* A payment that ends by the channel's word is an answer as well. */
-static void test_a_channel_that_is_back(void **state)
-{
-    const json_t *channel;
-    json_t *document;
-
-    (void)state;
-    house_expect(&operators.h, "B1", "C1", 1, TL_SUCCEEDED);
-    channel = the_channel(&document, 6);
-    assert_int_equal(json_integer_value(json_object_get(channel, "unanswered")), 1);
-    assert_true(json_is_null(json_object_get(channel, "down_since")));
-    json_decref(document);
-}
-
 /* How many trades had no answer last, and whether their channel is down. */
 static json_int_t unanswered(int *down)
 {
-    output *o = json_of("status", ANN, 6);
+    output *o = RUN("status", "--json", "--config", operators.config[ANN]);
     json_t *document = output_json(o);
     const json_t *one = json_array_get(json_object_get(document, "channels"), 0);
     const json_int_t count = json_integer_value(json_object_get(one, "unanswered"));
@@ -267,12 +23,11 @@ static json_int_t unanswered(int *down)
 }
 
 /* A channel that takes no connection is down as well, though nothing was sent or asked. */
-static void test_a_channel_without_a_connection(void **state)
+TEST(test_a_channel_without_a_connection)
 {
     json_int_t before;
     int down;
 
-    (void)state;
     before = unanswered(&down);
     sim_stop(&operators.h.sim, 0);
     house_expect(&operators.h, "U1", "C1", 50, TL_QUEUED);
@@ -281,12 +36,11 @@ static void test_a_channel_without_a_connection(void **state)
 }
 
 /* What was asked hours ago, and by nobody since, says nothing of the channel. */
-static void test_an_old_attempt_says_nothing(void **state)
+TEST(test_an_old_attempt_says_nothing)
 {
     json_int_t before;
     int down;
 
-    (void)state;
     before = unanswered(&down);
     assert_true(down);
     database_run(operators.h.sql,
@@ -294,173 +48,6 @@ static void test_an_old_attempt_says_nothing(void **state)
                  "step = step");
     assert_int_equal(unanswered(&down), before);
     assert_false(down);
-}
-
-static void test_inbox(void **state)
-{
-    unsigned long long fence;
-    json_t *document, *one;
-    output *o;
-
-    (void)state;
-    database_run(operators.h.sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = "
-                                  "rev + 1, step = 'test' WHERE serial_no = 'P1' AND lane = 'S'");
-    fence = operators_fence("P1");
-    operators_decide(ANN, "propose", "P1", "failed", fence);
-    o = STATUS(BOB);
-    EXPECT_CODE(o, 6);
-    EXPECT_WORDS(o, "1 proposal for a second person");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "no, a second person");
-    output_free(o);
-    o = json_of("inbox", BOB, 0);
-    document = output_json(o);
-    one = json_array_get(json_object_get(document, "proposals"), 0);
-    assert_false(json_is_true(json_object_get(one, "own")));
-    assert_int_equal(json_integer_value(json_object_get(one, "fence")), (json_int_t)fence);
-    assert_string_equal(json_string_value(json_object_get(one, "said")), "failed");
-    json_decref(document);
-    output_free(o);
-    /* A trade that has moved on voids the proposal. */
-    database_run(operators.h.sql, "UPDATE trade_lock SET rev = rev + 1, step = 'test' WHERE "
-                                  "serial_no = 'P1' AND lane = 'S'");
-    o = RUN("inbox", "--config", operators.config[BOB]);
-    EXPECT_SENTENCE(o, 0, "nothing waits");
-    output_free(o);
-}
-
-/* Each proposal is told once, and the oldest first: about a trade
- * whose lane waits, one in conflict, and one whose parked lane is looked at again. */
-static void test_inbox_tells_each_once(void **state)
-{
-    static const char *const serials[] = {"I1", "I2", "P1"}, *const said[] = {"failed", "clear",
-                                                                              "failed"};
-    json_t *document, *proposals;
-    output *o;
-
-    (void)state;
-    operators_make_doubtful("I1");
-    operators_make_failed("I2");
-    operators_say_paid("I2", "B-I2");
-    database_run(operators.h.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) + INTERVAL "
-                                  "1 HOUR, rev = rev + 1, step = 'test' WHERE serial_no = 'P1' AND "
-                                  "lane = 'R'");
-    for (size_t i = 0; i < 3; i++)
-        operators_decide(ANN, "propose", serials[i], said[i], operators_fence(serials[i]));
-    o = json_of("inbox", BOB, 0);
-    document = output_json(o);
-    proposals = json_object_get(document, "proposals");
-    assert_int_equal(json_array_size(proposals), 3);
-    for (size_t i = 0; i < 3; i++) {
-        const json_t *one = json_array_get(proposals, i);
-
-        assert_string_equal(json_string_value(json_object_get(one, "serial_no")), serials[i]);
-        assert_string_equal(json_string_value(json_object_get(one, "said")), said[i]);
-    }
-    json_decref(document);
-    output_free(o);
-    operators_decide(BOB, "confirm", "I2", "clear", operators_fence("I2"));
-    o = RUN("inbox", "--config", operators.config[BOB]);
-    EXPECT_CODE(o, 0);
-    assert_null(strstr(o->out, "I2"));
-    output_free(o);
-}
-
-static void test_ps(void **state)
-{
-    output *o = RUN("ps", "--config", operators.config[BOB]);
-    char pid[24];
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "alive");
-    snprintf(pid, sizeof pid, " %ld ", (long)getpid());
-    EXPECT_WORDS(o, pid);
-    output_free(o);
-    database_run(
-        operators.h.sql,
-        "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
-        "timeout_ms, started_at, alive_until) VALUES (UUID(), 'lost', 'far', 7, UUID(), "
-        "3600000, UTC_TIMESTAMP(6) - INTERVAL 3 HOUR, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR)");
-    o = RUN("ps", "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "lost");
-    EXPECT_WORDS(o, "silent");
-    output_free(o);
-    database_run(operators.h.sql, "DELETE FROM tl_session WHERE program = 'lost'");
-}
-
-/* A restore, or a server that is not fit, is worse than all that waits. */
-static void test_a_restore(void **state)
-{
-    output *o = RUN("restore", "declare", "--reason", "test", "--config", operators.config[ANN]);
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("restore", "accept", "--reason", "test", "--config", operators.config[ANN]);
-    output_free(o);
-    o = STATUS(BOB);
-    EXPECT_CODE(o, 5);
-    EXPECT_WORDS(o, "a RESTORE is open");
-    output_free(o);
-    o = RUN("inbox", "--config", operators.config[BOB]);
-    EXPECT_WORDS(o, "restore");
-    output_free(o);
-}
-
-static void test_eighty_columns(void **state)
-{
-    (void)state;
-    expect_eighty_columns();
-}
-
-/* In place until nobody reads it any more; then it ends without a word. */
-static void test_watch(void **state)
-{
-    char environment[300];
-    output *o;
-
-    (void)state;
-    snprintf(environment, sizeof environment, "TRADELOCK_CONFIG=%s", operators.config[ANN]);
-    o = command_shell(environment, "tradelock status --watch --every 100ms | head -40");
-    EXPECT_CODE(o, 0);
-    assert_string_equal(o->err, "");
-    assert_non_null(strstr(strstr(o->out, "tradelock at") + 1, "tradelock at"));
-    output_free(o);
-    o = command_shell(environment,
-                      "trap '' PIPE; tradelock status --watch --every 100ms | head -40");
-    EXPECT_CODE(o, 0);
-    assert_string_equal(o->err, "");
-    output_free(o);
-}
-
-static void test_bad_input(void **state)
-{
-    output *o = RUN("status", "--every", "now", "--config", operators.config[ANN]);
-
-    (void)state;
-    EXPECT_SENTENCE(o, 2, "--every is a duration");
-    output_free(o);
-    o = RUN("ps", "all", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "no operand: all");
-    output_free(o);
-    o = RUN("inbox", "all", "--config", operators.config[ANN]);
-    EXPECT_SENTENCE(o, 2, "no operand: all");
-    output_free(o);
-}
-
-static void expect_fields(const char *command)
-{
-    output *o = RUN(command, "--json", "--config", operators.config[BOB]);
-    json_t *document = output_json(o), *set = json_object();
-
-    fields_add(set, document);
-    fields_expect(set, command);
-    json_decref(set);
-    json_decref(document);
-    output_free(o);
 }
 
 static MYSQL *connect_with(const char *config)
@@ -521,7 +108,6 @@ static void expect_holder(const struct hold *hold)
     const int64_t end_ms = crew_now_ms() + 30000;
     char kill[40];
     pthread_t later;
-    output *o;
 
     print_message("%s\n", hold->sql);
     snprintf(kill, sizeof kill, "KILL SOFT %lu", mysql_thread_id(holder));
@@ -540,37 +126,29 @@ static void expect_holder(const struct hold *hold)
     database_run(operators.h.sql, "UPDATE trade_lock, tl_session, tl_beat, tl_schema "
                                   "SET tl_schema.version = tl_schema.version");
     mysql_close(holder);
-    o = STATUS(ANN);
-    assert_null(strstr(o->out, "KILL"));
-    output_free(o);
+    ENDS(STATUS(ANN), ANY_CODE, WITHOUT("KILL"));
 }
 
-static void test_who_is_in_the_way(void **state)
+TEST(test_who_is_in_the_way)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof holds / sizeof holds[0]; i++)
         expect_holder(&holds[i]);
 }
 
 static void expect_elsewhere(const char *config, int code, const char *words)
 {
-    output *o = RUN("doctor", "--config", config);
-
-    EXPECT_CODE(o, code);
-    EXPECT_WORDS(o, words);
-    output_free(o);
+    ENDS(RUN("doctor", "--config", config), code, words);
 }
 
 /* Nobody has temporary tables here.  Roles are of the whole server: one with rights in two databases
  * of tradelock is named, also where it has them by another role; by the account itself, and to
  * whoever may read mysql.*. */
-static void test_rights_elsewhere(void **state)
+TEST(test_rights_elsewhere)
 {
     database *other = database_new(server_shared(), NULL);
     const char *const name = database_name(other);
     char words[200];
 
-    (void)state;
     expect_elsewhere(operators.admin, 0, "rights elsewhere               none");
     database_run(operators.h.sql, "GRANT CREATE TEMPORARY TABLES ON {database}.* TO %s@localhost",
                  operators.user[BOB]);
@@ -597,51 +175,4 @@ static void test_rights_elsewhere(void **state)
     database_free(other);
 }
 
-static void test_fields(void **state)
-{
-    output *o = RUN("channel", "pause", "idempotent", "--reason", "test", "--config",
-                    operators.config[ANN]);
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("channel", "limit", "idempotent", "--sends", "4", "--reason", "test", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--reason", "test", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    database_run(operators.h.sql, "CALL tl_channel_told('idempotent', '', (SELECT era FROM "
-                                  "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
-    expect_fields("status");
-    expect_fields("ps");
-    expect_fields("inbox");
-}
-
-TEST_MAIN(status)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_waits),
-        cmocka_unit_test(test_how_many_succeed),
-        cmocka_unit_test(test_rates_of_two_channels),
-        cmocka_unit_test(test_what_waits),
-        cmocka_unit_test(test_a_channel_that_is_down),
-        cmocka_unit_test(test_a_channel_that_is_back),
-        cmocka_unit_test(test_inbox),
-        cmocka_unit_test(test_inbox_tells_each_once),
-        cmocka_unit_test(test_ps),
-        cmocka_unit_test(test_eighty_columns),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_a_channel_without_a_connection),
-        cmocka_unit_test(test_an_old_attempt_says_nothing),
-        cmocka_unit_test(test_who_is_in_the_way),
-        cmocka_unit_test(test_rights_elsewhere),
-        cmocka_unit_test(test_a_restore),
-        cmocka_unit_test(test_fields),
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(status, operators_set_up, operators_tear_down)

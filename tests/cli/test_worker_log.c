@@ -3,20 +3,10 @@
 #include "workflows/house.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATIENCE_S 120
 
@@ -77,9 +67,8 @@ static void become_worker(void)
     _exit(127);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     w.own = server_start(NULL);
     house_open(&w.h, WITHDRAW_IDEMPOTENT,
                "site=test\nbeat_ms=100ms\nsession_ms=5m\nmax_hold_ms=2s\nexecute_ms=800ms\n"
@@ -95,12 +84,10 @@ static int set_up(void **state)
     if (w.worker == 0)
         become_worker();
     wait_for(w.said, "ready", 1);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     if (w.worker > 0) {
         kill(w.worker, SIGKILL);
         waitpid(w.worker, NULL, 0);
@@ -109,13 +96,11 @@ static int tear_down(void **state)
     unlink(w.said);
     house_close(&w.h);
     server_free(w.own);
-    return 0;
 }
 
 /* Forty attempts get no answer: one line says so, and one that it is over. */
-static void test_a_channel_fails_and_is_back(void **state)
+TEST(test_a_channel_fails_and_is_back)
 {
-    (void)state;
     house_rule(&w.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
     house_rule(&w.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":40}");
     house_expect(&w.h, "W1", "C1", 100, TL_IN_DOUBT);
@@ -126,9 +111,8 @@ static void test_a_channel_fails_and_is_back(void **state)
 }
 
 /* Parking is one line, however many parts of the worker know of it. */
-static void test_parking_is_one_line(void **state)
+TEST(test_parking_is_one_line)
 {
-    (void)state;
     house_rule(&w.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":2}");
     house_rule(&w.h, "{\"kind\":\"pending\",\"endpoint\":\"query\",\"count\":0,"
                      "\"serial_no\":\"PARKED\"}");
@@ -145,9 +129,8 @@ static void test_parking_is_one_line(void **state)
 }
 
 /* The server is away for a while: no line each second. */
-static void test_a_server_is_away_and_back(void **state)
+TEST(test_a_server_is_away_and_back)
 {
-    (void)state;
     house_leave(&w.h);
     server_kill9(w.own);
     wait_for(w.log, "a heartbeat was not confirmed", 1);
@@ -171,13 +154,12 @@ static void append(const char *line)
 }
 
 /* Bad settings leave the old ones in force; good ones are worked with by the same process. */
-static void test_settings_are_read_anew(void **state)
+TEST(test_settings_are_read_anew)
 {
     long size;
     FILE *file = fopen(w.config, "re");
     int status;
 
-    (void)state;
     assert_non_null(file);
     fseek(file, 0, SEEK_END);
     size = ftell(file);
@@ -196,14 +178,4 @@ static void test_settings_are_read_anew(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST_MAIN(worker_log)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_channel_fails_and_is_back),
-        cmocka_unit_test(test_parking_is_one_line),
-        cmocka_unit_test(test_a_server_is_away_and_back),
-        cmocka_unit_test(test_settings_are_read_anew),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(worker_log, set_up, tear_down)

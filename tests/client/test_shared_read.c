@@ -2,17 +2,8 @@
 #include "client/shared_read.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum { THREADS = 16, ROUNDS = 200, KEYS = 3 };
 

@@ -11,14 +11,11 @@
 #include "support/theme.h"
 #include "trade_lock/lock.h"
 #include "workflows/house.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/callback.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Nobody but the test looks at the clock. */
 #define SETTINGS                                                                                   \
@@ -30,13 +27,11 @@
 static stepping *server_here;
 static house self;
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     house_close(&self);
     server_free(stepping_server(server_here));
     stepping_free(server_here);
-    return 0;
 }
 
 /* A payment in doubt, whose channel said "no such payment" once, just now.  It is on its way. */
@@ -89,12 +84,11 @@ static void record_and_settle(void)
 }
 
 /* Claimed by the new clock, believed anew: the view has the old start of the grace. */
-static void a_settled_jump_ends_no_grace(void **state)
+TEST_IN(a_settled_jump_ends_no_grace, NULL, close_house)
 {
     compensate_calls calls = {0};
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     stepping_set(server_here, JUMP_MS);
     lock = claim_by_key();
@@ -114,12 +108,11 @@ static void a_settled_jump_ends_no_grace(void **state)
 
 /* The claim shows by the old clock that every send is over.  By the new one it is not, so "no such
  * payment" begins no grace: it would be over with the send. */
-static void no_grace_begins_beside_a_jump(void **state)
+TEST_IN(no_grace_begins_beside_a_jump, NULL, close_house)
 {
     compensate_calls calls = {0};
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     database_run(self.sql, "UPDATE trade_lock SET not_found_since = NULL WHERE lane = 'S'");
     stepping_set(server_here, JUMP_MS);
@@ -136,12 +129,11 @@ static void no_grace_begins_beside_a_jump(void **state)
 }
 
 /* The row was written while the clock was an hour ahead, and adjusted after this claim read it. */
-static void no_wait_is_longer_than_hold_and_grace(void **state)
+TEST_IN(no_wait_is_longer_than_hold_and_grace, NULL, close_house)
 {
     compensate_calls calls = {0};
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     database_run(self.sql, "UPDATE trade_lock SET not_found_since = NULL, send_until = "
                            "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR WHERE lane = 'S'");
@@ -158,13 +150,12 @@ static void no_wait_is_longer_than_hold_and_grace(void **state)
 }
 
 /* Every proof that is absence or age is refused; the lock stays held, and may succeed. */
-static void what_rests_on_moments_is_refused(void **state)
+TEST_IN(what_rests_on_moments_is_refused, NULL, close_house)
 {
     static const tl_proof proofs[] = {TL_PROOF_NOT_FOUND, TL_PROOF_NEVER_LEFT, TL_PROOF_DECLINED,
                                       TL_PROOF_OPERATORS};
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     stepping_set(server_here, JUMP_MS);
     lock = claim_by_key();
@@ -179,11 +170,10 @@ static void what_rests_on_moments_is_refused(void **state)
 
 /* The row was read by the old clock, and is read again by the new one, which nobody has looked
  * at. */
-static void a_row_that_is_read_again_is_doubted(void **state)
+TEST_IN(a_row_that_is_read_again_is_doubted, NULL, close_house)
 {
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     lock = claim_by_key();
     stepping_set(server_here, JUMP_MS);
@@ -208,50 +198,11 @@ int __wrap_clock_watch_fits(tl_client *client, const tl_view *view, int64_t befo
     return fits;
 }
 
-/* A heartbeat looked before the jump, and says only now that all is well.  Nothing was armed, so
- * nothing may be sent. */
-static void what_was_not_armed_is_not_sent(void **state)
-{
-    tl_lock *lock;
-
-    (void)state;
-    open_grace();
-    lock = claim_by_key();
-    stepping_set(server_here, JUMP_MS);
-    looked_before = 1;
-    assert_status(tl_lock_arm(lock, 30000), TL_TRY_AGAIN);
-    looked_before = 0;
-    assert_int_equal(
-        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'arm'"), 0);
-    tl_lock_free(lock);
-}
-
-/* Asked for while the clock was set back, and set right before anybody looked: for others this hold
- * is over, and what is not found of its payment counts soon.  So nothing is sent under it. */
-static void what_was_asked_by_another_clock_is_not_sent(void **state)
-{
-    tl_lock *lock;
-
-    (void)state;
-    open_grace();
-    lock = ask_by_key("B1", TL_LANE_SYNC);
-    assert_true(tl_may_send(lock, 1000));
-    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
-    tl_lock_free(lock);
-    stepping_set(server_here, -JUMP_MS);
-    lock = ask_by_key("B2", TL_LANE_SYNC);
-    stepping_set(server_here, 0);
-    assert_false(tl_may_send(lock, 1));
-    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
-    tl_lock_free(lock);
-}
-
 /* It was set forward and back: no look sees that, but the row was read in between. */
-static void a_jump_there_and_back_is_remembered(void **state)
+TEST_IN(a_jump_there_and_back_is_remembered, NULL, close_house)
 {
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     stepping_set(server_here, JUMP_MS);
     lock = claim_by_key();
@@ -262,11 +213,10 @@ static void a_jump_there_and_back_is_remembered(void **state)
 }
 
 /* What the channel answered to this hold's own send is true by any clock; so is a receipt. */
-static void an_answer_is_booked_by_any_clock(void **state)
+TEST_IN(an_answer_is_booked_by_any_clock, NULL, close_house)
 {
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     lock = claim_by_key();
     assert_status(tl_lock_arm(lock, 30000), TL_OK);
@@ -285,14 +235,13 @@ static tl_status book_nothing(void *context, struct st_mysql *connection)
 }
 
 /* Somebody has the clock's row, as while a jump is recorded; a success reads nothing of it. */
-static void a_success_asks_no_clock(void **state)
+TEST_IN(a_success_asks_no_clock, NULL, close_house)
 {
     tl_ending ending = TL_ENDING_INIT;
     MYSQL *holding;
     tl_status status;
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     holding = database_connect(self.db);
     lock = claim_by_key();
@@ -341,13 +290,9 @@ static void claim_nothing(void)
 /* The claim is committed, and its row not read yet. */
 static void await_reader(void)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(self.sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
-                                     "state = 'Waiting for table metadata lock'") == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(1000);
-    }
+    AWAIT_WHILE(database_number(self.sql,
+                                "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                "state = 'Waiting for table metadata lock'") == 0);
 }
 
 /* A heartbeat records the jump and believes the clock anew while the claim waits for the table. */
@@ -377,26 +322,23 @@ static void claim_beside_the_record(const char *table)
 }
 
 /* The claim is committed, and its row is being read. */
-static void a_claim_beside_the_record_is_given_back(void **state)
+TEST_IN(a_claim_beside_the_record_is_given_back, NULL, close_house)
 {
-    (void)state;
     claim_beside_the_record("tl_session");
 }
 
 /* The claim found the clock clear, and has not begun to look for rows. */
-static void a_claim_before_the_record_is_given_back(void **state)
+TEST_IN(a_claim_before_the_record_is_given_back, NULL, close_house)
 {
-    (void)state;
     claim_beside_the_record("trade_lock");
 }
 
 /* The process knows of the jump, and the claimed row does not. */
-static void a_claim_before_the_adjustment_is_doubted(void **state)
+TEST_IN(a_claim_before_the_adjustment_is_doubted, NULL, close_house)
 {
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     stepping_set(server_here, JUMP_MS);
     assert_status(clock_watch_look(self.client), TL_OK);
@@ -421,13 +363,12 @@ static void *arm_for_a_minute(void *lock)
 }
 
 /* An arming has begun by the old clock.  It is carried out when all rows are adjusted. */
-static void an_arming_across_a_jump_is_refused(void **state)
+TEST_IN(an_arming_across_a_jump_is_refused, NULL, close_house)
 {
     MYSQL *holding;
     pthread_t thread;
     tl_lock *lock;
 
-    (void)state;
     open_grace();
     lock = claim_by_key();
     holding = database_connect(self.db);
@@ -442,27 +383,40 @@ static void an_arming_across_a_jump_is_refused(void **state)
     tl_lock_free(lock);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, close_house)
-
-TEST_MAIN(claims)
+/* A heartbeat looked before the jump, and says only now that all is well.  Nothing was armed, so
+ * nothing may be sent. */
+TEST_IN(what_was_not_armed_is_not_sent, NULL, close_house)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_settled_jump_ends_no_grace),
-        TEST(no_grace_begins_beside_a_jump),
-        TEST(no_wait_is_longer_than_hold_and_grace),
-        TEST(what_rests_on_moments_is_refused),
-        TEST(a_row_that_is_read_again_is_doubted),
-        TEST(a_jump_there_and_back_is_remembered),
-        TEST(an_answer_is_booked_by_any_clock),
-        TEST(a_success_asks_no_clock),
-        TEST(a_claim_beside_the_record_is_given_back),
-        TEST(a_claim_before_the_record_is_given_back),
-        TEST(a_claim_before_the_adjustment_is_doubted),
-        TEST(an_arming_across_a_jump_is_refused),
-        TEST(what_was_not_armed_is_not_sent),
-        TEST(what_was_asked_by_another_clock_is_not_sent),
-    };
+    tl_lock *lock;
 
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+    open_grace();
+    lock = claim_by_key();
+    stepping_set(server_here, JUMP_MS);
+    looked_before = 1;
+    assert_status(tl_lock_arm(lock, 30000), TL_TRY_AGAIN);
+    looked_before = 0;
+    assert_int_equal(
+        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE step = 'arm'"), 0);
+    tl_lock_free(lock);
 }
+
+/* Asked for while the clock was set back, and set right before anybody looked: for others this hold
+ * is over, and what is not found of its payment counts soon.  So nothing is sent under it. */
+TEST_IN(what_was_asked_by_another_clock_is_not_sent, NULL, close_house)
+{
+    tl_lock *lock;
+
+    open_grace();
+    lock = ask_by_key("B1", TL_LANE_SYNC);
+    assert_true(tl_may_send(lock, 1000));
+    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
+    tl_lock_free(lock);
+    stepping_set(server_here, -JUMP_MS);
+    lock = ask_by_key("B2", TL_LANE_SYNC);
+    stepping_set(server_here, 0);
+    assert_false(tl_may_send(lock, 1));
+    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
+    tl_lock_free(lock);
+}
+
+TESTS_OF(claims, NULL, NULL)

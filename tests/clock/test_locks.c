@@ -8,16 +8,11 @@
 #include "workflows/house.h"
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/resource.h>
 #include <tradelock/rw_lock.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SETTINGS                                                                                   \
     "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"                 \
@@ -34,21 +29,17 @@
 static stepping *server_here;
 static house self;
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
-    (void)state;
     server_here = stepping_start();
     house_open(&self, WITHDRAW_IDEMPOTENT, SETTINGS, stepping_server(server_here));
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     house_close(&self);
     server_free(stepping_server(server_here));
     stepping_free(server_here);
-    return 0;
 }
 
 static tl_client *open_client(const char *settings)
@@ -212,12 +203,11 @@ static void expect_busy(const struct kind *kind, const void *first, tl_client *c
 }
 
 /* Forward by an hour, which is longer than any hold. */
-static void two_never_hold(void **state)
+TEST_IN(two_never_hold, open_house, close_house)
 {
     tl_client *holding, *unaware;
     void *first[KINDS];
 
-    (void)state;
     holding = open_client(AWARE);
     unaware = open_client(UNAWARE);
     for (size_t i = 0; i < KINDS; i++) {
@@ -292,15 +282,13 @@ static void a_hold_ends(int64_t ahead_ms)
     tl_client_close(holding);
 }
 
-static void a_hold_ends_forward(void **state)
+TEST_IN(a_hold_ends_forward, open_house, close_house)
 {
-    (void)state;
     a_hold_ends(HOUR_MS);
 }
 
-static void a_hold_ends_backward(void **state)
+TEST_IN(a_hold_ends_backward, open_house, close_house)
 {
-    (void)state;
     a_hold_ends(-HOUR_MS);
 }
 
@@ -329,26 +317,23 @@ static void a_minimum_hold_stands(int64_t ahead_ms)
     tl_client_close(client);
 }
 
-static void a_minimum_hold_stands_forward(void **state)
+TEST_IN(a_minimum_hold_stands_forward, open_house, close_house)
 {
-    (void)state;
     a_minimum_hold_stands(HOUR_MS);
 }
 
-static void a_minimum_hold_stands_backward(void **state)
+TEST_IN(a_minimum_hold_stands_backward, open_house, close_house)
 {
-    (void)state;
     a_minimum_hold_stands(-HOUR_MS);
 }
 
 /* A holder that died with its lease long before the clock was set does not come to life by that. */
-static void the_dead_stay_dead(void **state)
+TEST_IN(the_dead_stay_dead, open_house, close_house)
 {
     tl_client *client = open_client(AWARE);
     void *mutex = make_mutex(client, "old", 50, HOUR_MS);
     void *next;
 
-    (void)state;
     assert_status(ask_mutex(mutex), TL_GRANTED);
     database_run(self.sql, "UPDATE resource_lock SET rev = rev + 1, "
                            "locked_at = locked_at - INTERVAL 20 MINUTE, updated_at = locked_at, "
@@ -431,11 +416,10 @@ static void expect_begin(const char *what, tl_client *client, int64_t begun_ms)
     printf("%s: after %lld ms\n", what, (long long)(crew_now_ms() - begun_ms));
 }
 
-static void a_permit_comes_free_forward(void **state)
+TEST_IN(a_permit_comes_free_forward, open_house, close_house)
 {
     tl_client *late;
 
-    (void)state;
     leave_a_dead_sender();
     late = open_client(LATE);
     stepping_set(server_here, HOUR_MS);
@@ -443,11 +427,10 @@ static void a_permit_comes_free_forward(void **state)
     tl_client_close(late);
 }
 
-static void a_permit_is_kept_by_a_new_process(void **state)
+TEST_IN(a_permit_is_kept_by_a_new_process, open_house, close_house)
 {
     tl_client *fresh;
 
-    (void)state;
     leave_a_dead_sender();
     stepping_set(server_here, HOUR_MS);
     fresh = open_client(AWARE);
@@ -455,9 +438,8 @@ static void a_permit_is_kept_by_a_new_process(void **state)
     tl_client_close(fresh);
 }
 
-static void a_permit_comes_free_backward(void **state)
+TEST_IN(a_permit_comes_free_backward, open_house, close_house)
 {
-    (void)state;
     leave_a_dead_sender();
     stepping_set(server_here, -HOUR_MS);
     expect_begin("backward", self.client, killed_ms);
@@ -483,36 +465,14 @@ static void a_probe_is_alone(int64_t ahead_ms)
     tl_client_close(client);
 }
 
-static void a_probe_is_alone_forward(void **state)
+TEST_IN(a_probe_is_alone_forward, open_house, close_house)
 {
-    (void)state;
     a_probe_is_alone(HOUR_MS);
 }
 
-static void a_probe_is_alone_backward(void **state)
+TEST_IN(a_probe_is_alone_backward, open_house, close_house)
 {
-    (void)state;
     a_probe_is_alone(-HOUR_MS);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_house, close_house)
-
-TEST_MAIN(locks)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(two_never_hold),
-        TEST(a_hold_ends_forward),
-        TEST(a_hold_ends_backward),
-        TEST(a_minimum_hold_stands_forward),
-        TEST(a_minimum_hold_stands_backward),
-        TEST(the_dead_stay_dead),
-        TEST(a_permit_comes_free_forward),
-        TEST(a_permit_is_kept_by_a_new_process),
-        TEST(a_permit_comes_free_backward),
-        TEST(a_probe_is_alone_forward),
-        TEST(a_probe_is_alone_backward),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(locks, NULL, NULL)

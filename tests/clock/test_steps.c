@@ -8,17 +8,12 @@
 #include "workflows/house.h"
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SETTINGS                                                                                   \
     "site=clock\nbeat_ms=100ms\nsession_ms=2s\nmax_hold_ms=2s\nexecute_ms=800ms\n"                 \
@@ -36,13 +31,11 @@ static void open_house(withdraw_kind kind, const char *settings)
     house_account(&self, "C1", 1000000);
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     house_close(&self);
     server_free(stepping_server(server_here));
     stepping_free(server_here);
-    return 0;
 }
 
 /* From here on no session of the house beats, which would see what the clock does meanwhile. */
@@ -88,11 +81,10 @@ __attribute__((format(printf, 1, 2))) static int becomes(const char *format, ...
 
 /* Forward 760 s: a grace of ten minutes is not over, and what is on its way may be paid.  The lane
  * is due then whatever its jitter, which is up to a quarter. */
-static void a_grace_is_not_ended(void **state)
+TEST_IN(a_grace_is_not_ended, NULL, close_house)
 {
     tl_worker *worker;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n");
     house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
     house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
@@ -107,12 +99,11 @@ static void a_grace_is_not_ended(void **state)
 }
 
 /* Back 12 s: the channel's window, and with it the deadline, comes no later. */
-static void a_window_is_not_stretched(void **state)
+TEST_IN(a_window_is_not_stretched, NULL, close_house)
 {
     int64_t asked_ms;
     tl_worker *worker;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=400ms\ndeadline_ms=3s\n" MARGIN);
     asked_ms = crew_now_ms();
     house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
@@ -129,11 +120,10 @@ static void a_window_is_not_stretched(void **state)
 }
 
 /* Forward 30 days and back: what was put back meanwhile is not due in a month. */
-static void no_lane_is_due_in_a_month(void **state)
+TEST_IN(no_lane_is_due_in_a_month, NULL, close_house)
 {
     tl_worker *worker;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\n");
     house_rule(&self, "{\"kind\":\"drop_after\",\"count\":1}");
     house_rule(&self, "{\"kind\":\"unreachable\",\"endpoint\":\"query\",\"count\":0}");
@@ -153,12 +143,11 @@ static void no_lane_is_due_in_a_month(void **state)
 }
 
 /* Forward 100 days: what succeeded a moment ago is not old, whoever asks for the purge. */
-static void fresh_trades_are_not_purged(void **state)
+TEST_IN(fresh_trades_are_not_purged, NULL, close_house)
 {
     tl_purged purged;
     char *text;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\nretention_ms=1d\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
     stepping_set(server_here, 100 * DAY_MS);
@@ -174,11 +163,10 @@ static void fresh_trades_are_not_purged(void **state)
 }
 
 /* Nobody has looked at the clock since it was set, and the purge is typed by hand. */
-static void a_purge_by_hand_takes_nothing_fresh(void **state)
+TEST_IN(a_purge_by_hand_takes_nothing_fresh, NULL, close_house)
 {
     char *text;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, "site=clock\nbeat_ms=60s\nsession_ms=10m\njanitor=0\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
     house_expect(&self, "W2", "C1", 10, TL_SUCCEEDED);
@@ -195,11 +183,10 @@ static void a_purge_by_hand_takes_nothing_fresh(void **state)
 }
 
 /* As a server finds its data that was started by a wrong clock: all of it is a hundred days old. */
-static void a_purge_by_hand_before_anybody_lived(void **state)
+TEST_IN(a_purge_by_hand_before_anybody_lived, NULL, close_house)
 {
     char *text;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
     everybody_leaves();
@@ -233,7 +220,7 @@ static tl_client *client_without_janitor(const char *settings)
 }
 
 /* A claim was made by the clock as it was: by another one nothing is sent for it. */
-static void nothing_is_armed_by_another_clock(void **state)
+TEST_IN(nothing_is_armed_by_another_clock, NULL, close_house)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
@@ -241,7 +228,6 @@ static void nothing_is_armed_by_another_clock(void **state)
     tl_client *client;
     tl_lock *lock = NULL;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
     client = client_without_janitor("beat_ms=60s\nsession_ms=10m\n" MARGIN);
     options.max_hold_ms = 60000;
@@ -283,12 +269,11 @@ static int level_of_step(tl_client *client, tl_status expected)
 }
 
 /* The database itself shows that its clock went back; a job from cron settles it. */
-static void a_step_while_nobody_lived(void **state)
+TEST_IN(a_step_while_nobody_lived, NULL, close_house)
 {
     tl_reaped reaped;
     tl_client *late;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
     house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
     house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
@@ -317,13 +302,12 @@ static void a_step_while_nobody_lived(void **state)
 }
 
 /* The next process of this boot sees how far it was set, forward too, and no more than that. */
-static void any_step_while_nobody_lived_is_known(void **state)
+TEST_IN(any_step_while_nobody_lived_is_known, NULL, close_house)
 {
     static const int64_t sizes_ms[] = {700000, -3600000, 5000};
     int64_t ahead_ms = 0;
     tl_client *late;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
     house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
     house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
@@ -347,11 +331,10 @@ static void any_step_while_nobody_lived_is_known(void **state)
 
 /* Rows alone tell of a jump by years, as a forged one does: that is not believed, and once no row
  * tells of it the clock is clear. */
-static void years_are_not_inferred(void **state)
+TEST_IN(years_are_not_inferred, NULL, close_house)
 {
     tl_client *late;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
     house_rule(&self, "{\"kind\":\"drop_before\",\"count\":1}");
     house_expect(&self, "W1", "C1", 10, TL_IN_DOUBT);
@@ -371,11 +354,10 @@ static void years_are_not_inferred(void **state)
 }
 
 /* What another boot, or another machine, knew says nothing. */
-static void another_boot_is_believed(void **state)
+TEST_IN(another_boot_is_believed, NULL, close_house)
 {
     tl_client *late;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, SETTINGS "grace_ms=10m\ndeadline_ms=50s\n" MARGIN);
     everybody_leaves();
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM tl_session WHERE boot_id IS "
@@ -413,9 +395,8 @@ static void begin_while_rows_are_adjusted(unsigned for_ms)
 }
 
 /* A process that begins just then waits for its turn. */
-static void a_process_begins_while_rows_are_adjusted(void **state)
+TEST_IN(a_process_begins_while_rows_are_adjusted, NULL, close_house)
 {
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
     everybody_leaves();
     stepping_set(server_here, -3600000);
@@ -423,11 +404,10 @@ static void a_process_begins_while_rows_are_adjusted(void **state)
 }
 
 /* However long it waits, the jump is on record for when it may have been. */
-static void a_record_that_waits_is_as_early(void **state)
+TEST_IN(a_record_that_waits_is_as_early, NULL, close_house)
 {
     long long set_us;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
     everybody_leaves();
     stepping_set(server_here, 700000);
@@ -470,14 +450,13 @@ static void *set_right(void *context)
 /* Forward 700 s while a trade is asked for, and back before anybody looks.  Its holder and a worker
  * write its rows anew by the right clock, but its send would be over in 700 s, and its deadline
  * with it.  What was sent came too late for the channel. */
-static void a_trade_of_a_moment_is_found(void **state)
+TEST_IN(a_trade_of_a_moment_is_found, NULL, close_house)
 {
     tl_reaped reaped;
     tl_client *cron;
     tl_worker *worker;
     pthread_t setter;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     house_rule(&self, "{\"kind\":\"slow\",\"delay_ms\":1500,\"count\":1}");
     house_rule(&self, "{\"kind\":\"not_found_first\",\"endpoint\":\"query\",\"count\":0}");
@@ -508,14 +487,13 @@ static void a_trade_of_a_moment_is_found(void **state)
 
 /* As above, and the clock is set forward once more before anybody searched.  The row was written by
  * the clock before, and until when its send is under way by the one before that. */
-static void a_send_of_a_moment_is_over_in_one_hold(void **state)
+TEST_IN(a_send_of_a_moment_is_over_in_one_hold, NULL, close_house)
 {
     tl_reaped reaped;
     tl_client *cron;
     tl_worker *worker;
     pthread_t setter;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     house_rule(&self, "{\"kind\":\"slow\",\"delay_ms\":1500,\"count\":1}");
     house_rule(&self, "{\"kind\":\"not_found_first\",\"endpoint\":\"query\",\"count\":0}");
@@ -614,9 +592,8 @@ static void expect_a_minute(unsigned jumps)
 
 /* Two jumps at once: by which clock the row was written is not certain.  All the same the send may
  * be under way for as long as its arming said. */
-static void a_send_of_a_long_hold_is_not_forgotten(void **state)
+TEST_IN(a_send_of_a_long_hold_is_not_forgotten, NULL, close_house)
 {
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     finish(arm_for_a_minute(self.client), TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
     for (unsigned i = 1; i <= 2; i++) {
@@ -627,11 +604,10 @@ static void a_send_of_a_long_hold_is_not_forgotten(void **state)
 }
 
 /* Two jumps forward which one look sees as one.  The row was written between them. */
-static void a_send_before_two_jumps_is_not_forgotten(void **state)
+TEST_IN(a_send_before_two_jumps_is_not_forgotten, NULL, close_house)
 {
     tl_lock *lock;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     lock = arm_for_a_minute(self.client);
     stepping_set(server_here, 700000);
@@ -661,13 +637,12 @@ static tl_lock *new_reclaim(int64_t max_hold_ms)
 }
 
 /* A reclaim has begun by one clock, and is written by the next. */
-static void a_reclaim_across_a_jump_is_not_forgotten(void **state)
+TEST_IN(a_reclaim_across_a_jump_is_not_forgotten, NULL, close_house)
 {
     MYSQL *holding;
     pthread_t asking;
     tl_lock *lock;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     ask_and_finish(self.client, "MINUTE", TL_OUTCOME_FAILURE, TL_FAILED);
     lock = new_reclaim(60000);
@@ -693,14 +668,13 @@ static void *adjust_a_page(void *connection)
 
 /* The rows are adjusted in one statement, which waits at the first one.  Behind it a trade is tried
  * anew meanwhile. */
-static void a_send_beside_the_adjustment_is_not_forgotten(void **state)
+TEST_IN(a_send_beside_the_adjustment_is_not_forgotten, NULL, close_house)
 {
     MYSQL *holding, *janitor;
     pthread_t settling;
     tl_lock *lock;
     char *until;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     ask_and_finish(self.client, "FIRST", TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
     ask_and_finish(self.client, "MINUTE", TL_OUTCOME_FAILURE, TL_FAILED);
@@ -736,12 +710,11 @@ static void a_send_beside_the_adjustment_is_not_forgotten(void **state)
 }
 
 /* What accepting a restored server lets a send take stands on the row alone. */
-static void a_restored_hold_is_not_forgotten(void **state)
+TEST_IN(a_restored_hold_is_not_forgotten, NULL, close_house)
 {
     tl_reaped reaped;
     tl_client *operator;
 
-    (void)state;
     open_house(WITHDRAW_WINDOW, LONELY);
     operator= client_without_janitor("beat_ms=20ms\nsession_ms=10s\nmax_hold_ms=60s\n" MARGIN);
     ask_and_finish(self.client, "MINUTE", TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
@@ -779,13 +752,12 @@ static void ask_and_die(void *context, int number)
     raise(SIGKILL);
 }
 
-static void what_a_dead_process_held_is_found(void **state)
+TEST_IN(what_a_dead_process_held_is_found, NULL, close_house)
 {
     tl_reaped reaped;
     tl_client *cron;
     pid_t child;
 
-    (void)state;
     open_house(WITHDRAW_IDEMPOTENT, SETTINGS "grace_ms=3s\ndeadline_ms=50s\njanitor=0\n");
     house_expect(&self, "W1", "C1", 10, TL_SUCCEEDED);
     everybody_leaves();
@@ -815,34 +787,4 @@ static void what_a_dead_process_held_is_found(void **state)
     tl_client_close(cron);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, close_house)
-
-TEST_MAIN(steps)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_grace_is_not_ended),
-        TEST(a_window_is_not_stretched),
-        TEST(no_lane_is_due_in_a_month),
-        TEST(fresh_trades_are_not_purged),
-        TEST(a_purge_by_hand_takes_nothing_fresh),
-        TEST(a_purge_by_hand_before_anybody_lived),
-        TEST(nothing_is_armed_by_another_clock),
-        TEST(a_step_while_nobody_lived),
-        TEST(any_step_while_nobody_lived_is_known),
-        TEST(years_are_not_inferred),
-        TEST(another_boot_is_believed),
-        TEST(a_process_begins_while_rows_are_adjusted),
-        TEST(a_record_that_waits_is_as_early),
-        TEST(a_trade_of_a_moment_is_found),
-        TEST(a_send_of_a_moment_is_over_in_one_hold),
-        TEST(a_send_of_a_long_hold_is_not_forgotten),
-        TEST(a_send_before_two_jumps_is_not_forgotten),
-        TEST(a_reclaim_across_a_jump_is_not_forgotten),
-        TEST(a_send_beside_the_adjustment_is_not_forgotten),
-        TEST(a_restored_hold_is_not_forgotten),
-        TEST(what_a_dead_process_held_is_found),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(steps, NULL, NULL)

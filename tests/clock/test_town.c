@@ -6,15 +6,10 @@
 #include "stepping.h"
 
 #include "crash/crowd.h"
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define DAY_MS INT64_C(86400000)
 /* By then something hangs, however busy the machine is. */
@@ -134,32 +129,24 @@ static void run_kind(const char *kind)
         run_once(kind, 12, tier_pick(100, 200, 400));
 }
 
-static void an_idempotent_channel(void **state)
+TEST(an_idempotent_channel)
 {
-    (void)state;
     run_kind("idempotent");
 }
 
-static void a_channel_with_a_window(void **state)
+TEST(a_channel_with_a_window)
 {
-    (void)state;
     run_kind("window");
 }
 
-static void a_plain_channel(void **state)
+TEST(a_plain_channel)
 {
-    (void)state;
     run_kind("plain");
 }
 
 TEST_MAIN(town)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idempotent_channel),
-        cmocka_unit_test(a_channel_with_a_window),
-        cmocka_unit_test(a_plain_channel),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = tests_run(NULL, NULL);
 
     print_message("%u runs, %u steps of the clock, %u kills; %lld trades: %lld paid, %lld "
                   "failed, %lld parked; %lld steps; paid twice 0\n",

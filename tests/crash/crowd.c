@@ -1,13 +1,9 @@
 #include "crowd.h"
 
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* What tradelock-withdraw answers when it has no server for a line. */
 #define EXIT_NO_SERVER 3

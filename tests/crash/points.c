@@ -1,10 +1,6 @@
 #include "points.h"
 
-#include "workflows/cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/theme.h"
 
 static unsigned nth_of(const points *self, const point *seen)
 {

@@ -11,14 +11,8 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include "workflows/cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* By then something hangs, however busy the machine is. */
 #define LIMIT_MS 600000
@@ -205,32 +199,24 @@ static void run_all(const char *kind, enum way first, unsigned few)
         run_way(kind, (enum way)((first + i) % WAYS), 300);
 }
 
-static void a_plain_channel(void **state)
+TEST(a_plain_channel)
 {
-    (void)state;
     run_all("plain", WAY_PROMOTED, 2);
 }
 
-static void an_idempotent_channel(void **state)
+TEST(an_idempotent_channel)
 {
-    (void)state;
     run_all("idempotent", WAY_FAILED_BACK, 1);
 }
 
-static void a_channel_with_a_window(void **state)
+TEST(a_channel_with_a_window)
 {
-    (void)state;
     run_all("window", WAY_NOTHING_LOST, 1);
 }
 
 TEST_MAIN(failover)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_channel),
-        cmocka_unit_test(an_idempotent_channel),
-        cmocka_unit_test(a_channel_with_a_window),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = tests_run(NULL, NULL);
 
     print_message("%u failovers, %u kills of services and workers; %lld trades: %lld paid, "
                   "%lld failed, %lld parked; %lld rows were filed; paid twice 0\n",

@@ -17,17 +17,7 @@
 #include <tradelock/admin.h>
 #include <tradelock/books.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #define THREADS 16
@@ -477,34 +467,29 @@ static void check_books(void)
 
 /* -------------------------------------------------------------------- the tests -- */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     board = crew_share(sizeof *board);
     scene.own = server_start(NULL);
     scene.db = database_new(scene.own, SETTINGS);
     scene.sql = database_connect(scene.db);
     scene.children = 0;
     scene.booked = 0;
-    return 0;
 }
 
-static int setup_booked(void **state)
+FIXTURE(setup_booked)
 {
     setup(state);
     scene.booked = 1;
     make_tables();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     mysql_close(scene.sql);
     database_free(scene.db);
     server_free(scene.own);
     crew_unshare(board, sizeof *board);
-    return 0;
 }
 
 static void check_groups_formed(void)
@@ -629,6 +614,5 @@ TEST_MAIN(groups)
         cmocka_unit_test_setup_teardown(death_of_the_server, setup_booked, teardown),
     };
 
-    crew_arguments(argc, argv);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

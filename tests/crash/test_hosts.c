@@ -9,16 +9,11 @@
 
 #include "support/haproxy.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/admin.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LIMIT_MS 600000
 
@@ -81,7 +76,6 @@ static void start_pair(void)
 /* Not before the schema is there: it waits for the replica from then on. */
 static void wait_for_replica(town *t)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     char command[1024];
 
     /* A list needs the server's name on record, and the town's schema was made without. */
@@ -92,10 +86,7 @@ static void wait_for_replica(town *t)
                  "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON %s.* TO "
                  "plain@'127.0.0.1'; SET GLOBAL rpl_semi_sync_master_enabled = 1",
                  database_name(t->db));
-    while (database_counter(t->sql, "Rpl_semi_sync_master_clients") != 1) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_counter(t->sql, "Rpl_semi_sync_master_clients") != 1);
 }
 
 /* All that it has is applied. */
@@ -320,43 +311,29 @@ static void run_way(const char *kind, enum way way, const char *words)
     server_free(replica);
 }
 
-static void is_killed(void **state)
+TEST(is_killed)
 {
-    (void)state;
     run_way("idempotent", WAY_KILLED, "killed");
 }
 
-static void falls_silent(void **state)
+TEST(falls_silent)
 {
-    (void)state;
     run_way("plain", WAY_SILENT, "silent");
 }
 
-static void is_replaced(void **state)
+TEST(is_replaced)
 {
-    (void)state;
     run_way("plain", WAY_PLANNED, "replaced as planned");
 }
 
-static void comes_back(void **state)
+TEST(comes_back)
 {
-    (void)state;
     run_way("window", WAY_ZOMBIE, "killed and back");
 }
 
-static void is_behind_haproxy(void **state)
+TEST(is_behind_haproxy)
 {
-    (void)state;
     run_way("plain", WAY_HAPROXY, "killed behind HAProxy");
 }
 
-TEST_MAIN(hosts)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_killed),         cmocka_unit_test(falls_silent),
-        cmocka_unit_test(is_replaced),       cmocka_unit_test(comes_back),
-        cmocka_unit_test(is_behind_haproxy),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(hosts, NULL, NULL)

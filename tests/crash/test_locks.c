@@ -16,16 +16,11 @@
 
 #include <tradelock/row_lock.h>
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define NAME_SPACE 64
 #define WIDTH 4        /* runs at once */
@@ -78,13 +73,11 @@ static void make_books(void)
                         "fence BIGINT UNSIGNED NOT NULL)");
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "beat_ms=500ms\nsession_ms=6s\nask_wait_max_ms=200ms\n");
     make_books();
     snprintf(points_path, sizeof points_path, "/tmp/tl-points-%ld", (long)getpid());
-    return 0;
 }
 
 static void assert_books(void)
@@ -100,13 +93,11 @@ static void assert_books(void)
                      0);
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_holders_whole(&f, 0);
     fixture_close(&f);
     unlink(points_path);
-    return 0;
 }
 
 /* -------------------------------------------------------------------- the work -- */
@@ -409,13 +400,12 @@ static void compare(const kind *of, const char *path)
 }
 
 /* On a server of its own, which has seen nobody else. */
-static void test_no_point_is_forgotten(void **state)
+TEST(test_no_point_is_forgotten)
 {
     static const char *const options[] = {"--log-output=TABLE", NULL};
     server *own = server_start(options);
     fixture kept = f;
 
-    (void)state;
     fixture_open_quiet(&f, own);
     make_books();
     counting = 1;
@@ -561,9 +551,8 @@ static void strike_everywhere(int stops, unsigned stride)
     free(c.list);
 }
 
-static void test_killed_at_every_point(void **state)
+TEST(test_killed_at_every_point)
 {
-    (void)state;
     strike_everywhere(0, tier_pick(36, 3, 1));
     /* Whoever does not come to its point proves nothing; how often somebody polls depends on
      * time. */
@@ -573,11 +562,10 @@ static void test_killed_at_every_point(void **state)
                   sum.points, sum.deaths, sum.missed);
 }
 
-static void test_asleep_at_every_point(void **state)
+TEST(test_asleep_at_every_point)
 {
     unsigned missed = sum.missed;
 
-    (void)state;
     strike_everywhere(1, tier_pick(72, 6, 1));
     assert_true((sum.missed - missed) * 2 < sum.sleeps);
     assert_true(sum.late > 0);
@@ -587,13 +575,12 @@ static void test_asleep_at_every_point(void **state)
 }
 
 /* The books notice a stale holder: without the guard he writes his old balance. */
-static void test_without_the_guard_a_late_holder_writes(void **state)
+TEST(test_without_the_guard_a_late_holder_writes)
 {
     const char *const environment[] = {"TL_FAULT_ONLY=caller_begin/before", "TL_FAULT_STOP=1",
                                        NULL};
     struct victim v = start(&kinds[0], 0, environment);
 
-    (void)state;
     assert_true(wait_for_end(&v));
     inherit(&v);
     wake(&v);
@@ -603,14 +590,4 @@ static void test_without_the_guard_a_late_holder_writes(void **state)
         database_number(f.sql, "SELECT COUNT(*) FROM ledger WHERE resource = '%s'", v.resource), 2);
 }
 
-TEST_MAIN(locks)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_point_is_forgotten),
-        cmocka_unit_test(test_killed_at_every_point),
-        cmocka_unit_test(test_asleep_at_every_point),
-        cmocka_unit_test(test_without_the_guard_a_late_holder_writes),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(locks, setup, teardown)

@@ -9,17 +9,12 @@
 #include "town.h"
 
 #include "base/fault.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/tradelock.h>
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static town self;
 
@@ -66,11 +61,10 @@ static void double_taps(const char *mutation)
     free(rows);
 }
 
-static void without_the_lock(void **state)
+TEST(without_the_lock)
 {
     char *books;
 
-    (void)state;
     open_town("plain");
     double_taps(NULL);
     find("with the lock", 0, 0);
@@ -107,11 +101,10 @@ static void work_with(const char *mutation)
     assert_int_equal(town_open_trades(&self), 0);
 }
 
-static void without_query_first(void **state)
+TEST(without_query_first)
 {
     static const char lost[] = "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
 
-    (void)state;
     open_town("plain");
     lose_answers(lost);
     work_with(NULL);
@@ -123,12 +116,11 @@ static void without_query_first(void **state)
 }
 
 /* A channel whose queries lag by half a second, within send_until and grace. */
-static void without_the_grace(void **state)
+TEST(without_the_grace)
 {
     static const char lost[] = "{\"kind\":\"drop_after\",\"count\":3,\"endpoint\":\"pay\"}";
     static const char lags[] = "{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":700}";
 
-    (void)state;
     open_town("window");
     town_rule(&self, lags);
     lose_answers(lost);
@@ -173,16 +165,14 @@ static void pay_after_the_failure(const char *rule, const char *point, const cha
     town_close(&self);
 }
 
-static void without_the_session(void **state)
+TEST(without_the_session)
 {
-    (void)state;
     pay_after_the_failure("the session check", "TL_FAULT_ONLY=granted/after",
                           "TL_MUTATION=session");
 }
 
-static void without_the_moment_to_send_by(void **state)
+TEST(without_the_moment_to_send_by)
 {
-    (void)state;
     pay_after_the_failure("the moment to send by", "TL_FAULT_ONLY=execute/before",
                           "TL_MUTATION=send-by");
 }
@@ -197,9 +187,8 @@ static void mutate(const char *rules)
     fault_reload();
 }
 
-static int open_clients(void **state)
+FIXTURE(open_clients)
 {
-    (void)state;
     open_town("plain");
     mutate("");
     for (int i = 0; i < 2; i++) {
@@ -209,17 +198,14 @@ static int open_clients(void **state)
         if (tl_client_open(&clients[i], &options) != TL_OK)
             server_panic("%s", tl_error_message());
     }
-    return 0;
 }
 
-static int close_clients(void **state)
+FIXTURE(close_clients)
 {
-    (void)state;
     mutate("");
     tl_client_close(clients[0]);
     tl_client_close(clients[1]);
     town_close(&self);
-    return 0;
 }
 
 static tl_lock *handle_of(tl_client *client, const char *serial, const tl_lock_options *options)
@@ -442,17 +428,15 @@ static void expect_over_the_next(const char *serial, int in_group, tl_outcome ou
                      1);
 }
 
-static void without_fence_and_token(void **state)
+TEST_IN(without_fence_and_token, open_clients, close_clients)
 {
-    (void)state;
     expect_over_the_next("E", 0, TL_OUTCOME_FAILURE);
     expect_over_the_next("ES", 0, TL_OUTCOME_SUCCESS);
     print_message("without fence and token: paid, and called failed\n");
 }
 
-static void without_fence_and_token_in_a_group(void **state)
+TEST_IN(without_fence_and_token_in_a_group, open_clients, close_clients)
 {
-    (void)state;
     expect_over_the_next("G", 1, TL_OUTCOME_FAILURE);
     expect_over_the_next("GS", 1, TL_OUTCOME_SUCCESS);
     print_message("without fence and token, in a group: paid, and called failed\n");
@@ -477,9 +461,8 @@ static tl_status end_over_the_next_attempt(const char *serial, const char *rules
     return status;
 }
 
-static void without_fence_and_token_on_the_retry_lane(void **state)
+TEST_IN(without_fence_and_token_on_the_retry_lane, open_clients, close_clients)
 {
-    (void)state;
     assert_status(end_over_the_next_attempt("R1", "", TL_OUTCOME_FAILURE), TL_LOST);
     assert_status(end_over_the_next_attempt("R2", "fence", TL_OUTCOME_FAILURE), TL_LOST);
     assert_status(end_over_the_next_attempt("R3", "token", TL_OUTCOME_FAILURE), TL_FAILED);
@@ -568,9 +551,8 @@ static unsigned try_anew_by_an_old_view(const char *serial, const char *rules)
     return paid;
 }
 
-static void without_the_fence(void **state)
+TEST_IN(without_the_fence, open_clients, close_clients)
 {
-    (void)state;
     assert_int_equal(try_anew_by_an_old_view("N1", ""), 1);
     assert_int_equal(try_anew_by_an_old_view("N2", "fence"), 2);
     print_message("without the fence: paid twice\n");
@@ -784,9 +766,8 @@ static tl_status look_after_a_lost_ending(const char *serial, const char *rules)
     return compensate(serial);
 }
 
-static void without_the_token(void **state)
+TEST_IN(without_the_token, open_clients, close_clients)
 {
-    (void)state;
     assert_status(look_after_a_lost_ending("LOST-ENDING-1", ""), TL_FAILED);
     assert_status(look_after_a_lost_ending("LOST-ENDING-2", "token"), TL_GRANTED);
     print_message("without the token: called failed, and paid by the retry lane\n");
@@ -797,22 +778,4 @@ static void without_the_token(void **state)
     print_message("without the token: a holder ends the hold of another\n");
 }
 
-TEST_MAIN(mutations)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_the_lock),
-        cmocka_unit_test(without_query_first),
-        cmocka_unit_test(without_the_grace),
-        cmocka_unit_test(without_the_session),
-        cmocka_unit_test(without_the_moment_to_send_by),
-        cmocka_unit_test_setup_teardown(without_fence_and_token, open_clients, close_clients),
-        cmocka_unit_test_setup_teardown(without_fence_and_token_in_a_group, open_clients,
-                                        close_clients),
-        cmocka_unit_test_setup_teardown(without_fence_and_token_on_the_retry_lane, open_clients,
-                                        close_clients),
-        cmocka_unit_test_setup_teardown(without_the_fence, open_clients, close_clients),
-        cmocka_unit_test_setup_teardown(without_the_token, open_clients, close_clients),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(mutations, NULL, NULL)

@@ -13,18 +13,8 @@
 
 #include <tradelock/books.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* One connection for books: who has it can keep all others waiting. */
 #define SETTINGS                                                                                   \
@@ -57,9 +47,8 @@ static void mutate(const char *rules)
     fault_reload();
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     mutate("");
     scene.own = server_start(NULL);
     scene.db = database_new(scene.own, SETTINGS);
@@ -79,19 +68,16 @@ static int set_up(void **state)
                                  sizeof statements / sizeof *statements),
                     TL_OK);
     }
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     mutate("");
     for (int i = 0; i < 2; i++)
         tl_client_close(scene.clients[i]);
     mysql_close(scene.sql);
     database_free(scene.db);
     server_free(scene.own);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------ one trade -- */
@@ -345,28 +331,18 @@ static void expect(tl_status (*end_over)(const char *, const char *, tl_outcome)
     }
 }
 
-static void on_the_sync_lane(void **state)
+TEST(on_the_sync_lane)
 {
-    (void)state;
     expect(over_the_next, "F", TL_OUTCOME_FAILURE);
     expect(over_the_next, "S", TL_OUTCOME_SUCCESS);
     print_message("without fence and token, with books: paid, and booked as failed\n");
 }
 
-static void on_the_retry_lane(void **state)
+TEST(on_the_retry_lane)
 {
-    (void)state;
     expect(over_the_next_attempt, "RF", TL_OUTCOME_FAILURE);
     expect(over_the_next_attempt, "RS", TL_OUTCOME_SUCCESS);
     print_message("the same of compensating attempts\n");
 }
 
-TEST_MAIN(mutations_books)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_sync_lane),
-        cmocka_unit_test(on_the_retry_lane),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(mutations_books, set_up, tear_down)

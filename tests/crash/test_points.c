@@ -10,16 +10,11 @@
 #include "points.h"
 #include "town.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define WIDTH_MAX 4
 #define SUPPLY 40
@@ -162,13 +157,9 @@ static long long requests(const town *self)
 /* The processes have ended; the server may still read what they said last. */
 static void await_farewells(town *self)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(self->sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE "
-                                      "id <> CONNECTION_ID() AND command <> 'Daemon'") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(1000);
-    }
+    AWAIT_WHILE(database_number(self->sql,
+                                "SELECT COUNT(*) FROM information_schema.processlist WHERE "
+                                "id <> CONNECTION_ID() AND command <> 'Daemon'") > 0);
 }
 
 /* Server and channel have seen as many connections, statements and calls as were counted. */
@@ -347,36 +338,28 @@ static void run_kind(const char *kind)
     town_close(&self);
 }
 
-static void an_idempotent_channel(void **state)
+TEST(an_idempotent_channel)
 {
-    (void)state;
     run_kind("idempotent");
 }
 
-static void a_channel_with_a_window(void **state)
+TEST(a_channel_with_a_window)
 {
-    (void)state;
     run_kind("window");
 }
 
-static void a_plain_channel(void **state)
+TEST(a_plain_channel)
 {
-    (void)state;
     run_kind("plain");
 }
 
 TEST_MAIN(points)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idempotent_channel),
-        cmocka_unit_test(a_channel_with_a_window),
-        cmocka_unit_test(a_plain_channel),
-    };
     int failed;
 
     /* One kind stands for all in the short run. */
     if (tier_is_long())
-        failed = cmocka_run_group_tests(tests, NULL, NULL);
+        failed = tests_run(NULL, NULL);
     else
         failed = cmocka_run_group_tests_name(
             "points", (const struct CMUnitTest[]){cmocka_unit_test(a_plain_channel)}, NULL, NULL);

@@ -4,12 +4,9 @@
  */
 #include "crowd.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 
 /* By then something hangs, however busy the machine is. */
 #define LIMIT_MS (tier_is_long() ? 3600000 : 600000)
@@ -73,33 +70,25 @@ static void run_kind(const char *kind, unsigned kills, unsigned trades)
     crowd_close(&self);
 }
 
-static void a_plain_channel(void **state)
+TEST(a_plain_channel)
 {
-    (void)state;
     run_kind("plain", tier_pick(1, 1, 4), tier_pick(120, 400, 7000));
 }
 
-static void an_idempotent_channel(void **state)
+TEST(an_idempotent_channel)
 {
-    (void)state;
     run_kind("idempotent", tier_pick(1, 1, 3), tier_pick(120, 400, 7000));
 }
 
-static void a_channel_with_a_window(void **state)
+TEST(a_channel_with_a_window)
 {
-    (void)state;
     if (tier_is_long())
         run_kind("window", 3, 6000);
 }
 
 TEST_MAIN(server)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_channel),
-        cmocka_unit_test(an_idempotent_channel),
-        cmocka_unit_test(a_channel_with_a_window),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = tests_run(NULL, NULL);
 
     print_message("%u kills of the server, %u of services and workers; %lld trades: %lld "
                   "paid, %lld failed, %lld parked; %lld steps; paid twice 0\n",

@@ -4,42 +4,31 @@
  */
 #include "town.h"
 
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <tradelock/tradelock.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static town self;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     town_open(&self, "plain", NULL);
-    return 0;
 }
 
 /* Where nothing is cancelled: "not found" is final, since every request says until when it may be
  * paid. */
-static int set_up_window(void **state)
+FIXTURE(set_up_window)
 {
-    (void)state;
     town_open(&self, "window", NULL);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     assert_int_equal(town_check(&self, NULL), 0);
     town_close(&self);
-    return 0;
 }
 
 static void wait_stopped(const child *of)
@@ -305,8 +294,7 @@ static void a_worker_goes_on(void **state)
     wait_stopped(&worker);
     end_the_sleeping("tradelock-worker");
     child_signal(&worker, SIGCONT);
-    for (int i = 0; i < PATIENCE_MS / 10 && town_open_trades(&self) > 0; i++)
-        usleep(10000);
+    AWAIT_WHILE(town_open_trades(&self) > 0);
     assert_int_equal(town_open_trades(&self), 0);
     child_signal(&worker, SIGTERM);
     assert_int_equal(child_wait(&worker, PATIENCE_MS), 0);

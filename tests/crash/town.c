@@ -1,18 +1,13 @@
 #include "town.h"
 
 #include "support/crew.h"
-#include "workflows/cmocka_all.h"
 #include "support/theme.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define ARGUMENTS_MAX 40
 #define WINDOW "3600000" /* longer than the deadline, or registration refuses */

@@ -6,14 +6,7 @@
 #include "sql_text.h"
 #include "support/database.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #define STATEMENT(variable, sql)                                                                   \
     static const struct sql_text variable = {.name = #variable, .text = (sql)}

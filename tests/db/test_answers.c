@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <time.h>
-#include <unistd.h>
 
 static database *base;
 static db *connection, *other;
@@ -12,12 +11,11 @@ static db *connection, *other;
 /* How long a statement waits for a row; what is compared with it is done long before. */
 #define LOCK_WAIT_S 60
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     db_options options;
     MYSQL *plain;
 
-    (void)state;
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, n INT, c INT, "
@@ -30,16 +28,13 @@ static int set_up(void **state)
     options.idle_transaction_s = 2 * LOCK_WAIT_S;
     connection = open_with(&options);
     other = open_with(&options);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     db_close(connection);
     db_close(other);
     database_free(base);
-    return 0;
 }
 
 static int64_t now_ms(void)
@@ -56,12 +51,11 @@ STATEMENT(no_table, "SELECT * FROM missing WHERE id = ?");
 STATEMENT(no_column, "SELECT missing FROM t");
 STATEMENT(no_sense, "SELEKT 1");
 
-static void duplicates_name_their_key(void **state)
+TEST(duplicates_name_their_key)
 {
     db_value values[] = {db_int(1), db_int(9)};
     int pass;
 
-    (void)state;
     for (pass = 0; pass < 2; pass++) {
         values[0] = db_int(1);
         values[1] = db_int(9);
@@ -82,12 +76,11 @@ static void duplicates_name_their_key(void **state)
     assert_true(db_usable(connection));
 }
 
-static void a_locked_row_is_answered_at_once(void **state)
+TEST(a_locked_row_is_answered_at_once)
 {
     db_value one = db_int(1);
     int64_t start;
 
-    (void)state;
     EXPECT(other, db_begin(other), DB_DONE);
     EXPECT(other, db_run(other, &add_one, &one, 1, NULL), DB_DONE);
     start = now_ms();
@@ -134,7 +127,7 @@ static void wait_until_waiting(void)
     mysql_close(observer);
 }
 
-static void a_deadlock_has_one_victim(void **state)
+TEST(a_deadlock_has_one_victim)
 {
     db_value one = db_int(1), two = db_int(2);
     pthread_t thread;
@@ -143,7 +136,6 @@ static void a_deadlock_has_one_victim(void **state)
     db *victim;
     uint64_t before = db_count(connection)->deadlocks + db_count(other)->deadlocks;
 
-    (void)state;
     EXPECT(connection, db_begin(connection), DB_DONE);
     EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_DONE);
     assert_int_equal(pthread_create(&thread, NULL, raise_two_then_one, NULL), 0);
@@ -161,11 +153,10 @@ static void a_deadlock_has_one_victim(void **state)
     assert_int_equal(db_count(connection)->deadlocks + db_count(other)->deadlocks, before + 1);
 }
 
-static void a_changed_snapshot_is_repeatable_work(void **state)
+TEST(a_changed_snapshot_is_repeatable_work)
 {
     db_value one = db_int(1);
 
-    (void)state;
     EXPECT(connection,
            run_sql(connection,
                    "SET innodb_snapshot_isolation=ON, "
@@ -189,13 +180,12 @@ static void a_changed_snapshot_is_repeatable_work(void **state)
            DB_DONE);
 }
 
-static void mistakes_become_sentences(void **state)
+TEST(mistakes_become_sentences)
 {
     db_value one = db_int(1);
     db_value values[] = {db_int(77), db_int(77)};
     int pass;
 
-    (void)state;
     for (pass = 0; pass < 2; pass++) {
         EXPECT(connection, db_run(connection, &no_table, &one, 1, NULL), DB_ERROR);
         assert_int_equal(db_errno(connection), 1146);
@@ -219,14 +209,13 @@ static void mistakes_become_sentences(void **state)
 
 /* Prepare and execute leave together: when the first is refused, the second must not find the
  * statement that was prepared before. */
-static void a_refused_prepare_runs_nothing(void **state)
+TEST(a_refused_prepare_runs_nothing)
 {
     db *fresh = open_at(database_option_file(base));
     db_value two = db_int(2);
     db_result result = DB_RESULT_INIT;
     int64_t before;
 
-    (void)state;
     EXPECT(fresh, db_run(fresh, &add_one, &two, 1, NULL), DB_DONE);
     EXPECT(fresh, run_sql(fresh, "SELECT n FROM t WHERE id = 2", &result), DB_DONE);
     before = db_get_int(&result, 0, 0);
@@ -254,7 +243,7 @@ static int64_t count_of(db *session, const char *name)
     return count;
 }
 
-static void a_statement_the_server_forgot(void **state)
+TEST(a_statement_the_server_forgot)
 {
     db *fresh = open_at(database_option_file(base));
     db_value two = db_int(2);
@@ -262,7 +251,6 @@ static void a_statement_the_server_forgot(void **state)
     MYSQL_STMT *closer = mysql_stmt_init(db_raw(fresh));
     int64_t prepared, closed;
 
-    (void)state;
     EXPECT(fresh, db_run(fresh, &add_one, &two, 1, NULL), DB_DONE);
     /* The server numbers statements one after the other, but from any number on: it uses the
      * threads of ended connections again. */
@@ -292,13 +280,12 @@ static void a_statement_the_server_forgot(void **state)
 
 /* The server does not find the tables of a trigger that came later for statements that were
  * prepared before. */
-static void a_trigger_that_came_later(void **state)
+TEST(a_trigger_that_came_later)
 {
     STATEMENT(plain, "INSERT INTO heard VALUES (?)");
     db *fresh = open_at(database_option_file(base));
     db_value one = db_int(1);
 
-    (void)state;
     EXPECT(fresh, run_sql(fresh, "CREATE TABLE heard (n INT)", NULL), DB_DONE);
     EXPECT(fresh, run_sql(fresh, "CREATE TABLE told (n INT)", NULL), DB_DONE);
     EXPECT(fresh,
@@ -333,9 +320,8 @@ static void a_trigger_that_came_later(void **state)
     db_close(fresh);
 }
 
-static void the_table_of_errors(void **state)
+TEST(the_table_of_errors)
 {
-    (void)state;
     assert_int_equal(db_error_kind_of(1213), DB_KIND_REPEAT);
     assert_int_equal(db_error_kind_of(1047), DB_KIND_READ_ONLY);
     assert_int_equal(db_error_kind_of(1290), DB_KIND_READ_ONLY);
@@ -352,19 +338,4 @@ static void the_table_of_errors(void **state)
     assert_int_equal(db_error_kind_of(1064), DB_KIND_OTHER);
 }
 
-TEST_MAIN(answers)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(duplicates_name_their_key),
-        cmocka_unit_test(a_locked_row_is_answered_at_once),
-        cmocka_unit_test(a_deadlock_has_one_victim),
-        cmocka_unit_test(a_changed_snapshot_is_repeatable_work),
-        cmocka_unit_test(mistakes_become_sentences),
-        cmocka_unit_test(a_refused_prepare_runs_nothing),
-        cmocka_unit_test(a_statement_the_server_forgot),
-        cmocka_unit_test(a_trigger_that_came_later),
-        cmocka_unit_test(the_table_of_errors),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(answers, set_up, tear_down)

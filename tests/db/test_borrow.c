@@ -2,29 +2,23 @@
 #include "common.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-
 static database *base;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     MYSQL *plain;
 
-    (void)state;
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, n INT, remark VARCHAR(50) "
                         "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin) ENGINE=InnoDB;"
                         "INSERT INTO t VALUES (1, 0, ''), (2, 0, ''), (3, 0, '')");
     mysql_close(plain);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     database_free(base);
-    return 0;
 }
 
 STATEMENT(add_one, "UPDATE t SET n = n + 1, remark = ? WHERE id = ?");
@@ -51,7 +45,7 @@ static long long number_of(MYSQL *caller, const char *what)
                            what);
 }
 
-static void it_is_left_as_it_was(void **state)
+TEST(it_is_left_as_it_was)
 {
     static const char settings[] =
         "SELECT CONCAT_WS('|', @@sql_mode, @@time_zone, @@tx_isolation, @@autocommit, "
@@ -65,7 +59,6 @@ static void it_is_left_as_it_was(void **state)
     long long prepared, closed, commits;
     int i;
 
-    (void)state;
     assert_int_equal(mysql_set_character_set(caller, "latin1"), 0);
     database_run(caller, "SET time_zone = '+02:00', sql_mode = ''; START TRANSACTION");
     before = database_text(caller, "%s", settings);
@@ -100,7 +93,7 @@ static void it_is_left_as_it_was(void **state)
     db_result_free(&result);
 }
 
-static void unread_results_are_not_touched(void **state)
+TEST(unread_results_are_not_touched)
 {
     MYSQL *caller = database_connect(base);
     db *connection = borrow(caller);
@@ -108,7 +101,6 @@ static void unread_results_are_not_touched(void **state)
     MYSQL_RES *rows;
     int count = 0;
 
-    (void)state;
     assert_int_equal(mysql_query(caller, "SELECT id FROM t"), 0);
     rows = mysql_use_result(caller);
     assert_non_null(rows);
@@ -125,14 +117,13 @@ static void unread_results_are_not_touched(void **state)
     mysql_close(caller);
 }
 
-static void whether_it_is_in_a_transaction(void **state)
+TEST(whether_it_is_in_a_transaction)
 {
     MYSQL *caller = database_connect(base);
     db *connection = borrow(caller);
     db_value row = db_int(2);
     db_result result = DB_RESULT_INIT;
 
-    (void)state;
     assert_false(db_in_transaction(connection));
     EXPECT(connection, db_run(connection, &add_inside, &row, 1, &result), DB_DONE);
     assert_int_equal(result.affected, 0);
@@ -155,14 +146,13 @@ static void whether_it_is_in_a_transaction(void **state)
 
 /* An error carries no status: after a conflict that rolled the caller's transaction back,
  * libmariadb still believes in it.  Only the server can say. */
-static void a_transaction_that_was_rolled_back(void **state)
+TEST(a_transaction_that_was_rolled_back)
 {
     MYSQL *caller = database_connect(base), *rival = database_connect(base);
     db *connection = borrow(caller);
     db_value row = db_int(3);
     db_result result = DB_RESULT_INIT;
 
-    (void)state;
     database_run(caller, "SET innodb_snapshot_isolation = ON, tx_isolation = "
                          "'REPEATABLE-READ'; START TRANSACTION WITH CONSISTENT SNAPSHOT");
     database_run(rival, "UPDATE t SET n = 100 WHERE id = 3");
@@ -178,13 +168,12 @@ static void a_transaction_that_was_rolled_back(void **state)
     db_result_free(&result);
 }
 
-static void what_cannot_be_borrowed(void **state)
+TEST(what_cannot_be_borrowed)
 {
     MYSQL *caller = database_connect(base);
     my_bool on = 1;
     db *connection = NULL;
 
-    (void)state;
     mysql_options(caller, MYSQL_OPT_RECONNECT, &on);
     assert_int_equal(db_borrow(&connection, caller), TL_INVALID);
     expect_message("reconnects by itself");
@@ -196,15 +185,4 @@ static void what_cannot_be_borrowed(void **state)
     assert_null(connection);
 }
 
-TEST_MAIN(borrow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_left_as_it_was),
-        cmocka_unit_test(unread_results_are_not_touched),
-        cmocka_unit_test(whether_it_is_in_a_transaction),
-        cmocka_unit_test(a_transaction_that_was_rolled_back),
-        cmocka_unit_test(what_cannot_be_borrowed),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(borrow, set_up, tear_down)

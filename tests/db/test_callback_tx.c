@@ -4,8 +4,6 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static server *own;
 static database *base;
@@ -17,40 +15,32 @@ STATEMENT(add_ten, "UPDATE t SET n = n + 10 WHERE id = 1");
 STATEMENT(insert_row, "INSERT INTO t VALUES (?, 7) RETURNING id");
 STATEMENT(divide, "UPDATE t SET n = 1 DIV 0 WHERE id = 1");
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     own = server_start(NULL);
     base = database_new_empty(own, NULL);
     admin = database_connect(base);
     database_run(admin, "CREATE TABLE t (id INT PRIMARY KEY, n INT);"
                         "INSERT INTO t VALUES (1, 0)");
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     mysql_close(admin);
     database_free(base);
     server_free(own);
-    return 0;
 }
 
-static int open_one(void **state)
+FIXTURE(open_one)
 {
-    (void)state;
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = DEFAULT;"
                         "DELETE FROM t WHERE id > 1; UPDATE t SET n = 0");
     connection = open_at(database_option_file(base));
-    return 0;
 }
 
-static int close_one(void **state)
+FIXTURE(close_one)
 {
-    (void)state;
     db_close(connection);
-    return 0;
 }
 
 static long long number(void)
@@ -59,11 +49,10 @@ static long long number(void)
 }
 
 /* Asked to prepare and to execute at once, the server would execute what it prepared last. */
-static void what_cannot_be_prepared_runs_nothing_else(void **state)
+TEST_IN(what_cannot_be_prepared_runs_nothing_else, open_one, close_one)
 {
     db_value one = db_int(1);
 
-    (void)state;
     EXPECT(connection, db_run(connection, &add_ten, NULL, 0, NULL), DB_DONE);
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
     EXPECT(connection, db_run(connection, &add_one, &one, 1, NULL), DB_ERROR);
@@ -104,9 +93,8 @@ static long long variable(const char *name)
     return value;
 }
 
-static void a_callback_transaction(void **state)
+TEST_IN(a_callback_transaction, open_one, close_one)
 {
-    (void)state;
     for (int id = 10; id < 13; id++) {
         EXPECT(connection, begin_with(id), DB_DONE);
         assert_true(db_in_transaction(connection));
@@ -131,9 +119,8 @@ static void a_callback_transaction(void **state)
     assert_int_equal(db_count(connection)->rollbacks, 1);
 }
 
-static void an_error_leaves_nothing_open(void **state)
+TEST_IN(an_error_leaves_nothing_open, open_one, close_one)
 {
-    (void)state;
     EXPECT(connection, begin_with(1), DB_ERROR);
     assert_int_equal(db_errno(connection), 1062);
     assert_false(db_in_transaction(connection));
@@ -147,11 +134,10 @@ static void an_error_leaves_nothing_open(void **state)
 }
 
 /* Whatever does not belong to such a transaction commits by itself, as ever. */
-static void what_comes_in_between(void **state)
+TEST_IN(what_comes_in_between, open_one, close_one)
 {
     db_value one = db_int(1);
 
-    (void)state;
     for (int rolled_back = 0; rolled_back < 2; rolled_back++) {
         const long long before = number();
 
@@ -210,9 +196,8 @@ static void say(const char *words)
 
 /* However the transaction was ended, it shows; nothing that came after it is committed, and the
  * connection is given up. */
-static void an_ending_is_seen(void **state)
+TEST_IN(an_ending_is_seen, open_one, close_one)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
         for (int committing = 0; committing < 2; committing++) {
             db_answer answer;
@@ -233,9 +218,8 @@ static void an_ending_is_seen(void **state)
 }
 
 /* A rollback leaves autocommit off, whoever switched it on. */
-static void a_rollback_makes_ready_again(void **state)
+TEST_IN(a_rollback_makes_ready_again, open_one, close_one)
 {
-    (void)state;
     EXPECT(connection, begin_with(19), DB_DONE);
     say("SET autocommit=1");
     EXPECT(connection, db_rollback(connection), DB_DONE);
@@ -251,11 +235,10 @@ static void a_rollback_makes_ready_again(void **state)
 }
 
 /* Others could not find out any more whether its commit is still under way. */
-static void a_name_that_was_released(void **state)
+TEST_IN(a_name_that_was_released, open_one, close_one)
 {
     char sql[128];
 
-    (void)state;
     for (int all = 0; all < 2; all++)
         for (int committing = 0; committing < 2; committing++) {
             EXPECT(connection, begin_with(27), DB_DONE);
@@ -286,9 +269,8 @@ static const struct {
 };
 
 /* Whoever changed the session is the last to have it. */
-static void a_session_that_was_changed(void **state)
+TEST_IN(a_session_that_was_changed, open_one, close_one)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
         for (int committing = 0; committing < 2; committing++) {
             int kept = changes[i].changed[0] == '\0';
@@ -325,11 +307,10 @@ static MYSQL_STMT *prepare_next(void)
     return closer;
 }
 
-static void a_commit_that_the_server_forgot(void **state)
+TEST_IN(a_commit_that_the_server_forgot, open_one, close_one)
 {
     MYSQL_STMT *first, *second;
 
-    (void)state;
     EXPECT(connection, begin_with(21), DB_DONE);
     first = prepare_next();
     /* Before it come what begins, and the commit. */
@@ -348,9 +329,8 @@ static void a_commit_that_the_server_forgot(void **state)
     assert_true(db_usable(connection));
 }
 
-static void no_room_for_the_commit(void **state)
+TEST_IN(no_room_for_the_commit, open_one, close_one)
 {
-    (void)state;
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
     EXPECT(connection, begin_with(23), DB_ERROR);
     assert_int_equal(db_errno(connection), 1461);
@@ -359,11 +339,10 @@ static void no_room_for_the_commit(void **state)
 }
 
 /* It has the server execute what was prepared last. */
-static void a_callback_that_cannot_prepare(void **state)
+TEST_IN(a_callback_that_cannot_prepare, open_one, close_one)
 {
     MYSQL_STMT *direct;
 
-    (void)state;
     EXPECT(connection, begin_with(24), DB_DONE);
     database_run(admin, "SET GLOBAL max_prepared_stmt_count = 0");
     direct = mysql_stmt_init(db_raw(connection));
@@ -375,11 +354,10 @@ static void a_callback_that_cannot_prepare(void **state)
 }
 
 /* The time that a transaction may stand idle is none of it. */
-static void the_next_begin_may_wait(void **state)
+TEST_IN(the_next_begin_may_wait, open_one, close_one)
 {
     db_options options = options_at(database_option_file(base));
 
-    (void)state;
     options.idle_transaction_s = 1;
     db_close(connection);
     connection = open_with(&options);
@@ -390,8 +368,6 @@ static void the_next_begin_may_wait(void **state)
     EXPECT(connection, db_callback_tx_commit(connection), DB_DONE);
     assert_int_equal(has_row(26), 1);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
 
 static long long number_inside(void)
 {
@@ -406,7 +382,7 @@ static long long number_inside(void)
 
 /* Of several statements in one round trip each is carried out, whatever became of those before it;
  * the first error counts.  What is not prepared yet is waited for, and stops at an error. */
-static void several_in_one_round_trip(void **state)
+TEST_IN(several_in_one_round_trip, open_one, close_one)
 {
     db_value one = db_int(1), new = db_int(31);
     db_request right[] = {{&add_one, &one, 1, DB_WAIT_AS_SET, 0, NULL},
@@ -418,7 +394,6 @@ static void several_in_one_round_trip(void **state)
                           {&add_ten, NULL, 0, DB_WAIT_AS_SET, 0, NULL}};
     size_t done;
 
-    (void)state;
     EXPECT(connection, begin_with(30), DB_DONE);
     EXPECT(connection, db_run_ahead(connection, wrong, 4, &done), DB_ERROR);
     assert_int_equal(db_errno(connection), 1062);
@@ -463,7 +438,7 @@ static db *open_for_books(void)
 
 /* Lines are carried out behind a lock row that is refused, and nothing of them is left.  At first
  * the statements are not prepared, so they go one by one, and nothing follows the refused one. */
-static void lines_behind_a_lock_row(void **state)
+TEST_IN(lines_behind_a_lock_row, open_one, close_one)
 {
     db_value one = db_int(1), id = db_int(1);
     db_result returned = DB_RESULT_INIT;
@@ -473,7 +448,6 @@ static void lines_behind_a_lock_row(void **state)
     db *books = open_for_books();
     size_t done;
 
-    (void)state;
     for (int round = 0; round < 3; round++) {
         id.int_value = 1;
         EXPECT(books, db_books_tx_begin(books, all, 3, &done), DB_ERROR);
@@ -516,13 +490,12 @@ static void *end_backup(void *context)
 
 /* On a connection for books a line waits for no table; the lock's rows do, and the commit waits for
  * a backup, whatever came before. */
-static void what_waits_on_a_connection_for_books(void **state)
+TEST_IN(what_waits_on_a_connection_for_books, open_one, close_one)
 {
     db *books = open_for_books();
     pthread_t thread;
     int committed;
 
-    (void)state;
     for (int round = 0; round < 2; round++) {
         database_run(admin, "LOCK TABLES t WRITE");
         EXPECT(books, add_books(books, DB_WAIT_NEVER), DB_ERROR);
@@ -550,24 +523,4 @@ static void what_waits_on_a_connection_for_books(void **state)
     db_close(books);
 }
 
-TEST_MAIN(callback_tx)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_cannot_be_prepared_runs_nothing_else),
-        TEST(a_callback_transaction),
-        TEST(an_error_leaves_nothing_open),
-        TEST(what_comes_in_between),
-        TEST(an_ending_is_seen),
-        TEST(a_rollback_makes_ready_again),
-        TEST(a_name_that_was_released),
-        TEST(a_session_that_was_changed),
-        TEST(a_commit_that_the_server_forgot),
-        TEST(no_room_for_the_commit),
-        TEST(a_callback_that_cannot_prepare),
-        TEST(the_next_begin_may_wait),
-        TEST(several_in_one_round_trip),
-        TEST(lines_behind_a_lock_row),
-        TEST(what_waits_on_a_connection_for_books),
-    };
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(callback_tx, set_up, tear_down)

@@ -4,12 +4,8 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 #include <time.h>
-#include <unistd.h>
 
 static server *own;
 static database *base;
@@ -17,9 +13,8 @@ static MYSQL *plain;
 static proxy *between;
 static char *through; /* option file that leads through the proxy */
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     own = server_start(NULL);
     base = database_new_empty(own, NULL);
     plain = database_connect(base);
@@ -27,18 +22,15 @@ static int set_up(void **state)
                         "INSERT INTO t VALUES (1, 0)");
     between = proxy_start(server_socket(own));
     through = database_option_file_at(base, proxy_socket(between), NULL);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     free(through);
     proxy_free(between);
     mysql_close(plain);
     database_free(base);
     server_free(own);
-    return 0;
 }
 
 STATEMENT(insert_row, "INSERT INTO t VALUES (?, 7) RETURNING id, n");
@@ -106,9 +98,8 @@ static void lose_insert(int id, proxy_cut cut, int there)
     db_result_free(&result);
 }
 
-static void a_lost_answer_is_neither_yes_nor_no(void **state)
+TEST(a_lost_answer_is_neither_yes_nor_no)
 {
-    (void)state;
     lose_insert(10, PROXY_CUT_REQUEST, 0);
     lose_insert(11, PROXY_CUT_ANSWER, 1);
     /* The row of RETURNING was read; the packet that ends the result was not. */
@@ -132,9 +123,8 @@ static void lose_preparing(proxy_cut cut, int within, db_answer expected)
 }
 
 /* But a transaction may stand open, and holds what it has locked. */
-static void what_was_only_prepared_was_not_sent(void **state)
+TEST(what_was_only_prepared_was_not_sent)
 {
-    (void)state;
     lose_preparing(PROXY_CUT_REQUEST, 0, DB_NOT_SENT);
     lose_preparing(PROXY_CUT_ANSWER, 0, DB_NOT_SENT);
     lose_preparing(PROXY_CUT_REQUEST, 1, DB_UNANSWERED);
@@ -157,20 +147,18 @@ static void lose_commit(int id, proxy_cut cut, int there)
     db_close(connection);
 }
 
-static void a_lost_commit_is_neither_yes_nor_no(void **state)
+TEST(a_lost_commit_is_neither_yes_nor_no)
 {
-    (void)state;
     lose_commit(20, PROXY_CUT_REQUEST, 0);
     lose_commit(21, PROXY_CUT_ANSWER, 1);
 }
 
-static void one_turn_for_a_statement(void **state)
+TEST(one_turn_for_a_statement)
 {
     db *connection;
     db_value value = db_int(1);
     unsigned before = proxy_turns(between);
 
-    (void)state;
     connection = open_at(through);
     /* The server speaks first; then log-in, session and name. */
     assert_int_equal(proxy_turns(between) - before, 3);
@@ -220,13 +208,12 @@ static long long session_number(db *connection, const char *name)
     return number;
 }
 
-static void the_server_counts_the_same(void **state)
+TEST(the_server_counts_the_same)
 {
     db *connection = open_at(database_option_file(base));
     db_value value = db_int(1);
     int i;
 
-    (void)state;
     for (i = 0; i < 5; i++)
         EXPECT(connection, db_run(connection, &add_one, &value, 1, NULL), DB_DONE);
     assert_int_equal(session_number(connection, "Com_stmt_prepare"), 1);
@@ -241,12 +228,11 @@ static void the_server_counts_the_same(void **state)
     db_close(connection);
 }
 
-static void a_connection_killed_while_idle_sends_nothing(void **state)
+TEST(a_connection_killed_while_idle_sends_nothing)
 {
     db *connection = open_at(database_option_file(base));
     db_value value = db_int(30);
 
-    (void)state;
     assert_true(db_alive(connection));
     assert_true(db_ping(connection));
     database_run(plain, "KILL %llu", (unsigned long long)db_thread_id(connection));
@@ -315,9 +301,8 @@ static void kill_slow(const char *how, int in_transaction, int usable)
     db_close(call.connection);
 }
 
-static void a_killed_statement(void **state)
+TEST(a_killed_statement)
 {
-    (void)state;
     /* It might have committed: no proof. */
     kill_slow("KILL", 0, 0);
     kill_slow("KILL QUERY", 0, 0);
@@ -346,14 +331,13 @@ static db *open_impatient(void)
     }
 }
 
-static void a_silent_server(void **state)
+TEST(a_silent_server)
 {
     db *connection = open_impatient();
     db_value one = db_int(1);
     db_answer answer;
     long long before;
 
-    (void)state;
     before = database_number(plain, "SELECT n FROM t WHERE id = 1");
     server_freeze(own);
     answer = db_run(connection, &add_one, &one, 1, NULL);
@@ -386,11 +370,10 @@ static db *begin_to_be_silent(int id)
     return NULL;
 }
 
-static void a_silent_transaction_is_ended_by_the_server(void **state)
+TEST(a_silent_transaction_is_ended_by_the_server)
 {
     db *connection = NULL;
 
-    (void)state;
     while (connection == NULL)
         connection = begin_to_be_silent(50);
     wait_until_gone(db_thread_id(connection));
@@ -402,7 +385,7 @@ static void a_silent_transaction_is_ended_by_the_server(void **state)
 /* The last: the server dies. */
 #define TRIES_WHILE_DYING 6000
 
-static void a_server_that_dies(void **state)
+TEST(a_server_that_dies)
 {
     struct slow_call call = {.connection = open_at(database_option_file(base)), .sql = SLOW};
     db *idle = open_at(database_option_file(base));
@@ -410,7 +393,6 @@ static void a_server_that_dies(void **state)
     db_value one = db_int(1);
     db_options options = options_at(database_option_file(base));
 
-    (void)state;
     start_slow(&call);
     mysql_close(plain);
     server_kill9(own);
@@ -438,20 +420,4 @@ static void a_server_that_dies(void **state)
     db_close(fresh);
 }
 
-TEST_MAIN(lost)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_answer_is_neither_yes_nor_no),
-        cmocka_unit_test(what_was_only_prepared_was_not_sent),
-        cmocka_unit_test(a_lost_commit_is_neither_yes_nor_no),
-        cmocka_unit_test(one_turn_for_a_statement),
-        cmocka_unit_test(the_server_counts_the_same),
-        cmocka_unit_test(a_connection_killed_while_idle_sends_nothing),
-        cmocka_unit_test(a_killed_statement),
-        cmocka_unit_test(a_silent_server),
-        cmocka_unit_test(a_silent_transaction_is_ended_by_the_server),
-        cmocka_unit_test(a_server_that_dies),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(lost, set_up, tear_down)

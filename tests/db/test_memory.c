@@ -4,31 +4,24 @@
 #include "common.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 static database *base;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     MYSQL *plain;
 
-    (void)state;
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, b MEDIUMBLOB)");
     mysql_close(plain);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     unsetenv("TL_FAULT_ALLOC");
     unsetenv("TL_FAULT_LOG");
     fault_reload();
     database_free(base);
-    return 0;
 }
 
 STATEMENT(insert_row, "REPLACE INTO t VALUES (?, ?) RETURNING id, b");
@@ -68,13 +61,12 @@ static tl_status whole_life(db_answer *answer)
     return status;
 }
 
-static void each_allocation_fails(void **state)
+TEST(each_allocation_fails)
 {
     unsigned number, before, after;
     tl_status status;
     db_answer answer;
 
-    (void)state;
     before = after = 0;
     for (number = 1; number < 100; number++) {
         fail_allocation(number);
@@ -108,14 +100,13 @@ static unsigned lines_with(const char *path, const char *part)
     return count;
 }
 
-static void every_round_trip_is_seen(void **state)
+TEST(every_round_trip_is_seen)
 {
     char path[] = "/tmp/tradelock.passages.XXXXXX";
     int fd = mkstemp(path);
     db_value values[] = {db_int(1), db_bytes("x", 1)};
     db *connection;
 
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     unsetenv("TL_FAULT_ALLOC");
@@ -140,12 +131,4 @@ static void every_round_trip_is_seen(void **state)
     unlink(path);
 }
 
-TEST_MAIN(memory)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocation_fails),
-        cmocka_unit_test(every_round_trip_is_seen),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(memory, set_up, tear_down)

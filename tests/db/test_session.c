@@ -4,28 +4,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static database *base;
 static MYSQL *plain;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY, c CHAR(2))");
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     mysql_close(plain);
     database_free(base);
-    return 0;
 }
 
 /* An option file of the test's own: the right one's lines, and these in its section. */
@@ -74,12 +68,11 @@ static void expect_setting(db *connection, const char *name, const char *value)
     db_result_free(&result);
 }
 
-static void the_session_is_fixed(void **state)
+TEST(the_session_is_fixed)
 {
     db_options options = options_at(database_option_file(base));
     db *connection;
 
-    (void)state;
     options.lock_wait_s = 0;
     options.idle_transaction_s = 17;
     connection = open_with(&options);
@@ -102,14 +95,13 @@ static void the_session_is_fixed(void **state)
     db_close(connection);
 }
 
-static void the_name_leads_to_the_connection(void **state)
+TEST(the_name_leads_to_the_connection)
 {
     db *connection = open_at(database_option_file(base));
     db *second = open_at(database_option_file(base));
     unsigned long long id = (unsigned long long)db_thread_id(connection);
     char name[64];
 
-    (void)state;
     assert_int_equal(strlen(db_name(connection)), 36);
     assert_string_not_equal(db_name(connection), db_name(second));
     snprintf(name, sizeof(name), "tl:%s", db_name(connection));
@@ -127,14 +119,13 @@ static void the_name_leads_to_the_connection(void **state)
     db_close(second);
 }
 
-static void the_file_cannot_weaken_it(void **state)
+TEST(the_file_cannot_weaken_it)
 {
     char path[64], lines[512];
     db *connection;
     db_result result = DB_RESULT_INIT;
     my_bool reconnect = 1;
 
-    (void)state;
     snprintf(lines, sizeof(lines),
              "socket=%s\nuser=%s\ndatabase=%s\nreconnect=1\nfound-rows=1\n"
              "multi-statements=1\nlocal-infile=1\ndefault-character-set=latin1\n"
@@ -156,17 +147,16 @@ static void the_file_cannot_weaken_it(void **state)
     db_result_free(&result);
 }
 
-static void a_started_program_does_not_keep_it(void **state)
+TEST(a_started_program_does_not_keep_it)
 {
     db *connection = open_at(database_option_file(base));
     int fd = (int)mysql_get_socket(db_raw(connection));
 
-    (void)state;
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
     db_close(connection);
 }
 
-static void refusals_are_sentences(void **state)
+TEST(refusals_are_sentences)
 {
     char lines[512];
     const char *socket = server_socket(server_shared());
@@ -174,7 +164,6 @@ static void refusals_are_sentences(void **state)
     db_options options = options_at("/tmp/tradelock-there-is-no-such-file");
     db *connection = NULL;
 
-    (void)state;
     assert_int_equal(db_open(&connection, &options), TL_BAD_CONFIG);
     expect_message("the settings file /tmp/tradelock-there-is-no-such-file cannot be read");
 
@@ -208,12 +197,11 @@ static void refusals_are_sentences(void **state)
                    "create it, then run `tradelock migrate`");
 }
 
-static void tables_without_rights(void **state)
+TEST(tables_without_rights)
 {
     char path[64], lines[512];
     db *connection;
 
-    (void)state;
     database_run(plain,
                  "CREATE OR REPLACE USER looker@localhost IDENTIFIED BY 'right';"
                  "GRANT SELECT ON %s.t TO looker@localhost",
@@ -235,14 +223,13 @@ static void tables_without_rights(void **state)
 }
 
 /* In the child nothing is said on the parent's socket, whatever is freed there. */
-static void a_child_leaves_the_parent_alone(void **state)
+TEST(a_child_leaves_the_parent_alone)
 {
     db *connection = open_at(database_option_file(base));
     db_result result = DB_RESULT_INIT;
     int child_status = -1;
     pid_t child;
 
-    (void)state;
     EXPECT(connection, run_sql(connection, "SELECT 1", &result), DB_DONE);
     EXPECT(connection, db_begin(connection), DB_DONE);
     EXPECT(connection, run_sql(connection, "INSERT INTO t VALUES (60, 'x')", NULL), DB_DONE);
@@ -267,17 +254,4 @@ static void a_child_leaves_the_parent_alone(void **state)
     db_result_free(&result);
 }
 
-TEST_MAIN(session)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_session_is_fixed),
-        cmocka_unit_test(the_name_leads_to_the_connection),
-        cmocka_unit_test(the_file_cannot_weaken_it),
-        cmocka_unit_test(a_started_program_does_not_keep_it),
-        cmocka_unit_test(refusals_are_sentences),
-        cmocka_unit_test(tables_without_rights),
-        cmocka_unit_test(a_child_leaves_the_parent_alone),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(session, set_up, tear_down)

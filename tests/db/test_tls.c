@@ -10,10 +10,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char directory[] = "/tmp/tradelock.tls.XXXXXX";
 static server *own;
@@ -53,14 +51,13 @@ static int keep_port(void)
     return ntohs(address.sin_port);
 }
 
-static int set_up(void **state)
+static int set_up(__attribute__((unused)) void **state)
 {
     static char port_option[32], ca[96], certificate[96], key[96];
     const char *const options[] = {
         "--skip-networking=0", "--bind-address=127.0.0.1", port_option, ca, certificate, key, NULL};
     MYSQL *plain;
 
-    (void)state;
     if (!mkdtemp(directory))
         return 1;
     make_certificates();
@@ -76,11 +73,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(__attribute__((unused)) void **state)
 {
     char command[96];
 
-    (void)state;
     server_free(own);
     close(port_keeper);
     snprintf(command, sizeof(command), "rm -rf '%s'", directory);
@@ -132,13 +128,10 @@ static void expect_told_by_command_and_desk(void)
     struct desk_process desk;
     struct visitor visitor;
     char path[64];
-    output *o;
 
     snprintf(path, sizeof(path), "%s/client.cnf", directory);
     assert_int_equal(chmod(path, 0600), 0);
-    o = RUN("ls", "--config", path);
-    EXPECT_SENTENCE(o, 5, hint);
-    output_free(o);
+    EXPECT_REFUSED(RUN("ls", "--config", path), 5, hint);
     desk_start(&desk, path, NULL);
     visitor_open(&visitor, &desk);
     visitor_login(&visitor, "remote", "word");
@@ -147,11 +140,10 @@ static void expect_told_by_command_and_desk(void)
     desk_stop(&desk);
 }
 
-static void a_remote_host_needs_verified_tls(void **state)
+TEST(a_remote_host_needs_verified_tls)
 {
     int has_tls;
 
-    (void)state;
     assert_int_equal(try_host("127.1", "ca.pem", 0, &has_tls), TL_OK);
     assert_int_equal(has_tls, 1);
     /* no authority, another authority, another name */
@@ -172,14 +164,13 @@ static void a_remote_host_needs_verified_tls(void **state)
     assert_int_equal(try_host("127.0.0.1", NULL, 0, &has_tls), TL_OK);
 }
 
-static void a_connection_killed_under_tls_sends_nothing(void **state)
+TEST(a_connection_killed_under_tls_sends_nothing)
 {
     char path[64], name[64];
     db *connection;
     MYSQL *plain = server_connect(own);
     int has_tls, tries;
 
-    (void)state;
     assert_int_equal(try_host("127.1", "ca.pem", 0, &has_tls), TL_OK);
     snprintf(path, sizeof(path), "%s/client.cnf", directory);
     connection = open_at(path);
@@ -198,14 +189,13 @@ static void a_connection_killed_under_tls_sends_nothing(void **state)
 }
 
 /* The last: the server comes back without TLS. */
-static void a_server_without_tls_is_refused(void **state)
+TEST(a_server_without_tls_is_refused)
 {
     char port_option[32];
     const char *const options[] = {"--skip-networking=0", "--bind-address=127.0.0.1", port_option,
                                    "--skip-ssl", NULL}; /* else 11.4 makes itself a certificate */
     int has_tls;
 
-    (void)state;
     snprintf(port_option, sizeof(port_option), "--port=%d", port);
     server_restart_with(own, options);
     assert_int_equal(try_host("127.1", "ca.pem", 0, &has_tls), TL_SERVER_UNSAFE);
@@ -216,13 +206,4 @@ static void a_server_without_tls_is_refused(void **state)
     assert_int_equal(try_host("127.0.0.1", NULL, 0, &has_tls), TL_OK);
 }
 
-TEST_MAIN(tls)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_remote_host_needs_verified_tls),
-        cmocka_unit_test(a_connection_killed_under_tls_sends_nothing),
-        cmocka_unit_test(a_server_without_tls_is_refused),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(tls, set_up, tear_down)

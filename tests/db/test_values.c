@@ -3,14 +3,11 @@
 #include "db/db_internal.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-
 static database *base;
 static db *connection;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     base = database_new_empty(server_shared(), NULL);
     connection = open_at(database_option_file(base));
     EXPECT(connection,
@@ -20,15 +17,12 @@ static int set_up(void **state)
                    "COLLATE utf8mb4_nopad_bin, b MEDIUMBLOB)",
                    NULL),
            DB_DONE);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     db_close(connection);
     database_free(base);
-    return 0;
 }
 
 STATEMENT(insert_value, "INSERT INTO v (i, u, t, b) VALUES (?, ?, ?, ?) RETURNING i, u, t, b");
@@ -100,13 +94,12 @@ static void round_trip(db_value i, db_value u, db_value t, db_value b)
     db_result_free(&result);
 }
 
-static void all_types(void **state)
+TEST(all_types)
 {
     static char big[65536];
     char all[256], text[1025];
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof(big); i++)
         big[i] = (char)(i * 31 + i / 256);
     for (i = 0; i < sizeof(all); i++)
@@ -131,122 +124,13 @@ STATEMENT(other_types, "SELECT CAST('2024-02-29 23:59:59.123456' AS DATETIME(6))
                        "SUM(12345678901234567890), CAST(7 AS DECIMAL(10,2)), "
                        "x'00ff', 1 = 1, NULL");
 
-static void types_that_come_as_text(void **state)
-{
-    db_result result = DB_RESULT_INIT;
-    size_t size;
-    int pass;
-
-    (void)state;
-    for (pass = 0; pass < 2; pass++) {
-        if (pass == 0)
-            EXPECT(connection, db_run(connection, &other_types, NULL, 0, &result), DB_DONE);
-        else
-            EXPECT(connection, run_sql(connection, other_types.text, &result), DB_DONE);
-        assert_int_equal(result.columns, 7);
-        assert_string_equal(db_get_text(&result, 0, 0), "2024-02-29 23:59:59.123456");
-        assert_string_equal(db_get_text(&result, 0, 1), "00000000-0000-4000-8000-00000000abcd");
-        assert_true(db_get_uint(&result, 0, 2) == UINT64_C(12345678901234567890));
-        assert_string_equal(db_get_text(&result, 0, 3), "7.00");
-        assert_int_equal(db_get_int(&result, 0, 3), 7);
-        assert_memory_equal(db_get_bytes(&result, 0, 4, &size), "\0\xff", 2);
-        assert_int_equal(size, 2);
-        assert_int_equal(db_get_int(&result, 0, 5), 1);
-        assert_string_equal(db_get_text(&result, 0, 5), "1");
-        assert_true(db_is_null(&result, 0, 6));
-    }
-    /* outside the result */
-    assert_true(db_is_null(&result, 1, 0));
-    assert_true(db_is_null(&result, 0, 7));
-    assert_int_equal(db_get_int(&result, 9, 9), 0);
-    db_result_free(&result);
-    db_result_free(NULL);
-}
-
 STATEMENT(many_rows, "SELECT seq, REPEAT(CHAR(64 + seq % 26), seq % 600) FROM seq_1_to_2000 "
                      "WHERE seq > ?");
 
-static void results_grow_and_are_used_again(void **state)
-{
-    db_result result = DB_RESULT_INIT;
-    db_value from;
-    size_t row, size;
-    int64_t number;
-
-    (void)state;
-    from = db_int(0);
-    EXPECT(connection, db_run(connection, &many_rows, &from, 1, &result), DB_DONE);
-    assert_int_equal(result.rows, 2000);
-    assert_int_equal(result.affected, 2000);
-    for (row = 0; row < result.rows; row++) {
-        number = db_get_int(&result, row, 0);
-        assert_int_equal(number, row + 1);
-        db_get_bytes(&result, row, 1, &size);
-        assert_int_equal(size, number % 600);
-        if (size)
-            assert_int_equal(db_get_text(&result, row, 1)[size - 1], 64 + number % 26);
-    }
-    from = db_int(1999);
-    EXPECT(connection, db_run(connection, &many_rows, &from, 1, &result), DB_DONE);
-    assert_int_equal(result.rows, 1);
-    assert_int_equal(db_get_int(&result, 0, 0), 2000);
-    from = db_int(2000);
-    EXPECT(connection, db_run(connection, &many_rows, &from, 1, &result), DB_DONE);
-    assert_int_equal(result.rows, 0);
-    db_result_free(&result);
-}
-
-static void many_columns_and_parameters(void **state)
-{
-    enum { COUNT = 150 };
-    char sql[COUNT * 2 + 16] = "SELECT ?";
-    const struct sql_text wide = {.name = "wide", .text = sql};
-    db_value values[COUNT];
-    db_result result = DB_RESULT_INIT;
-    size_t i;
-    int pass;
-
-    (void)state;
-    for (i = 0; i < COUNT; i++) {
-        values[i] = i % 2 ? db_int((int64_t)i) : db_text("even");
-        if (i)
-            strcat(sql, ",?");
-    }
-    for (pass = 0; pass < 2; pass++) {
-        EXPECT(connection, db_run(connection, &wide, values, COUNT, &result), DB_DONE);
-        assert_int_equal(result.columns, COUNT);
-        for (i = 0; i < COUNT; i++) {
-            if (i % 2)
-                assert_int_equal(db_get_int(&result, 0, i), i);
-            else
-                assert_string_equal(db_get_text(&result, 0, i), "even");
-        }
-    }
-    EXPECT(connection, db_run(connection, &wide, values, COUNT - 1, &result), DB_ERROR);
-    assert_true(db_usable(connection));
-    db_result_free(&result);
-}
-
 STATEMENT(set_text, "UPDATE v SET t = ? WHERE id = 1");
 
-static void affected_are_changed_rows(void **state)
-{
-    db_value value = db_text("changed once");
-    db_result result = DB_RESULT_INIT;
-
-    (void)state;
-    EXPECT(connection, db_run(connection, &set_text, &value, 1, &result), DB_DONE);
-    assert_int_equal(result.affected, 1);
-    EXPECT(connection, db_run(connection, &set_text, &value, 1, &result), DB_DONE);
-    assert_int_equal(result.affected, 0);
-    EXPECT(connection, db_run_nowait(connection, &set_text, &value, 1, &result), DB_DONE);
-    assert_int_equal(result.affected, 0);
-    EXPECT(connection, db_run(connection, &set_text, &value, 1, NULL), DB_DONE);
-    db_result_free(&result);
-}
-
 /* libmariadb believes the length of a cell, however long its row is. */
-static void a_cell_ends_with_its_row(void **state)
+TEST(a_cell_ends_with_its_row)
 {
     static const struct {
         const char *bytes;
@@ -274,7 +158,6 @@ static void a_cell_ends_with_its_row(void **state)
     };
     const MYSQL_FIELD fields[] = {{.type = MYSQL_TYPE_VAR_STRING}, {.type = MYSQL_TYPE_LONGLONG}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *exact = malloc(rows[i].size);
         const MYSQL_ROWS row = {.data = (MYSQL_ROW)(void *)exact, .length = rows[i].size};
@@ -286,16 +169,109 @@ static void a_cell_ends_with_its_row(void **state)
     }
 }
 
-TEST_MAIN(values)
+TEST(types_that_come_as_text)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_types),
-        cmocka_unit_test(a_cell_ends_with_its_row),
-        cmocka_unit_test(types_that_come_as_text),
-        cmocka_unit_test(results_grow_and_are_used_again),
-        cmocka_unit_test(many_columns_and_parameters),
-        cmocka_unit_test(affected_are_changed_rows),
-    };
+    db_result result = DB_RESULT_INIT;
+    size_t size;
+    int pass;
 
-    return server_run_tests(tests, set_up, tear_down);
+    for (pass = 0; pass < 2; pass++) {
+        if (pass == 0)
+            EXPECT(connection, db_run(connection, &other_types, NULL, 0, &result), DB_DONE);
+        else
+            EXPECT(connection, run_sql(connection, other_types.text, &result), DB_DONE);
+        assert_int_equal(result.columns, 7);
+        assert_string_equal(db_get_text(&result, 0, 0), "2024-02-29 23:59:59.123456");
+        assert_string_equal(db_get_text(&result, 0, 1), "00000000-0000-4000-8000-00000000abcd");
+        assert_true(db_get_uint(&result, 0, 2) == UINT64_C(12345678901234567890));
+        assert_string_equal(db_get_text(&result, 0, 3), "7.00");
+        assert_int_equal(db_get_int(&result, 0, 3), 7);
+        assert_memory_equal(db_get_bytes(&result, 0, 4, &size), "\0\xff", 2);
+        assert_int_equal(size, 2);
+        assert_int_equal(db_get_int(&result, 0, 5), 1);
+        assert_string_equal(db_get_text(&result, 0, 5), "1");
+        assert_true(db_is_null(&result, 0, 6));
+    }
+    /* outside the result */
+    assert_true(db_is_null(&result, 1, 0));
+    assert_true(db_is_null(&result, 0, 7));
+    assert_int_equal(db_get_int(&result, 9, 9), 0);
+    db_result_free(&result);
+    db_result_free(NULL);
 }
+
+TEST(results_grow_and_are_used_again)
+{
+    db_result result = DB_RESULT_INIT;
+    db_value from;
+    size_t row, size;
+    int64_t number;
+
+    from = db_int(0);
+    EXPECT(connection, db_run(connection, &many_rows, &from, 1, &result), DB_DONE);
+    assert_int_equal(result.rows, 2000);
+    assert_int_equal(result.affected, 2000);
+    for (row = 0; row < result.rows; row++) {
+        number = db_get_int(&result, row, 0);
+        assert_int_equal(number, row + 1);
+        db_get_bytes(&result, row, 1, &size);
+        assert_int_equal(size, number % 600);
+        if (size)
+            assert_int_equal(db_get_text(&result, row, 1)[size - 1], 64 + number % 26);
+    }
+    from = db_int(1999);
+    EXPECT(connection, db_run(connection, &many_rows, &from, 1, &result), DB_DONE);
+    assert_int_equal(result.rows, 1);
+    assert_int_equal(db_get_int(&result, 0, 0), 2000);
+    from = db_int(2000);
+    EXPECT(connection, db_run(connection, &many_rows, &from, 1, &result), DB_DONE);
+    assert_int_equal(result.rows, 0);
+    db_result_free(&result);
+}
+
+TEST(many_columns_and_parameters)
+{
+    enum { COUNT = 150 };
+    char sql[COUNT * 2 + 16] = "SELECT ?";
+    const struct sql_text wide = {.name = "wide", .text = sql};
+    db_value values[COUNT];
+    db_result result = DB_RESULT_INIT;
+    size_t i;
+    int pass;
+
+    for (i = 0; i < COUNT; i++) {
+        values[i] = i % 2 ? db_int((int64_t)i) : db_text("even");
+        if (i)
+            strcat(sql, ",?");
+    }
+    for (pass = 0; pass < 2; pass++) {
+        EXPECT(connection, db_run(connection, &wide, values, COUNT, &result), DB_DONE);
+        assert_int_equal(result.columns, COUNT);
+        for (i = 0; i < COUNT; i++) {
+            if (i % 2)
+                assert_int_equal(db_get_int(&result, 0, i), i);
+            else
+                assert_string_equal(db_get_text(&result, 0, i), "even");
+        }
+    }
+    EXPECT(connection, db_run(connection, &wide, values, COUNT - 1, &result), DB_ERROR);
+    assert_true(db_usable(connection));
+    db_result_free(&result);
+}
+
+TEST(affected_are_changed_rows)
+{
+    db_value value = db_text("changed once");
+    db_result result = DB_RESULT_INIT;
+
+    EXPECT(connection, db_run(connection, &set_text, &value, 1, &result), DB_DONE);
+    assert_int_equal(result.affected, 1);
+    EXPECT(connection, db_run(connection, &set_text, &value, 1, &result), DB_DONE);
+    assert_int_equal(result.affected, 0);
+    EXPECT(connection, db_run_nowait(connection, &set_text, &value, 1, &result), DB_DONE);
+    assert_int_equal(result.affected, 0);
+    EXPECT(connection, db_run(connection, &set_text, &value, 1, NULL), DB_DONE);
+    db_result_free(&result);
+}
+
+TESTS_OF(values, set_up, tear_down)

@@ -5,17 +5,7 @@
 #include "support/theme.h"
 
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define UNKNOWN "The statement has it, the house has not"
 #define MISSING "The house has it, the statement has not"
@@ -23,7 +13,7 @@
 static struct desk_process desk;
 static char reader[32];
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     operators_set_up(state);
     snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
@@ -33,7 +23,6 @@ static int set_up(void **state)
                  "SET DEFAULT ROLE {database}_reader FOR %s@localhost",
                  reader, reader, reader);
     desk_start(&desk, operators.config[ANN], NULL);
-    return 0;
 }
 
 static int tear_down(void **state)
@@ -116,12 +105,11 @@ static void expect_between(const struct visitor *visitor, const char *from, cons
 
 /* --------------------------------------------------------------- statements -- */
 
-static void test_a_statement_and_the_trades(void **state)
+TEST(test_a_statement_and_the_trades)
 {
     struct visitor v;
     char *before, path[256];
 
-    (void)state;
     house_expect(&operators.h, "OK1", "C1", 100, TL_SUCCEEDED);
     house_expect(&operators.h, "OK2", "C1", 100, TL_SUCCEEDED);
     operators_make_failed("BAD1");
@@ -158,7 +146,7 @@ static void test_a_statement_and_the_trades(void **state)
     visitor_close(&v);
 }
 
-static void test_bad_statements(void **state)
+TEST(test_bad_statements)
 {
     static const char *const bad[][2] = {
         {"", "bank.csv:1: it is empty"},
@@ -173,7 +161,6 @@ static void test_bad_statements(void **state)
     char *large = malloc(size), *before = all_rows();
     struct visitor v, stranger;
 
-    (void)state;
     come_in(&v, operators.user[ANN]);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         send_statement(&v, bad[i][0]);
@@ -210,14 +197,13 @@ static void test_bad_statements(void **state)
 }
 
 /* Few bytes make many payments, each of which takes memory and time. */
-static void test_a_statement_of_too_many_lines(void **state)
+TEST(test_a_statement_of_too_many_lines)
 {
     static const char head[] = "serial_no,cust_no\n";
     const size_t lines = 100001, size = sizeof head - 1 + 4 * lines;
     char *text = malloc(size);
     struct visitor v;
 
-    (void)state;
     assert_non_null(text);
     memcpy(text, head, sizeof head - 1);
     for (size_t i = 0; i < lines; i++)
@@ -234,12 +220,11 @@ static void test_a_statement_of_too_many_lines(void **state)
 }
 
 /* It waits for a table that an administrator has locked when somebody stops it. */
-static void test_an_audit_that_is_stopped(void **state)
+TEST(test_an_audit_that_is_stopped)
 {
     struct visitor v;
     char token[64];
 
-    (void)state;
     come_in(&v, operators.user[ANN]);
     snprintf(token, sizeof token, "%s", token_of(&v));
     database_run(operators.h.sql, "LOCK TABLES tl_clock_step WRITE");
@@ -278,7 +263,7 @@ static int begin_file(const struct visitor *visitor, const char *session)
 }
 
 /* Each file is kept in memory while it arrives. */
-static void test_two_files_at_once(void **state)
+TEST(test_two_files_at_once)
 {
     struct visitor v;
     char session[128];
@@ -286,7 +271,6 @@ static void test_two_files_at_once(void **state)
     int sockets[100];
     int count = 0;
 
-    (void)state;
     come_in(&v, operators.user[ANN]);
     at = strstr(v.headers, "tl_desk=");
     assert_non_null(at);
@@ -368,12 +352,11 @@ static void refused_halves(struct visitor *ann, struct visitor *bob, const char 
     EXPECT_PAGE(ann, 404, "Nothing was done");
 }
 
-static void test_two_close_a_finding(void **state)
+TEST(test_two_close_a_finding)
 {
     struct visitor ann, bob, looking;
     char path[160], finding[80], digits[40], *before;
 
-    (void)state;
     operators_make_failed("HAND1");
     change_by_hand("HAND1");
     come_in(&ann, operators.user[ANN]);
@@ -426,12 +409,11 @@ static void test_two_close_a_finding(void **state)
 }
 
 /* What the last run does not find any more cannot be closed, nor what the command has closed. */
-static void test_a_stale_finding(void **state)
+TEST(test_a_stale_finding)
 {
     struct visitor ann, bob;
     char path[160], finding[80], *before;
 
-    (void)state;
     operators_make_failed("STALE1");
     come_in(&ann, operators.user[ANN]);
     come_in(&bob, operators.user[BOB]);
@@ -450,11 +432,9 @@ static void test_a_stale_finding(void **state)
     audit(&ann);
     finding_of(&ann, "STALE1", finding, path);
     for (int who = ANN; who <= BOB; who++) {
-        output *o = RUN("audit", "close", who == ANN ? "propose" : "confirm", finding, "--reason",
-                        "seen", "--config", operators.config[who]);
-
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(RUN("audit", "close", who == ANN ? "propose" : "confirm", finding, "--reason", "seen",
+                 "--config", operators.config[who]),
+             0);
     }
     send_half(&bob, "propose", finding, "again");
     EXPECT_PAGE(&bob, 409, "has closed it, after");
@@ -464,17 +444,4 @@ static void test_a_stale_finding(void **state)
     visitor_close(&bob);
 }
 
-TEST_MAIN(audit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_statement_and_the_trades),
-        cmocka_unit_test(test_bad_statements),
-        cmocka_unit_test(test_a_statement_of_too_many_lines),
-        cmocka_unit_test(test_an_audit_that_is_stopped),
-        cmocka_unit_test(test_two_files_at_once),
-        cmocka_unit_test(test_two_close_a_finding),
-        cmocka_unit_test(test_a_stale_finding),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(audit, set_up, tear_down)

@@ -5,17 +5,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 /* Another name each time, since after five a name waits for whoever is there. */
 static void guess(struct visitor *visitor, unsigned times)
@@ -30,12 +20,11 @@ static void guess(struct visitor *visitor, unsigned times)
     }
 }
 
-static void test_twenty_from_one_address(void **state)
+TEST(test_twenty_from_one_address)
 {
     struct desk_process desk;
     struct visitor v, ann;
 
-    (void)state;
     desk_start(&desk, operators.config[ANN], NULL);
     visitor_open(&v, &desk);
     visitor_open(&ann, &desk);
@@ -71,7 +60,7 @@ static void *guess_one_name(void *context)
 }
 
 /* Five for a name, and those that were being tried when the fifth was found wrong. */
-static void test_a_crowd_at_the_door(void **state)
+TEST(test_a_crowd_at_the_door)
 {
     static struct guesser guessers[GUESSERS];
     pthread_t threads[GUESSERS];
@@ -79,7 +68,6 @@ static void test_a_crowd_at_the_door(void **state)
     struct desk_process desk;
     int tried = 0;
 
-    (void)state;
     desk_start(&desk, operators.config[ANN], NULL);
     pthread_barrier_init(&together, NULL, GUESSERS);
     for (int i = 0; i < GUESSERS; i++) {
@@ -116,7 +104,7 @@ static void login_from(struct visitor *visitor, const char *address, const char 
 }
 
 /* The proxy appends the address that it saw to what the browser claims. */
-static void test_who_guesses_elsewhere_keeps_nobody_out(void **state)
+TEST(test_who_guesses_elsewhere_keeps_nobody_out)
 {
     static const char *const options[] = {"--behind-proxy", NULL};
     const char *ann = operators.user[ANN];
@@ -124,7 +112,6 @@ static void test_who_guesses_elsewhere_keeps_nobody_out(void **state)
     struct visitor v;
     char token[64];
 
-    (void)state;
     desk_start(&desk, operators.config[ANN], options);
     visitor_open(&v, &desk);
     for (int i = 0; i < 5; i++) {
@@ -164,7 +151,7 @@ static int send_bytes(const struct desk_process *desk, const char *bytes)
 #define SLOW 400
 
 /* More than the desk takes, and none of them ends what it sends. */
-static void test_slow_connections_keep_nobody_out(void **state)
+TEST(test_slow_connections_keep_nobody_out)
 {
     static const char *const begun[] = {
         "", "GET / HTTP/1.1\r\nHost: x\r\n",
@@ -173,7 +160,6 @@ static void test_slow_connections_keep_nobody_out(void **state)
     struct visitor ann;
     int fds[SLOW];
 
-    (void)state;
     desk_start(&desk, operators.config[ANN], NULL);
     for (unsigned i = 0; i < SLOW; i++)
         fds[i] = send_bytes(&desk, begun[i % 3]);
@@ -189,7 +175,7 @@ static void test_slow_connections_keep_nobody_out(void **state)
 }
 
 /* A proxy in front might read another request behind the end that it sees. */
-static void test_requests_with_two_ends(void **state)
+TEST(test_requests_with_two_ends)
 {
 #define HEAD "POST /login HTTP/1.1\r\nHost: x\r\n"
     static const char *const requests[] = {
@@ -200,7 +186,6 @@ static void test_requests_with_two_ends(void **state)
 #undef HEAD
     struct desk_process desk;
 
-    (void)state;
     desk_start(&desk, operators.config[ANN], NULL);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         const int fd = send_bytes(&desk, requests[i]);
@@ -231,7 +216,7 @@ static void lose(const struct desk_process *desk, const char *taken)
     visitor_close(&v);
 }
 
-static void test_rights_that_are_taken_away(void **state)
+TEST(test_rights_that_are_taken_away)
 {
     const char *bob = operators.user[BOB];
     char *role = database_text(operators.h.sql,
@@ -239,7 +224,6 @@ static void test_rights_that_are_taken_away(void **state)
     struct desk_process desk;
     char taken[128];
 
-    (void)state;
     desk_start(&desk, operators.config[ANN], NULL);
     snprintf(taken, sizeof taken, "ALTER USER %s@localhost ACCOUNT LOCK", bob);
     lose(&desk, taken);
@@ -255,16 +239,4 @@ static void test_rights_that_are_taken_away(void **state)
     desk_stop(&desk);
 }
 
-TEST_MAIN(door)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_twenty_from_one_address),
-        cmocka_unit_test(test_a_crowd_at_the_door),
-        cmocka_unit_test(test_who_guesses_elsewhere_keeps_nobody_out),
-        cmocka_unit_test(test_slow_connections_keep_nobody_out),
-        cmocka_unit_test(test_requests_with_two_ends),
-        cmocka_unit_test(test_rights_that_are_taken_away),
-    };
-
-    return server_run_tests(tests, operators_set_up, operators_tear_down);
-}
+TESTS_OF(door, operators_set_up, operators_tear_down)

@@ -11,17 +11,7 @@
 
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define HOUR_MS 3600000
 #define OP "WITHDRAW"
@@ -46,10 +36,7 @@ static void make_account(size_t shard, const char *name, const char *role)
 static void make_accounts(void)
 {
     for (size_t i = 0; i < SHARDS; i++) {
-        output *o = RUN("migrate", "--grants", "--shard", shards_names[i], "--config", fleet.file);
-
-        EXPECT_CODE(o, 0);
-        output_free(o);
+        ENDS(RUN("migrate", "--grants", "--shard", shards_names[i], "--config", fleet.file), 0);
         make_account(i, "ann", "{database}_operator");
         make_account(i, "bob", "{database}_operator");
         make_account(i, "eve", i == A ? "{database}_operator" : "{database}_reader");
@@ -69,9 +56,8 @@ static tl_client *open_client(size_t shard)
     return client;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     shards_open(&fleet, SHARDS);
     make_accounts();
     for (size_t i = 0; i < SHARDS; i++) {
@@ -80,31 +66,26 @@ static int set_up(void **state)
             shards_cust(&fleet, i, n, customers[i][n]);
     }
     desk_start(&desk, fleet.file, NULL);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     desk_stop(&desk);
     for (size_t i = 0; i < SHARDS; i++)
         tl_client_close(clients[i]);
     shards_close(&fleet);
-    return 0;
 }
 
 /* Each test has its own rows alone, and the slots as they were joined.  The picture of Now that the
  * test before left is old by then. */
-static int clear(void **state)
+FIXTURE(clear)
 {
-    (void)state;
     for (int i = 0; i < SHARDS; i++)
         database_run(fleet.sql[i],
                      "TRUNCATE trade_lock; TRUNCATE trade_lock_past; DELETE FROM trade_evidence; "
                      "DELETE FROM trade_resolution; DELETE FROM tl_slot; "
                      "INSERT INTO tl_slot (slot, state) SELECT %d + seq, 'owned' FROM seq_0_to_511",
                      i * 512);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------- trades -- */
@@ -215,11 +196,10 @@ static void send_it(struct visitor *v, const char *act, const char *as, const ch
 
 /* -------------------------------------------------------------------------- lists -- */
 
-static void test_lists(void **state)
+TEST_IN(test_lists, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
     make_parked(A, "A2", customers[A][0]);
     make_paid(B, "B1", customers[B][0], NULL);
@@ -250,13 +230,12 @@ static void test_lists(void **state)
 }
 
 /* A page behind the first is of one shard, as a place of `ls` is. */
-static void test_pages_of_a_shard(void **state)
+TEST_IN(test_pages_of_a_shard, clear, NULL)
 {
     struct visitor v;
     const char *at;
     char path[128];
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
     database_run(fleet.sql[B],
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
@@ -282,11 +261,10 @@ static void test_pages_of_a_shard(void **state)
     visitor_leave(&v);
 }
 
-static void test_batch(void **state)
+TEST_IN(test_batch, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], "march");
     make_paid(B, "B1", customers[B][0], "march");
     tl_lock_free(held(B, "B2", customers[B][1], "march"));
@@ -300,11 +278,10 @@ static void test_batch(void **state)
     visitor_leave(&v);
 }
 
-static void test_now_adds_up(void **state)
+TEST_IN(test_now_adds_up, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_parked(A, "A1", customers[A][0]);
     make_parked(B, "B1", customers[B][0]);
     make_parked(B, "B2", customers[B][1]);
@@ -326,12 +303,11 @@ static void test_now_adds_up(void **state)
 
 /* ----------------------------------------------------------------------- deciding -- */
 
-static void test_two_decide(void **state)
+TEST_IN(test_two_decide, clear, NULL)
 {
     struct visitor ann, bob;
     char ref[64];
 
-    (void)state;
     make_parked(B, "B1", customers[B][0]);
     visitor_come_in(&ann, &desk, "ann");
     visitor_come_in(&bob, &desk, "bob");
@@ -364,13 +340,12 @@ static void expect_nothing_filed(void)
     }
 }
 
-static void test_not_at_another_shard(void **state)
+TEST_IN(test_not_at_another_shard, clear, NULL)
 {
     static const char *const bad[] = {"c", "", "A", "a "};
     struct visitor v;
     char ref[64];
 
-    (void)state;
     make_parked(B, "B1", customers[B][0]);
     visitor_come_in(&v, &desk, "ann");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -400,13 +375,12 @@ static unsigned slot_of(const char *cust_no)
 }
 
 /* Until it is handed over it is decided where the rows are, or nothing would ever end there. */
-static void test_customer_that_leaves(void **state)
+TEST_IN(test_customer_that_leaves, clear, NULL)
 {
     const unsigned slot = slot_of(customers[A][0]);
     struct visitor v;
     char ref[64];
 
-    (void)state;
     make_parked(A, "A1", customers[A][0]);
     database_run(fleet.sql[A],
                  "UPDATE tl_slot SET state = 'leaving', other = 'b', version = 2 WHERE slot = %u",
@@ -421,11 +395,10 @@ static void test_customer_that_leaves(void **state)
 }
 
 /* The row of a list stands where its customer's slot is not, and where it is there is none. */
-static void test_trade_that_is_not_there(void **state)
+TEST_IN(test_trade_that_is_not_there, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_failed(A, "A1", customers[A][0]);
     shards_hand_over(&fleet, A, B, slot_of(customers[A][0]));
     visitor_come_in(&v, &desk, "ann");
@@ -444,14 +417,13 @@ static void expect_nobody(struct visitor *v, const char *ref)
 }
 
 /* The page was made where the customer was.  What is there still is not decided about. */
-static void test_customer_moves_meanwhile(void **state)
+TEST_IN(test_customer_moves_meanwhile, clear, NULL)
 {
     const char *customer = customers[A][0];
     const unsigned slot = slot_of(customer);
     struct visitor v, late;
     char ref[64];
 
-    (void)state;
     make_failed(A, "A1", customer);
     visitor_come_in(&v, &desk, "ann");
     visitor_come_in(&late, &desk, "bob");
@@ -484,13 +456,12 @@ static void test_customer_moves_meanwhile(void **state)
 }
 
 /* What a conflict left behind is not another one. */
-static void test_copies_are_counted_once(void **state)
+TEST_IN(test_copies_are_counted_once, clear, NULL)
 {
     const char *customer = customers[A][1];
     struct visitor v;
     char ref[64];
 
-    (void)state;
     make_failed(A, "A1", customer);
     make_failed(A, "A2", customers[A][0]);
     visitor_come_in(&v, &desk, "ann");
@@ -519,12 +490,11 @@ static void test_copies_are_counted_once(void **state)
 }
 
 /* A service may have its own rule; the databases' counts. */
-static void test_other_rule(void **state)
+TEST_IN(test_other_rule, clear, NULL)
 {
     char customer[TL_CUST_MAX + 1] = "";
     struct visitor v;
 
-    (void)state;
     for (unsigned n = 0; slot_of(customer) != 511; n++)
         snprintf(customer, sizeof customer, "R%u", n);
     for (int i = 0; i < SHARDS; i++)
@@ -548,12 +518,11 @@ static void test_other_rule(void **state)
 
 /* -------------------------------------------------------------- channels and audits -- */
 
-static void test_channel_of_a_shard(void **state)
+TEST_IN(test_channel_of_a_shard, clear, NULL)
 {
     struct visitor v;
     char token[64];
 
-    (void)state;
     for (int i = 0; i < SHARDS; i++)
         assert_status(tl_channel_add(clients[i], "bank", OP, NULL), TL_OK);
     visitor_come_in(&v, &desk, "ann");
@@ -618,11 +587,10 @@ static void propose_to_close(struct visitor *v)
                  "propose", "reason", "ticket");
 }
 
-static void test_audit(void **state)
+TEST_IN(test_audit, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
     make_paid(B, "B1", customers[B][0], NULL);
     database_run(fleet.sql[B], "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = 'B1'");
@@ -653,11 +621,10 @@ static void test_audit(void **state)
 
 /* A customer who moved leaves the rows behind, and the same finding stands at both shards: each is
  * closed at its own. */
-static void test_one_finding_at_two_shards(void **state)
+TEST_IN(test_one_finding_at_two_shards, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
     database_run(fleet.sql[A], "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = 'A1'");
     assert_status(shards_move(&fleet, A, B, slot_of(customers[A][0]), NULL, NULL), TL_OK);
@@ -682,70 +649,13 @@ static void test_one_finding_at_two_shards(void **state)
     visitor_leave(&v);
 }
 
-/* Each payment is compared where its customer is, and what is no customer once. */
-static void test_statement(void **state)
-{
-    struct visitor v;
-    char text[512];
-
-    (void)state;
-    make_paid(A, "A1", customers[A][0], NULL);
-    make_paid(A, "A2", customers[A][1], NULL);
-    make_paid(B, "B1", customers[B][0], NULL);
-    visitor_come_in(&v, &desk, "ann");
-    snprintf(text, sizeof text, "serial_no,cust_no\nB1,%s\nA1,%s\nA2,%s\n", customers[B][0],
-             customers[A][0], customers[A][1]);
-    compare(&v, text);
-    EXPECT_PAGE(&v, 200, "<h2>Last statement of all shards</h2>");
-    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
-    EXPECT_PAGE(&v, 200, "bank.csv</span>: 3 payments beside 3 rows, ");
-    snprintf(text, sizeof text, "serial_no,cust_no\nB1,%s\nA1,%s\nB9,%s\nX1,\xc3\xa4\n",
-             customers[B][0], customers[A][0], customers[B][1]);
-    compare(&v, text);
-    EXPECT_PAGE(&v, 200, "<strong>3 differences.</strong>");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Rule\">unpaid-success</td>");
-    EXPECT_NONE(&v, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">unpaid-success</td>");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Rule\">unknown-payment</td>");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">unknown-payment</td>");
-    audit(&v, "");
-    EXPECT_PAGE(&v, 200, "The books are in order.");
-    visitor_leave(&v);
-}
-
-/* What a customer left behind is compared where the customer is; whose slot is nobody's, nowhere. */
-static void test_statement_of_one_who_moved(void **state)
-{
-    const unsigned slot = slot_of(customers[A][0]);
-    struct visitor v;
-    char text[256];
-
-    (void)state;
-    make_paid(A, "A1", customers[A][0], NULL);
-    assert_status(shards_move(&fleet, A, B, slot, NULL, NULL), TL_OK);
-    assert_int_equal(count(A, "trade_lock"), 1);
-    make_paid(A, "A2", customers[A][1], NULL);
-    visitor_come_in(&v, &desk, "ann");
-    snprintf(text, sizeof text, "serial_no,cust_no\nA1,%s\nA2,%s\n", customers[A][0],
-             customers[A][1]);
-    compare(&v, text);
-    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
-    compare(&v, "serial_no,cust_no\n");
-    EXPECT_PAGE(&v, 200, "<strong>2 differences.</strong>");
-    database_run(fleet.sql[A], "DELETE FROM tl_slot WHERE slot = %u", slot_of(customers[A][1]));
-    compare(&v, text);
-    EXPECT_PAGE(&v, 200, "since no shard that answers has their customers now: 1.");
-    EXPECT_NONE(&v, "The statement and the trades agree.");
-    visitor_leave(&v);
-}
-
 /* ----------------------------------------------------------------------- accounts -- */
 
-static void test_accounts_differ(void **state)
+TEST_IN(test_accounts_differ, clear, NULL)
 {
     struct visitor v;
     char ref[64], token[64];
 
-    (void)state;
     make_parked(A, "A1", customers[A][0]);
     make_parked(B, "B1", customers[B][0]);
     /* Eve decides at a, and looks at b. */
@@ -780,21 +690,17 @@ static void test_accounts_differ(void **state)
 
 /* ---------------------------------------------------------------------- bad input -- */
 
-static void test_settings(void **state)
+TEST_IN(test_settings, clear, NULL)
 {
     static const char *const one[] = {"--shard", "b", NULL};
     static const size_t straight[] = {A, B}, swapped[] = {B, A};
     struct desk_process other;
     struct visitor v;
-    output *o;
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
     make_paid(B, "B1", customers[B][0], NULL);
-    o = RUN("desk", "--config", fleet.file, "--shard", "c");
-    EXPECT_CODE(o, 2);
-    assert_non_null(strstr(o->err, "these settings name no shard c"));
-    output_free(o);
+    ENDS(RUN("desk", "--config", fleet.file, "--shard", "c"), 2,
+         "! these settings name no shard c");
     /* Of one shard it is as if there were no fleet. */
     desk_start(&other, fleet.file, one);
     visitor_come_in(&v, &other, "ann");
@@ -873,12 +779,11 @@ static void expect_door_without_b(struct visitor *bob)
     visitor_close(&none);
 }
 
-static void test_shard_is_down(void **state)
+TEST_IN(test_shard_is_down, clear, NULL)
 {
     struct visitor ann, bob;
     char ref[64], at_b[64], path[128];
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], "march");
     make_parked(A, "A2", customers[A][0]);
     make_parked(B, "B1", customers[B][0]);
@@ -911,11 +816,10 @@ static void test_shard_is_down(void **state)
 }
 
 /* One that stands still holds a page up until it counts as down, and no longer. */
-static void test_shard_stands_still(void **state)
+TEST_IN(test_shard_stands_still, clear, NULL)
 {
     struct visitor v;
 
-    (void)state;
     make_paid(A, "A1", customers[A][0], NULL);
     visitor_come_in(&v, &desk, "ann");
     shards_stop(&fleet, B);
@@ -929,31 +833,58 @@ static void test_shard_stands_still(void **state)
     visitor_leave(&v);
 }
 
-TEST_MAIN(fleet)
+/* Each payment is compared where its customer is, and what is no customer once. */
+TEST_IN(test_statement, clear, NULL)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lists, clear),
-        cmocka_unit_test_setup(test_pages_of_a_shard, clear),
-        cmocka_unit_test_setup(test_batch, clear),
-        cmocka_unit_test_setup(test_now_adds_up, clear),
-        cmocka_unit_test_setup(test_two_decide, clear),
-        cmocka_unit_test_setup(test_not_at_another_shard, clear),
-        cmocka_unit_test_setup(test_customer_that_leaves, clear),
-        cmocka_unit_test_setup(test_trade_that_is_not_there, clear),
-        cmocka_unit_test_setup(test_customer_moves_meanwhile, clear),
-        cmocka_unit_test_setup(test_copies_are_counted_once, clear),
-        cmocka_unit_test_setup(test_other_rule, clear),
-        cmocka_unit_test_setup(test_channel_of_a_shard, clear),
-        cmocka_unit_test_setup(test_audit, clear),
-        cmocka_unit_test_setup(test_one_finding_at_two_shards, clear),
-        cmocka_unit_test_setup(test_accounts_differ, clear),
-        cmocka_unit_test_setup(test_settings, clear),
-        cmocka_unit_test_setup(test_shard_is_down, clear),
-        cmocka_unit_test_setup(test_shard_stands_still, clear),
-        /* The last statement stays on the page. */
-        cmocka_unit_test_setup(test_statement, clear),
-        cmocka_unit_test_setup(test_statement_of_one_who_moved, clear),
-    };
+    struct visitor v;
+    char text[512];
 
-    return server_run_tests(tests, set_up, tear_down);
+    make_paid(A, "A1", customers[A][0], NULL);
+    make_paid(A, "A2", customers[A][1], NULL);
+    make_paid(B, "B1", customers[B][0], NULL);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(text, sizeof text, "serial_no,cust_no\nB1,%s\nA1,%s\nA2,%s\n", customers[B][0],
+             customers[A][0], customers[A][1]);
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "<h2>Last statement of all shards</h2>");
+    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
+    EXPECT_PAGE(&v, 200, "bank.csv</span>: 3 payments beside 3 rows, ");
+    snprintf(text, sizeof text, "serial_no,cust_no\nB1,%s\nA1,%s\nB9,%s\nX1,\xc3\xa4\n",
+             customers[B][0], customers[A][0], customers[B][1]);
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "<strong>3 differences.</strong>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Rule\">unpaid-success</td>");
+    EXPECT_NONE(&v, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">unpaid-success</td>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"Rule\">unknown-payment</td>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"Rule\">unknown-payment</td>");
+    audit(&v, "");
+    EXPECT_PAGE(&v, 200, "The books are in order.");
+    visitor_leave(&v);
 }
+
+/* What a customer left behind is compared where the customer is; whose slot is nobody's, nowhere. */
+TEST_IN(test_statement_of_one_who_moved, clear, NULL)
+{
+    const unsigned slot = slot_of(customers[A][0]);
+    struct visitor v;
+    char text[256];
+
+    make_paid(A, "A1", customers[A][0], NULL);
+    assert_status(shards_move(&fleet, A, B, slot, NULL, NULL), TL_OK);
+    assert_int_equal(count(A, "trade_lock"), 1);
+    make_paid(A, "A2", customers[A][1], NULL);
+    visitor_come_in(&v, &desk, "ann");
+    snprintf(text, sizeof text, "serial_no,cust_no\nA1,%s\nA2,%s\n", customers[A][0],
+             customers[A][1]);
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "The statement and the trades agree.");
+    compare(&v, "serial_no,cust_no\n");
+    EXPECT_PAGE(&v, 200, "<strong>2 differences.</strong>");
+    database_run(fleet.sql[A], "DELETE FROM tl_slot WHERE slot = %u", slot_of(customers[A][1]));
+    compare(&v, text);
+    EXPECT_PAGE(&v, 200, "since no shard that answers has their customers now: 1.");
+    EXPECT_NONE(&v, "The statement and the trades agree.");
+    visitor_leave(&v);
+}
+
+TESTS_OF(fleet, set_up, tear_down)

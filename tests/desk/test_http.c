@@ -7,25 +7,15 @@
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define SCRIPT "<script>alert(1)</script>"
 
 static struct desk_process desk;
 static char reader[32], nobody[32], sealed[32];
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     operators_set_up(state);
     snprintf(reader, sizeof reader, "rea%ld", (long)getpid());
@@ -40,7 +30,6 @@ static int set_up(void **state)
                  "GRANT SELECT ON tl_schema TO %s@localhost",
                  reader, reader, reader, nobody, sealed, sealed);
     desk_start(&desk, operators.config[ANN], NULL);
-    return 0;
 }
 
 static int tear_down(void **state)
@@ -72,11 +61,10 @@ static void expect_unchanged(char *before)
 
 /* -------------------------------------------------------------------- people -- */
 
-static void test_who_may_come_in(void **state)
+TEST(test_who_may_come_in)
 {
     struct visitor v;
 
-    (void)state;
     visitor_open(&v, &desk);
     visitor_get(&v, "/");
     EXPECT_PAGE(&v, 303, "");
@@ -112,12 +100,11 @@ static void test_who_may_come_in(void **state)
     visitor_close(&v);
 }
 
-static void test_a_reader_has_no_button(void **state)
+TEST(test_a_reader_has_no_button)
 {
     struct visitor v;
     char ref[64], path[128], token[64], *before;
 
-    (void)state;
     operators_make_doubtful("TRADE-R1");
     visitor_come_in(&v, &desk, reader);
     visitor_get(&v, "/");
@@ -141,12 +128,11 @@ static void test_a_reader_has_no_button(void **state)
 }
 
 /* One operator pauses a channel, in one step; a reader and a stale page do nothing. */
-static void test_a_channel_is_paused(void **state)
+TEST(test_a_channel_is_paused)
 {
     struct visitor ann, v;
     char token[64], stale[64];
 
-    (void)state;
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_come_in(&v, &desk, reader);
     visitor_get(&v, "/channels");
@@ -194,11 +180,10 @@ static void test_a_channel_is_paused(void **state)
     visitor_close(&v);
 }
 
-static void test_many_sessions_of_one_account(void **state)
+TEST(test_many_sessions_of_one_account)
 {
     struct visitor v[9];
 
-    (void)state;
     for (int i = 0; i < 9; i++) {
         visitor_open(&v[i], &desk);
         visitor_login(&v[i], operators.user[BOB], "secret");
@@ -215,12 +200,11 @@ static void test_many_sessions_of_one_account(void **state)
 
 /* ------------------------------------------------------------------ deciding -- */
 
-static void test_two_people_resolve_it(void **state)
+TEST(test_two_people_resolve_it)
 {
     struct visitor ann, bob;
     char fence[32], ref[64];
 
-    (void)state;
     operators_make_doubtful("TRADE-D1");
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
@@ -261,12 +245,11 @@ static void test_two_people_resolve_it(void **state)
 }
 
 /* By the form of another tab, say: nobody stays behind in a browser that has forgotten them. */
-static void test_a_second_login_ends_the_first(void **state)
+TEST(test_a_second_login_ends_the_first)
 {
     char token[64], cookie[160];
     struct visitor v, other;
 
-    (void)state;
     visitor_open(&v, &desk);
     visitor_get(&v, "/login");
     snprintf(token, sizeof token, "%s", visitor_field(&v, "login_token"));
@@ -292,12 +275,11 @@ static void test_a_second_login_ends_the_first(void **state)
     visitor_leave(&v);
 }
 
-static void test_a_stale_page(void **state)
+TEST(test_a_stale_page)
 {
     struct visitor v;
     char fence[32], ref[64], *before;
 
-    (void)state;
     operators_make_doubtful("TRADE-S1");
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "TRADE-S1"));
@@ -318,12 +300,11 @@ static void test_a_stale_page(void **state)
     visitor_close(&v);
 }
 
-static void test_evidence_and_looking_again(void **state)
+TEST(test_evidence_and_looking_again)
 {
     struct visitor v;
     char fence[32], ref[64], token[64];
 
-    (void)state;
     operators_make_doubtful("EVIDENCE-1");
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "EVIDENCE-1"));
@@ -355,12 +336,11 @@ static void test_evidence_and_looking_again(void **state)
 
 /* ----------------------------------------------------------------- bad input -- */
 
-static void test_forged_forms(void **state)
+TEST(test_forged_forms)
 {
     struct visitor v;
     char fence[32], ref[64], token[64], *before;
 
-    (void)state;
     operators_make_doubtful("TRADE-G1");
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "TRADE-G1"));
@@ -421,12 +401,11 @@ static void expect_not_logged(const char *words)
 }
 
 /* Customers choose their serial numbers. */
-static void test_a_script_is_text(void **state)
+TEST(test_a_script_is_text)
 {
     struct visitor v;
     char path[128], ref[64];
 
-    (void)state;
     operators_make_doubtful(SCRIPT);
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(ref, sizeof ref, "%s", visitor_decide(&v, SCRIPT));
@@ -446,14 +425,13 @@ static void test_a_script_is_text(void **state)
     visitor_close(&v);
 }
 
-static void test_an_expired_session(void **state)
+TEST(test_an_expired_session)
 {
     static const char *const idle[] = {"--idle", "2s", NULL};
     struct desk_process other;
     struct visitor v;
     char token[64], *before;
 
-    (void)state;
     desk_start(&other, operators.config[ANN], idle);
     visitor_open(&v, &other);
     visitor_login(&v, operators.user[ANN], "secret");
@@ -474,12 +452,11 @@ static void test_an_expired_session(void **state)
     desk_stop(&other);
 }
 
-static void test_too_many_wrong_passwords(void **state)
+TEST(test_too_many_wrong_passwords)
 {
     struct desk_process other;
     struct visitor v;
 
-    (void)state;
     desk_start(&other, operators.config[ANN], NULL);
     visitor_open(&v, &other);
     for (int i = 0; i < 5; i++) {
@@ -496,7 +473,7 @@ static void test_too_many_wrong_passwords(void **state)
 }
 
 /* Beyond loopback too, with a certificate; then cookies go over TLS only. */
-static void test_tls(void **state)
+TEST(test_tls)
 {
     char certificate[300], key[300], command[1024];
     const char *const options[] = {"--tls-cert", certificate, "--tls-key", key,
@@ -504,7 +481,6 @@ static void test_tls(void **state)
     struct desk_process other;
     struct visitor v;
 
-    (void)state;
     snprintf(certificate, sizeof certificate, "%s/desk-%ld.crt", test_build_dir(), (long)getpid());
     snprintf(key, sizeof key, "%s/desk-%ld.key", test_build_dir(), (long)getpid());
     snprintf(command, sizeof command,
@@ -545,12 +521,11 @@ static tl_status open_as(const char *user, const char *password, tl_account *acc
 }
 
 /* No password of the settings file lets somebody else in. */
-static void test_an_account_beside_the_file(void **state)
+TEST(test_an_account_beside_the_file)
 {
     tl_account account = TL_ACCOUNT_INIT;
     char name[64];
 
-    (void)state;
     assert_status(open_as(NULL, NULL, &account), TL_OK);
     snprintf(name, sizeof name, "%s@localhost", operators.user[ANN]);
     assert_string_equal(account.name, name);
@@ -592,9 +567,8 @@ static void expect_refused(int code, const char *words, const char *const *optio
 #define REFUSED(code, words, ...)                                                                  \
     expect_refused(code, words, (const char *const[]){__VA_ARGS__, NULL})
 
-static void test_how_it_is_started_wrongly(void **state)
+TEST(test_how_it_is_started_wrongly)
 {
-    (void)state;
     REFUSED(2, "Address already in use", "--listen", strchr(desk.url, '1'));
     REFUSED(2, "passwords would travel for all to read", "--listen", "0.0.0.0:0");
     REFUSED(2, "go together", "--tls-cert", operators.config[ANN]);
@@ -608,25 +582,4 @@ static void test_how_it_is_started_wrongly(void **state)
     REFUSED(2, "unknown option", "--nonsense");
 }
 
-TEST_MAIN(http)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_may_come_in),
-        cmocka_unit_test(test_a_reader_has_no_button),
-        cmocka_unit_test(test_a_channel_is_paused),
-        cmocka_unit_test(test_many_sessions_of_one_account),
-        cmocka_unit_test(test_two_people_resolve_it),
-        cmocka_unit_test(test_a_second_login_ends_the_first),
-        cmocka_unit_test(test_a_stale_page),
-        cmocka_unit_test(test_evidence_and_looking_again),
-        cmocka_unit_test(test_forged_forms),
-        cmocka_unit_test(test_a_script_is_text),
-        cmocka_unit_test(test_an_expired_session),
-        cmocka_unit_test(test_too_many_wrong_passwords),
-        cmocka_unit_test(test_tls),
-        cmocka_unit_test(test_an_account_beside_the_file),
-        cmocka_unit_test(test_how_it_is_started_wrongly),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(http, set_up, tear_down)

@@ -7,25 +7,14 @@
 #include <tradelock/layer.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static struct desk_process desk;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     operators_set_up(state);
     desk_start(&desk, operators.config[ANN], NULL);
-    return 0;
 }
 
 static int tear_down(void **state)
@@ -36,37 +25,11 @@ static int tear_down(void **state)
 
 /* ------------------------------------------------------------------------ now -- */
 
-/* Also of a trade that is neither parked nor in conflict. */
-static void test_now_shows_what_is_proposed(void **state)
-{
-    struct visitor ann, bob;
-    char fence[32], ref[64], words[160];
-
-    (void)state;
-    operators_make_doubtful("TRADE-N1");
-    visitor_come_in(&ann, &desk, operators.user[ANN]);
-    visitor_come_in(&bob, &desk, operators.user[BOB]);
-    visitor_get(&bob, "/");
-    EXPECT_NONE(&bob, ">TRADE-N1</a>");
-    snprintf(ref, sizeof ref, "%s", visitor_decide(&ann, "TRADE-N1"));
-    snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
-    visitor_send_half(&ann, "propose", ref, "failed", fence);
-    EXPECT_PAGE(&ann, 303, "");
-    visitor_get(&bob, "/");
-    EXPECT_PAGE(&bob, 200, ">TRADE-N1</a>");
-    snprintf(words, sizeof words, "%s@localhost proposed “failed”: it waits for a second operator",
-             operators.user[ANN]);
-    EXPECT_PAGE(&bob, 200, words);
-    visitor_leave(&ann);
-    visitor_leave(&bob);
-}
-
 /* Of each channel what ended in the last hour, what waits, and since when no answer came. */
-static void test_now_shows_channels(void **state)
+TEST(test_now_shows_channels)
 {
     struct visitor ann;
 
-    (void)state;
     house_expect(&operators.h, "TRADE-C1", "C1", 1, TL_SUCCEEDED);
     house_expect(&operators.h, "TRADE-C2", "C1", 1, TL_SUCCEEDED);
     operators_make_failed("TRADE-C3");
@@ -90,6 +53,30 @@ static void test_now_shows_channels(void **state)
     EXPECT_PAGE(&ann, 200, "In the last hour: 2 succeeded, 1 declined, 0 failed. Waiting: 1.");
     EXPECT_PAGE(&ann, 200, "Success rate: 66.6 % <strong>No answer since ");
     visitor_leave(&ann);
+}
+
+/* Also of a trade that is neither parked nor in conflict. */
+TEST(test_now_shows_what_is_proposed)
+{
+    struct visitor ann, bob;
+    char fence[32], ref[64], words[160];
+
+    operators_make_doubtful("TRADE-N1");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/");
+    EXPECT_NONE(&bob, ">TRADE-N1</a>");
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&ann, "TRADE-N1"));
+    snprintf(fence, sizeof fence, "%s", visitor_field(&ann, "fence"));
+    visitor_send_half(&ann, "propose", ref, "failed", fence);
+    EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200, ">TRADE-N1</a>");
+    snprintf(words, sizeof words, "%s@localhost proposed “failed”: it waits for a second operator",
+             operators.user[ANN]);
+    EXPECT_PAGE(&bob, 200, words);
+    visitor_leave(&ann);
+    visitor_leave(&bob);
 }
 
 struct looking {
@@ -144,13 +131,12 @@ static int is_overtaken(struct looking *ann, struct visitor *bob)
 
 /* A reading that the server lets wait does not let the others wait.  On a busy machine it may have
  * given up before Bob comes. */
-static void test_now_waits_for_nobody(void **state)
+TEST(test_now_waits_for_nobody)
 {
     struct looking ann = {.is_done = 0};
     struct visitor bob;
     int tries = 0;
 
-    (void)state;
     operators_make_doubtful("TRADE-W1");
     visitor_come_in(&ann.visitor, &desk, operators.user[ANN]);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
@@ -225,13 +211,12 @@ static const char *follow(struct visitor *visitor, const char *rel)
 }
 
 /* Each row once, the newest first; a page costs what the first one did, forth and back. */
-static void test_pages_of_a_list(void **state)
+TEST(test_pages_of_a_list)
 {
     struct visitor ann, bob;
     char before[64];
     long long reads[6], rows[6];
 
-    (void)state;
     database_run(operators.h.sql, "SET GLOBAL userstat = 1");
     make_finished("PAGED", "PG-", 'Y', 230);
     visitor_come_in(&ann, &desk, operators.user[ANN]);
@@ -269,12 +254,11 @@ static void test_pages_of_a_list(void **state)
 }
 
 /* Something rare among much takes more pages, not a long one. */
-static void test_a_page_looks_at_few(void **state)
+TEST(test_a_page_looks_at_few)
 {
     struct visitor v;
     int pages = 0;
 
-    (void)state;
     make_finished("RARE", "RARE-Y", 'Y', 5000);
     make_finished("RARE", "RARE-F", 'F', 2);
     database_run(operators.h.sql, "SET GLOBAL userstat = 1");
@@ -327,12 +311,11 @@ static void expect_in_doubt(struct visitor *v, const char *op, const char *link)
     EXPECT_PAGE(v, 200, link);
 }
 
-static void test_a_busy_service(void **state)
+TEST(test_a_busy_service)
 {
     struct visitor v;
     long long before;
 
-    (void)state;
     make_finished("BUSY", "BUSY-Y", 'Y', 5000);
     make_held("BUSY", "BUSY-HELD",
               "(SELECT session_id FROM tl_session WHERE ended_at IS NULL LIMIT 1)");
@@ -375,11 +358,10 @@ static void make_batch(const char *batch, char status, int count, const char *re
 }
 
 /* A search by batch shows how far all of it is; the address names neither batch nor reference. */
-static void test_a_batch_and_a_reference(void **state)
+TEST(test_a_batch_and_a_reference)
 {
     struct visitor v;
 
-    (void)state;
     make_batch("payroll <b>", 'Y', 120, "REF-Y");
     make_batch("payroll <b>", 'F', 3, "REF-F");
     visitor_come_in(&v, &desk, operators.user[ANN]);
@@ -431,13 +413,12 @@ static void test_a_batch_and_a_reference(void **state)
 
 /* Its rows, its history, its evidence, its decisions, its channel and who registered that are read once
  * each. */
-static void test_a_trade_is_read_once(void **state)
+TEST(test_a_trade_is_read_once)
 {
     struct visitor v;
     char path[128];
     long long reads;
 
-    (void)state;
     operators_make_doubtful("TRADE-O1");
     visitor_come_in(&v, &desk, operators.user[ANN]);
     snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&v, "TRADE-O1"));
@@ -462,12 +443,11 @@ static void expect_location(const struct visitor *visitor, const char *begins)
         fail_msg("%s", at);
 }
 
-static void test_any_past_moment(void **state)
+TEST(test_any_past_moment)
 {
     struct visitor ann, bob;
     char ref[64], path[256], past[256], now[128];
 
-    (void)state;
     operators_make_doubtful("TRADE-M1");
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
@@ -533,12 +513,101 @@ static void await_words(struct visitor *v, const char *path, const char *words)
     EXPECT_PAGE(v, 200, words);
 }
 
+static void limit_to(const char *sends, const char *reason)
+{
+    ENDS(sends != NULL ? RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--sends",
+                             sends, "--reason", reason, "--config", operators.config[ANN])
+                       : RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--none",
+                             "--reason", reason, "--config", operators.config[ANN]),
+         0);
+}
+
+/* How much is limited, and used of it; and on its page, that a trade waits for it. */
+TEST(test_a_limit_is_shown)
+{
+    struct visitor bob;
+    char path[160];
+
+    operators_make_doubtful("TRADE-L1");
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/channels");
+    EXPECT_NONE(&bob, "Limited to");
+    limit_to("2", "<b>their</b> contract");
+    /* As two of a service's processes have them. */
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_channel_permit SELECT 'idempotent', '" WITHDRAW_OP
+                 "', session_id, 2, 5, 600000 FROM tl_session WHERE ended_at IS NULL LIMIT 1");
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "<strong>Limited to 2 at a time</strong> since ");
+    EXPECT_PAGE(&bob, 200, "&lt;b&gt;their&lt;/b&gt; contract");
+    EXPECT_PAGE(&bob, 200,
+                "<strong>Full:</strong> 2 of 2 permits are out, so other sends wait until one "
+                "comes back.");
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&bob, "TRADE-L1"));
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 200, "Its send waits for a permit: operators limit channel idempotent for ");
+    EXPECT_PAGE(&bob, 200, "2 of 2 permits are out");
+    EXPECT_PAGE(&bob, 200, "&lt;b&gt;their&lt;/b&gt; contract");
+    database_run(operators.h.sql, "DELETE FROM trade_channel_permit");
+    limit_to(NULL, "over");
+    visitor_get(&bob, "/channels");
+    EXPECT_NONE(&bob, "Limited to");
+    visitor_leave(&bob);
+}
+
+/* That a channel does not answer, on the page Now, on its own and on the trade's. */
+TEST(test_a_breaker_is_shown)
+{
+    struct visitor bob;
+    char path[160];
+
+    operators_make_doubtful("TRADE-B1");
+    ENDS(RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--share", "50", "--window",
+             "60", "--probe-every", "600", "--reason", "<b>falls</b> silent", "--config",
+             operators.config[ANN]),
+         0);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "<strong>Breaker closed</strong>: opens after 3 unknown outcomes in a ");
+    EXPECT_PAGE(&bob, 200, "or 50 % of a window of 60 s (&lt;b&gt;falls&lt;/b&gt; silent, ");
+    EXPECT_NONE(&bob, "--none");
+    /* As a process tells it. */
+    database_run(operators.h.sql, "CALL tl_channel_told('idempotent', '', (SELECT era FROM "
+                                  "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
+    usleep(3100000); /* a picture is as old as that */
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200,
+                "<strong>Channel idempotent does not answer, and its breaker is open.</strong>");
+    EXPECT_PAGE(&bob, 200, "No probe was made yet. The next one may begin at ");
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "<strong>Breaker open</strong> since ");
+    EXPECT_PAGE(&bob, 200, "tradelock channel breaker idempotent --none --reason TEXT");
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&bob, "TRADE-B1"));
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 200, "The breaker of channel idempotent is open since ");
+    EXPECT_PAGE(&bob, 200, "it is not claimed and no attempt is used up");
+    database_run(operators.h.sql,
+                 "UPDATE trade_channel_breaker SET next_at = UTC_TIMESTAMP(6); "
+                 "CALL tl_channel_probe('idempotent', '', 0, 60000, 4102444800000000, @state)");
+    visitor_get(&bob, "/channels");
+    EXPECT_PAGE(&bob, 200, "Probes without an answer: 0; one goes on since ");
+    EXPECT_PAGE(&bob, 200, "The next one begins no later than ");
+    ENDS(RUN("channel", "breaker", "idempotent", "--none", "--reason", "over", "--config",
+             operators.config[ANN]),
+         0);
+    visitor_get(&bob, "/channels");
+    EXPECT_NONE(&bob, "Breaker");
+    visitor_leave(&bob);
+    /* Until this process has heard of it. */
+    while (tl_channel_check(operators.h.client, "idempotent", WITHDRAW_OP) != TL_OK)
+        usleep(10000);
+}
+
 /* Now shows the first, Channels all of them. */
-static void test_many_channels(void **state)
+TEST(test_many_channels)
 {
     struct visitor ann;
 
-    (void)state;
     for (int i = 0; i < BANKS; i++) {
         char serial[32];
 
@@ -568,120 +637,4 @@ static void test_many_channels(void **state)
     visitor_leave(&ann);
 }
 
-static void limit_to(const char *sends, const char *reason)
-{
-    output *o = sends != NULL
-                    ? RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--sends", sends,
-                          "--reason", reason, "--config", operators.config[ANN])
-                    : RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--none",
-                          "--reason", reason, "--config", operators.config[ANN]);
-
-    EXPECT_CODE(o, 0);
-    output_free(o);
-}
-
-/* How much is limited, and used of it; and on its page, that a trade waits for it. */
-static void test_a_limit_is_shown(void **state)
-{
-    struct visitor bob;
-    char path[160];
-
-    (void)state;
-    operators_make_doubtful("TRADE-L1");
-    visitor_come_in(&bob, &desk, operators.user[BOB]);
-    visitor_get(&bob, "/channels");
-    EXPECT_NONE(&bob, "Limited to");
-    limit_to("2", "<b>their</b> contract");
-    /* As two of a service's processes have them. */
-    database_run(operators.h.sql,
-                 "INSERT INTO trade_channel_permit SELECT 'idempotent', '" WITHDRAW_OP
-                 "', session_id, 2, 5, 600000 FROM tl_session WHERE ended_at IS NULL LIMIT 1");
-    visitor_get(&bob, "/channels");
-    EXPECT_PAGE(&bob, 200, "<strong>Limited to 2 at a time</strong> since ");
-    EXPECT_PAGE(&bob, 200, "&lt;b&gt;their&lt;/b&gt; contract");
-    EXPECT_PAGE(&bob, 200,
-                "<strong>Full:</strong> 2 of 2 permits are out, so other sends wait until one "
-                "comes back.");
-    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&bob, "TRADE-L1"));
-    visitor_get(&bob, path);
-    EXPECT_PAGE(&bob, 200, "Its send waits for a permit: operators limit channel idempotent for ");
-    EXPECT_PAGE(&bob, 200, "2 of 2 permits are out");
-    EXPECT_PAGE(&bob, 200, "&lt;b&gt;their&lt;/b&gt; contract");
-    database_run(operators.h.sql, "DELETE FROM trade_channel_permit");
-    limit_to(NULL, "over");
-    visitor_get(&bob, "/channels");
-    EXPECT_NONE(&bob, "Limited to");
-    visitor_leave(&bob);
-}
-
-/* That a channel does not answer, on the page Now, on its own and on the trade's. */
-static void test_a_breaker_is_shown(void **state)
-{
-    struct visitor bob;
-    char path[160];
-    output *o;
-
-    (void)state;
-    operators_make_doubtful("TRADE-B1");
-    o = RUN("channel", "breaker", "idempotent", "--unknowns", "3", "--share", "50", "--window",
-            "60", "--probe-every", "600", "--reason", "<b>falls</b> silent", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    visitor_come_in(&bob, &desk, operators.user[BOB]);
-    visitor_get(&bob, "/channels");
-    EXPECT_PAGE(&bob, 200, "<strong>Breaker closed</strong>: opens after 3 unknown outcomes in a ");
-    EXPECT_PAGE(&bob, 200, "or 50 % of a window of 60 s (&lt;b&gt;falls&lt;/b&gt; silent, ");
-    EXPECT_NONE(&bob, "--none");
-    /* As a process tells it. */
-    database_run(operators.h.sql, "CALL tl_channel_told('idempotent', '', (SELECT era FROM "
-                                  "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
-    usleep(3100000); /* a picture is as old as that */
-    visitor_get(&bob, "/");
-    EXPECT_PAGE(&bob, 200,
-                "<strong>Channel idempotent does not answer, and its breaker is open.</strong>");
-    EXPECT_PAGE(&bob, 200, "No probe was made yet. The next one may begin at ");
-    visitor_get(&bob, "/channels");
-    EXPECT_PAGE(&bob, 200, "<strong>Breaker open</strong> since ");
-    EXPECT_PAGE(&bob, 200, "tradelock channel breaker idempotent --none --reason TEXT");
-    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&bob, "TRADE-B1"));
-    visitor_get(&bob, path);
-    EXPECT_PAGE(&bob, 200, "The breaker of channel idempotent is open since ");
-    EXPECT_PAGE(&bob, 200, "it is not claimed and no attempt is used up");
-    database_run(operators.h.sql,
-                 "UPDATE trade_channel_breaker SET next_at = UTC_TIMESTAMP(6); "
-                 "CALL tl_channel_probe('idempotent', '', 0, 60000, 4102444800000000, @state)");
-    visitor_get(&bob, "/channels");
-    EXPECT_PAGE(&bob, 200, "Probes without an answer: 0; one goes on since ");
-    EXPECT_PAGE(&bob, 200, "The next one begins no later than ");
-    o = RUN("channel", "breaker", "idempotent", "--none", "--reason", "over", "--config",
-            operators.config[ANN]);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    visitor_get(&bob, "/channels");
-    EXPECT_NONE(&bob, "Breaker");
-    visitor_leave(&bob);
-    /* Until this process has heard of it. */
-    while (tl_channel_check(operators.h.client, "idempotent", WITHDRAW_OP) != TL_OK)
-        usleep(10000);
-}
-
-TEST_MAIN(shown)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_now_shows_channels),
-        cmocka_unit_test(test_now_shows_what_is_proposed),
-        cmocka_unit_test(test_now_waits_for_nobody),
-        cmocka_unit_test(test_pages_of_a_list),
-        cmocka_unit_test(test_a_page_looks_at_few),
-        cmocka_unit_test(test_a_busy_service),
-        cmocka_unit_test(test_a_batch_and_a_reference),
-        cmocka_unit_test(test_a_trade_is_read_once),
-        cmocka_unit_test(test_any_past_moment),
-        cmocka_unit_test(test_a_limit_is_shown),
-        cmocka_unit_test(test_a_breaker_is_shown),
-        cmocka_unit_test(test_many_channels),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(shown, set_up, tear_down)

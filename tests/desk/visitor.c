@@ -4,18 +4,11 @@
 
 #include <curl/curl.h>
 #include <fcntl.h>
-#include <setjmp.h>
+#include "support/theme.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 /* ------------------------------------------------------------------ the desk -- */
 

@@ -1,11 +1,7 @@
 #include "bank.h"
 
 #include "support/crew.h"
-#include "workflows/cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/theme.h"
 
 void bank_open(bank *self, size_t count)
 {

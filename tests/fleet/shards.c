@@ -1,15 +1,11 @@
 #include "shards.h"
 
-#include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 const char *const shards_names[SHARDS_MOST] = {"a", "b", "c", "d"};
 

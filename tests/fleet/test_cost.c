@@ -7,14 +7,9 @@
 
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* Of each shard. */
 #define TRADES 4000u
@@ -134,11 +129,10 @@ static cost measure(size_t count)
     return after;
 }
 
-static void test_cost_stays_flat(void **state)
+TEST(test_cost_stays_flat)
 {
     const cost one = measure(1);
 
-    (void)state;
     for (size_t count = 2; count <= 4; count *= 2) {
         const cost more = measure(count);
 
@@ -148,12 +142,4 @@ static void test_cost_stays_flat(void **state)
     }
 }
 
-TEST_MAIN(cost)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cost_stays_flat),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, NULL, NULL);
-}
+TESTS_OF(cost, NULL, NULL)

@@ -6,33 +6,24 @@
 
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/lane.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static shards all;
 
 #define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     shards_open(&all, 2);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     shards_close(&all);
-    return 0;
 }
 
 static void straight(void)
@@ -90,13 +81,12 @@ static long long rows_at(size_t i, const char *serial)
 
 /* ------------------------------------------------------------------------------ tests -- */
 
-static void test_customers_go_to_their_shard(void **state)
+TEST(test_customers_go_to_their_shard)
 {
     char cust[TL_CUST_MAX + 1], serial[16];
     tl_fleet *fleet = open_fleet();
     size_t owner = 9;
 
-    (void)state;
     assert_string_equal(tl_fleet_name(fleet), "payouts");
     assert_int_equal(tl_fleet_size(fleet), 2);
     assert_string_equal(tl_fleet_shard(fleet, 1), "b");
@@ -129,12 +119,11 @@ static tl_status open_one(const char *shard, tl_client **client)
     return tl_client_open(client, &options);
 }
 
-static void test_one_shard_alone(void **state)
+TEST(test_one_shard_alone)
 {
     char own[TL_CUST_MAX + 1], foreign[TL_CUST_MAX + 1];
     tl_client *client = NULL;
 
-    (void)state;
     shards_cust(&all, 1, 7, own);
     shards_cust(&all, 0, 7, foreign);
     assert_status(open_one("b", &client), TL_OK);
@@ -149,13 +138,12 @@ static void test_one_shard_alone(void **state)
 }
 
 /* The database refuses, also where the settings know of no fleet. */
-static void test_a_plain_client_meets_a_foreign_customer(void **state)
+TEST(test_a_plain_client_meets_a_foreign_customer)
 {
     char foreign[TL_CUST_MAX + 1];
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
 
-    (void)state;
     shards_cust(&all, 1, 3, foreign);
     options.config_file = database_option_file(all.db[0]);
     assert_status(tl_client_open(&client, &options), TL_OK);
@@ -185,11 +173,10 @@ static void expect_refused(const char *names, const size_t at[], tl_status expec
     straight();
 }
 
-static void test_settings_that_lead_elsewhere(void **state)
+TEST(test_settings_that_lead_elsewhere)
 {
     static const size_t swapped[] = {1, 0}, both[] = {0, 0}, alone[] = {0};
 
-    (void)state;
     expect_refused("a, b", swapped, TL_BAD_CONFIG,
                    "shard a: the settings lead to shard a of fleet payouts, but the database there "
                    "is shard b of fleet payouts");
@@ -213,13 +200,12 @@ static void test_settings_that_lead_elsewhere(void **state)
                  database_number(all.sql[0], "SELECT version FROM tl_schema"));
 }
 
-static void test_a_file_of_no_fleet(void **state)
+TEST(test_a_file_of_no_fleet)
 {
     tl_client_options client = TL_CLIENT_OPTIONS_INIT;
     tl_fleet_options options = TL_FLEET_OPTIONS_INIT;
     tl_fleet *fleet = NULL;
 
-    (void)state;
     client.config_file = database_option_file(all.db[0]);
     options.client = &client;
     assert_status(tl_fleet_open(&fleet, &options), TL_BAD_CONFIG);
@@ -231,7 +217,7 @@ static void test_a_file_of_no_fleet(void **state)
 }
 
 /* The connection of a client that was opened may lead elsewhere later, as after a failover. */
-static void test_a_host_that_leads_elsewhere_later(void **state)
+TEST(test_a_host_that_leads_elsewhere_later)
 {
     static const size_t swapped[] = {1, 0};
     char cust[TL_CUST_MAX + 1];
@@ -239,7 +225,6 @@ static void test_a_host_that_leads_elsewhere_later(void **state)
     tl_status status = TL_OK;
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    (void)state;
     shards_cust(&all, 0, 20, cust);
     assert_status(pay(fleet, "later-1", cust), TL_SUCCEEDED);
     shards_write(&all, "a, b", swapped, NULL);
@@ -328,27 +313,24 @@ static void lose_a_shard(int kills)
     tl_fleet_close(fleet);
 }
 
-static void test_a_shard_that_stands_still(void **state)
+TEST(test_a_shard_that_stands_still)
 {
-    (void)state;
     lose_a_shard(0);
 }
 
-static void test_a_shard_that_is_killed(void **state)
+TEST(test_a_shard_that_is_killed)
 {
-    (void)state;
     lose_a_shard(1);
 }
 
 /* It takes connections and says nothing. */
-static void test_a_shard_that_is_down_at_the_start(void **state)
+TEST(test_a_shard_that_is_down_at_the_start)
 {
     char own[TL_CUST_MAX + 1], other[TL_CUST_MAX + 1];
     tl_fleet *fleet;
     tl_client *client = NULL;
     size_t owner = 9;
 
-    (void)state;
     shards_cust(&all, 0, 40, own);
     shards_cust(&all, 1, 40, other);
     shards_stop(&all, 1);
@@ -365,7 +347,7 @@ static void test_a_shard_that_is_down_at_the_start(void **state)
     tl_fleet_close(fleet);
 }
 
-static void test_a_slot_that_was_handed_over(void **state)
+TEST(test_a_slot_that_was_handed_over)
 {
     char cust[TL_CUST_MAX + 1];
     tl_fleet *fleet = open_fleet();
@@ -373,7 +355,6 @@ static void test_a_slot_that_was_handed_over(void **state)
     unsigned slot;
     size_t owner = 9;
 
-    (void)state;
     shards_cust(&all, 0, 50, cust);
     slot = tl_fleet_slot(fleet, cust);
     assert_status(tl_fleet_client(fleet, cust, &before), TL_OK);
@@ -408,14 +389,13 @@ static void test_a_slot_that_was_handed_over(void **state)
 }
 
 /* Two have it under one version: no program may go by the order in which its file names them. */
-static void test_a_slot_that_two_have(void **state)
+TEST(test_a_slot_that_two_have)
 {
     char cust[TL_CUST_MAX + 1];
     tl_fleet *fleet = open_fleet();
     tl_client *client = NULL;
     unsigned slot;
 
-    (void)state;
     shards_cust(&all, 0, 51, cust);
     slot = tl_fleet_slot(fleet, cust);
     tl_fleet_close(fleet);
@@ -433,13 +413,12 @@ static void test_a_slot_that_two_have(void **state)
 }
 
 /* A copy that was named by hand has all that was paid before, under another name. */
-static void test_a_copy_of_a_shard(void **state)
+TEST(test_a_copy_of_a_shard)
 {
     char *own = database_text(all.sql[1], "SELECT CAST(installation AS CHAR) FROM tl_schema"),
          *other = database_text(all.sql[0], "SELECT CAST(installation AS CHAR) FROM tl_schema");
     tl_fleet *fleet = NULL;
 
-    (void)state;
     database_run(all.sql[1], "UPDATE tl_schema SET installation = '%s'", other);
     assert_status(shards_fleet(&all, &fleet), TL_BAD_CONFIG);
     assert_null(fleet);
@@ -563,15 +542,13 @@ static void copy_that_meets(size_t away, const char *name)
     free(other);
 }
 
-static void test_a_copy_that_is_there_first(void **state)
+TEST(test_a_copy_that_is_there_first)
 {
-    (void)state;
     copy_that_meets(0, "first");
 }
 
-static void test_a_copy_that_comes_later(void **state)
+TEST(test_a_copy_that_comes_later)
 {
-    (void)state;
     copy_that_meets(1, "later");
 }
 
@@ -581,7 +558,7 @@ static uint16_t always_last(void *context, const char *cust_no)
     return *(uint16_t *)context;
 }
 
-static void test_a_rule_of_the_service(void **state)
+TEST(test_a_rule_of_the_service)
 {
     tl_client_options client = TL_CLIENT_OPTIONS_INIT;
     tl_fleet_options options = TL_FLEET_OPTIONS_INIT;
@@ -589,7 +566,6 @@ static void test_a_rule_of_the_service(void **state)
     tl_fleet *fleet = NULL;
     size_t owner = 9;
 
-    (void)state;
     client.config_file = all.file;
     options.client = &client;
     options.slot = always_last;
@@ -602,13 +578,12 @@ static void test_a_rule_of_the_service(void **state)
     tl_fleet_close(fleet);
 }
 
-static void test_after_fork(void **state)
+TEST(test_after_fork)
 {
     tl_fleet *fleet = open_fleet();
     int status = -1;
     pid_t child;
 
-    (void)state;
     child = fork();
     if (child == 0) {
         tl_client *client = NULL;
@@ -625,27 +600,4 @@ static void test_after_fork(void **state)
     tl_fleet_close(NULL);
 }
 
-TEST_MAIN(fleet)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_customers_go_to_their_shard),
-        cmocka_unit_test(test_one_shard_alone),
-        cmocka_unit_test(test_a_plain_client_meets_a_foreign_customer),
-        cmocka_unit_test(test_settings_that_lead_elsewhere),
-        cmocka_unit_test(test_a_file_of_no_fleet),
-        cmocka_unit_test(test_a_host_that_leads_elsewhere_later),
-        cmocka_unit_test(test_a_shard_that_stands_still),
-        cmocka_unit_test(test_a_shard_that_is_killed),
-        cmocka_unit_test(test_a_shard_that_is_down_at_the_start),
-        cmocka_unit_test(test_a_slot_that_was_handed_over),
-        cmocka_unit_test(test_a_slot_that_two_have),
-        cmocka_unit_test(test_a_copy_of_a_shard),
-        cmocka_unit_test(test_a_copy_that_is_there_first),
-        cmocka_unit_test(test_a_copy_that_comes_later),
-        cmocka_unit_test(test_a_rule_of_the_service),
-        cmocka_unit_test(test_after_fork),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(fleet, set_up, tear_down)

@@ -8,13 +8,8 @@
 #include "base/fault.h"
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <tradelock/workflow.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ALLOCATIONS_MAX 600
 
@@ -201,12 +196,11 @@ static void check_works(unsigned n, tl_fleet *fleet, tl_fleet_workflows *workflo
     assert_string_equal(tl_error_message(), "");
 }
 
-static void test_every_allocation(void **state)
+TEST(test_every_allocation)
 {
     char cust[TL_CUST_MAX + 1], serial[32];
     unsigned n = 0, counted, failed = 0;
 
-    (void)state;
     shards_open(&all, 2);
     do {
         tl_fleet *fleet = NULL;
@@ -226,12 +220,4 @@ static void test_every_allocation(void **state)
     shards_close(&all);
 }
 
-TEST_MAIN(memory)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_allocation),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, NULL, NULL);
-}
+TESTS_OF(memory, NULL, NULL)

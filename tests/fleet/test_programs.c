@@ -6,16 +6,11 @@
 
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define CUSTOMERS 8
 #define BALANCE 100000000
@@ -27,11 +22,10 @@ static char said[640];   /* a file: what the last program printed */
 static char sample[640]; /* a file: the plug-in of the sample */
 static char out[640];    /* a file: what became of each line */
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     char cust[TL_CUST_MAX + 1];
 
-    (void)state;
     bank_open(&town, 2);
     snprintf(said, sizeof said, "%s/said", town.sim.directory);
     snprintf(out, sizeof out, "%s/out", town.sim.directory);
@@ -39,16 +33,13 @@ static int set_up(void **state)
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < CUSTOMERS; n++)
             shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     unlink(said);
     unlink(out);
     bank_close(&town);
-    return 0;
 }
 
 /* Its output goes to the end of `said`. */
@@ -191,14 +182,13 @@ static pid_t start_worker(const char *shard)
     return start("tradelock-worker", words);
 }
 
-static void test_service_and_worker_that_are_killed(void **state)
+TEST(test_service_and_worker_that_are_killed)
 {
     char *rows = write_rows("kill", ROWS);
     pid_t service, worker;
     int status;
     long long before;
 
-    (void)state;
     bank_rule(&town, "{\"kind\":\"slow\",\"count\":200}");
     bank_rule(&town, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":12}");
     worker = start_worker(NULL);
@@ -299,7 +289,7 @@ static long long owned_by(size_t i, unsigned slot)
 }
 
 /* The line of a customer whom nobody owns for a moment is asked for again, and paid. */
-static void test_a_customer_who_is_handed_over(void **state)
+TEST(test_a_customer_who_is_handed_over)
 {
     char cust[TL_CUST_MAX + 1];
     handing self = {0};
@@ -307,7 +297,6 @@ static void test_a_customer_who_is_handed_over(void **state)
     unsigned slot;
     int status;
 
-    (void)state;
     shards_cust(&town.shards, 0, 0, cust);
     slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
     self.rows = rows = write_moving("hand", cust, STAYED);
@@ -334,14 +323,13 @@ static int stop_when_gone(void *context, const char *step, const tl_slot_moved *
     return strcmp(step, "gone") == 0;
 }
 
-static void test_a_customer_whom_nobody_owns(void **state)
+TEST(test_a_customer_whom_nobody_owns)
 {
     char cust[TL_CUST_MAX + 1], *rows, *answers;
     const char *words[] = {"--threads", "1", "--patience-ms", "500", "--out", out, "", NULL};
     unsigned slot;
     int status;
 
-    (void)state;
     shards_cust(&town.shards, 0, 0, cust);
     slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
     words[6] = rows = write_moving("nobody", cust, 0);
@@ -382,13 +370,12 @@ static void expect_answer(const char *rows, const char *words)
 }
 
 /* What looks like a move and is none is not called one. */
-static void test_what_is_no_move(void **state)
+TEST(test_what_is_no_move)
 {
     char cust[TL_CUST_MAX + 1], *rows, words[160];
     long long version;
     unsigned slot;
 
-    (void)state;
     /* Another slot than those that are moved. */
     shards_cust(&town.shards, 0, 1, cust);
     slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
@@ -434,7 +421,7 @@ static void expect_paid(int may_fail)
 }
 
 /* Back and forth under load. */
-static void test_a_slot_that_moves_under_load(void **state)
+TEST(test_a_slot_that_moves_under_load)
 {
     char cust[TL_CUST_MAX + 1], *rows = write_rows("load", ROWS);
     const long long before = sim_stat(&town.sim, "payments");
@@ -443,7 +430,6 @@ static void test_a_slot_that_moves_under_load(void **state)
     unsigned slot;
     int status;
 
-    (void)state;
     shards_cust(&town.shards, 0, 0, cust);
     slot = (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
     unlink(said);
@@ -502,11 +488,10 @@ static void await_due(int64_t count)
             crew_sleep_ms(10);
 }
 
-static void test_a_worker_of_one_shard(void **state)
+TEST(test_a_worker_of_one_shard)
 {
     pid_t worker;
 
-    (void)state;
     leave_in_doubt("one", 8);
     worker = start_worker("b");
     while (bank_open_trades(&town) > 4)
@@ -521,7 +506,7 @@ static void test_a_worker_of_one_shard(void **state)
 }
 
 /* A plug-in that knows nothing of fleets. */
-static void test_a_plug_in(void **state)
+TEST(test_a_plug_in)
 {
     static const size_t straight[] = {0, 1};
     char plugin[640], tail[256];
@@ -531,7 +516,6 @@ static void test_a_plug_in(void **state)
     pid_t worker;
     int status;
 
-    (void)state;
     snprintf(plugin, sizeof plugin, "%s/tests/plugin/handlers.so", test_build_dir());
     leave_in_doubt("plug", 6);
     await_due(3);
@@ -565,7 +549,7 @@ static void expect_refused(const char *program, const char *const words[], const
     assert_int_equal(text_count(file_read(said), "\n"), 1);
 }
 
-static void test_what_is_refused(void **state)
+TEST(test_what_is_refused)
 {
     static const size_t straight[] = {0, 1}, swapped[] = {1, 0};
     const char *const unknown[] = {"--plugin", sample, "--shard", "c", NULL};
@@ -573,7 +557,6 @@ static void test_what_is_refused(void **state)
     const char *const service[] = {"--metrics", rows, NULL};
     const long long before = paid_at(0) + paid_at(1);
 
-    (void)state;
     expect_refused("tradelock-worker", unknown, "there is no shard 'c': fleet payouts has a, b");
     shards_write(&town.shards, "a, b", straight, SHARDS_SETTINGS "metrics_listen=127.0.0.1:0\n");
     expect_refused("tradelock-worker", NULL, "metrics_listen: metrics are served for one shard");
@@ -587,19 +570,4 @@ static void test_what_is_refused(void **state)
     free(rows);
 }
 
-TEST_MAIN(programs)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_service_and_worker_that_are_killed),
-        cmocka_unit_test(test_a_customer_who_is_handed_over),
-        cmocka_unit_test(test_a_customer_whom_nobody_owns),
-        cmocka_unit_test(test_what_is_no_move),
-        cmocka_unit_test(test_a_slot_that_moves_under_load),
-        cmocka_unit_test(test_a_worker_of_one_shard),
-        cmocka_unit_test(test_a_plug_in),
-        cmocka_unit_test(test_what_is_refused),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(programs, set_up, tear_down)

@@ -6,14 +6,9 @@
 
 #include "support/crew.h"
 #include "support/theme.h"
-#include "workflows/cmocka_all.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define CUSTOMERS 6 /* of each shard */
 #define BALANCE 100000000
@@ -26,23 +21,19 @@ static bank town;
 #define assert_status(got, expected)                                                               \
     assert_string_equal(tl_status_name(got), tl_status_name(expected))
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     char cust[TL_CUST_MAX + 1];
 
-    (void)state;
     bank_open(&town, 2);
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < CUSTOMERS; n++)
             shards_account(&town.shards, i, shards_cust(&town.shards, i, n, cust), BALANCE);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     bank_close(&town);
-    return 0;
 }
 
 static tl_fleet_worker *start_worker(branch *self, unsigned threads)
@@ -101,14 +92,13 @@ static void one_process(void *context, int number)
 }
 
 /* Each serial is asked for by all threads of all processes. */
-static void test_several_processes(void **state)
+TEST(test_several_processes)
 {
     branch self;
     char cust[TL_CUST_MAX + 1];
     tl_trade trade = TL_TRADE_INIT;
     tl_key key = {"all-3", cust, WITHDRAW_OP};
 
-    (void)state;
     bank_rule(&town, "{\"kind\":\"drop_after\",\"count\":8}");
     assert_int_equal(crew_run(PROCESSES, one_process, NULL), 0);
     branch_open(&self, &town, 0);
@@ -241,20 +231,18 @@ static void lose_a_shard(const char *name, int kills)
     bank_books(&town, sim_stat(&town.sim, "payments"));
 }
 
-static void test_a_shard_that_stands_still(void **state)
+TEST(test_a_shard_that_stands_still)
 {
-    (void)state;
     lose_a_shard("stop", 0);
 }
 
-static void test_a_shard_that_is_killed(void **state)
+TEST(test_a_shard_that_is_killed)
 {
-    (void)state;
     lose_a_shard("kill", 1);
 }
 
 /* A worker that began while a shard was down serves it once it is up. */
-static void test_a_shard_that_comes_up_later(void **state)
+TEST(test_a_shard_that_comes_up_later)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     char cust[TL_CUST_MAX + 1], own[TL_CUST_MAX + 1];
@@ -263,7 +251,6 @@ static void test_a_shard_that_comes_up_later(void **state)
     branch self;
     tl_status status;
 
-    (void)state;
     shards_cust(&town.shards, 0, 0, own);
     shards_cust(&town.shards, 1, 0, cust);
     shards_kill(&town.shards, 1);
@@ -285,13 +272,12 @@ static void test_a_shard_that_comes_up_later(void **state)
 
 /* ------------------------------------------------------------------------- moved away -- */
 
-static void test_a_customer_that_was_moved(void **state)
+TEST(test_a_customer_that_was_moved)
 {
     char cust[TL_CUST_MAX + 1];
     branch self;
     tl_workflows *before = NULL, *after = NULL;
 
-    (void)state;
     shards_cust(&town.shards, 0, 100, cust);
     shards_account(&town.shards, 1, cust, BALANCE);
     branch_open(&self, &town, 0);
@@ -366,7 +352,7 @@ static long long reads_at(size_t i)
     "deadline_ms=1m\ngrace_ms=200ms\nclock_margin_ms=50ms\n"
 
 /* It does not beat, so its map stays as it was until it is read anew for a reason. */
-static void test_a_look_by_an_old_map(void **state)
+TEST(test_a_look_by_an_old_map)
 {
     static const size_t straight[] = {0, 1};
     char cust[TL_CUST_MAX + 1];
@@ -377,7 +363,6 @@ static void test_a_look_by_an_old_map(void **state)
     size_t shard = 9;
     long long before;
 
-    (void)state;
     shards_cust(&town.shards, 0, 101, cust);
     shards_account(&town.shards, 0, cust, BALANCE);
     shards_write(&town.shards, "a, b", straight, OLD_SETTINGS);
@@ -417,14 +402,13 @@ static void test_a_look_by_an_old_map(void **state)
 
 /* A shard that falls silent keeps nobody beyond their time; its connections wait for half a
  * minute. */
-static void test_a_silent_shard_prolongs_no_wait(void **state)
+TEST(test_a_silent_shard_prolongs_no_wait)
 {
     static const size_t straight[] = {0, 1};
     static const int64_t waits_ms[] = {1500, 10, 3000};
     char cust[TL_CUST_MAX + 1];
     branch old;
 
-    (void)state;
     shards_cust(&town.shards, 0, 102, cust);
     shards_write(&town.shards, "a, b", straight, OLD_SETTINGS);
     branch_open(&old, &town, 0);
@@ -515,7 +499,7 @@ static tl_status try_script(script *self, tl_fleet *fleet, tl_fleet_workflows **
     return tl_fleet_workflows_new(workflows, &options);
 }
 
-static void test_what_registering_says(void **state)
+TEST(test_what_registering_says)
 {
     script self = {.registers = 1, .say = {TL_OK, TL_UNSAFE}, .left = 1000};
     tl_fleet_workflows_options none = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
@@ -524,7 +508,6 @@ static void test_what_registering_says(void **state)
     tl_workflows *registry = NULL;
     tl_fleet *fleet = NULL;
 
-    (void)state;
     assert_status(shards_fleet(&town.shards, &fleet), TL_OK);
     assert_status(try_script(&self, fleet, &workflows, 0), TL_UNSAFE);
     assert_string_equal(tl_error_message(), "shard b: the script says so");
@@ -640,7 +623,7 @@ static tl_status watch(tl_fleet_workflows *workflows, const char *serial, turn *
 }
 
 /* A trade was seen paid at a shard that had it: it is told so, wherever the customer goes to. */
-static void test_a_final_answer_of_before(void **state)
+TEST(test_a_final_answer_of_before)
 {
     script self = {.registers = 1,
                    .may_go = 1,
@@ -653,7 +636,6 @@ static void test_a_final_answer_of_before(void **state)
     turn with = {.cust = cust};
     asker paid = {.serial = "final-1", .cust = cust};
 
-    (void)state;
     shards_cust(&town.shards, 0, 102, cust);
     with.slot =
         (unsigned)database_number(town.shards.sql[0], "SELECT tl_customer_slot('%s')", cust);
@@ -689,7 +671,7 @@ static void test_a_final_answer_of_before(void **state)
     tl_fleet_close(with.fleet);
 }
 
-static void test_a_shard_that_is_full(void **state)
+TEST(test_a_shard_that_is_full)
 {
     script self = {
         .registers = 1, .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -700,7 +682,6 @@ static void test_a_shard_that_is_full(void **state)
     tl_fleet *fleet = NULL;
     pthread_t thread, another;
 
-    (void)state;
     shards_cust(&town.shards, 1, 60, full);
     shards_cust(&town.shards, 0, 60, other);
     assert_status(shards_fleet(&town.shards, &fleet), TL_OK);
@@ -737,7 +718,7 @@ static void test_a_shard_that_is_full(void **state)
     tl_fleet_close(fleet);
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
@@ -746,7 +727,6 @@ static void test_bad_arguments(void **state)
     tl_fleet_worker *worker = NULL;
     branch self;
 
-    (void)state;
     branch_open(&self, &town, 0);
     assert_status(tl_fleet_workflow_run(self.workflows, NULL, &answer), TL_INVALID);
     assert_status(tl_fleet_workflow_run(self.workflows, &request, NULL), TL_INVALID);
@@ -772,22 +752,4 @@ static void test_bad_arguments(void **state)
     branch_close(&self);
 }
 
-TEST_MAIN(workflows)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_several_processes),
-        cmocka_unit_test(test_a_shard_that_stands_still),
-        cmocka_unit_test(test_a_shard_that_is_killed),
-        cmocka_unit_test(test_a_shard_that_comes_up_later),
-        cmocka_unit_test(test_a_customer_that_was_moved),
-        cmocka_unit_test(test_a_look_by_an_old_map),
-        cmocka_unit_test(test_a_silent_shard_prolongs_no_wait),
-        cmocka_unit_test(test_what_registering_says),
-        cmocka_unit_test(test_a_final_answer_of_before),
-        cmocka_unit_test(test_a_shard_that_is_full),
-        cmocka_unit_test(test_bad_arguments),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(workflows, set_up, tear_down)

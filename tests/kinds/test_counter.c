@@ -10,16 +10,7 @@
 
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #define PROCESSES 8
 #define WAIT_MS 600000
@@ -33,25 +24,21 @@ struct witness {
 };
 static struct witness *witness;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "ask_wait_min_ms=1ms\nask_wait_max_ms=40ms\nsession_ms=60s\n");
     database_run(f.sql, "CREATE TABLE counter (id INT PRIMARY KEY, n BIGINT NOT NULL);"
                         "CREATE TABLE claim (id INT PRIMARY KEY, owner INT NOT NULL, "
                         "paid_to INT NULL);"
                         "INSERT INTO claim SELECT seq, 0, NULL FROM seq_1_to_20");
     witness = crew_share(sizeof *witness);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     crew_unshare(witness, sizeof *witness);
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static int counter_times(void)

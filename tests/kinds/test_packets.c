@@ -10,17 +10,7 @@
 
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PACKETS_MAX 60
 /* The fast run takes one packet in so many, always others. */
@@ -33,27 +23,23 @@ static wire *line;
 static char *through;
 static unsigned cases, unknowns, swept;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     const char *settings = "beat_ms=20s\nsession_ms=60s\nread_timeout_s=2\n"
                            "pool_wait_ms=300ms\ncommit_ms=300ms\nconnect_timeout_s=2\n";
 
-    (void)state;
     fixture_open(&f, settings);
     line = wire_start(server_socket(server_shared()));
     through = database_option_file_at(f.db, wire_socket(line), settings);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     wire_free(line);
     free(through);
     print_message("%u cases, %u of them UNKNOWN at first\n", cases, unknowns);
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static tl_client *far_client_with(const char *option_file)

@@ -9,44 +9,29 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define WAITS "ask_wait_min_ms=5ms\nask_wait_max_ms=20ms\n"
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     /* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew
      * to count because two beats of its own were too far apart. */
     fixture_open(&f, "beat_ms=1s\nsession_ms=30s\n" WAITS);
     database_set(f.db, "beat_ms=100\nsession_ms=4s\n" WAITS); /* of other clients */
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (0, 0), (1, 0)");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static int exit_code_of(pid_t pid)
@@ -176,8 +161,7 @@ static _Noreturn void hold(struct holder *h, const char *resource, int writes, i
         read(h->to_child[0], &byte, 1) != 1)
         _exit(99);
     if (tested == MUTEX) {
-        for (int i = 0; i < PATIENCE_MS / 10 && atomic_load(&told) == 0; i++)
-            crew_sleep_ms(10);
+        AWAIT_WHILE(atomic_load(&told) == 0);
         if (any_remaining_ms(lock) != 0)
             _exit(98);
     }

@@ -1,14 +1,6 @@
 #include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/theme.h"
 
 tl_client *client_new(const fixture *f)
 {

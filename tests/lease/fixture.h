@@ -16,6 +16,18 @@ typedef struct fixture {
 void fixture_open(fixture *f, const char *settings);
 void fixture_close(fixture *f);
 
+/* One for all tests of the file, with open_all and close_all. */
+#define FIXTURE_OF_ALL(settings)                                                                   \
+    static fixture f;                                                                              \
+    FIXTURE(open_all)                                                                              \
+    {                                                                                              \
+        fixture_open(&f, settings);                                                                \
+    }                                                                                              \
+    FIXTURE(close_all)                                                                             \
+    {                                                                                              \
+        fixture_close(&f);                                                                         \
+    }
+
 tl_client *client_new(const fixture *f);
 
 tl_mutex_options lease_options(int64_t lease_ms); /* 0: renewed, for a minute at most */

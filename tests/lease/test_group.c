@@ -10,18 +10,7 @@
 #include "support/tap.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Groups form, and no session ends, on a machine that is busy with other things. */
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\nask_wait_max_ms=20ms\n"
@@ -34,11 +23,10 @@ static tap *line;
 static char *file;
 static tl_client *far; /* behind the tap */
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
-    (void)state;
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
     /* As many connections as are held below. */
@@ -46,18 +34,15 @@ static int setup(void **state)
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&far, &options), TL_OK);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_client_close(far);
     tap_free(line);
     remove(file);
     free(file);
     fixture_close(&f);
-    return 0;
 }
 
 static tl_stats stats_of(tl_client *client)
@@ -139,12 +124,11 @@ static long long steps_of(const char *pattern)
                            pattern);
 }
 
-static void test_many_threads_share_statements(void **state)
+TEST(test_many_threads_share_statements)
 {
     unsigned long long grants = 0;
     tl_stats stats;
 
-    (void)state;
     crowd.threads = (int)crew_number("threads", 64) / RIVALS * RIVALS;
     crowd.rounds = crew_number("rounds", 12);
     crowd.shared = calloc((size_t)crowd.threads / RIVALS, sizeof *crowd.shared);
@@ -338,9 +322,8 @@ static void run_on_odd(const char *sql)
     database_run(f.sql, "%s'%s'", sql, resource);
 }
 
-static void test_a_row_that_the_server_refuses(void **state)
+TEST(test_a_row_that_the_server_refuses)
 {
-    (void)state;
     database_run(f.sql, "ALTER TABLE resource_lock ADD CONSTRAINT no_bad_remark "
                         "CHECK (remark IS NULL OR remark <> 'bad')");
     begin("refused", "bad");
@@ -370,9 +353,8 @@ static void take_odd_row(void)
 }
 
 /* An ask does not wait for it, an unlock does. */
-static void test_a_row_that_is_taken(void **state)
+TEST(test_a_row_that_is_taken)
 {
-    (void)state;
     begin("taken", "good");
     call_all(lock, TL_GRANTED);
     call_all(tl_mutex_unlock, TL_OK);
@@ -390,7 +372,7 @@ static void test_a_row_that_is_taken(void **state)
 }
 
 /* Taken away, or not there any more: the lock was lost, and no row is made of it. */
-static void test_a_row_that_was_lost(void **state)
+TEST(test_a_row_that_was_lost)
 {
     static const char *const names[] = {"forced", "gone"};
     static const char *const how[] = {
@@ -398,7 +380,6 @@ static void test_a_row_that_was_lost(void **state)
         "fence = fence + 1, rev = rev + 1 WHERE resource = ",
         "DELETE FROM resource_lock WHERE resource = "};
 
-    (void)state;
     for (int way = 0; way < 2; way++) {
         begin(names[way], "good");
         call_all(lock, TL_GRANTED);
@@ -415,12 +396,11 @@ static void test_a_row_that_was_lost(void **state)
 
 /* Whoever is refused reads who has it, and asks again only where that one is dead; the first ask is
  * not made again. */
-static void test_dead_and_living_holders(void **state)
+TEST(test_dead_and_living_holders)
 {
     tl_mutex *holders[ALL];
     tl_stats stats;
 
-    (void)state;
     begin("dead", "good");
     /* With all connections that it takes, which are there then. */
     in_groups(lock, NULL, 0);
@@ -458,12 +438,11 @@ static void lose(tap_act act)
 }
 
 /* Never carried out a second time: each row is settled by its token, by its own thread. */
-static void test_a_lost_answer(void **state)
+TEST(test_a_lost_answer)
 {
     static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER, TAP_HOLD_REQUEST};
     static const char *const names[] = {"request", "answer", "late"};
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         begin(names[i], "good");
         lose(acts[i]);
@@ -480,17 +459,4 @@ static void test_a_lost_answer(void **state)
     }
 }
 
-TEST_MAIN(group)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_threads_share_statements),
-        cmocka_unit_test(test_a_row_that_the_server_refuses),
-        cmocka_unit_test(test_a_row_that_is_taken),
-        cmocka_unit_test(test_a_row_that_was_lost),
-        cmocka_unit_test(test_dead_and_living_holders),
-        cmocka_unit_test(test_a_lost_answer),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(group, setup, teardown)

@@ -9,18 +9,8 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 14
 #define SETTINGS                                                                                   \
@@ -54,24 +44,20 @@ static struct {
 /* The test's own connection is used by one thread at a time. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     setvbuf(stdout, NULL, _IOLBF, 0);
     fixture_open(&f, SETTINGS);
     line = wire_start(server_socket(server_shared()));
     through = database_option_file_at(f.db, wire_socket(line), SETTINGS);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     wire_free(line);
     remove(through);
     free(through);
     fixture_close(&f);
-    return 0;
 }
 
 static void open_far(void)

@@ -8,17 +8,6 @@
 #include "store/resource.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ERROR_SIGNALED 1644
 /* The tokens of the holds, of the step, and of nobody. */
 #define HELD_TOKEN "held-held-held-h"
@@ -33,27 +22,23 @@
 static fixture f;
 static db *connection;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     db_options options = {.group = "tradelock-client",
                           .idle_transaction_s = 60,
                           .connect_timeout_s = 10,
                           .read_timeout_s = 60};
 
-    (void)state;
     fixture_open(&f, NULL);
     options.option_file = database_option_file(f.db);
     if (db_open(&connection, &options) != TL_OK)
         server_panic("%s", tl_error_message());
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     db_close(connection);
     fixture_close(&f);
-    return 0;
 }
 
 /* What the twins are before the step: status, session, and the ends of the lease, the hold and the
@@ -241,17 +226,15 @@ static void compare(const struct before *b, int unlocks, const char *held, int m
 #define FOR_EACH(b)                                                                                \
     for (const struct before *b = befores; b < befores + sizeof befores / sizeof *befores; b++)
 
-static void test_a_lock_is_the_same(void **state)
+TEST(test_a_lock_is_the_same)
 {
-    (void)state;
     FOR_EACH(b)
     for (int min_hold = 0; min_hold < 2; min_hold++)
         compare(b, 0, HELD_TOKEN, min_hold);
 }
 
-static void test_an_unlock_is_the_same(void **state)
+TEST(test_an_unlock_is_the_same)
 {
-    (void)state;
     FOR_EACH(b)
     {
         compare(b, 1, HELD_TOKEN, 1);
@@ -261,7 +244,7 @@ static void test_an_unlock_is_the_same(void **state)
 
 /* Of one name: who has it gives it back, the next is granted it, who comes then is
  * refused.  And an absent one is made by the first. */
-static void test_several_of_one_name(void **state)
+TEST(test_several_of_one_name)
 {
     static const char *const names[] = {"absent", "absent", "alone", "alone", "alone"};
     static const int unlocks[] = {0, 0, 1, 0, 0}, changed[] = {1, 0, 1, 1, 0};
@@ -269,7 +252,6 @@ static void test_several_of_one_name(void **state)
     resource_step steps[5];
     resource_row taken[5], *rows[5];
 
-    (void)state;
     make_twins(&befores[4]);
     for (int i = 0; i < 5; i++) {
         steps[i] = step_of(&names[i], HELD_TOKEN, 0);
@@ -293,13 +275,4 @@ static void test_several_of_one_name(void **state)
                      700070017002);
 }
 
-TEST_MAIN(group_rows)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_lock_is_the_same),
-        cmocka_unit_test(test_an_unlock_is_the_same),
-        cmocka_unit_test(test_several_of_one_name),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(group_rows, setup, teardown)

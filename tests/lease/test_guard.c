@@ -5,17 +5,8 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Who is to die does so soon; who looks on must not, on however slow a machine, nor begin anew to
  * count because two beats of its own were too far apart. */
@@ -24,20 +15,16 @@
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, LASTING);
     database_set(f.db, MORTAL); /* of the children's clients */
     database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, cents BIGINT NOT NULL)");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     fixture_close(&f);
-    return 0;
 }
 
 static void account_set(long long cents)
@@ -50,13 +37,12 @@ static long long account(void)
     return database_number(f.sql, "SELECT cents FROM account WHERE id = 1");
 }
 
-static void test_possession_is_kept_until_the_commit(void **state)
+TEST(test_possession_is_kept_until_the_commit)
 {
     tl_mutex_options options = lease_options(4000);
     MYSQL *caller = caller_new(&f);
     tl_mutex *mutex, *next;
 
-    (void)state;
     account_set(100);
     mutex = locked(f.client, "a1", &options);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_OK);
@@ -79,13 +65,12 @@ static void test_possession_is_kept_until_the_commit(void **state)
     tl_mutex_free(next);
 }
 
-static void test_a_late_holder_must_roll_back(void **state)
+TEST(test_a_late_holder_must_roll_back)
 {
     tl_mutex_options options = lease_options(100);
     tl_mutex *mutex = locked(f.client, "a2", &options), *next;
     MYSQL *caller = caller_new(&f);
 
-    (void)state;
     /* Late by its own clock, before anybody took over. */
     crew_sleep_ms(150);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_ROLL_BACK);
@@ -101,13 +86,12 @@ static void test_a_late_holder_must_roll_back(void **state)
 }
 
 /* Taken away behind its back: only the server knows. */
-static void test_a_lock_that_was_taken_away(void **state)
+TEST(test_a_lock_that_was_taken_away)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "a3", &options);
     MYSQL *caller = caller_new(&f);
 
-    (void)state;
     assert_status(tl_resource_unlock(f.other, "a3", tl_mutex_fence(mutex, NULL), "ann", "test"),
                   TL_OK);
     assert_true(tl_mutex_remaining_ms(mutex) > 0);
@@ -116,7 +100,7 @@ static void test_a_lock_that_was_taken_away(void **state)
     tl_mutex_free(mutex);
 }
 
-static void test_connections_that_are_refused(void **state)
+TEST(test_connections_that_are_refused)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "a4", &options), *idle;
@@ -124,7 +108,6 @@ static void test_connections_that_are_refused(void **state)
     long long rev = database_number(f.sql, "SELECT rev FROM resource_lock "
                                            "WHERE resource = 'a4'");
 
-    (void)state;
     assert_status(tl_mutex_guard(mutex, NULL, 0), TL_INVALID);
     assert_status(tl_mutex_guard(mutex, caller, 0), TL_NO_TRANSACTION);
     database_run(caller, "START TRANSACTION");
@@ -154,14 +137,13 @@ static void test_connections_that_are_refused(void **state)
 }
 
 /* The server undid the transaction, and the caller has not noticed. */
-static void test_a_transaction_that_is_gone(void **state)
+TEST(test_a_transaction_that_is_gone)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "a5", &options);
     MYSQL *one = caller_new(&f), *two = caller_new(&f);
     long long deadlocks = server_counter(&f, "Innodb_deadlocks");
 
-    (void)state;
     account_set(1);
     database_run(f.sql, "REPLACE INTO account VALUES (2, 1)");
     caller_run(one, "UPDATE account SET cents = 2 WHERE id = 1");
@@ -222,9 +204,8 @@ static void guard_at(const char *isolation)
     tl_mutex_free(mutex);
 }
 
-static void test_isolation_levels(void **state)
+TEST(test_isolation_levels)
 {
-    (void)state;
     guard_at("REPEATABLE READ");
     guard_at("SERIALIZABLE");
 }
@@ -312,11 +293,10 @@ static long long pay_beside_a_zombie(int64_t lease_ms, int guarded, int *zombie_
     return account();
 }
 
-static void test_a_zombie_cannot_commit_money(void **state)
+TEST(test_a_zombie_cannot_commit_money)
 {
     int code;
 
-    (void)state;
     assert_int_equal(pay_beside_a_zombie(3000, 1, &code), 10);
     assert_int_equal(code, 10);
     assert_int_equal(pay_beside_a_zombie(0, 1, &code), 10);
@@ -324,27 +304,12 @@ static void test_a_zombie_cannot_commit_money(void **state)
 }
 
 /* The same without the guard pays twice: what the guard is for. */
-static void test_without_the_guard_it_pays_twice(void **state)
+TEST(test_without_the_guard_it_pays_twice)
 {
     int code;
 
-    (void)state;
     assert_int_equal(pay_beside_a_zombie(3000, 0, &code), -30);
     assert_int_equal(code, 0);
 }
 
-TEST_MAIN(guard)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_possession_is_kept_until_the_commit),
-        cmocka_unit_test(test_a_late_holder_must_roll_back),
-        cmocka_unit_test(test_a_lock_that_was_taken_away),
-        cmocka_unit_test(test_connections_that_are_refused),
-        cmocka_unit_test(test_a_transaction_that_is_gone),
-        cmocka_unit_test(test_isolation_levels),
-        cmocka_unit_test(test_a_zombie_cannot_commit_money),
-        cmocka_unit_test(test_without_the_guard_it_pays_twice),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(guard, setup, teardown)

@@ -5,34 +5,10 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=30s\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
+FIXTURE_OF_ALL("beat_ms=100\nsession_ms=30s\n")
 
 /* ------------------------------------------------------------------ the articles -- */
 
@@ -41,8 +17,7 @@ static atomic_int winners, losers;
 /* Until all others have answered, however slow the machine is. */
 static void hold_until_all_have_asked(void)
 {
-    for (int i = 0; i < PATIENCE_MS / 10 && atomic_load(&losers) < 19; i++)
-        crew_sleep_ms(10);
+    AWAIT_WHILE(atomic_load(&losers) < 19);
 }
 
 static void *compete(void *argument)
@@ -65,11 +40,10 @@ static void *compete(void *argument)
     return NULL;
 }
 
-static void test_twenty_at_once_one_winner(void **state)
+TEST(test_twenty_at_once_one_winner)
 {
     pthread_t threads[20];
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         pthread_create(&threads[i], NULL, compete, i % 2 ? f.client : f.other);
     for (int i = 0; i < 20; i++)
@@ -79,14 +53,13 @@ static void test_twenty_at_once_one_winner(void **state)
     assert_status(try_once(f.client, "order_7"), TL_GRANTED);
 }
 
-static void test_ten_locks_and_nine_unlocks(void **state)
+TEST(test_ten_locks_and_nine_unlocks)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = mutex_new(f.client, "key1", &options);
     uint64_t fence;
     long long steps;
 
-    (void)state;
     assert_status(tl_mutex_lock(mutex, 1000), TL_GRANTED);
     fence = tl_mutex_fence(mutex, "key1");
     steps = database_number(f.sql, "SELECT COUNT(*) FROM resource_log");
@@ -105,12 +78,11 @@ static void test_ten_locks_and_nine_unlocks(void **state)
     tl_mutex_free(mutex);
 }
 
-static void test_ten_handles_of_one_thread(void **state)
+TEST(test_ten_handles_of_one_thread)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *handles[10];
 
-    (void)state;
     options.flags = TL_MUTEX_BY_THREAD;
     for (int i = 0; i < 10; i++)
         handles[i] = locked(f.client, "key1-thread", &options);
@@ -151,7 +123,7 @@ static void *wait_for_expiry(void *argument)
 
 /* The article's own numbers: a lease of 5 s that is never unlocked, and a second thread that waits
  * up to 7 s. */
-static void test_held_until_expiry_then_taken_over(void **state)
+TEST(test_held_until_expiry_then_taken_over)
 {
     struct expiry e = {.lease_ms = 5000, .wait_ms = 7000};
     tl_mutex_options options = lease_options(5000);
@@ -159,7 +131,6 @@ static void test_held_until_expiry_then_taken_over(void **state)
     tl_mutex *mutex = locked(f.client, "key2", &options);
     pthread_t thread;
 
-    (void)state;
     pthread_create(&thread, NULL, wait_for_expiry, &e);
     pthread_join(thread, NULL);
     assert_status(e.status, TL_GRANTED);
@@ -175,12 +146,11 @@ static void test_held_until_expiry_then_taken_over(void **state)
 
 /* ----------------------------------------------------------------- the answers -- */
 
-static void test_four_answers_of_unlock(void **state)
+TEST(test_four_answers_of_unlock)
 {
     tl_mutex_options options = lease_options(100);
     tl_mutex *mutex = mutex_new(f.client, "answers", &options), *next;
 
-    (void)state;
     assert_status(tl_mutex_unlock(mutex), TL_NOT_HELD);
     assert_status(tl_mutex_lock(mutex, 0), TL_GRANTED);
     assert_status(tl_mutex_unlock(mutex), TL_OK);
@@ -202,14 +172,13 @@ static void test_four_answers_of_unlock(void **state)
     tl_mutex_free(next);
 }
 
-static void test_a_refusal_writes_nothing_and_says_who(void **state)
+TEST(test_a_refusal_writes_nothing_and_says_who)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex, *refused;
     long long steps;
     const tl_resource_view *view;
 
-    (void)state;
     options.payload = "batch 2026-03";
     options.payload_size = strlen(options.payload);
     options.actor = "cron";
@@ -269,17 +238,8 @@ static void ask_beside_a_locked_session(const char *const *resources, size_t cou
     tl_client_close(client);
 }
 
-static void test_sessions_are_never_locked(void **state)
-{
-    static const char *const resources[] = {"session/2", "session/1", "session/3"};
-
-    (void)state;
-    ask_beside_a_locked_session(resources, 1);
-    ask_beside_a_locked_session(resources, 3);
-}
-
 /* The heartbeat counts for the lock: no write for it, however long. */
-static void test_renewed_by_the_session_until_max_hold(void **state)
+TEST(test_renewed_by_the_session_until_max_hold)
 {
     tl_mutex_options options = lease_options(0);
     tl_client_options settings = TL_CLIENT_OPTIONS_INIT;
@@ -289,7 +249,6 @@ static void test_renewed_by_the_session_until_max_hold(void **state)
     tl_mutex *mutex;
     int64_t begun_ms;
 
-    (void)state;
     settings.config_file = file;
     assert_status(tl_client_open(&client, &settings), TL_OK);
     options.max_hold_ms = 9000;
@@ -311,12 +270,19 @@ static void test_renewed_by_the_session_until_max_hold(void **state)
     free(file);
 }
 
-static void test_renewing_by_hand(void **state)
+TEST(test_sessions_are_never_locked)
+{
+    static const char *const resources[] = {"session/2", "session/1", "session/3"};
+
+    ask_beside_a_locked_session(resources, 1);
+    ask_beside_a_locked_session(resources, 3);
+}
+
+TEST(test_renewing_by_hand)
 {
     tl_mutex_options options = lease_options(4500);
     tl_mutex *mutex;
 
-    (void)state;
     options.max_hold_ms = 8500;
     mutex = locked(f.client, "by-hand", &options);
     /* Longer than the first lease. */
@@ -336,12 +302,11 @@ static void test_renewing_by_hand(void **state)
     tl_mutex_free(mutex);
 }
 
-static void test_automatic_renewal_stops_when_told(void **state)
+TEST(test_automatic_renewal_stops_when_told)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "stops", &options);
 
-    (void)state;
     assert_true(tl_mutex_remaining_ms(mutex) > 1000);
     assert_status(tl_mutex_renew(mutex, 200), TL_OK);
     assert_true(tl_mutex_remaining_ms(mutex) <= 200);
@@ -350,12 +315,11 @@ static void test_automatic_renewal_stops_when_told(void **state)
     tl_mutex_free(mutex);
 }
 
-static void test_minimum_hold(void **state)
+TEST(test_minimum_hold)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex, *late;
 
-    (void)state;
     options.min_hold_ms = 4000;
     mutex = locked(f.client, "min-hold", &options);
     assert_status(tl_mutex_unlock(mutex), TL_OK);
@@ -376,7 +340,7 @@ static int count_views(void *context, const tl_resource_view *view)
     return 0;
 }
 
-static void test_force_unlock_raises_the_fence(void **state)
+TEST(test_force_unlock_raises_the_fence)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "stuck/1", &options), *next;
@@ -384,7 +348,6 @@ static void test_force_unlock_raises_the_fence(void **state)
     tl_resource_filter filter = {.version = TL_RESOURCE_FILTER_VERSION, .prefix = "stuck/"};
     int seen = 0;
 
-    (void)state;
     assert_status(tl_resource_list(f.other, &filter, count_views, &seen), TL_OK);
     assert_int_equal(seen, 1);
     assert_status(tl_resource_show(f.other, "stuck/2", count_views, &seen), TL_NOT_FOUND);
@@ -428,13 +391,12 @@ static void wait_for_loss(struct loss *loss, tl_status why)
     assert_status((tl_status)atomic_load(&loss->why), why);
 }
 
-static void test_loss_is_told(void **state)
+TEST(test_loss_is_told)
 {
     struct loss lease = {0}, forced = {0}, none = {0};
     tl_mutex_options options = lease_options(300);
     tl_mutex *a, *b, *c;
 
-    (void)state;
     options.loss = on_loss;
     options.loss_context = &lease;
     a = locked(f.client, "loss-lease", &options);
@@ -470,14 +432,13 @@ static void refuse_new(const char *resource, const tl_mutex_options *options)
     assert_true(strlen(tl_error_message()) > 0);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     tl_mutex_options good = lease_options(0), bad;
     char name[TL_RESOURCE_MAX + 2];
     tl_mutex *mutex;
     long long rows = database_number(f.sql, "SELECT COUNT(*) FROM resource_lock");
 
-    (void)state;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     refuse_new("", &good);
@@ -523,13 +484,12 @@ static void test_bad_input(void **state)
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock"), rows);
 }
 
-static void test_keys_are_exact(void **state)
+TEST(test_keys_are_exact)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "Case", &options);
     char name[TL_RESOURCE_MAX + 1];
 
-    (void)state;
     memset(name, '?', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_status(try_once(f.other, "case"), TL_GRANTED);
@@ -549,13 +509,12 @@ static void *lock_handle_of_another(void *argument)
     return NULL;
 }
 
-static void test_reentering_through_anothers_handle(void **state)
+TEST(test_reentering_through_anothers_handle)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "mine", &options), *second;
     pthread_t thread;
 
-    (void)state;
     /* Without the flag another handle is another holder, even of the same thread. */
     second = mutex_new(f.client, "mine", &options);
     assert_status(tl_mutex_lock(second, 0), TL_BUSY);
@@ -571,26 +530,4 @@ static void test_reentering_through_anothers_handle(void **state)
     tl_mutex_free(second);
 }
 
-TEST_MAIN(mutex)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_twenty_at_once_one_winner),
-        cmocka_unit_test(test_ten_locks_and_nine_unlocks),
-        cmocka_unit_test(test_ten_handles_of_one_thread),
-        cmocka_unit_test(test_held_until_expiry_then_taken_over),
-        cmocka_unit_test(test_four_answers_of_unlock),
-        cmocka_unit_test(test_a_refusal_writes_nothing_and_says_who),
-        cmocka_unit_test(test_renewed_by_the_session_until_max_hold),
-        cmocka_unit_test(test_sessions_are_never_locked),
-        cmocka_unit_test(test_renewing_by_hand),
-        cmocka_unit_test(test_automatic_renewal_stops_when_told),
-        cmocka_unit_test(test_minimum_hold),
-        cmocka_unit_test(test_force_unlock_raises_the_fence),
-        cmocka_unit_test(test_loss_is_told),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_keys_are_exact),
-        cmocka_unit_test(test_reentering_through_anothers_handle),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(mutex, open_all, close_all)

@@ -7,155 +7,101 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static fixture f;
 static const char *config;
 static char program[512];
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "beat_ms=100\nsession_ms=1m\n");
     config = database_option_file(f.db);
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     fixture_close(&f);
-    return 0;
 }
 
 /* -------------------------------------------------------------------- resource -- */
 
-static void test_ls_show_unlock(void **state)
+TEST(test_ls_show_unlock)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex;
     char fence[32];
-    output *o;
 
-    (void)state;
     options.payload = "batch 7";
     options.payload_size = 7;
     mutex = locked(f.client, "nightly/interest", &options);
     assert_status(try_once(f.client, "free-one"), TL_GRANTED);
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_mutex_fence(mutex, NULL));
-    o = RUN("resource", "ls", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "nightly/interest");
-    EXPECT_WORDS(o, fence);
-    assert_null(strstr(o->out, "free-one"));
-    output_free(o);
-    o = RUN("resource", "ls", "--all", "--prefix", "free", "--config", config);
-    EXPECT_WORDS(o, "free-one");
-    assert_null(strstr(o->out, "nightly"));
-    output_free(o);
-    o = RUN("resource", "show", "nightly/interest", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "batch 7");
-    EXPECT_WORDS(o, "its session renews the lock");
-    output_free(o);
-    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
-            "--actor", "ann", "--config", config);
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
-            "--config", config);
-    EXPECT_SENTENCE(o, 1, "moved on");
-    output_free(o);
+    ENDS(RUN("resource", "ls", "--config", config), 0, "nightly/interest", fence,
+         WITHOUT("free-one"));
+    ENDS(RUN("resource", "ls", "--all", "--prefix", "free", "--config", config), ANY_CODE,
+         "free-one", WITHOUT("nightly"));
+    ENDS(RUN("resource", "show", "nightly/interest", "--config", config), 0, "batch 7",
+         "its session renews the lock");
+    ENDS(RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason", "hangs",
+             "--actor", "ann", "--config", config),
+         0);
+    EXPECT_REFUSED(RUN("resource", "unlock", "nightly/interest", "--fence", fence, "--reason",
+                       "hangs", "--config", config),
+                   1, "moved on");
     assert_status(tl_mutex_unlock(mutex), TL_LOST);
-    o = RUN("acts", "--limit", "1", "--config", config);
-    EXPECT_WORDS(o, "resource unlock nightly/interest (hangs)");
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "1", "--config", config), ANY_CODE,
+         "resource unlock nightly/interest (hangs)");
     tl_mutex_free(mutex);
 }
 
 /* Readers and writers have rows of their own. */
-static void test_readers_and_writers(void **state)
+TEST(test_readers_and_writers)
 {
     tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
     tl_rw *one = NULL, *two = NULL;
-    output *o;
 
-    (void)state;
     assert_status(tl_rw_new(&one, f.client, "loan/7", &options), TL_OK);
     assert_status(tl_rw_new(&two, f.other, "loan/7", &options), TL_OK);
     assert_status(tl_rw_read(one, 0), TL_GRANTED);
     assert_status(tl_rw_read(two, 0), TL_GRANTED);
-    o = RUN("resource", "ls", "--prefix", "loan", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "read");
-    EXPECT_WORDS(o, "loan/7");
-    output_free(o);
+    ENDS(RUN("resource", "ls", "--prefix", "loan", "--config", config), 0, "read", "loan/7");
     assert_status(tl_rw_unlock(one), TL_OK);
     assert_status(tl_rw_unlock(two), TL_OK);
     assert_status(tl_rw_write(one, 0), TL_GRANTED);
-    o = RUN("resource", "show", "loan/7", "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "write");
-    EXPECT_WORDS(o, "held");
-    output_free(o);
-    o = RUN("resource", "show", "nobodys", "--config", config);
-    EXPECT_SENTENCE(o, 1, "nobodys");
-    output_free(o);
-    o = RUN("resource", "show", "nobodys", "--json", "--config", config);
-    EXPECT_SENTENCE(o, 1, "nobodys");
-    output_free(o);
+    ENDS(RUN("resource", "show", "loan/7", "--config", config), 0, "write", "held");
+    EXPECT_REFUSED(RUN("resource", "show", "nobodys", "--config", config), 1, "nobodys");
+    EXPECT_REFUSED(RUN("resource", "show", "nobodys", "--json", "--config", config), 1, "nobodys");
     tl_rw_free(one);
     tl_rw_free(two);
 }
 
-static void test_unlock_one_reader(void **state)
+TEST(test_unlock_one_reader)
 {
     tl_rw_options options = {.version = TL_RW_OPTIONS_VERSION, .max_hold_ms = 60000};
     tl_rw *one = NULL, *two = NULL;
     char fence[32];
-    output *o;
 
-    (void)state;
     assert_status(tl_rw_new(&one, f.client, "loan/8", &options), TL_OK);
     assert_status(tl_rw_new(&two, f.other, "loan/8", &options), TL_OK);
     assert_status(tl_rw_read(one, 0), TL_GRANTED);
     assert_status(tl_rw_read(two, 0), TL_GRANTED);
     snprintf(fence, sizeof fence, "%llu", (unsigned long long)tl_rw_fence(two));
-    o = RUN("resource", "show", "loan/8", "--config", config);
-    EXPECT_WORDS(o, "SLOT");
-    EXPECT_WORDS(o, fence);
-    output_free(o);
-    o = RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason", "hangs",
-            "--config", config);
-    EXPECT_SENTENCE(o, 1, "moved on");
-    output_free(o);
-    o = RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason", "hangs",
-            "--config", config);
-    EXPECT_CODE(o, 0);
-    EXPECT_WORDS(o, "number 2");
-    output_free(o);
+    ENDS(RUN("resource", "show", "loan/8", "--config", config), ANY_CODE, "SLOT", fence);
+    EXPECT_REFUSED(RUN("resource", "unlock", "loan/8", "--slot", "1", "--fence", fence, "--reason",
+                       "hangs", "--config", config),
+                   1, "moved on");
+    ENDS(RUN("resource", "unlock", "loan/8", "--slot", "2", "--fence", fence, "--reason", "hangs",
+             "--config", config),
+         0, "number 2");
     assert_status(tl_rw_unlock(two), TL_LOST);
     assert_status(tl_rw_unlock(one), TL_OK);
-    o = RUN("acts", "--limit", "1", "--config", config);
-    EXPECT_WORDS(o, "resource unlock loan/8 --slot 2 (hangs)");
-    output_free(o);
-    o = RUN("resource", "show", "loan/8", "--json", "--config", config);
-    EXPECT_WORDS(o, "force unlock");
-    output_free(o);
+    ENDS(RUN("acts", "--limit", "1", "--config", config), ANY_CODE,
+         "resource unlock loan/8 --slot 2 (hangs)");
+    ENDS(RUN("resource", "show", "loan/8", "--json", "--config", config), ANY_CODE, "force unlock");
     tl_rw_free(one);
     tl_rw_free(two);
 }
@@ -211,7 +157,7 @@ static tl_rw *rw_for(const char *resource)
     return rw;
 }
 
-static void test_purge_leaves_who_is_held(void **state)
+TEST(test_purge_leaves_who_is_held)
 {
     tl_mutex_options options = lease_options(0), kept = lease_options(0);
     tl_mutex *held = locked(f.client, "p-held", &options),
@@ -220,7 +166,6 @@ static void test_purge_leaves_who_is_held(void **state)
     uint64_t fence = tl_rw_fence(idle), mutex_fence;
     MYSQL *other = database_connect(f.db);
 
-    (void)state;
     assert_status(try_once(f.client, "p-idle"), TL_GRANTED);
     assert_status(try_once(f.client, "p-busy"), TL_GRANTED);
     assert_status(try_once(f.client, "p-young"), TL_GRANTED);
@@ -260,9 +205,8 @@ static void test_purge_leaves_who_is_held(void **state)
 }
 
 /* More than a page, and the procedures themselves refuse what no setting may allow. */
-static void test_purge_by_pages(void **state)
+TEST(test_purge_by_pages)
 {
-    (void)state;
     database_run(f.sql,
                  "INSERT INTO resource_lock (resource, status, step, thread_no, token, fence, "
                  "rev, "
@@ -278,7 +222,7 @@ static void test_purge_by_pages(void **state)
     assert_non_null(strstr(mysql_error(f.sql), "nothing younger than the retention"));
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex;
@@ -288,7 +232,6 @@ static void test_json(void **state)
     char fence[32];
     output *o;
 
-    (void)state;
     options.payload = "\0\1";
     options.payload_size = 2;
     mutex = locked(f.client, "json-hex", &options);
@@ -314,7 +257,7 @@ static void test_json(void **state)
     tl_mutex_free(mutex);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     static const struct {
         const char *arguments[6], *words;
@@ -332,24 +275,15 @@ static void test_bad_input(void **state)
         {{"run", "--lock", "x", "--wait", "soon"}, "duration"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        output *o = command_run(NULL, cases[i].arguments);
-
-        EXPECT_SENTENCE(o, 2, cases[i].words);
-        output_free(o);
+        EXPECT_USAGE(command_run(NULL, cases[i].arguments), cases[i].words);
     }
     {
-        output *o = RUN("run", "--lock", "two words", "--config", config, "--", "true");
-
-        EXPECT_SENTENCE(o, 2, "resource");
-        output_free(o);
+        EXPECT_USAGE(RUN("run", "--lock", "two words", "--config", config, "--", "true"),
+                     "resource");
     }
     {
-        output *o = RUN("resource", "show", "never", "--config", config);
-
-        EXPECT_SENTENCE(o, 1, "never");
-        output_free(o);
+        EXPECT_REFUSED(RUN("resource", "show", "never", "--config", config), 1, "never");
     }
 }
 
@@ -357,17 +291,13 @@ static void test_bad_input(void **state)
 
 static void run_and_expect(const char *shell, int code)
 {
-    output *o = RUN("run", "--lock", "job", "--config", config, "--", "sh", "-c", shell);
-
-    EXPECT_CODE(o, code);
-    output_free(o);
+    ENDS(RUN("run", "--lock", "job", "--config", config, "--", "sh", "-c", shell), code);
 }
 
-static void test_exit_code_of_the_command(void **state)
+TEST(test_exit_code_of_the_command)
 {
     output *o;
 
-    (void)state;
     run_and_expect("exit 0", 0);
     run_and_expect("exit 7", 7);
     run_and_expect("kill -9 $$", 128 + SIGKILL);
@@ -376,31 +306,25 @@ static void test_exit_code_of_the_command(void **state)
     assert_string_equal(o->out, "--wait out\n");
     assert_string_equal(o->err, "");
     output_free(o);
-    o = RUN("run", "--lock", "job", "--config", config, "--", "/no/such/command");
-    EXPECT_CODE(o, 127);
-    output_free(o);
-    o = RUN("run", "--lock", "job", "--config", config, "--", "/etc");
-    EXPECT_CODE(o, 126);
-    output_free(o);
+    ENDS(RUN("run", "--lock", "job", "--config", config, "--", "/no/such/command"), 127);
+    ENDS(RUN("run", "--lock", "job", "--config", config, "--", "/etc"), 126);
     assert_int_equal(database_number(f.sql,
                                      "SELECT COUNT(*) FROM resource_lock WHERE resource='job' "
                                      "AND status='U'"),
                      1);
 }
 
-static void test_the_lock_was_not_got(void **state)
+TEST(test_the_lock_was_not_got)
 {
+    output *o;
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "taken", &options);
     int64_t begun_ms = crew_now_ms();
-    output *o = RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran");
-
-    (void)state;
-    EXPECT_SENTENCE(o, 75, "taken is locked by test");
-    output_free(o);
-    o = RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran");
-    EXPECT_SENTENCE(o, 75, "taken");
-    output_free(o);
+    EXPECT_REFUSED(RUN("run", "--lock", "taken", "--config", config, "--", "echo", "ran"), 75,
+                   "taken is locked by test");
+    EXPECT_REFUSED(
+        RUN("run", "--lock", "taken", "--wait", "400ms", "--config", config, "--", "echo", "ran"),
+        75, "taken");
     assert_true(crew_now_ms() - begun_ms >= 400);
     tl_mutex_free(mutex);
     o = RUN("run", "--lock", "taken", "--config", "/no/such.cnf", "--", "echo", "ran");
@@ -409,16 +333,12 @@ static void test_the_lock_was_not_got(void **state)
     output_free(o);
 }
 
-static void test_minimum_hold(void **state)
+TEST(test_minimum_hold)
 {
-    output *o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true");
-
-    (void)state;
-    EXPECT_CODE(o, 0);
-    output_free(o);
-    o = RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran");
-    EXPECT_SENTENCE(o, 75, "minimum hold");
-    output_free(o);
+    ENDS(RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "true"), 0);
+    EXPECT_REFUSED(
+        RUN("run", "--lock", "cron", "--min-hold", "1m", "--config", config, "--", "echo", "ran"),
+        75, "minimum hold");
 }
 
 /* Starts it in the background, with stdin from nowhere. */
@@ -475,17 +395,15 @@ static const char *mark(void)
 
 static void wait_for_mark(void)
 {
-    for (int i = 0; i < PATIENCE_MS / 20 && access(mark(), F_OK) != 0; i++)
-        crew_sleep_ms(20);
+    AWAIT_WHILE(access(mark(), F_OK) != 0);
     assert_int_equal(unlink(mark()), 0);
 }
 
-static void test_a_lost_lock_ends_the_command(void **state)
+TEST(test_a_lost_lock_ends_the_command)
 {
     static const char *const shells[] = {": >\"$0\"; sleep 30",
                                          "trap '' TERM; : >\"$0\"; sleep 30 & wait; sleep 30"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *const arguments[] = {"run",      "--lock", "lost", "--kill-after", "500ms",
                                          "--config", config,   "--",   "sh",           "-c",
@@ -502,7 +420,7 @@ static void test_a_lost_lock_ends_the_command(void **state)
     }
 }
 
-static void test_signals_are_passed_on(void **state)
+TEST(test_signals_are_passed_on)
 {
     const char *const arguments[] = {
         "run",      "--lock", "signals",
@@ -511,14 +429,13 @@ static void test_signals_are_passed_on(void **state)
         mark(),     NULL};
     pid_t pid = start(arguments);
 
-    (void)state;
     wait_for_mark();
     kill(pid, SIGTERM);
     assert_int_equal(end_of(pid), 43);
     assert_status(try_once(f.client, "signals"), TL_GRANTED);
 }
 
-static void test_a_signal_while_waiting(void **state)
+TEST(test_a_signal_while_waiting)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "waiting", &options);
@@ -527,7 +444,6 @@ static void test_a_signal_while_waiting(void **state)
     pid_t pid = start(arguments);
     int64_t begun_ms;
 
-    (void)state;
     /* Who has a session asks next. */
     while (database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE pid = %ld", (long)pid) ==
            0)
@@ -564,114 +480,6 @@ static void wait_for_numbers(pid_t *pids, int count)
 
 #define NEXT ": >\"$0\""
 
-/* None of the job outlives the lock: a child that deafened itself, and one of another session. */
-static void test_a_killed_run_ends_all(void **state)
-{
-    static const char *const kinds[] = {JOB "wait", JOB "exit 0"};
-
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        const char *const arguments[] = {"run",      "--lock", "killed", "--lease", "4s",
-                                         "--config", config,   "--",     "bash",    "-c",
-                                         kinds[i],   mark(),   NULL};
-        pid_t pid = start(arguments), pids[3];
-        tl_status status;
-
-        wait_for_numbers(pids, 3);
-        kill(pid, SIGKILL);
-        assert_int_equal(end_of(pid), 1000 + SIGKILL);
-        while ((status = try_once(f.client, "killed")) == TL_BUSY)
-            crew_sleep_ms(20);
-        assert_status(status, TL_GRANTED);
-        for (int j = 0; j < 3; j++)
-            if (kill(pids[j], 0) == 0)
-                fail_msg("process %d of job %d works on without the lock", j, i);
-    }
-}
-
-/* A run that is stopped renews nothing: its job is over before the next one has the lock. */
-static void test_a_stopped_run_ends_its_job(void **state)
-{
-    const char *const arguments[] = {"run",      "--lock", "stopped", "--lease", "6s",
-                                     "--config", config,   "--",      "bash",    "-c",
-                                     JOB "wait", mark(),   NULL};
-    const char *const next[] = {"run", "--lock", "stopped", "--wait", "1m",   "--config", config,
-                                "--",  "sh",     "-c",      NEXT,     mark(), NULL};
-    pid_t pid = start(arguments), pids[3], other;
-
-    (void)state;
-    wait_for_numbers(pids, 3);
-    kill(pid, SIGSTOP);
-    other = start(next);
-    wait_for_mark();
-    for (int j = 0; j < 3; j++)
-        if (kill(pids[j], 0) == 0)
-            print_error("process %d works on, and another one has its lock\n", j);
-    for (int j = 0; j < 3; j++)
-        assert_int_not_equal(kill(pids[j], 0), 0);
-    assert_int_equal(end_of(other), 0);
-    kill(pid, SIGCONT);
-    assert_int_equal(end_of(pid), 76);
-}
-
-/* The process between the two is killed: the one with the lock ends the job. */
-static void test_a_killed_keeper_leaves_nobody(void **state)
-{
-    const char *const arguments[] = {"run",      "--lock", "kept", "--kill-after", "500ms",
-                                     "--config", config,   "--",   "bash",         "-c",
-                                     JOB "wait", mark(),   NULL};
-    pid_t pid = start(arguments), pids[3], keeper = 0;
-    char path[64];
-    FILE *file;
-
-    (void)state;
-    wait_for_numbers(pids, 3);
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%d", &keeper), 1);
-    fclose(file);
-    kill(keeper, SIGKILL);
-    assert_int_equal(end_of(pid), 128 + SIGKILL);
-    for (int j = 0; j < 3; j++)
-        assert_int_not_equal(kill(pids[j], 0), 0);
-    assert_status(try_once(f.client, "kept"), TL_GRANTED);
-}
-
-/* As flock(1) does: what the command leaves behind is part of the job. */
-static void test_the_lock_is_held_for_all(void **state)
-{
-    const char *const arguments[] = {
-        "run",
-        "--lock",
-        "left",
-        "--config",
-        config,
-        "--",
-        "sh",
-        "-c",
-        "echo $$ >>\"$0\"; (while [ ! -e \"$0.go\" ]; do sleep 0.05; done) & exit 7",
-        mark(),
-        NULL};
-    pid_t pid = start(arguments), command;
-    char go[700];
-    FILE *file;
-
-    (void)state;
-    wait_for_numbers(&command, 1);
-    while (kill(command, 0) == 0)
-        crew_sleep_ms(20);
-    crew_sleep_ms(300); /* in which it would end */
-    assert_status(try_once(f.client, "left"), TL_BUSY);
-    snprintf(go, sizeof go, "%s.go", mark());
-    file = fopen(go, "we");
-    assert_non_null(file);
-    fclose(file);
-    assert_int_equal(end_of(pid), 7);
-    assert_status(try_once(f.client, "left"), TL_GRANTED);
-    assert_int_equal(unlink(go), 0);
-}
-
 static pid_t run_under_lease(const char *lease)
 {
     const char *const arguments[] = {"run",
@@ -701,12 +509,11 @@ static long long renewals(void)
 }
 
 /* A lease of its own is renewed for as long as the command runs. */
-static void test_lease(void **state)
+TEST(test_lease)
 {
     pid_t pid = run_under_lease("6s");
     tl_status status;
 
-    (void)state;
     wait_until_locked("lease");
     /* A third of the lease lies between them. */
     while (renewals() < 3 && waitpid(pid, NULL, WNOHANG) == 0)
@@ -725,12 +532,115 @@ static void test_lease(void **state)
     assert_int_equal(unlink(mark()), 0);
 }
 
+/* None of the job outlives the lock: a child that deafened itself, and one of another session. */
+TEST(test_a_killed_run_ends_all)
+{
+    static const char *const kinds[] = {JOB "wait", JOB "exit 0"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *const arguments[] = {"run",      "--lock", "killed", "--lease", "4s",
+                                         "--config", config,   "--",     "bash",    "-c",
+                                         kinds[i],   mark(),   NULL};
+        pid_t pid = start(arguments), pids[3];
+        tl_status status;
+
+        wait_for_numbers(pids, 3);
+        kill(pid, SIGKILL);
+        assert_int_equal(end_of(pid), 1000 + SIGKILL);
+        while ((status = try_once(f.client, "killed")) == TL_BUSY)
+            crew_sleep_ms(20);
+        assert_status(status, TL_GRANTED);
+        for (int j = 0; j < 3; j++)
+            if (kill(pids[j], 0) == 0)
+                fail_msg("process %d of job %d works on without the lock", j, i);
+    }
+}
+
+/* A run that is stopped renews nothing: its job is over before the next one has the lock. */
+TEST(test_a_stopped_run_ends_its_job)
+{
+    const char *const arguments[] = {"run",      "--lock", "stopped", "--lease", "6s",
+                                     "--config", config,   "--",      "bash",    "-c",
+                                     JOB "wait", mark(),   NULL};
+    const char *const next[] = {"run", "--lock", "stopped", "--wait", "1m",   "--config", config,
+                                "--",  "sh",     "-c",      NEXT,     mark(), NULL};
+    pid_t pid = start(arguments), pids[3], other;
+
+    wait_for_numbers(pids, 3);
+    kill(pid, SIGSTOP);
+    other = start(next);
+    wait_for_mark();
+    for (int j = 0; j < 3; j++)
+        if (kill(pids[j], 0) == 0)
+            print_error("process %d works on, and another one has its lock\n", j);
+    for (int j = 0; j < 3; j++)
+        assert_int_not_equal(kill(pids[j], 0), 0);
+    assert_int_equal(end_of(other), 0);
+    kill(pid, SIGCONT);
+    assert_int_equal(end_of(pid), 76);
+}
+
+/* The process between the two is killed: the one with the lock ends the job. */
+TEST(test_a_killed_keeper_leaves_nobody)
+{
+    const char *const arguments[] = {"run",      "--lock", "kept", "--kill-after", "500ms",
+                                     "--config", config,   "--",   "bash",         "-c",
+                                     JOB "wait", mark(),   NULL};
+    pid_t pid = start(arguments), pids[3], keeper = 0;
+    char path[64];
+    FILE *file;
+
+    wait_for_numbers(pids, 3);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &keeper), 1);
+    fclose(file);
+    kill(keeper, SIGKILL);
+    assert_int_equal(end_of(pid), 128 + SIGKILL);
+    for (int j = 0; j < 3; j++)
+        assert_int_not_equal(kill(pids[j], 0), 0);
+    assert_status(try_once(f.client, "kept"), TL_GRANTED);
+}
+
+/* As flock(1) does: what the command leaves behind is part of the job. */
+TEST(test_the_lock_is_held_for_all)
+{
+    const char *const arguments[] = {
+        "run",
+        "--lock",
+        "left",
+        "--config",
+        config,
+        "--",
+        "sh",
+        "-c",
+        "echo $$ >>\"$0\"; (while [ ! -e \"$0.go\" ]; do sleep 0.05; done) & exit 7",
+        mark(),
+        NULL};
+    pid_t pid = start(arguments), command;
+    char go[700];
+    FILE *file;
+
+    wait_for_numbers(&command, 1);
+    while (kill(command, 0) == 0)
+        crew_sleep_ms(20);
+    crew_sleep_ms(300); /* in which it would end */
+    assert_status(try_once(f.client, "left"), TL_BUSY);
+    snprintf(go, sizeof go, "%s.go", mark());
+    file = fopen(go, "we");
+    assert_non_null(file);
+    fclose(file);
+    assert_int_equal(end_of(pid), 7);
+    assert_status(try_once(f.client, "left"), TL_GRANTED);
+    assert_int_equal(unlink(go), 0);
+}
+
 /* A job waits for the operator as well. */
-static void test_run_after_a_restore(void **state)
+TEST(test_run_after_a_restore)
 {
     output *o;
 
-    (void)state;
     assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
     o = RUN("run", "--lock", "restored", "--config", config, "--", "echo", "ran");
     EXPECT_CODE(o, 1);
@@ -742,29 +652,4 @@ static void test_run_after_a_restore(void **state)
     run_and_expect("exit 0", 0);
 }
 
-TEST_MAIN(resource)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ls_show_unlock),
-        cmocka_unit_test(test_readers_and_writers),
-        cmocka_unit_test(test_unlock_one_reader),
-        cmocka_unit_test(test_purge_leaves_who_is_held),
-        cmocka_unit_test(test_purge_by_pages),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_exit_code_of_the_command),
-        cmocka_unit_test(test_the_lock_was_not_got),
-        cmocka_unit_test(test_minimum_hold),
-        cmocka_unit_test(test_a_lost_lock_ends_the_command),
-        cmocka_unit_test(test_signals_are_passed_on),
-        cmocka_unit_test(test_a_signal_while_waiting),
-        cmocka_unit_test(test_lease),
-        cmocka_unit_test(test_a_killed_run_ends_all),
-        cmocka_unit_test(test_a_stopped_run_ends_its_job),
-        cmocka_unit_test(test_a_killed_keeper_leaves_nobody),
-        cmocka_unit_test(test_the_lock_is_held_for_all),
-        cmocka_unit_test(test_run_after_a_restore),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(resource, setup, teardown)

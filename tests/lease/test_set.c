@@ -4,38 +4,14 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 64
 #define TRANSFERS 5
 #define OPENING 100000
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "pool_size=8\nask_wait_max_ms=50\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
+FIXTURE_OF_ALL("pool_size=8\nask_wait_max_ms=50\n")
 
 static tl_mutex *set_new(tl_client *client, const char *const *names, size_t count)
 {
@@ -47,13 +23,12 @@ static tl_mutex *set_new(tl_client *client, const char *const *names, size_t cou
     return mutex;
 }
 
-static void test_all_or_none(void **state)
+TEST(test_all_or_none)
 {
     const char *const names[] = {"z9", "b2", "m5"}, *const others[] = {"a1", "m5"};
     tl_mutex *set = set_new(f.client, names, 3), *other;
     long long rows;
 
-    (void)state;
     assert_status(tl_mutex_lock(set, 0), TL_GRANTED);
     assert_true(tl_mutex_fence(set, "z9") > 0 && tl_mutex_fence(set, "b2") > 0);
     assert_int_equal(tl_mutex_fence(set, "a1"), 0);
@@ -76,13 +51,12 @@ static void test_all_or_none(void **state)
                      0);
 }
 
-static void test_a_part_that_is_lost(void **state)
+TEST(test_a_part_that_is_lost)
 {
     const char *const names[] = {"p1", "p2", "p3"};
     tl_mutex *set = set_new(f.client, names, 3);
     MYSQL *caller = caller_new(&f);
 
-    (void)state;
     assert_status(tl_mutex_lock(set, 0), TL_GRANTED);
     assert_status(tl_mutex_guard(set, caller, 0), TL_OK);
     caller_run(caller, "COMMIT");
@@ -99,14 +73,13 @@ static void test_a_part_that_is_lost(void **state)
     tl_mutex_free(set);
 }
 
-static void test_bad_sets(void **state)
+TEST(test_bad_sets)
 {
     char names[TL_RESOURCES_MAX + 1][16];
     const char *all[TL_RESOURCES_MAX + 1];
     tl_mutex_options options = lease_options(0);
     tl_mutex *set = NULL;
 
-    (void)state;
     for (int i = 0; i <= TL_RESOURCES_MAX; i++) {
         snprintf(names[i], sizeof names[i], "many-%d", (i * 37) % 1000);
         all[i] = names[i];
@@ -167,12 +140,11 @@ static void *transfer(void *argument)
     return NULL;
 }
 
-static void test_transfers_in_opposite_directions(void **state)
+TEST(test_transfers_in_opposite_directions)
 {
     pthread_t threads[THREADS];
     long long deadlocks = server_counter(&f, "Innodb_deadlocks");
 
-    (void)state;
     database_run(f.sql,
                  "CREATE TABLE book (id INT PRIMARY KEY, cents BIGINT NOT NULL);"
                  "INSERT INTO book VALUES (1, %d), (2, %d)",
@@ -190,14 +162,4 @@ static void test_transfers_in_opposite_directions(void **state)
     assert_int_equal(server_counter(&f, "Innodb_deadlocks"), deadlocks);
 }
 
-TEST_MAIN(set)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_or_none),
-        cmocka_unit_test(test_a_part_that_is_lost),
-        cmocka_unit_test(test_bad_sets),
-        cmocka_unit_test(test_transfers_in_opposite_directions),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(set, open_all, close_all)

@@ -5,39 +5,15 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define TIME_MS 4000
 #define READ_MS 60000
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\npool_wait_ms=1m\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
+FIXTURE_OF_ALL("beat_ms=100ms\nsession_ms=4s\nread_timeout_s=60\npool_wait_ms=1m\n")
 
 static void on_loss(void *context, const char *resource, tl_status why)
 {
@@ -52,7 +28,7 @@ static void *renew(void *mutex)
 }
 
 /* Kept by the session; with a lease; and with one whose renewal is under way. */
-static void test_the_holder_is_told_in_time(void **state)
+TEST(test_the_holder_is_told_in_time)
 {
     static const tl_status why[] = {TL_UNREACHABLE, TL_TIMEOUT, TL_TIMEOUT};
     static const char *const names[] = {"session", "lease", "renewed"};
@@ -61,7 +37,6 @@ static void test_the_holder_is_told_in_time(void **state)
     int64_t begun_ms, told_ms;
     pthread_t renewing;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         tl_mutex_options options = lease_options(i > 0 ? TIME_MS : 0);
 
@@ -90,7 +65,7 @@ static void test_the_holder_is_told_in_time(void **state)
 }
 
 /* The job of a lease is told to end while its renewal waits for an answer. */
-static void test_a_job_ends_in_time(void **state)
+TEST(test_a_job_ends_in_time)
 {
     const char *config = database_option_file(f.db);
     char program[512], mark[640];
@@ -98,7 +73,6 @@ static void test_a_job_ends_in_time(void **state)
     pid_t pid;
     int status;
 
-    (void)state;
     snprintf(program, sizeof program, "%s/bin/tradelock", test_build_dir());
     snprintf(mark, sizeof mark, "%s.mark", config);
     pid = fork();
@@ -129,12 +103,4 @@ static void test_a_job_ends_in_time(void **state)
     assert_int_equal(WEXITSTATUS(status), 76);
 }
 
-TEST_MAIN(silence)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_holder_is_told_in_time),
-        cmocka_unit_test(test_a_job_ends_in_time),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(silence, open_all, close_all)

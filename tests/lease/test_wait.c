@@ -5,37 +5,15 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 /* Of the settings' least pause, what is left after the jitter. */
 #define PAUSE_LEAST_MS 5000
 #define WAITERS 8
 
-static fixture f;
-
 /* Whoever polls comes back after 10 s only: what is quicker was woken. */
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "ask_wait_min_ms=10s\nask_wait_max_ms=20s\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
+FIXTURE_OF_ALL("ask_wait_min_ms=10s\nask_wait_max_ms=20s\n")
 
 static atomic_int arrivals, wrong;
 
@@ -131,9 +109,8 @@ static int stand_in_line(void)
     return quiet;
 }
 
-static void test_first_come_first_served_without_polling(void **state)
+TEST(test_first_come_first_served_without_polling)
 {
-    (void)state;
     must_be_quick(stand_in_line);
 }
 
@@ -171,9 +148,8 @@ static int unlock_one_by_one(void)
 }
 
 /* A set is woken by whichever of its resources was in the way. */
-static void test_a_set_is_woken_too(void **state)
+TEST(test_a_set_is_woken_too)
 {
-    (void)state;
     must_be_quick(unlock_one_by_one);
 }
 
@@ -193,19 +169,9 @@ static int wait_in_vain(void)
 }
 
 /* The deadline ends the sleep as well. */
-static void test_a_wait_that_is_in_vain(void **state)
+TEST(test_a_wait_that_is_in_vain)
 {
-    (void)state;
     must_be_quick(wait_in_vain);
 }
 
-TEST_MAIN(wait)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_come_first_served_without_polling),
-        cmocka_unit_test(test_a_set_is_woken_too),
-        cmocka_unit_test(test_a_wait_that_is_in_vain),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(wait, open_all, close_all)

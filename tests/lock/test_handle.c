@@ -4,18 +4,9 @@
 #include "base/clock.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { STATES = LOCK_OVER + 1 };
 
@@ -69,9 +60,8 @@ static int survives(const lock_method *method, lock_state from, lock_state to)
     return 0;
 }
 
-static void test_states_that_may_follow(void **state)
+TEST(test_states_that_may_follow)
 {
-    (void)state;
     for (int from = 0; from < STATES; from++)
         for (int to = 0; to < STATES; to++)
             assert_int_equal(survives(&other, (lock_state)from, (lock_state)to),
@@ -79,11 +69,10 @@ static void test_states_that_may_follow(void **state)
 }
 
 /* The end of a session has to look for rows that a handle may still hold. */
-static void test_handles_that_may_hold_are_counted(void **state)
+TEST(test_handles_that_may_hold_are_counted)
 {
     lock_handle h = in_state(&swept, LOCK_NEW), uncounted = in_state(&other, LOCK_NEW);
 
-    (void)state;
     atomic_store(&one_life.may_hold, 0);
     handle_become(&h, LOCK_ASK_UNKNOWN);
     assert_int_equal(atomic_load(&one_life.may_hold), 1);
@@ -108,11 +97,10 @@ static lock_grant grant_for(int64_t left_ms, int64_t hold_ms, int by_session)
     return grant;
 }
 
-static void test_what_is_certain(void **state)
+TEST(test_what_is_certain)
 {
     lock_grant grant = grant_for(50000, 60000, 0);
 
-    (void)state;
     atomic_store(&one_life.certain_until_ms, clock_boottime_ms() + 10000);
     atomic_store(&one_life.over, 0);
     assert_in_range(grant_left_ms(&grant), 40000, 50000);
@@ -129,12 +117,11 @@ static void test_what_is_certain(void **state)
     assert_int_equal(grant_left_ms(&grant), 0);
 }
 
-static void test_a_renewal(void **state)
+TEST(test_a_renewal)
 {
     lock_grant grant = grant_for(60000, 60000, 1);
     int64_t now_ms = clock_boottime_ms();
 
-    (void)state;
     atomic_store(&one_life.certain_until_ms, now_ms + 10000);
     atomic_store(&one_life.over, 0);
     grant_renew(&grant, now_ms + 30000, 1); /* in doubt: both may be true */
@@ -147,14 +134,4 @@ static void test_a_renewal(void **state)
     assert_true(grant.until_ms == grant.hold_until_ms);
 }
 
-TEST_MAIN(handle)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states_that_may_follow),
-        cmocka_unit_test(test_handles_that_may_hold_are_counted),
-        cmocka_unit_test(test_what_is_certain),
-        cmocka_unit_test(test_a_renewal),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(handle, NULL, NULL)

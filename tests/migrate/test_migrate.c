@@ -11,16 +11,6 @@
 #include <tradelock/admin.h>
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define AT_ONCE 8
 
@@ -262,18 +252,6 @@ static unsigned cut_after_each(unsigned version, const char *expected)
     return cuts;
 }
 
-static void test_crash_in_the_middle(void **state)
-{
-    char *expected = describe_fresh();
-    unsigned fresh = cut_after_each(0, expected), upgrade = cut_after_each(1, expected);
-
-    (void)state;
-    print_message("cut after each of %u and %u statements\n", fresh, upgrade);
-    assert_true((upgrade + 1) * one_in() >= sql_objects_count / AMONG_OBJECTS + 6);
-    assert_true(fresh > upgrade);
-    free(expected);
-}
-
 /* -------------------------------------------------------------- many at once -- */
 
 /* One of them does it all, and the others find it done. */
@@ -300,11 +278,21 @@ static void migrate_at_once(unsigned version)
     database_free(where);
 }
 
-static void test_many_at_once(void **state)
+TEST(test_many_at_once)
 {
-    (void)state;
     migrate_at_once(0);
     migrate_at_once(1);
+}
+
+TEST(test_crash_in_the_middle)
+{
+    char *expected = describe_fresh();
+    unsigned fresh = cut_after_each(0, expected), upgrade = cut_after_each(1, expected);
+
+    print_message("cut after each of %u and %u statements\n", fresh, upgrade);
+    assert_true((upgrade + 1) * one_in() >= sql_objects_count / AMONG_OBJECTS + 6);
+    assert_true(fresh > upgrade);
+    free(expected);
 }
 
 /* When each trigger was made. */
@@ -351,7 +339,7 @@ static struct doctored ask_doctor(const database *where)
 }
 
 /* A trigger that is right is not touched by an upgrade; whatever differs is made anew. */
-static void test_what_is_right_is_left_alone(void **state)
+TEST(test_what_is_right_is_left_alone)
 {
     static const char *const changes[] = {
         "CREATE OR REPLACE TRIGGER trade_lock_kept AFTER UPDATE ON trade_lock FOR EACH ROW BEGIN "
@@ -375,7 +363,6 @@ static void test_what_is_right_is_left_alone(void **state)
     char *before = created_at(connection), *after, *expected, *found;
     struct migrator m = {.where = where};
 
-    (void)state;
     migrate(&m);
     assert_int_equal(m.status, TL_OK);
     after = created_at(connection);
@@ -405,12 +392,11 @@ static void test_what_is_right_is_left_alone(void **state)
     database_free(where);
 }
 
-static void test_a_second_time_changes_nothing(void **state)
+TEST(test_a_second_time_changes_nothing)
 {
     database *where = database_new_empty(server_shared(), NULL);
     struct migrator m = {.where = where};
 
-    (void)state;
     migrate(&m);
     migrate(&m);
     assert_int_equal(m.status, TL_OK);
@@ -460,22 +446,20 @@ static void assert_beats_go_on(const char *table)
     database_free(where);
 }
 
-static void test_nobody_waits_long_behind_a_migration(void **state)
+TEST(test_nobody_waits_long_behind_a_migration)
 {
-    (void)state;
     assert_beats_go_on("tl_session");
     assert_beats_go_on("trade_lock");
 }
 
 /* Each of them, one after the other, and then all at once. */
-static void test_what_was_dropped_is_missed_and_made_anew(void **state)
+TEST(test_what_was_dropped_is_missed_and_made_anew)
 {
     database *where = database_new(server_shared(), NULL);
     MYSQL *connection = database_connect(where);
     struct migrator m = {.where = where};
     struct doctored doctored = ask_doctor(where);
 
-    (void)state;
     assert_int_equal(doctored.level, TL_FINDING_OK);
     assert_non_null(strstr(doctored.sentence, "is there"));
     /* Whatever the migrations made is one of the parts. */
@@ -521,13 +505,12 @@ static void assert_refused(const database *where, tl_status expected, const char
         fail_msg("\"%s\" does not say \"%s\"", tl_error_message(), words);
 }
 
-static void test_versions(void **state)
+TEST(test_versions)
 {
     database *where = database_new_empty(server_shared(), NULL);
     struct migrator m = {.where = where};
     MYSQL *connection;
 
-    (void)state;
     assert_refused(where, TL_NO_SCHEMA, "tradelock migrate");
     migrate(&m);
     connection = database_connect(where);
@@ -550,7 +533,7 @@ static void test_versions(void **state)
 }
 
 /* An account without rights gets a sentence, and nothing is left behind. */
-static void test_without_rights(void **state)
+TEST(test_without_rights)
 {
     database *where = database_new_empty(server_shared(), NULL);
     MYSQL *connection = database_connect(where);
@@ -560,7 +543,6 @@ static void test_without_rights(void **state)
     char path[600];
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof path, "%s.plain", database_option_file(where));
     database_run(connection,
                  "CREATE OR REPLACE USER nobody_much@localhost; GRANT SELECT ON "
@@ -588,18 +570,4 @@ static void test_without_rights(void **state)
     database_free(where);
 }
 
-TEST_MAIN(migrate)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_crash_in_the_middle),
-        cmocka_unit_test(test_what_is_right_is_left_alone),
-        cmocka_unit_test(test_a_second_time_changes_nothing),
-        cmocka_unit_test(test_nobody_waits_long_behind_a_migration),
-        cmocka_unit_test(test_what_was_dropped_is_missed_and_made_anew),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_without_rights),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(migrate, NULL, NULL)

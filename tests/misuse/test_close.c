@@ -8,16 +8,8 @@
 #include <tradelock/rw_lock.h>
 #include <tradelock/workflow.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 static database *db;
 static atomic_int alarms;
@@ -29,18 +21,14 @@ static void keep_alarms(void *context, const tl_log_line *line)
         atomic_fetch_add(&alarms, 1);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     db = database_new(server_shared(), NULL);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     database_free(db);
-    return 0;
 }
 
 static tl_client *open_client(void)
@@ -63,11 +51,10 @@ static void assert_refused(const char *words)
     atomic_store(&alarms, 0);
 }
 
-static void test_twice(void **state)
+TEST(test_twice)
 {
     tl_client *client = open_client();
 
-    (void)state;
     tl_client_close(client);
     assert_string_equal(tl_error_message(), "");
     tl_client_close(client);
@@ -88,13 +75,12 @@ static tl_lock *lock_of(tl_client *client, const char *serial)
 }
 
 /* The session ends, and the handle says so for the rest of its days. */
-static void test_a_trade_lock_is_alive(void **state)
+TEST(test_a_trade_lock_is_alive)
 {
     tl_client *client = open_client();
     tl_lock *lock = lock_of(client, "S-1");
     tl_ending ending = TL_ENDING_INIT;
 
-    (void)state;
     CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
     tl_client_close(client);
     assert_int_equal(tl_may_send(lock, 1), 0);
@@ -106,13 +92,12 @@ static void test_a_trade_lock_is_alive(void **state)
     tl_lock_free(lock);
 }
 
-static void test_a_mutex_is_alive(void **state)
+TEST(test_a_mutex_is_alive)
 {
     tl_client *client = open_client();
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
     tl_mutex *mutex = NULL;
 
-    (void)state;
     options.max_hold_ms = 60000;
     CREW_STATUS(tl_mutex_new(&mutex, client, "one", &options), TL_OK);
     CREW_STATUS(tl_mutex_lock(mutex, 0), TL_GRANTED);
@@ -125,13 +110,12 @@ static void test_a_mutex_is_alive(void **state)
     assert_string_equal(tl_error_message(), "");
 }
 
-static void test_a_read_write_lock_is_alive(void **state)
+TEST(test_a_read_write_lock_is_alive)
 {
     tl_client *client = open_client();
     tl_rw_options options = TL_RW_OPTIONS_INIT;
     tl_rw *rw = NULL;
 
-    (void)state;
     options.max_hold_ms = 60000;
     CREW_STATUS(tl_rw_new(&rw, client, "one", &options), TL_OK);
     tl_client_close(client);
@@ -166,7 +150,7 @@ static tl_workflows *registry_of(tl_client *client)
     return workflows;
 }
 
-static void test_a_worker_is_alive(void **state)
+TEST(test_a_worker_is_alive)
 {
     tl_client *client = open_client();
     tl_workflows *workflows = registry_of(client);
@@ -175,7 +159,6 @@ static void test_a_worker_is_alive(void **state)
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     CREW_STATUS(tl_worker_start(&worker, workflows, &options), TL_OK);
     tl_client_close(client);
     assert_refused("stand on it");
@@ -198,14 +181,13 @@ static void test_a_worker_is_alive(void **state)
 }
 
 /* An answer outlives both, and is cleared whenever its owner likes. */
-static void test_an_answer_is_alive(void **state)
+TEST(test_an_answer_is_alive)
 {
     tl_client *client = open_client();
     tl_workflows *workflows = registry_of(client);
     tl_request request = TL_REQUEST_INIT;
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     request.key = (tl_key){"S-3", "C-1", "WITHDRAW"};
     request.payload = "1";
     request.payload_size = 1;
@@ -246,11 +228,10 @@ static void *jump_and_stay(void *unused)
 }
 
 /* A thread that jumped out of a callback, and has not come back yet, looks like one inside. */
-static void test_a_callback_was_left_elsewhere(void **state)
+TEST(test_a_callback_was_left_elsewhere)
 {
     pthread_t thread;
 
-    (void)state;
     in_use = open_client();
     of_in_use = lock_of(in_use, "S-4");
     pthread_barrier_init(&barrier, NULL, 2);
@@ -265,17 +246,4 @@ static void test_a_callback_was_left_elsewhere(void **state)
     pthread_barrier_destroy(&barrier);
 }
 
-TEST_MAIN(close)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_a_trade_lock_is_alive),
-        cmocka_unit_test(test_a_mutex_is_alive),
-        cmocka_unit_test(test_a_read_write_lock_is_alive),
-        cmocka_unit_test(test_a_worker_is_alive),
-        cmocka_unit_test(test_an_answer_is_alive),
-        cmocka_unit_test(test_a_callback_was_left_elsewhere),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
-}
+TESTS_OF(close, setup, teardown)

@@ -10,17 +10,8 @@
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 static database *db;
 static MYSQL *sql;
@@ -34,11 +25,10 @@ static void keep_alarms(void *context, const tl_log_line *line)
         atomic_fetch_add(&alarms, 1);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
-    (void)state;
     db = database_new(server_shared(), "pool_size=1\nbusiness_pool_size=1\n"
                                        "pool_wait_ms=10s\nbusiness_lock_wait_s=10s\n");
     sql = database_connect(db);
@@ -47,17 +37,14 @@ static int setup(void **state)
     options.flags = TL_CLIENT_NO_JANITOR;
     options.log = keep_alarms;
     CREW_STATUS(tl_client_open(&client, &options), TL_OK);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_client_close(client);
     assert_string_equal(tl_error_message(), "");
     mysql_close(sql);
     database_free(db);
-    return 0;
 }
 
 /* ---------------------------------------------------------------------- one trade -- */
@@ -175,9 +162,8 @@ static void leave_prepare(leave_way way, int64_t wait_ms)
     tl_lock_free(t.lock);
 }
 
-static void test_prepare_is_left(void **state)
+TEST(test_prepare_is_left)
 {
-    (void)state;
     for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         print_message("%s\n", way_name(way));
         leave_prepare(way, 0);
@@ -185,18 +171,16 @@ static void test_prepare_is_left(void **state)
 }
 
 /* With its turn among those who wait for the same key. */
-static void test_prepare_is_left_while_waiting(void **state)
+TEST(test_prepare_is_left_while_waiting)
 {
-    (void)state;
     for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         print_message("%s\n", way_name(way));
         leave_prepare(way, 60000);
     }
 }
 
-static void test_an_ending_is_left(void **state)
+TEST(test_an_ending_is_left)
 {
-    (void)state;
     for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         struct trade t;
 
@@ -217,9 +201,8 @@ static void test_an_ending_is_left(void **state)
 }
 
 /* What was committed before is told, and not done again. */
-static void test_an_ending_is_committed_and_left(void **state)
+TEST(test_an_ending_is_committed_and_left)
 {
-    (void)state;
     for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         struct trade t;
 
@@ -239,9 +222,8 @@ static void test_an_ending_is_committed_and_left(void **state)
 }
 
 /* Freed without another word, and the client is closed afterwards: by teardown. */
-static void test_a_handle_is_freed(void **state)
+TEST(test_a_handle_is_freed)
 {
-    (void)state;
     for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         struct trade t;
 
@@ -259,12 +241,11 @@ static void *jump_and_end(void *context)
     return NULL;
 }
 
-static void test_a_thread_jumps_and_ends(void **state)
+TEST(test_a_thread_jumps_and_ends)
 {
     struct trade t;
     pthread_t thread;
 
-    (void)state;
     begin(&t, BY_LONGJMP);
     t.leaves = 1;
     assert_int_equal(pthread_create(&thread, NULL, jump_and_end, &t), 0);
@@ -301,9 +282,8 @@ static void doctor(void *context)
     fail_msg("nothing was found");
 }
 
-static void test_a_list_is_left(void **state)
+TEST(test_a_list_is_left)
 {
-    (void)state;
     for (leave_way way = BY_LONGJMP; way < WAYS; way++) {
         int64_t due_ms;
 
@@ -314,17 +294,4 @@ static void test_a_list_is_left(void **state)
     }
 }
 
-TEST_MAIN(left)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prepare_is_left),
-        cmocka_unit_test(test_prepare_is_left_while_waiting),
-        cmocka_unit_test(test_an_ending_is_left),
-        cmocka_unit_test(test_an_ending_is_committed_and_left),
-        cmocka_unit_test(test_a_handle_is_freed),
-        cmocka_unit_test(test_a_thread_jumps_and_ends),
-        cmocka_unit_test(test_a_list_is_left),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
-}
+TESTS_OF(left, setup, teardown)

@@ -18,17 +18,8 @@
 #include <tradelock/row_lock.h>
 #include <tradelock/workflow.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* What valid arguments are made of; in the child. */
 static struct {
@@ -147,11 +138,10 @@ struct entry {
 #define ENTRIES (sizeof table / sizeof table[0])
 
 /* Of a new function somebody may have to say what is a valid argument, or what it answers. */
-static void test_every_function_is_decided(void **state)
+TEST(test_every_function_is_decided)
 {
     int missing = 0;
 
-    (void)state;
     for (size_t i = 0; i < ENTRIES; i++)
         if (table[i].make == NULL) {
             print_error("%s\n", table[i].call);
@@ -232,12 +222,11 @@ static void call_all(void *context, int unused)
     _exit(0);
 }
 
-static void test_no_call_ends_the_process(void **state)
+TEST(test_no_call_ends_the_process)
 {
     struct shared *shared = crew_share(sizeof *shared);
     int ended = 0;
 
-    (void)state;
     while (shared->entry < ENTRIES) {
         int how = 0;
         pid_t child = crew_fork(call_all, shared, 0);
@@ -283,34 +272,22 @@ static void make_fleet(void)
     assert_int_equal(fclose(file), 0);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     MYSQL *sql;
 
-    (void)state;
     db = database_new(server_shared(), "session_ms=30s\n");
     client_options.config_file = database_option_file(db);
     sql = database_connect(db);
     database_run(sql, "CREATE TABLE note (id INT PRIMARY KEY, what TEXT) ENGINE = InnoDB");
     mysql_close(sql);
     make_fleet();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     unlink(fleet_file);
     database_free(db);
-    return 0;
 }
 
-TEST_MAIN(null)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_function_is_decided),
-        cmocka_unit_test(test_no_call_ends_the_process),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
-}
+TESTS_OF(null, setup, teardown)

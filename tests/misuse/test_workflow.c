@@ -7,16 +7,7 @@
 
 #include <tradelock/workflow.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 enum place { IN_PREPARE, IN_EXECUTE, IN_APPLY, PLACES };
 
@@ -137,11 +128,10 @@ static void register_both(void)
     CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
-    (void)state;
     db = database_new(server_shared(),
                       "beat_ms=100ms\nmax_hold_ms=2s\nexecute_ms=500ms\ncommit_ms=1s\n"
                       "schedule=10ms\nattempts=20\ngrace_ms=100ms\nclock_margin_ms=50ms\n");
@@ -152,18 +142,15 @@ static int setup(void **state)
     CREW_STATUS(tl_client_open(&client, &options), TL_OK);
     CREW_STATUS(tl_workflows_new(&workflows, client), TL_OK);
     register_both();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_workflows_free(workflows);
     tl_client_close(client);
     assert_string_equal(tl_error_message(), "");
     mysql_close(sql);
     database_free(db);
-    return 0;
 }
 
 /* ---------------------------------------------------------------- in a service's call -- */
@@ -237,9 +224,8 @@ static void leave_run(const char *operation, enum place place, leave_way way, in
     assert_string_equal(tl_log_uuid(), "");
 }
 
-static void test_a_run_is_left(void **state)
+TEST(test_a_run_is_left)
 {
-    (void)state;
     for (int form = 0; form < 2; form++)
         for (leave_way way = BY_LONGJMP; way < WAYS; way++)
             for (enum place place = IN_PREPARE; place < PLACES; place++) {
@@ -283,9 +269,8 @@ static void compensate(enum place place, int times)
 }
 
 /* More threads end than it was started with; each trade is paid in the end, once. */
-static void test_a_workers_thread_ends(void **state)
+TEST(test_a_workers_thread_ends)
 {
-    (void)state;
     for (enum place place = IN_EXECUTE; place < PLACES; place++) {
         struct run trades[6];
 
@@ -303,12 +288,4 @@ static void test_a_workers_thread_ends(void **state)
     }
 }
 
-TEST_MAIN(workflow)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_run_is_left),
-        cmocka_unit_test(test_a_workers_thread_ends),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
-}
+TESTS_OF(workflow, setup, teardown)

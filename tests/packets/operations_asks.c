@@ -5,12 +5,7 @@
 
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 static void prepare_once(scene *s)
 {

@@ -3,14 +3,7 @@
 
 #include "trade_lock/lock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
+#include "support/theme.h"
 
 enum stage { STAGE_BEGIN, STAGE_UNANSWERED };
 

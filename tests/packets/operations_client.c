@@ -1,12 +1,7 @@
 /* A client begins and ends: its session's row is there before anybody can ask. */
 #include "operations.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 static void prepare_nothing(scene *s)
 {

@@ -8,15 +8,7 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "support/theme.h"
 
 static void prepare_waiting(scene *s)
 {

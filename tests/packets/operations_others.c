@@ -8,17 +8,9 @@
 #include <tradelock/layer.h>
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void prepare_nothing(scene *s)
 {

@@ -6,9 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Called again so often, and as long as this: a slow machine needs more calls. */
 #define CALLS_MAX 8

@@ -13,18 +13,8 @@
 #include "base/clock.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define BEATS 3 /* the first prepares its statements, the others do not */
 #define SETTINGS                                                                                   \

@@ -3,13 +3,6 @@
 #include "scene.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 /* The caller's transaction with the ending in it, committed or not. */
 static unsigned long begin_ending(scene *s, int commit)
 {
@@ -73,26 +66,23 @@ static void settle_after_restart(int commit)
     server_free(own);
 }
 
-static void test_restart_before_the_commit(void **state)
+TEST(test_restart_before_the_commit)
 {
-    (void)state;
     settle_after_restart(0);
 }
 
-static void test_restart_after_the_commit(void **state)
+TEST(test_restart_after_the_commit)
 {
-    (void)state;
     settle_after_restart(1);
 }
 
 /* The caller's transaction is still open: the connection is ended, and not before. */
-static void test_an_open_transaction_is_ended(void **state)
+TEST(test_an_open_transaction_is_ended)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     MYSQL *caller;
     scene s;
 
-    (void)state;
     scene_open(&s, NULL);
     scene_next_trade(&s);
     caller = database_connect(s.db);
@@ -109,13 +99,12 @@ static void test_an_open_transaction_is_ended(void **state)
 
 /* Somebody else's row lock is in the way, and the caller's connection id is not to be trusted:
  * UNKNOWN, nobody is killed, and the truth when the way is free. */
-static void test_a_row_that_others_hold(void **state)
+TEST(test_a_row_that_others_hold)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     MYSQL *caller, *other;
     scene s;
 
-    (void)state;
     scene_open(&s, NULL);
     scene_next_trade(&s);
     caller = database_connect(s.db);
@@ -137,14 +126,4 @@ static void test_a_row_that_others_hold(void **state)
     scene_close(&s);
 }
 
-TEST_MAIN(caller)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_restart_before_the_commit),
-        cmocka_unit_test(test_restart_after_the_commit),
-        cmocka_unit_test(test_an_open_transaction_is_ended),
-        cmocka_unit_test(test_a_row_that_others_hold),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(caller, NULL, NULL)

@@ -2,34 +2,17 @@
 #include "operations.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define TEST_THEME(name)                                                                           \
-    static void test_##name(void **state)                                                          \
+#define SWEEP(name)                                                                                \
+    TEST(test_##name)                                                                              \
     {                                                                                              \
         const struct operations *all = &operations_##name;                                         \
-        (void)state;                                                                               \
+                                                                                                   \
         assert_int_equal(sweep_commits(all->theme, all->list, all->count), 0);                     \
     }
 
-TEST_THEME(asks)
-TEST_THEME(endings)
-TEST_THEME(lane)
-TEST_THEME(caller)
+SWEEP(asks)
+SWEEP(endings)
+SWEEP(lane)
+SWEEP(caller)
 
-TEST_MAIN(commits)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_asks),
-        cmocka_unit_test(test_endings),
-        cmocka_unit_test(test_lane),
-        cmocka_unit_test(test_caller),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(commits, NULL, NULL)

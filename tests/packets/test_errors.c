@@ -13,40 +13,26 @@
 #include <tradelock/lane.h>
 #include <tradelock/resource.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static server *own; /* innodb_snapshot_isolation=ON, and it may be restarted */
 static scene s;
 static unsigned calls; /* of callbacks */
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     const char *const options[] = {"--innodb-snapshot-isolation=ON", NULL};
 
-    (void)state;
     own = server_start(options);
     scene_open(&s, own);
     assert_int_equal(database_number(s.sql, "SELECT @@innodb_snapshot_isolation"), 1);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     assert_int_equal(scene_log_problems(&s), 0);
     scene_close(&s);
     server_free(own);
-    return 0;
 }
 
 static tl_stats stats_of(const tl_client *client)
@@ -147,9 +133,8 @@ static void end_behind_holder(tl_lane lane, tl_outcome outcome, tl_status expect
     scene_end_trade(&s);
 }
 
-static void test_an_ending_outlasts_a_lock_wait(void **state)
+TEST(test_an_ending_outlasts_a_lock_wait)
 {
-    (void)state;
     end_behind_holder(TL_LANE_SYNC, TL_OUTCOME_SUCCESS, TL_SUCCEEDED);
     end_behind_holder(TL_LANE_SYNC, TL_OUTCOME_FAILURE, TL_FAILED);
     end_behind_holder(TL_LANE_SYNC, TL_OUTCOME_UNKNOWN, TL_IN_DOUBT);
@@ -158,12 +143,11 @@ static void test_an_ending_outlasts_a_lock_wait(void **state)
 }
 
 /* The time is over first: nothing was written, the lock is held, the next call ends it. */
-static void test_a_lock_wait_that_outlasts_the_ending(void **state)
+TEST(test_a_lock_wait_that_outlasts_the_ending)
 {
     static const tl_outcome outcomes[] = {TL_OUTCOME_SUCCESS, TL_OUTCOME_UNKNOWN};
     static const tl_status ends[] = {TL_SUCCEEDED, TL_IN_DOUBT};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         tl_ending ending = scene_ending(outcomes[i]);
         struct holder holder;
@@ -179,11 +163,10 @@ static void test_a_lock_wait_that_outlasts_the_ending(void **state)
     }
 }
 
-static void test_arming_outlasts_a_lock_wait(void **state)
+TEST(test_arming_outlasts_a_lock_wait)
 {
     struct holder holder;
 
-    (void)state;
     scene_next_trade(&s);
     scene_past(&s, TL_OUTCOME_UNKNOWN);
     s.lock = scene_granted(&s, s.near, TL_LANE_RETRY, 0);
@@ -216,12 +199,11 @@ static tl_status fail_first(void *context, struct st_mysql *connection)
     return scene_book(context, connection);
 }
 
-static void test_callbacks_are_repeated(void **state)
+TEST(test_callbacks_are_repeated)
 {
     static const unsigned numbers[] = {1213, 1205, 1020};
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         tl_stats before = stats_of(s.near);
 
@@ -243,12 +225,11 @@ static void test_callbacks_are_repeated(void **state)
 }
 
 /* Only within the time: then the lock is still held and nothing is booked. */
-static void test_callbacks_are_repeated_within_the_time(void **state)
+TEST(test_callbacks_are_repeated_within_the_time)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     int64_t began_ms;
 
-    (void)state;
     scene_next_trade(&s);
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
     failing_number = 1213;
@@ -288,12 +269,11 @@ static long long lines_written(void)
 }
 
 /* The same of a trade alone with declared books. */
-static void test_books_are_repeated(void **state)
+TEST(test_books_are_repeated)
 {
     static const unsigned numbers[] = {1213, 1205, 1020};
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
 
-    (void)state;
     scene_begin(&s, 0);
     database_run(s.sql, "CREATE SEQUENCE written");
     for (int i = 0; i < 3; i++) {
@@ -329,12 +309,11 @@ static void test_books_are_repeated(void **state)
 /* ------------------------------------- real deadlocks and snapshots, caller's own -- */
 
 /* The caller's snapshot is older than the row's last change: 1020. */
-static void test_a_snapshot_that_is_too_old(void **state)
+TEST(test_a_snapshot_that_is_too_old)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     MYSQL *caller;
 
-    (void)state;
     scene_next_trade(&s);
     scene_past(&s, TL_OUTCOME_UNKNOWN);
     caller = database_connect(s.db);
@@ -354,13 +333,12 @@ static void test_a_snapshot_that_is_too_old(void **state)
 }
 
 /* After 1205 the caller's transaction is half a transaction: it must roll back. */
-static void test_a_lock_wait_of_the_callers(void **state)
+TEST(test_a_lock_wait_of_the_callers)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     struct holder holder;
     MYSQL *caller;
 
-    (void)state;
     scene_next_trade(&s);
     caller = database_connect(s.db);
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
@@ -422,7 +400,7 @@ static void *cross(void *context)
     return NULL;
 }
 
-static void test_a_real_deadlock(void **state)
+TEST(test_a_real_deadlock)
 {
     pthread_barrier_t barrier;
     /* Nobody's wait ends before the two have met. */
@@ -434,7 +412,6 @@ static void test_a_real_deadlock(void **state)
     tl_client *client = NULL;
     tl_stats before, after;
 
-    (void)state;
     settings.config_file = file;
     settings.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &settings), TL_OK);
@@ -464,48 +441,13 @@ static void test_a_real_deadlock(void **state)
 
 /* ------------------------------------------------------ the server as a whole -- */
 
-static void test_a_read_only_server(void **state)
-{
-    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
-    tl_lock *other;
-    FILE *file;
-
-    (void)state;
-    /* An administrator may write all the same, so this needs an account without. */
-    database_run(s.sql,
-                 "CREATE OR REPLACE USER plain@localhost IDENTIFIED BY 'plain'; "
-                 "GRANT SELECT, INSERT, UPDATE, EXECUTE ON %s.* TO plain@localhost",
-                 database_name(s.db));
-    file = fopen(database_option_file(s.db), "a");
-    assert_non_null(file);
-    fputs("[tradelock-client]\nuser=plain\npassword=plain\n", file);
-    fclose(file);
-    tl_client_close(s.near);
-    s.near = scene_client(&s);
-    scene_next_trade(&s);
-    s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
-    other = scene_lock(&s, s.near, TL_LANE_SYNC, 0);
-    database_run(s.sql, "SET GLOBAL read_only=1");
-    assert_status(tl_lock_finish(s.lock, &ending), TL_READ_ONLY);
-    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300), TL_READ_ONLY);
-    assert_status(tl_lock_ask(other, 0), TL_READ_ONLY);
-    assert_status(tl_lock_ask_with(other, scene_book, &s, 0), TL_READ_ONLY);
-    assert_int_equal(scene_steps(&s), 1);
-    database_run(s.sql, "SET GLOBAL read_only=0");
-    assert_status(tl_lock_ask(other, 0), TL_BUSY);
-    assert_status(tl_lock_finish(s.lock, &ending), TL_SUCCEEDED);
-    tl_lock_free(other);
-    scene_end_trade(&s);
-}
-
 /* 1040 passes: whoever asks meanwhile waits for it, within its time. */
-static void test_too_many_connections(void **state)
+TEST(test_too_many_connections)
 {
     MYSQL *crowd[9];
     struct holder holder = {0};
     tl_stats before;
 
-    (void)state;
     scene_begin(&s, 0);
     s.lock = scene_lock(&s, s.far, TL_LANE_SYNC, 0);
     database_run(s.sql, "SET GLOBAL max_connections=10");
@@ -551,7 +493,7 @@ static void kill_connections(void)
 }
 
 /* The same of the other locks. */
-static void test_too_many_connections_for_a_mutex(void **state)
+TEST(test_too_many_connections_for_a_mutex)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
     tl_mutex *mutex = NULL;
@@ -559,7 +501,6 @@ static void test_too_many_connections_for_a_mutex(void **state)
     pthread_t thread;
     MYSQL *crowd[12];
 
-    (void)state;
     scene_begin(&s, 0);
     options.max_hold_ms = PATIENCE_MS;
     assert_status(tl_mutex_new(&mutex, s.near, "crowded", &options), TL_OK);
@@ -583,12 +524,11 @@ static void test_too_many_connections_for_a_mutex(void **state)
 }
 
 /* The server is restarted under a hold: the hold goes on. */
-static void test_a_restart_in_the_middle(void **state)
+TEST(test_a_restart_in_the_middle)
 {
     tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
     tl_status ended;
 
-    (void)state;
     scene_next_trade(&s);
     s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
     mysql_close(s.sql);
@@ -604,23 +544,37 @@ static void test_a_restart_in_the_middle(void **state)
     scene_end_trade(&s);
 }
 
-TEST_MAIN(errors)
+TEST(test_a_read_only_server)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_ending_outlasts_a_lock_wait),
-        cmocka_unit_test(test_a_lock_wait_that_outlasts_the_ending),
-        cmocka_unit_test(test_arming_outlasts_a_lock_wait),
-        cmocka_unit_test(test_callbacks_are_repeated),
-        cmocka_unit_test(test_callbacks_are_repeated_within_the_time),
-        cmocka_unit_test(test_books_are_repeated),
-        cmocka_unit_test(test_a_snapshot_that_is_too_old),
-        cmocka_unit_test(test_a_lock_wait_of_the_callers),
-        cmocka_unit_test(test_a_real_deadlock),
-        cmocka_unit_test(test_too_many_connections),
-        cmocka_unit_test(test_too_many_connections_for_a_mutex),
-        cmocka_unit_test(test_a_restart_in_the_middle),
-        cmocka_unit_test(test_a_read_only_server),
-    };
+    tl_ending ending = scene_ending(TL_OUTCOME_SUCCESS);
+    tl_lock *other;
+    FILE *file;
 
-    return server_run_tests(tests, set_up, tear_down);
+    /* An administrator may write all the same, so this needs an account without. */
+    database_run(s.sql,
+                 "CREATE OR REPLACE USER plain@localhost IDENTIFIED BY 'plain'; "
+                 "GRANT SELECT, INSERT, UPDATE, EXECUTE ON %s.* TO plain@localhost",
+                 database_name(s.db));
+    file = fopen(database_option_file(s.db), "a");
+    assert_non_null(file);
+    fputs("[tradelock-client]\nuser=plain\npassword=plain\n", file);
+    fclose(file);
+    tl_client_close(s.near);
+    s.near = scene_client(&s);
+    scene_next_trade(&s);
+    s.lock = scene_granted(&s, s.near, TL_LANE_SYNC, 0);
+    other = scene_lock(&s, s.near, TL_LANE_SYNC, 0);
+    database_run(s.sql, "SET GLOBAL read_only=1");
+    assert_status(tl_lock_finish(s.lock, &ending), TL_READ_ONLY);
+    assert_status(tl_lock_finish_with(s.lock, &ending, scene_book, &s, 300), TL_READ_ONLY);
+    assert_status(tl_lock_ask(other, 0), TL_READ_ONLY);
+    assert_status(tl_lock_ask_with(other, scene_book, &s, 0), TL_READ_ONLY);
+    assert_int_equal(scene_steps(&s), 1);
+    database_run(s.sql, "SET GLOBAL read_only=0");
+    assert_status(tl_lock_ask(other, 0), TL_BUSY);
+    assert_status(tl_lock_finish(s.lock, &ending), TL_SUCCEEDED);
+    tl_lock_free(other);
+    scene_end_trade(&s);
 }
+
+TESTS_OF(errors, set_up, tear_down)

@@ -10,18 +10,8 @@
 #include "support/metric.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define THREADS 14
 /* How long a thread calls again before the round is wrong, and how often: while the line is down an
@@ -325,38 +315,24 @@ static void cut_every_packet(deed what)
     assert_int_equal(figures.wrong, 0);
 }
 
-static void test_first_attempts(void **state)
+TEST(test_first_attempts)
 {
-    (void)state;
     cut_every_packet(FIRST_ATTEMPT);
 }
 
-static void test_attempts_left_in_doubt(void **state)
+TEST(test_attempts_left_in_doubt)
 {
-    (void)state;
     cut_every_packet(NO_ANSWER);
 }
 
-static void test_compensating_attempts(void **state)
+TEST(test_compensating_attempts)
 {
-    (void)state;
     cut_every_packet(COMPENSATION);
 }
 
-static void test_attempts_anew(void **state)
+TEST(test_attempts_anew)
 {
-    (void)state;
     cut_every_packet(NEW_ATTEMPT);
 }
 
-TEST_MAIN(group)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_attempts),
-        cmocka_unit_test(test_attempts_left_in_doubt),
-        cmocka_unit_test(test_compensating_attempts),
-        cmocka_unit_test(test_attempts_anew),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(group, NULL, NULL)

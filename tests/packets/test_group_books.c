@@ -15,18 +15,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define THREADS 14
@@ -480,21 +470,18 @@ static void cut_packets(deed what)
     assert_true(figures.settled > 0);
 }
 
-static void test_first_attempts(void **state)
+TEST(test_first_attempts)
 {
-    (void)state;
     cut_packets(FIRST_ATTEMPT);
 }
 
-static void test_attempts_anew(void **state)
+TEST(test_attempts_anew)
 {
-    (void)state;
     cut_packets(NEW_ATTEMPT);
 }
 
-static void test_compensating_attempts(void **state)
+TEST(test_compensating_attempts)
 {
-    (void)state;
     cut_packets(COMPENSATION);
 }
 
@@ -546,42 +533,26 @@ static void fail_every_allocation(deed what)
     print_figures(what, &figures, "allocations", begin_ms);
 }
 
-static void test_memory_of_first_attempts(void **state)
+TEST(test_memory_of_first_attempts)
 {
-    (void)state;
     fail_every_allocation(FIRST_ATTEMPT);
 }
 
-static void test_memory_of_attempts_anew(void **state)
+TEST(test_memory_of_attempts_anew)
 {
-    (void)state;
     fail_every_allocation(NEW_ATTEMPT);
 }
 
-static void test_memory_of_compensating_attempts(void **state)
+TEST(test_memory_of_compensating_attempts)
 {
-    (void)state;
     fail_every_allocation(COMPENSATION);
 }
 #endif
 
 TEST_MAIN(group_books)
 {
-    const struct CMUnitTest tests[] = {
-#ifdef TL_TEST_HOOKS
-        cmocka_unit_test(test_memory_of_first_attempts),
-        cmocka_unit_test(test_memory_of_attempts_anew),
-        cmocka_unit_test(test_memory_of_compensating_attempts),
-#else
-        cmocka_unit_test(test_first_attempts),
-        cmocka_unit_test(test_attempts_anew),
-        cmocka_unit_test(test_compensating_attempts),
-#endif
-    };
-
-    crew_arguments(argc, argv);
 #ifndef TL_TEST_HOOKS
     choose_seed();
 #endif
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+    return tests_run(NULL, NULL);
 }

@@ -2,15 +2,6 @@
 #include "operations.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
 static const struct operations *chosen;
 
 static void test_every_packet(void **state)

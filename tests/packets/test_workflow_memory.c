@@ -8,17 +8,7 @@
 #include "fake_channel.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ALLOCATIONS_MAX 400
 #define POLL_MS 5
@@ -737,9 +727,8 @@ static void await_stillness(void)
     }
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     scene_open(&s, NULL);
     /* The near client opens what connections it needs. */
     for (int i = 0; i < 2; i++) {
@@ -749,16 +738,13 @@ static int setup(void **state)
     }
     await_stillness();
     nurse_file = database_option_file_at(s.db, server_socket(s.where), NURSE);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_int_equal(scene_log_problems(&s), 0);
     free(nurse_file);
     scene_close(&s);
-    return 0;
 }
 
 /* "declared": the business rows are. */

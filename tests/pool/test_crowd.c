@@ -4,18 +4,8 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 enum { THREADS = 32, ROUNDS = 60, QUICK = 4, BUSINESS = 3 };
 

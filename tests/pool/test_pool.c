@@ -4,39 +4,25 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 static database *base;
 static MYSQL *plain;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     base = database_new_empty(server_shared(), NULL);
     plain = database_connect(base);
     database_run(plain, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     mysql_close(plain);
     database_free(base);
-    return 0;
 }
 
 static pool *new_pool(unsigned quick, unsigned business)
@@ -104,13 +90,12 @@ static void wait_until_gone(uint64_t thread_id)
     fail_msg("connection %llu does not end", (unsigned long long)thread_id);
 }
 
-static void two_kinds_with_bounds_of_their_own(void **state)
+TEST(two_kinds_with_bounds_of_their_own)
 {
     pool *p = new_pool(2, 1);
     db *quick[2], *business, *none = NULL;
     int64_t start;
 
-    (void)state;
     quick[0] = get(p, POOL_QUICK);
     quick[1] = get(p, POOL_QUICK);
     business = get(p, POOL_BUSINESS);
@@ -140,12 +125,11 @@ static void two_kinds_with_bounds_of_their_own(void **state)
     pool_free(NULL);
 }
 
-static void a_pool_needs_places(void **state)
+TEST(a_pool_needs_places)
 {
     pool_options options = {.size = {1, 0}};
     pool *p = NULL;
 
-    (void)state;
     assert_int_equal(pool_new(&p, &options), TL_INVALID);
     assert_null(p);
 }
@@ -218,18 +202,17 @@ static int serve_in_order(pool *p, int64_t patience_ms)
     return in_time;
 }
 
-static void first_come_first_served(void **state)
+TEST(first_come_first_served)
 {
     pool *p = new_pool(1, 1);
     int64_t patience_ms = 300;
 
-    (void)state;
     while (!serve_in_order(p, patience_ms))
         patience_ms *= 2;
     pool_free(p);
 }
 
-static void it_comes_back_clean(void **state)
+TEST(it_comes_back_clean)
 {
     pool *p = new_pool(1, 1);
     db *connection = get(p, POOL_QUICK), *again;
@@ -237,7 +220,6 @@ static void it_comes_back_clean(void **state)
     db_counters sum;
     uint64_t reconnects;
 
-    (void)state;
     assert_int_equal(db_begin(connection), DB_DONE);
     assert_int_equal(run_sql(connection, "INSERT INTO t (n) VALUES (41)", NULL), DB_DONE);
     pool_put(p, connection);
@@ -252,14 +234,13 @@ static void it_comes_back_clean(void **state)
     pool_free(p);
 }
 
-static void the_dead_are_replaced(void **state)
+TEST(the_dead_are_replaced)
 {
     pool *p = new_pool(1, 1);
     db *connection = get(p, POOL_QUICK);
     uint64_t first = db_thread_id(connection), second, reconnects;
     db_counters before, after;
 
-    (void)state;
     assert_int_equal(run_sql(connection, "DO 1", NULL), DB_DONE);
     pool_count(p, &before, &reconnects);
     pool_put(p, connection);
@@ -295,13 +276,12 @@ static void *get_and_put(void *context)
 }
 
 /* A broken connection's place goes to who waits, who opens a new one. */
-static void the_queue_moves_on_when_one_breaks(void **state)
+TEST(the_queue_moves_on_when_one_breaks)
 {
     pool *p = new_pool(1, 1);
     db *connection = get(p, POOL_QUICK);
     struct waiting waiting = {.p = p, .wait_ms = 20000};
 
-    (void)state;
     assert_int_equal(pthread_create(&waiting.thread, NULL, get_and_put, &waiting), 0);
     while (pool_waiting(p, POOL_QUICK) != 1)
         usleep(1000);
@@ -314,14 +294,13 @@ static void the_queue_moves_on_when_one_breaks(void **state)
     pool_free(p);
 }
 
-static void outside_the_bounds(void **state)
+TEST(outside_the_bounds)
 {
     pool *p = new_pool(1, 1);
     db *connection = get(p, POOL_QUICK), *extra = NULL, *second = NULL;
     db_counters sum, later;
     uint64_t reconnects;
 
-    (void)state;
     assert_int_equal(pool_open_extra(p, POOL_BUSINESS, &extra), TL_OK);
     assert_int_equal(pool_open_extra(p, POOL_QUICK, &second), TL_OK);
     assert_int_equal(number_of(extra, "SELECT @@innodb_lock_wait_timeout"), 7);
@@ -349,7 +328,7 @@ static int child_is_refused(pool *p, db *lent)
     return good ? 0 : 1;
 }
 
-static void a_child_gets_nothing_and_breaks_nothing(void **state)
+TEST(a_child_gets_nothing_and_breaks_nothing)
 {
     pool *p = new_pool(2, 1);
     db *idle = get(p, POOL_BUSINESS), *lent = get(p, POOL_QUICK), *extra = NULL;
@@ -357,7 +336,6 @@ static void a_child_gets_nothing_and_breaks_nothing(void **state)
     int child_status = -1;
     pid_t child;
 
-    (void)state;
     assert_int_equal(pool_open_extra(p, POOL_QUICK, &extra), TL_OK);
     pool_put(p, idle);
     assert_int_equal(db_begin(lent), DB_DONE);
@@ -381,7 +359,7 @@ static void a_child_gets_nothing_and_breaks_nothing(void **state)
     pool_free(p);
 }
 
-static void nobody_waits_for_a_server_that_is_not_there(void **state)
+TEST(nobody_waits_for_a_server_that_is_not_there)
 {
     pool_options options = {
         .connect = {.option_file = "/tmp/tradelock-no-such-file", .group = "tradelock-client"},
@@ -390,7 +368,6 @@ static void nobody_waits_for_a_server_that_is_not_there(void **state)
     db *connection = NULL;
     int i;
 
-    (void)state;
     assert_int_equal(pool_new(&p, &options), TL_OK);
     for (i = 0; i < 3; i++) /* the place is given back each time */
         assert_int_equal(pool_get(p, POOL_QUICK, 20000, &connection), TL_BAD_CONFIG);
@@ -398,19 +375,4 @@ static void nobody_waits_for_a_server_that_is_not_there(void **state)
     pool_free(p);
 }
 
-TEST_MAIN(pool)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_kinds_with_bounds_of_their_own),
-        cmocka_unit_test(a_pool_needs_places),
-        cmocka_unit_test(first_come_first_served),
-        cmocka_unit_test(it_comes_back_clean),
-        cmocka_unit_test(the_dead_are_replaced),
-        cmocka_unit_test(the_queue_moves_on_when_one_breaks),
-        cmocka_unit_test(outside_the_bounds),
-        cmocka_unit_test(a_child_gets_nothing_and_breaks_nothing),
-        cmocka_unit_test(nobody_waits_for_a_server_that_is_not_there),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(pool, set_up, tear_down)

@@ -6,36 +6,22 @@
 
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, NULL);
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (1, 0)");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     fixture_close(&f);
-    return 0;
 }
 
 static tl_status row_lock(MYSQL *caller, const char *resource, int64_t wait_s)
@@ -69,13 +55,12 @@ static void assert_rows(const char *resource, int count)
 
 /* ---------------------------------------------------------------- beginning, ending -- */
 
-static void test_freed_by_commit_and_rollback(void **state)
+TEST(test_freed_by_commit_and_rollback)
 {
     static const char *const endings[] = {"COMMIT", "ROLLBACK"};
     static const int64_t waits[] = {TL_ROW_LOCK_BLOCK, TL_ROW_LOCK_NOWAIT, 3};
     MYSQL *caller = caller_new(&f);
 
-    (void)state;
     for (int end = 0; end < 2; end++)
         for (int wait = 0; wait < 3; wait++) {
             assert_status(row_lock(caller, "ended", waits[wait]), TL_GRANTED);
@@ -91,14 +76,13 @@ static void test_freed_by_commit_and_rollback(void **state)
     assert_rows("ended", 1);
 }
 
-static void test_freed_by_a_crash(void **state)
+TEST(test_freed_by_a_crash)
 {
     int to_parent[2], status;
     char byte;
     MYSQL *caller;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(pipe(to_parent), 0);
     pid = fork();
     if (pid == 0) {
@@ -122,13 +106,12 @@ static void test_freed_by_a_crash(void **state)
 }
 
 /* The child has the parent's handle of the client, and may not use it. */
-static void test_fork(void **state)
+TEST(test_fork)
 {
     MYSQL *caller = caller_new(&f);
     int status;
     pid_t pid;
 
-    (void)state;
     assert_status(row_lock(caller, "forked", TL_ROW_LOCK_NOWAIT), TL_GRANTED);
     pid = fork();
     if (pid == 0)
@@ -143,13 +126,12 @@ static void test_fork(void **state)
 
 /* A wait that is over is the server's 1205, which undoes one statement only: the answer says that
  * the whole must be rolled back, and the library does not do it. */
-static void test_waits_and_1205(void **state)
+TEST(test_waits_and_1205)
 {
     MYSQL *holder = caller_new(&f), *caller = caller_new(&f);
     tl_status status;
     int64_t begun_ms;
 
-    (void)state;
     assert_status(row_lock(holder, "wait", TL_ROW_LOCK_BLOCK), TL_GRANTED);
     caller_run(caller, "UPDATE business SET n = 99 WHERE id = 1");
     begun_ms = crew_now_ms();
@@ -183,11 +165,10 @@ static void *end_soon(void *argument)
     return NULL;
 }
 
-static void test_waiters_come_in(void **state)
+TEST(test_waiters_come_in)
 {
     static const int64_t waits[] = {TL_ROW_LOCK_BLOCK, 15};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         MYSQL *holder = caller_new(&f), *caller = caller_new(&f);
         int64_t begun_ms = crew_now_ms();
@@ -209,14 +190,13 @@ static void *lock_second(void *argument)
 }
 
 /* Two that cross: the server ends one of them, and that one is told to roll back. */
-static void test_two_that_cross(void **state)
+TEST(test_two_that_cross)
 {
     MYSQL *one = caller_new(&f), *two = caller_new(&f);
     tl_status first, second;
     pthread_t thread;
     void *answer;
 
-    (void)state;
     assert_status(row_lock(one, "cross/a", TL_ROW_LOCK_NOWAIT), TL_GRANTED);
     assert_status(row_lock(two, "cross/b", TL_ROW_LOCK_NOWAIT), TL_GRANTED);
     pthread_create(&thread, NULL, lock_second, one);
@@ -268,13 +248,12 @@ static void *use_first(void *argument)
     return NULL;
 }
 
-static void test_two_first_users_at_once(void **state)
+TEST(test_two_first_users_at_once)
 {
     struct first_user users[AT_ONCE];
     pthread_t threads[AT_ONCE];
     pthread_barrier_t barrier;
 
-    (void)state;
     pthread_barrier_init(&barrier, NULL, AT_ONCE);
     for (int i = 0; i < AT_ONCE; i++) {
         users[i] = (struct first_user){&barrier, i ? f.client : f.other, 0};
@@ -291,11 +270,10 @@ static void test_two_first_users_at_once(void **state)
 }
 
 /* While one has its row locked, others make and lock rows before and behind it. */
-static void test_no_gap_is_locked(void **state)
+TEST(test_no_gap_is_locked)
 {
     MYSQL *holder = database_connect(f.db);
 
-    (void)state;
     caller_run(holder, "SET SESSION tx_isolation = 'REPEATABLE-READ', "
                        "idle_transaction_timeout = 60");
     caller_run(holder, "START TRANSACTION");
@@ -308,14 +286,13 @@ static void test_no_gap_is_locked(void **state)
 
 /* ------------------------------------------------------------------------- bad input -- */
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
     char longest[TL_RESOURCE_MAX + 2];
     const char *const names[] = {NULL, "", "with blank", "\xc3\xa4", longest};
     MYSQL *caller = caller_new(&f), *plain = database_connect(f.db);
     long long before = database_number(f.sql, "SELECT COUNT(*) FROM row_lock");
 
-    (void)state;
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -336,11 +313,10 @@ static void test_bad_input(void **state)
 }
 
 /* Names that a caller's sql_mode could read in another way. */
-static void test_odd_names(void **state)
+TEST(test_odd_names)
 {
     static const char *const names[] = {"it's", "back\\slash", "\\'", "a;b--", "%_`\""};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (int mode = 0; mode < 2; mode++) {
             MYSQL *caller = caller_new(&f);
@@ -354,20 +330,4 @@ static void test_odd_names(void **state)
         }
 }
 
-TEST_MAIN(row_lock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_freed_by_commit_and_rollback),
-        cmocka_unit_test(test_freed_by_a_crash),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_waits_and_1205),
-        cmocka_unit_test(test_waiters_come_in),
-        cmocka_unit_test(test_two_that_cross),
-        cmocka_unit_test(test_two_first_users_at_once),
-        cmocka_unit_test(test_no_gap_is_locked),
-        cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_odd_names),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(row_lock, setup, teardown)

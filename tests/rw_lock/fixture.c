@@ -1,11 +1,6 @@
 #include "rw_lock/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 tl_rw_options rw_options(int64_t lease_ms)
 {

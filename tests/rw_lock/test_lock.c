@@ -5,34 +5,20 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 static fixture f;
 static int by_hand;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "commit_ms=300ms\nask_wait_min_ms=5ms\nask_wait_max_ms=20ms\n");
     database_run(f.sql, "CREATE TABLE business (id INT PRIMARY KEY, n INT NOT NULL);"
                         "INSERT INTO business VALUES (1, 0)");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_holders_whole(&f, by_hand);
     fixture_close(&f);
-    return 0;
 }
 
 static long long business(void)
@@ -52,12 +38,11 @@ static void make_dead(const char *resource)
 
 /* ------------------------------------------------------------------ who may enter -- */
 
-static void test_many_readers_or_one_writer(void **state)
+TEST(test_many_readers_or_one_writer)
 {
     tl_rw *one = reading(f.client, "many", 0), *two = reading(f.other, "many", 0),
           *three = reading(f.client, "many", 0), *writer;
 
-    (void)state;
     assert_true(tl_rw_held(one) == TL_RW_READ && tl_rw_fence(two) > tl_rw_fence(one));
     assert_status(try_write(f.client, "many"), TL_BUSY);
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder "
@@ -90,11 +75,10 @@ static void test_many_readers_or_one_writer(void **state)
     assert_status(write_when_free(f.client, "many"), TL_GRANTED);
 }
 
-static void test_names_are_kept_apart(void **state)
+TEST(test_names_are_kept_apart)
 {
     tl_rw *writer = writing(f.client, "name", 0);
 
-    (void)state;
     assert_status(write_when_free(f.client, "Name"), TL_GRANTED);
     assert_status(write_when_free(f.client, "name2"), TL_GRANTED);
     /* A mutex of this name is another lock. */
@@ -104,23 +88,21 @@ static void test_names_are_kept_apart(void **state)
 }
 
 /* A refusal writes no row. */
-static void test_a_refusal_writes_nothing(void **state)
+TEST(test_a_refusal_writes_nothing)
 {
     tl_rw *reader = reading(f.client, "refused", 0);
     long long before = database_number(f.sql, "SELECT COUNT(*) FROM resource_holder_log");
 
-    (void)state;
     assert_status(try_write(f.other, "refused"), TL_BUSY);
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder_log"), before);
     tl_rw_free(reader);
 }
 
-static void test_downgrade(void **state)
+TEST(test_downgrade)
 {
     tl_rw *writer = writing(f.client, "down", 0);
     uint64_t fence = tl_rw_fence(writer);
 
-    (void)state;
     assert_status(try_read(f.other, "down"), TL_BUSY);
     assert_status(tl_rw_downgrade(writer), TL_OK);
     assert_true(tl_rw_held(writer) == TL_RW_READ && tl_rw_fence(writer) == fence);
@@ -139,11 +121,10 @@ static void test_downgrade(void **state)
     tl_rw_free(writer);
 }
 
-static void test_upgrade_is_refused(void **state)
+TEST(test_upgrade_is_refused)
 {
     tl_rw *reader = reading(f.client, "up", 0);
 
-    (void)state;
     assert_status(tl_rw_write(reader, 0), TL_WOULD_UPGRADE);
     assert_status(tl_rw_write(reader, 5000), TL_WOULD_UPGRADE);
     assert_true(tl_rw_held(reader) == TL_RW_READ);
@@ -156,12 +137,11 @@ static void test_upgrade_is_refused(void **state)
     tl_rw_free(reader);
 }
 
-static void test_leases(void **state)
+TEST(test_leases)
 {
     int64_t begun_ms = crew_now_ms();
     tl_rw *writer = writing(f.client, "leased", 5000), *reader;
 
-    (void)state;
     assert_in_range(tl_rw_remaining_ms(writer), 1, 5000);
     reader = rw_new(f.other, "leased", 0);
     assert_status(tl_rw_read(reader, 0), TL_BUSY);
@@ -187,13 +167,12 @@ static void test_leases(void **state)
 
 /* ------------------------------------------------------------------ business done -- */
 
-static void test_acquired_done_released(void **state)
+TEST(test_acquired_done_released)
 {
     tl_rw *writer = writing(f.client, "done", 0);
     MYSQL *caller = caller_new(&f);
     char *steps;
 
-    (void)state;
     caller_run(caller, "UPDATE business SET n = 7 WHERE id = 1");
     assert_status(tl_rw_done(writer, caller, 0), TL_OK);
     caller_run(caller, "COMMIT");
@@ -215,12 +194,11 @@ static void test_acquired_done_released(void **state)
 }
 
 /* What is rolled back with the business was not done. */
-static void test_done_goes_with_the_transaction(void **state)
+TEST(test_done_goes_with_the_transaction)
 {
     tl_rw *reader = reading(f.client, "undone", 0);
     MYSQL *caller = caller_new(&f);
 
-    (void)state;
     assert_status(tl_rw_done(reader, caller, 0), TL_OK);
     caller_run(caller, "ROLLBACK");
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder WHERE "
@@ -232,11 +210,10 @@ static void test_done_goes_with_the_transaction(void **state)
     mysql_close(caller);
 }
 
-static void test_the_janitor_was_faster(void **state)
+TEST(test_the_janitor_was_faster)
 {
     tl_status (*const proofs[])(tl_rw *, MYSQL *, unsigned) = {tl_rw_done, tl_rw_guard};
 
-    (void)state;
     database_run(f.sql, "UPDATE business SET n = 1");
     for (int i = 0; i < 2; i++) {
         tl_rw *writer = writing(f.client, "faster", 0);
@@ -260,12 +237,11 @@ static void test_the_janitor_was_faster(void **state)
 
 /* Its row is locked by the caller's transaction: dead or not, it is not freed before that has
  * ended; and a free row that such a transaction keeps does not stop others. */
-static void test_the_transaction_was_faster(void **state)
+TEST(test_the_transaction_was_faster)
 {
     MYSQL *caller = caller_new(&f);
     tl_rw *writer = writing(f.client, "kept", 4000);
 
-    (void)state;
     assert_status(tl_rw_done(writer, caller, 0), TL_OK);
     while (tl_rw_remaining_ms(writer) > 0)
         crew_sleep_ms(10);
@@ -290,12 +266,11 @@ static void test_the_transaction_was_faster(void **state)
     mysql_close(caller);
 }
 
-static void test_wrong_connections(void **state)
+TEST(test_wrong_connections)
 {
     tl_rw *writer = writing(f.client, "wrong", 0);
     MYSQL *caller = database_connect(f.db);
 
-    (void)state;
     assert_status(tl_rw_done(writer, NULL, 0), TL_INVALID);
     assert_status(tl_rw_done(writer, caller, 0), TL_NO_TRANSACTION);
     assert_status(tl_rw_guard(writer, caller, 0), TL_NO_TRANSACTION);
@@ -317,14 +292,13 @@ static void test_wrong_connections(void **state)
 
 /* --------------------------------------------------------------------- bad input -- */
 
-static void test_bad_options(void **state)
+TEST(test_bad_options)
 {
     char longest[TL_RESOURCE_MAX + 2];
     const char *const names[] = {NULL, "", "with blank", "tab\t", "\xc3\xa4", longest};
     tl_rw_options good = rw_options(0), bad;
     tl_rw *rw = NULL;
 
-    (void)state;
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -353,11 +327,10 @@ static void test_bad_options(void **state)
     assert_null(rw);
 }
 
-static void test_bad_calls(void **state)
+TEST(test_bad_calls)
 {
     tl_rw *rw = rw_new(f.client, "calls", 0);
 
-    (void)state;
     assert_status(tl_rw_unlock(rw), TL_NOT_HELD);
     assert_status(tl_rw_downgrade(rw), TL_NOT_HELD);
     assert_status(tl_rw_renew(rw, 1000), TL_NOT_HELD);
@@ -397,13 +370,12 @@ static int see(void *context, const tl_holder_view *view)
     return 0;
 }
 
-static void test_listing(void **state)
+TEST(test_listing)
 {
     tl_rw *one = reading(f.client, "list/a", 0), *two = reading(f.other, "list/a", 0),
           *three = writing(f.client, "list/b", 0);
     struct seen seen = {0, 0, 0};
 
-    (void)state;
     assert_status(tl_holder_list(f.client, "list/a", 0, 0, see, &seen), TL_OK);
     assert_int_equal(seen.count, 2);
     assert_int_equal(seen.readers, 2);
@@ -426,13 +398,12 @@ static void test_listing(void **state)
 }
 
 /* One of two readers is taken out; the other, and nobody else, stays. */
-static void test_an_operator_takes_it_from_one(void **state)
+TEST(test_an_operator_takes_it_from_one)
 {
     tl_rw *one = reading(f.client, "force", 0), *two = reading(f.other, "force", 0);
     MYSQL *caller = caller_new(&f);
     uint64_t fence = tl_rw_fence(one);
 
-    (void)state;
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "", "hangs"), TL_INVALID);
     assert_status(tl_holder_unlock(f.other, "force", 1, fence, "ann", NULL), TL_INVALID);
     assert_status(tl_holder_unlock(f.other, "force", 0, fence, "ann", "hangs"), TL_INVALID);
@@ -471,25 +442,4 @@ static void test_an_operator_takes_it_from_one(void **state)
     tl_rw_free(two);
 }
 
-TEST_MAIN(lock)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_readers_or_one_writer),
-        cmocka_unit_test(test_names_are_kept_apart),
-        cmocka_unit_test(test_a_refusal_writes_nothing),
-        cmocka_unit_test(test_downgrade),
-        cmocka_unit_test(test_upgrade_is_refused),
-        cmocka_unit_test(test_leases),
-        cmocka_unit_test(test_acquired_done_released),
-        cmocka_unit_test(test_done_goes_with_the_transaction),
-        cmocka_unit_test(test_the_janitor_was_faster),
-        cmocka_unit_test(test_the_transaction_was_faster),
-        cmocka_unit_test(test_wrong_connections),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_bad_calls),
-        cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_an_operator_takes_it_from_one),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(lock, setup, teardown)

@@ -9,31 +9,17 @@
 #include <tradelock/admin.h>
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "beat_ms=100\nsession_ms=10s\n");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 /* The client looks with every beat. */
@@ -54,7 +40,7 @@ static long long highest_fence(const char *log)
     return database_number(f.sql, "SELECT MAX(fence) FROM %s", log);
 }
 
-static void test_nothing_is_granted_until_accepted(void **state)
+TEST(test_nothing_is_granted_until_accepted)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "account/1", &options);
@@ -62,7 +48,6 @@ static void test_nothing_is_granted_until_accepted(void **state)
     MYSQL *caller = caller_new(&f);
     long long fence, rw_fence;
 
-    (void)state;
     assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
     await(try_once, "early", TL_ASK_CHANNEL);
     assert_status(try_once(f.client, "fresh"), TL_ASK_CHANNEL);
@@ -105,14 +90,13 @@ static void test_nothing_is_granted_until_accepted(void **state)
 }
 
 /* A backup has an old fence; what was given in the hours that are lost was higher. */
-static void test_fences_go_above_those_that_were_lost(void **state)
+TEST(test_fences_go_above_those_that_were_lost)
 {
     tl_mutex_options options = lease_options(0);
     tl_mutex *mutex = locked(f.client, "lost/1", &options);
     tl_rw *rw = writing(f.client, "lost/2", 0);
     uint64_t fence = tl_mutex_fence(mutex, NULL), rw_fence = tl_rw_fence(rw);
 
-    (void)state;
     /* The backup was made a hundred grants ago. */
     database_run(f.sql, "UPDATE resource_lock SET fence = fence - 100, "
                         "rev = rev + 1 WHERE resource = 'lost/1'; "
@@ -154,21 +138,11 @@ static void fail_over(tl_status (*try)(tl_client *client, const char *resource))
     free(file);
 }
 
-static void test_the_first_ask_after_a_failover(void **state)
+TEST(test_the_first_ask_after_a_failover)
 {
-    (void)state;
     fail_over(try_once);
     fail_over(try_read);
     fail_over(try_write);
 }
 
-TEST_MAIN(restored)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_is_granted_until_accepted),
-        cmocka_unit_test(test_fences_go_above_those_that_were_lost),
-        cmocka_unit_test(test_the_first_ask_after_a_failover),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(restored, setup, teardown)

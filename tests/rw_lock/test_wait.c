@@ -3,37 +3,23 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "ask_wait_min_ms=5ms\nask_wait_max_ms=20ms\nbeat_ms=100ms\n"
                      "session_ms=30s\n");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_holders_whole(&f, 0);
     fixture_close(&f);
-    return 0;
 }
 
 static long long waiting_rows(const char *resource)
@@ -44,12 +30,11 @@ static long long waiting_rows(const char *resource)
                            resource);
 }
 
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
     tl_rw *reader = reading(f.client, "bounded", 0), *writer = rw_new(f.other, "bounded", 0);
     int64_t begun_ms = crew_now_ms();
 
-    (void)state;
     assert_status(tl_rw_write(writer, 200), TL_TIMEOUT);
     assert_in_range(crew_now_ms() - begun_ms, 190, 30000);
     assert_true(tl_rw_view(writer)->mode == TL_RW_READ);
@@ -87,7 +72,7 @@ static void start_asking(struct asker *asker, tl_client *client, const char *res
 
 /* A process that was stopped within its ask keeps the gate until the server ends its transaction:
  * whoever waits goes on waiting. */
-static void test_a_gate_that_is_held(void **state)
+TEST(test_a_gate_that_is_held)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     char *file = database_option_file_at(f.db, server_socket(server_shared()),
@@ -97,7 +82,6 @@ static void test_a_gate_that_is_held(void **state)
     struct asker asker;
     tl_rw *rw;
 
-    (void)state;
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
@@ -141,12 +125,11 @@ static void await_intent(const char *resource)
     assert_int_equal(waiting_rows(resource), 1);
 }
 
-static void test_a_waiting_writer_keeps_new_readers_out(void **state)
+TEST(test_a_waiting_writer_keeps_new_readers_out)
 {
     tl_rw *reader = reading(f.client, "intent", 0), *late;
     struct asker writer;
 
-    (void)state;
     start_asking(&writer, f.other, "intent", 1);
     await_intent("intent");
     late = rw_new(f.client, "intent", 0);
@@ -186,13 +169,12 @@ static void *read_again_and_again(void *argument)
     return NULL;
 }
 
-static void test_writers_are_not_starved(void **state)
+TEST(test_writers_are_not_starved)
 {
     tl_rw *writer = rw_new(f.other, "stream", 0);
     pthread_t threads[STREAM];
     int64_t begun_ms = crew_now_ms();
 
-    (void)state;
     for (int i = 0; i < STREAM; i++)
         pthread_create(&threads[i], NULL, read_again_and_again, i % 2 ? f.client : f.other);
     while (atomic_load(&reads) < STREAM && crew_now_ms() - begun_ms < 10000)
@@ -215,14 +197,13 @@ static void test_writers_are_not_starved(void **state)
 }
 
 /* Of the waiters of one process only the first asks the server. */
-static void test_one_asks_for_all(void **state)
+TEST(test_one_asks_for_all)
 {
     struct asker askers[8];
     tl_rw *writer = writing(f.other, "queue", 0);
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
     int64_t begun_ms, polls;
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         start_asking(&askers[i], f.client, "queue", 0);
     crew_sleep_ms(100);
@@ -244,14 +225,13 @@ static void test_one_asks_for_all(void **state)
 
 /* A writer that dies while it waits, and whose session nobody has seen dead yet, keeps readers out
  * until its intent is over and no longer. */
-static void test_a_writer_that_dies_waiting(void **state)
+TEST(test_a_writer_that_dies_waiting)
 {
     tl_rw *reader = reading(f.client, "dying", 0), *late = rw_new(f.client, "dying", 0);
     int64_t begun_ms, left_ms;
     pid_t pid = fork();
     int status;
 
-    (void)state;
     if (pid == 0) {
         tl_client *client = client_new(&f);
 
@@ -271,16 +251,4 @@ static void test_a_writer_that_dies_waiting(void **state)
     tl_rw_free(reader);
 }
 
-TEST_MAIN(wait)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_a_gate_that_is_held),
-        cmocka_unit_test(test_a_waiting_writer_keeps_new_readers_out),
-        cmocka_unit_test(test_writers_are_not_starved),
-        cmocka_unit_test(test_one_asks_for_all),
-        cmocka_unit_test(test_a_writer_that_dies_waiting),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(wait, setup, teardown)

@@ -5,17 +5,8 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define CLIENTS 8
 #define ORDERS_MAX 4000
@@ -120,21 +111,18 @@ static void run_kills(const char *kind)
     free(csv);
 }
 
-static void test_kills_idempotent(void **state)
+TEST_IN(test_kills_idempotent, set_up, tear_down)
 {
-    (void)state;
     run_kills("idempotent");
 }
 
-static void test_kills_window(void **state)
+TEST_IN(test_kills_window, set_up, tear_down)
 {
-    (void)state;
     run_kills("window");
 }
 
-static void test_kills_plain(void **state)
+TEST_IN(test_kills_plain, set_up, tear_down)
 {
-    (void)state;
     run_kills("plain");
 }
 
@@ -148,12 +136,11 @@ static void write_prefix(const char *text, size_t size)
 }
 
 /* A ledger that ends anywhere is the ledger of its complete lines. */
-static void test_torn_lines(void **state)
+TEST_IN(test_torn_lines, set_up, tear_down)
 {
     char *whole, *cut;
     size_t size, first, second;
 
-    (void)state;
     sim_start(&sim, NULL);
     pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
     pay_expect(&sim, "K2", 200, "channel_ref", "P0000000003");
@@ -189,12 +176,11 @@ static void test_torn_lines(void **state)
     free(whole);
 }
 
-static void test_one_ledger_one_simulator(void **state)
+TEST_IN(test_one_ledger_one_simulator, set_up, tear_down)
 {
     const char *const arguments[] = {"--ledger", sim.ledger, NULL};
     char *output;
 
-    (void)state;
     sim_start(&sim, NULL);
     assert_int_equal(sim_run(arguments, &output), 1);
     assert_non_null(strstr(output, "is in use by another simulator\n"));
@@ -207,12 +193,11 @@ static void test_one_ledger_one_simulator(void **state)
 }
 
 /* Without room for the ledger it stops, and what it answered was paid. */
-static void test_full_disk(void **state)
+TEST_IN(test_full_disk, set_up, tear_down)
 {
     char key[32], *errors;
     int paid = 0, status;
 
-    (void)state;
     sim.file_limit = 20000;
     sim_start(&sim, NULL);
     for (;; paid++) {
@@ -290,9 +275,8 @@ static void check_crowd(const char *kind, int64_t expected, int64_t twice)
     start_anew();
 }
 
-static void test_crowd(void **state)
+TEST_IN(test_crowd, set_up, tear_down)
 {
-    (void)state;
     check_crowd("idempotent", CROWD_KEYS, 0);
     check_crowd("plain", CROWD * CROWD_KEYS, CROWD_KEYS);
 }
@@ -326,26 +310,11 @@ static void check_stop(const char *rule, const char *fault, int64_t open)
     start_anew();
 }
 
-static void test_stop_under_way(void **state)
+TEST_IN(test_stop_under_way, set_up, tear_down)
 {
-    (void)state;
     check_stop("{\"kind\":\"slow\",\"delay_ms\":60000}", "slow", 0);
     /* This one is in the ledger already, and goes on after the next start. */
     check_stop("{\"kind\":\"slow_paying\",\"delay_ms\":60000}", "slow_paying", 1);
 }
 
-TEST_MAIN(crash)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kills_idempotent, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kills_window, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_kills_plain, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_torn_lines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_one_ledger_one_simulator, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_crowd, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_stop_under_way, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(crash, NULL, NULL)

@@ -3,15 +3,7 @@
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static void add_rule(const char *rule)
 {
@@ -69,11 +61,10 @@ static void check_pay_fault(const struct pay_fault *fault, bool plain)
     assert_int_equal(sim_faults(&sim, fault->kind), 1);
 }
 
-static void test_pay_faults(void **state)
+TEST_IN(test_pay_faults, set_up, tear_down)
 {
     static const char *const kinds[] = {"idempotent", "window", "plain"};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const char *const arguments[] = {"--kind", kinds[i], "--slow-ms", "100", NULL};
 
@@ -84,11 +75,10 @@ static void test_pay_faults(void **state)
     }
 }
 
-static void test_query_faults(void **state)
+TEST_IN(test_query_faults, set_up, tear_down)
 {
     static const char path[] = "/v1/payments/K1";
 
-    (void)state;
     sim_start(&sim, NULL);
     pay_expect(&sim, "K1", 200, "outcome", "succeeded");
     add_rule("{\"kind\":\"not_found_first\",\"count\":2}");
@@ -133,12 +123,11 @@ static int64_t queries_until_seen(const char *key)
 }
 
 /* When the first query comes too late to miss the payment, another one is made. */
-static void test_not_found_for_a_time(void **state)
+TEST_IN(test_not_found_for_a_time, set_up, tear_down)
 {
     char key[32];
     int number = 1;
 
-    (void)state;
     sim_start(&sim, NULL);
     add_rule("{\"kind\":\"not_found_first\",\"count\":0,\"for_ms\":1000}");
     do
@@ -146,11 +135,10 @@ static void test_not_found_for_a_time(void **state)
     while (queries_until_seen(key) == 0);
 }
 
-static void test_cancel_faults(void **state)
+TEST_IN(test_cancel_faults, set_up, tear_down)
 {
     static const char path[] = "/v1/payments/K1/cancel";
 
-    (void)state;
     sim_start(&sim, NULL);
     add_rule("{\"kind\":\"error_before\",\"endpoint\":\"cancel\"}");
     add_rule("{\"kind\":\"drop_before\",\"endpoint\":\"cancel\"}");
@@ -168,9 +156,8 @@ static void test_cancel_faults(void **state)
     pay_expect(&sim, "K2", 200, "code", "cancelled");
 }
 
-static void test_rules_match(void **state)
+TEST_IN(test_rules_match, set_up, tear_down)
 {
-    (void)state;
     sim_start(&sim, NULL);
     add_rule("{\"kind\":\"rate_limit\",\"serial_no\":\"S-K1\",\"skip\":1,\"count\":2}");
     add_rule("{\"kind\":\"error_before\",\"cust_no\":\"C2\"}");
@@ -194,11 +181,10 @@ static void test_rules_match(void **state)
     pay_expect(&sim, "C", 200, NULL, NULL);
 }
 
-static void test_clearing_ends_chance(void **state)
+TEST_IN(test_clearing_ends_chance, set_up, tear_down)
 {
     static const char *const arguments[] = {"--faults", "1", NULL};
 
-    (void)state;
     sim_start(&sim, arguments);
     sim_expect(&sim, "DELETE", "/v1/faults", NULL, 200, NULL, NULL);
     for (int i = 0; i < 20; i++) {
@@ -275,7 +261,7 @@ static char *run_chance(const char *seed, int threads, char **payments)
     return text;
 }
 
-static void test_chance_repeats(void **state)
+TEST_IN(test_chance_repeats, set_up, tear_down)
 {
     static const char *const must_happen[] = {
         "slow",        "slow_paying",       "slow_answer",  "decline",
@@ -286,7 +272,6 @@ static void test_chance_repeats(void **state)
     int64_t paid;
     json_t *faults;
 
-    (void)state;
     one = run_chance("42", 1, &payments);
     paid = text_count(payments, "\n");
     free(payments);
@@ -312,13 +297,12 @@ static void test_chance_repeats(void **state)
 }
 
 /* By chance a query never takes back what a client was told about the key. */
-static void test_chance_does_not_contradict(void **state)
+TEST_IN(test_chance_does_not_contradict, set_up, tear_down)
 {
     static const char *const arguments[] = {"--faults", "0.9",      "--seed", "5", "--slow-ms",
                                             "1",        "--lag-ms", "60000",  NULL};
     int told = 0, hidden = 0;
 
-    (void)state;
     sim_start(&sim, arguments);
     for (int i = 0; i < 200; i++) {
         char key[32], path[64], *body;
@@ -343,18 +327,4 @@ static void test_chance_does_not_contradict(void **state)
     assert_true(hidden > 10);
 }
 
-TEST_MAIN(faults)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_pay_faults, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_query_faults, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_not_found_for_a_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cancel_faults, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rules_match, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_clearing_ends_chance, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_chance_repeats, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_chance_does_not_contradict, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(faults, NULL, NULL)

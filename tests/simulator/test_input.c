@@ -3,16 +3,7 @@
 #include "support/theme.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define NAMES "\"channel_key\":\"K\",\"serial_no\":\"S\",\"cust_no\":\"C\",\"op_code\":\"W\","
 #define REST "\"currency\":\"EUR\",\"payee\":\"x\""
@@ -78,9 +69,8 @@ static void expect_sentence(const char *method, const char *path, const char *bo
     answer_free(&answer);
 }
 
-static void test_bad_bodies(void **state)
+TEST_IN(test_bad_bodies, set_up, tear_down)
 {
-    (void)state;
     sim_start(&sim, NULL);
     for (size_t i = 0; i < sizeof(bad_bodies) / sizeof(bad_bodies[0]); i++)
         expect_sentence(NULL, "/v1/pay", bad_bodies[i].body, 400, bad_bodies[i].sentence);
@@ -102,11 +92,10 @@ static char *filled(size_t size)
     return text;
 }
 
-static void test_big_bodies(void **state)
+TEST_IN(test_big_bodies, set_up, tear_down)
 {
     char *body = filled(16384);
 
-    (void)state;
     sim_start(&sim, NULL);
     memcpy(body, "{" NAMES "\"amount_minor\":1," REST "}",
            strlen("{" NAMES "\"amount_minor\":1," REST "}"));
@@ -125,11 +114,10 @@ static void test_big_bodies(void **state)
     assert_int_equal(ledger_count(&sim, NULL), 1);
 }
 
-static void test_bad_paths(void **state)
+TEST_IN(test_bad_paths, set_up, tear_down)
 {
     char path[256];
 
-    (void)state;
     sim_start(&sim, NULL);
     expect_sentence(NULL, "/v1/nothing", NULL, 404, "there is no /v1/nothing here");
     expect_sentence(NULL, "/v1/%ff%00", NULL, 404, "there is no /v1/%ff%00 here");
@@ -153,9 +141,8 @@ static void test_bad_paths(void **state)
     assert_int_equal(sim_stat(&sim, "keys"), 0);
 }
 
-static void test_bad_rules(void **state)
+TEST_IN(test_bad_rules, set_up, tear_down)
 {
-    (void)state;
     sim_start(&sim, NULL);
     expect_sentence(NULL, "/v1/faults", "[]", 400, "a fault rule must be one JSON object");
     expect_sentence(NULL, "/v1/faults", "{}", 400,
@@ -211,20 +198,18 @@ static void expect_exit(const char *const arguments[], int status, const char *s
     free(output);
 }
 
-static void test_bad_command_lines(void **state)
+TEST_IN(test_bad_command_lines, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bad_lines) / sizeof(bad_lines[0]); i++)
         expect_exit(bad_lines[i].arguments, 2, bad_lines[i].sentence);
     assert_int_not_equal(access("x", F_OK), 0);
 }
 
-static void test_help_and_version(void **state)
+TEST_IN(test_help_and_version, set_up, tear_down)
 {
     static const char *const help[] = {"--help", NULL}, *const version[] = {"--version", NULL};
     char *output;
 
-    (void)state;
     assert_int_equal(sim_run(help, &output), 0);
     assert_int_equal(strncmp(output, "usage: tradelock-simulator ", 27), 0);
     free(output);
@@ -264,12 +249,11 @@ static const struct bad_ledger {
      ":2: not a line of a ledger: at must be a time such as 2026-01-31T23:59:59.123456Z"},
 };
 
-static void test_bad_ledgers(void **state)
+TEST_IN(test_bad_ledgers, set_up, tear_down)
 {
     const char *const arguments[] = {"--ledger", sim.ledger, NULL};
     char sentence[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad_ledgers) / sizeof(bad_ledgers[0]); i++) {
         write_ledger(bad_ledgers[i].text);
         snprintf(sentence, sizeof(sentence), "%s%s", sim.ledger, bad_ledgers[i].sentence);
@@ -281,7 +265,7 @@ static void test_bad_ledgers(void **state)
     expect_exit(arguments, 1, sentence);
 }
 
-static void test_bad_files(void **state)
+TEST_IN(test_bad_files, set_up, tear_down)
 {
     const char *const full[] = {"--ledger", "/dev/full", NULL};
     const char *const nowhere[] = {"--ledger", "/nowhere/ledger", NULL};
@@ -289,7 +273,6 @@ static void test_bad_files(void **state)
     const char *const port[] = {"--ledger", sim.ledger, "--port-file", "/nowhere/p", NULL};
     const char *const requests[] = {"--ledger", sim.ledger, "--request-log", "/nowhere/r", NULL};
 
-    (void)state;
     expect_exit(full, 1, "the ledger /dev/full is not a regular file");
     expect_exit(nowhere, 1, "cannot open the ledger /nowhere/ledger: No such file or");
     expect_exit(no_export, 1, "cannot open the ledger /nowhere/ledger: No such file or");
@@ -297,12 +280,11 @@ static void test_bad_files(void **state)
     expect_exit(requests, 1, "cannot open the request log /nowhere/r: No such file or");
 }
 
-static void test_port_in_use(void **state)
+TEST_IN(test_port_in_use, set_up, tear_down)
 {
     char address[64], other[128], sentence[128];
     const char *const arguments[] = {"--ledger", other, "--listen", address, NULL};
 
-    (void)state;
     sim_start(&sim, NULL);
     snprintf(other, sizeof(other), "%s/other", sim.directory);
     snprintf(address, sizeof(address), "127.0.0.1:%u", sim.port);
@@ -311,19 +293,4 @@ static void test_port_in_use(void **state)
     unlink(other);
 }
 
-TEST_MAIN(input)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bad_bodies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_big_bodies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_paths, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_rules, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_command_lines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_help_and_version, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_ledgers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_port_in_use, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(input, NULL, NULL)

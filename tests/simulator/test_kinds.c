@@ -6,16 +6,8 @@
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define WINDOW_MS 4000 /* as window has it */
 #define TRAVEL_MS 1000
@@ -32,9 +24,8 @@ static void restart(const char *const arguments[])
     sim_start(&sim, arguments);
 }
 
-static void test_idempotent_replays_for_ever(void **state)
+TEST_IN(test_idempotent_replays_for_ever, set_up, tear_down)
 {
-    (void)state;
     sim_start(&sim, idempotent);
     pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
     pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
@@ -45,11 +36,10 @@ static void test_idempotent_replays_for_ever(void **state)
     assert_int_equal(sim_stat(&sim, "paid_twice"), 0);
 }
 
-static void test_idempotent_replays_a_decline(void **state)
+TEST_IN(test_idempotent_replays_a_decline, set_up, tear_down)
 {
     static const char rule[] = "{\"kind\":\"decline\",\"code\":\"closed\"}";
 
-    (void)state;
     sim_start(&sim, idempotent);
     sim_expect(&sim, NULL, "/v1/faults", rule, 201, NULL, NULL);
     pay_expect(&sim, "K1", 200, "code", "closed");
@@ -102,9 +92,8 @@ static bool check_window(void)
     return true;
 }
 
-static void test_window_pays_again_after_it(void **state)
+TEST_IN(test_window_pays_again_after_it, set_up, tear_down)
 {
-    (void)state;
     while (!check_window())
         start_anew();
     sim_expect(&sim, NULL, "/v1/payments/K1", NULL, 200, "status", "succeeded");
@@ -114,9 +103,8 @@ static void test_window_pays_again_after_it(void **state)
     assert_int_equal(sim_stat(&sim, "paid_twice"), 1);
 }
 
-static void test_plain_pays_every_time(void **state)
+TEST_IN(test_plain_pays_every_time, set_up, tear_down)
 {
-    (void)state;
     sim_start(&sim, plain);
     pay_expect(&sim, "K1", 200, "channel_ref", "P0000000002");
     pay_expect(&sim, "K1", 200, "channel_ref", "P0000000003");
@@ -128,12 +116,11 @@ static void test_plain_pays_every_time(void **state)
 }
 
 /* Twice is counted by serial and customer: two keys of one trade, one key a trade. */
-static void test_twice_is_counted_by_trade(void **state)
+TEST_IN(test_twice_is_counted_by_trade, set_up, tear_down)
 {
     char *first = order_text("K1", "S1", "C1", 5), *second = order_text("K2", "S1", "C1", 5);
     char *other = order_text("K3", "S1", "C2", 5);
 
-    (void)state;
     sim_start(&sim, idempotent);
     sim_expect(&sim, NULL, "/v1/pay", first, 200, "outcome", "succeeded");
     sim_expect(&sim, NULL, "/v1/pay", other, 200, "outcome", "succeeded");
@@ -148,11 +135,10 @@ static void test_twice_is_counted_by_trade(void **state)
     free(other);
 }
 
-static void test_mismatch(void **state)
+TEST_IN(test_mismatch, set_up, tear_down)
 {
     char *other = order_text("K1", "S-K1", "C1", 10001);
 
-    (void)state;
     sim_start(&sim, idempotent);
     pay_expect(&sim, "K1", 200, "outcome", "succeeded");
     sim_expect(&sim, NULL, "/v1/pay", other, 422, "outcome", "key_mismatch");
@@ -166,9 +152,8 @@ static void test_mismatch(void **state)
     assert_int_equal(ledger_count(&sim, NULL), 1);
 }
 
-static void test_cancel_holds_for_ever(void **state)
+TEST_IN(test_cancel_holds_for_ever, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         sim_start(&sim, kinds[i]);
         sim_expect(&sim, "POST", "/v1/payments/K1/cancel", NULL, 200, "outcome", "cancelled");
@@ -238,9 +223,8 @@ static bool check_travelling(const char *kind, const char *rule, const char *sta
     return in_time;
 }
 
-static void test_cancel_stops_travelling_sends(void **state)
+TEST_IN(test_cancel_stops_travelling_sends, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const char *kind = i == 0 ? "idempotent" : i == 1 ? "window" : "plain";
 
@@ -264,9 +248,8 @@ static void expiring_expect(const char *channel_key, int64_t expires_at_ms, cons
     sim_expect(&sim, NULL, "/v1/pay", body, 200, field, value);
 }
 
-static void test_expiry(void **state)
+TEST_IN(test_expiry, set_up, tear_down)
 {
-    (void)state;
     sim_start(&sim, idempotent);
     expiring_expect("K1", now_ms() - 1, "code", "expired");
     /* The first answer is final, a later expiry changes nothing. */
@@ -297,10 +280,9 @@ static void wait_for_status(const char *path, const char *wanted)
     }
 }
 
-static void test_accepted_survives_a_kill(void **state)
+TEST_IN(test_accepted_survives_a_kill, set_up, tear_down)
 {
     /* Long enough for all requests and a restart on a busy machine. */
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         sim_start(&sim, kinds[i]);
         sim_expect(&sim, NULL, "/v1/faults", "{\"kind\":\"accepted\",\"delay_ms\":6000}", 201, NULL,
@@ -337,13 +319,12 @@ static size_t ignore(char *data, size_t size, size_t count, void *context)
 }
 
 /* One connection serves many requests. */
-static void test_keep_alive(void **state)
+TEST_IN(test_keep_alive, set_up, tear_down)
 {
     CURL *curl = curl_easy_init();
     char url[128], *body = order_text("K1", "S1", "C1", 5);
     long connects, total = 0;
 
-    (void)state;
     sim_start(&sim, plain);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/v1/pay", sim.port);
     curl_easy_setopt(curl, CURLOPT_URL, url);
@@ -360,13 +341,12 @@ static void test_keep_alive(void **state)
     free(body);
 }
 
-static void test_download_is_the_export(void **state)
+TEST_IN(test_download_is_the_export, set_up, tear_down)
 {
     const char *const arguments[] = {"--export-csv", sim.ledger, NULL};
     struct answer answer;
     char *output;
 
-    (void)state;
     sim_start(&sim, plain);
     for (int i = 0; i < 5; i++)
         pay_expect(&sim, "K,\\\"1", 200, "outcome", "succeeded");
@@ -382,22 +362,4 @@ static void test_download_is_the_export(void **state)
     answer_free(&answer);
 }
 
-TEST_MAIN(kinds)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_idempotent_replays_for_ever, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_idempotent_replays_a_decline, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_window_pays_again_after_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_plain_pays_every_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_twice_is_counted_by_trade, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_mismatch, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cancel_holds_for_ever, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cancel_stops_travelling_sends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_expiry, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_accepted_survives_a_kill, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_keep_alive, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_download_is_the_export, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(kinds, NULL, NULL)

@@ -7,16 +7,7 @@
 #include "support/database.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define ROWS 200000
 #define TURNS 6
@@ -121,7 +112,7 @@ static db *open_connection(const database *where)
     return connection;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     static struct bench bench;
 
@@ -141,17 +132,15 @@ static int set_up(void **state)
         server_panic("%s", db_error(bench.connection));
     bench.idle_reads = handler_reads(&bench);
     *state = &bench;
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     struct bench *bench = *state;
 
     db_close(bench->connection);
     mysql_close(bench->other);
     database_free(bench->where);
-    return 0;
 }
 
 /* ------------------------------------------------------------------- plans -- */
@@ -232,69 +221,6 @@ static unsigned judge_plan(struct bench *bench, const plan_case *c)
     db_result_free(&plan);
     free(text);
     return bad;
-}
-
-static void test_plans(void **state)
-{
-    struct bench *bench = *state;
-    unsigned bad = 0;
-
-    for (size_t i = 0; i < plan_cases_count; i++)
-        if (plan_cases[i].plan != PLAN_NONE)
-            bad += judge_plan(bench, &plan_cases[i]);
-    assert_int_equal(bad, 0);
-}
-
-/* Where a table is small, or seems so, the server would rather read all of it.  What changes rows
- * would then lock those of others, and be refused by theirs. */
-static void test_plans_of_a_small_table(void **state)
-{
-    struct bench *bench = *state, small = *bench;
-    unsigned bad = 0, judged = 0;
-    db_result result = DB_RESULT_INIT;
-
-    small.where = database_new(bench->own, NULL);
-    small.connection = open_connection(small.where);
-    if (run_plain(&small,
-                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
-                  "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
-                  "('C7', 'K7', 'WITHDRAW', 'S', 'P', 'ask', UUID(), RANDOM_BYTES(16), 1, "
-                  "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
-                  &result) != DB_DONE)
-        server_panic("%s", db_error(small.connection));
-    for (size_t i = 0; i < plan_cases_count; i++)
-        if (strncmp(plan_cases[i].statement->text, "UPDATE (SELECT", 14) == 0 ||
-            plan_cases[i].statement == &sql_open_lane_many ||
-            plan_cases[i].statement == &sql_tokens_seen) {
-            bad += judge_plan(&small, &plan_cases[i]);
-            judged++;
-        }
-    assert_int_equal(bad, 0);
-    assert_true(judged >= 8);
-    db_result_free(&result);
-    db_close(small.connection);
-    database_free(small.where);
-}
-
-/* Whoever looks for the schema's parts leaves the other databases of the server alone. */
-static void test_parts_of_one_database(void **state)
-{
-    struct bench *bench = *state;
-    db_result plan = DB_RESULT_INIT;
-    char text[1024];
-    int one = 0;
-
-    snprintf(text, sizeof text, "EXPLAIN %s", sql_migrate_objects.text);
-    if (run_plain(bench, text, &plan) != DB_DONE)
-        server_panic("%s", db_error(bench->connection));
-    for (size_t row = 0; row < plan.rows; row++) {
-        const char *extra = db_get_text(&plan, row, EXPLAIN_EXTRA);
-
-        assert_null(strstr(extra, "all databases"));
-        one += strstr(extra, "Scanned 1 database") != NULL;
-    }
-    assert_int_equal(one, 2); /* triggers and views; routines stand in a table */
-    db_result_free(&plan);
 }
 
 /* ------------------------------------------------------------------- reads -- */
@@ -399,7 +325,88 @@ static unsigned judge_divided(struct bench *bench, size_t first, size_t last)
     return 1;
 }
 
-static void test_reads(void **state)
+TEST(test_every_statement_has_a_case)
+{
+    unsigned missing = 0;
+
+    for (size_t i = 0; i < sql_texts_count; i++) {
+        int found = 0;
+
+        for (size_t j = 0; j < plan_cases_count; j++)
+            found |= plan_cases[j].statement == sql_texts[i];
+        if (!found) {
+            print_error("the statement %s has no case in tests/sql/plan_case.c\n",
+                        sql_texts[i]->name);
+            missing++;
+        }
+    }
+    assert_int_equal(missing, 0);
+}
+
+TEST(test_plans)
+{
+    struct bench *bench = *state;
+    unsigned bad = 0;
+
+    for (size_t i = 0; i < plan_cases_count; i++)
+        if (plan_cases[i].plan != PLAN_NONE)
+            bad += judge_plan(bench, &plan_cases[i]);
+    assert_int_equal(bad, 0);
+}
+
+/* Where a table is small, or seems so, the server would rather read all of it.  What changes rows
+ * would then lock those of others, and be refused by theirs. */
+TEST(test_plans_of_a_small_table)
+{
+    struct bench *bench = *state, small = *bench;
+    unsigned bad = 0, judged = 0;
+    db_result result = DB_RESULT_INIT;
+
+    small.where = database_new(bench->own, NULL);
+    small.connection = open_connection(small.where);
+    if (run_plain(&small,
+                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
+                  "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
+                  "('C7', 'K7', 'WITHDRAW', 'S', 'P', 'ask', UUID(), RANDOM_BYTES(16), 1, "
+                  "1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",
+                  &result) != DB_DONE)
+        server_panic("%s", db_error(small.connection));
+    for (size_t i = 0; i < plan_cases_count; i++)
+        if (strncmp(plan_cases[i].statement->text, "UPDATE (SELECT", 14) == 0 ||
+            plan_cases[i].statement == &sql_open_lane_many ||
+            plan_cases[i].statement == &sql_tokens_seen) {
+            bad += judge_plan(&small, &plan_cases[i]);
+            judged++;
+        }
+    assert_int_equal(bad, 0);
+    assert_true(judged >= 8);
+    db_result_free(&result);
+    db_close(small.connection);
+    database_free(small.where);
+}
+
+/* Whoever looks for the schema's parts leaves the other databases of the server alone. */
+TEST(test_parts_of_one_database)
+{
+    struct bench *bench = *state;
+    db_result plan = DB_RESULT_INIT;
+    char text[1024];
+    int one = 0;
+
+    snprintf(text, sizeof text, "EXPLAIN %s", sql_migrate_objects.text);
+    if (run_plain(bench, text, &plan) != DB_DONE)
+        server_panic("%s", db_error(bench->connection));
+    for (size_t row = 0; row < plan.rows; row++) {
+        const char *extra = db_get_text(&plan, row, EXPLAIN_EXTRA);
+
+        assert_null(strstr(extra, "all databases"));
+        one += strstr(extra, "Scanned 1 database") != NULL;
+    }
+    assert_int_equal(one, 2); /* triggers and views; routines stand in a table */
+    db_result_free(&plan);
+}
+
+TEST(test_reads)
 {
     struct bench *bench = *state;
     unsigned bad = 0;
@@ -416,27 +423,8 @@ static void test_reads(void **state)
     assert_int_equal(bad, 0);
 }
 
-static void test_every_statement_has_a_case(void **state)
-{
-    unsigned missing = 0;
-
-    (void)state;
-    for (size_t i = 0; i < sql_texts_count; i++) {
-        int found = 0;
-
-        for (size_t j = 0; j < plan_cases_count; j++)
-            found |= plan_cases[j].statement == sql_texts[i];
-        if (!found) {
-            print_error("the statement %s has no case in tests/sql/plan_case.c\n",
-                        sql_texts[i]->name);
-            missing++;
-        }
-    }
-    assert_int_equal(missing, 0);
-}
-
 /* The test must be able to see a scan: one that is planted is found. */
-static void test_a_scan_is_seen(void **state)
+TEST(test_a_scan_is_seen)
 {
     static const unsigned char first[] = {0};
     static const struct sql_text scan = {
@@ -455,16 +443,4 @@ static void test_a_scan_is_seen(void **state)
     assert_int_equal(judge_reads(bench, &planted), 1);
 }
 
-TEST_MAIN(plans)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_statement_has_a_case),
-        cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_plans_of_a_small_table),
-        cmocka_unit_test(test_parts_of_one_database),
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_a_scan_is_seen),
-    };
-
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(plans, set_up, tear_down)

@@ -3,12 +3,6 @@
 #include "support/server.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>

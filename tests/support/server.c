@@ -1,11 +1,6 @@
 #include "support/server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/theme.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,12 +10,8 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define PATH_SPACE 512
 #define OPTIONS_MAX 60
@@ -405,6 +396,15 @@ int server_run_group(const char *name, const struct CMUnitTest *tests, size_t co
     if (!stands)
         fprintf(stderr, "the last fixture failed\n");
     return server_report(failures + !stands);
+}
+
+#define LOOK_MS 5
+
+void server_await(int looks, const char *file, int line, const char *condition)
+{
+    if (looks > PATIENCE_MS / LOOK_MS)
+        server_panic("%s:%d: it does not end that %s", file, line, condition);
+    usleep(LOOK_MS * 1000);
 }
 
 void server_panic(const char *format, ...)

@@ -7,13 +7,6 @@
  *
  * Everything here that fails ends the process with a sentence and the end of the server's log,
  * since no test can go on without its server.
- *
- *     int main(void)
- *     {
- *         const struct CMUnitTest tests[] = {...};
- *
- *         return server_report(cmocka_run_group_tests(tests, NULL, NULL));
- *     }
  */
 #ifndef TESTS_SUPPORT_SERVER_H
 #define TESTS_SUPPORT_SERVER_H
@@ -70,6 +63,15 @@ int server_report(int failures);
 struct CMUnitTest;
 int server_run_group(const char *name, const struct CMUnitTest *tests, size_t count,
                      int (*set_up)(void **state), int (*tear_down)(void **state));
+
+/* Looks until the condition does not hold; one that holds for PATIENCE_MS (support/theme.h) ends the
+ * process.  For any thread of any process. */
+#define AWAIT_WHILE(condition)                                                                     \
+    do {                                                                                           \
+        for (int await_looks = 0; (condition); await_looks++)                                      \
+            server_await(await_looks, __FILE__, __LINE__, #condition);                             \
+    } while (0)
+void server_await(int looks, const char *file, int line, const char *condition);
 
 /* Ends the process with this sentence, the servers' logs and what they are doing. */
 _Noreturn void server_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,7 @@
 #include "support/theme.h"
 
+#include "support/server.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,4 +35,28 @@ void theme_spare_programs(void)
 {
     if (getenv("TL_LEAKS") == NULL)
         (void)setenv("ASAN_OPTIONS", "detect_leaks=0:malloc_context_size=5", 0);
+}
+
+static struct test *tests; /* of the folder, by their lines */
+
+void test_add(struct test *self)
+{
+    struct test **at = &tests;
+
+    while (*at != NULL && (*at)->line < self->line)
+        at = &(*at)->next;
+    self->next = *at;
+    *at = self;
+}
+
+int tests_run_file(const char *file, test_fixture set_up, test_fixture tear_down)
+{
+    static struct CMUnitTest of_file[100];
+    size_t count = 0;
+
+    for (const struct test *test = tests; test != NULL; test = test->next)
+        if (strcmp(test->file, file) == 0 && count < sizeof of_file / sizeof of_file[0])
+            of_file[count++] = test->cmocka;
+    assert_in_range(count, 1, sizeof of_file / sizeof of_file[0] - 1);
+    return server_run_group(file, of_file, count, set_up, tear_down);
 }

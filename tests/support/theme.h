@@ -1,17 +1,78 @@
 /*
- * One executable holds all tests of a folder.  Each file test_THEME.c has a main of its own under
- * this name; the executable runs the one that its first argument names.
+ * One executable holds all tests of a folder; its first argument names the theme, test_THEME.c.
  *
- *     TEST_MAIN(ask)
+ *     FIXTURE(open_all)
  *     {
- *         return server_run_tests(tests, setup, teardown);
+ *         fixture_open(&f, NULL);
  *     }
  *
- * argv[0] is the theme, argv[1] the first argument after it.
+ *     TEST(first_time_then_success)
+ *     {
+ *         ...
+ *     }
+ *
+ *     TESTS_OF(ask, open_all, close_all)
+ *
+ * Every test of the file is run, in its order; with --only=PATTERN after the theme, those of that
+ * name.
  */
 #ifndef TESTS_SUPPORT_THEME_H
 #define TESTS_SUPPORT_THEME_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef int (*test_fixture)(void **state);
+
+struct test {
+    struct CMUnitTest cmocka;
+    const char *file;
+    int line;
+    struct test *next;
+};
+void test_add(struct test *self);
+
+/* What is done before or after tests.  A failed assertion in it fails them. */
+#define FIXTURE(name)                                                                              \
+    static void name##_steps(void **state);                                                        \
+    static int name(void **state)                                                                  \
+    {                                                                                              \
+        name##_steps(state);                                                                       \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static void name##_steps(__attribute__((unused)) void **state)
+
+#define TEST(name) TEST_IN(name, NULL, NULL)
+/* With a set-up and a tear-down of its own, or NULL. */
+#define TEST_IN(name, set_up, tear_down)                                                           \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void name##_added(void)                                    \
+    {                                                                                              \
+        static struct test test = {                                                                \
+            {#name, name, set_up, tear_down, NULL}, __FILE__, __LINE__, NULL};                     \
+        test_add(&test);                                                                           \
+    }                                                                                              \
+    static void name(__attribute__((unused)) void **state)
+
+/* The tests of this file between the set-up and the tear-down of all; gives back how many failed. */
+#define tests_run(set_up, tear_down) tests_run_file(__FILE__, set_up, tear_down)
+int tests_run_file(const char *file, test_fixture set_up, test_fixture tear_down);
+
+#define TESTS_OF(theme, set_up, tear_down)                                                         \
+    TEST_MAIN(theme)                                                                               \
+    {                                                                                              \
+        return tests_run(set_up, tear_down);                                                       \
+    }
+
+/* For what is more than that.  argv[0] is the theme, argv[1] the first argument after it. */
 #define TEST_MAIN(theme)                                                                           \
     int test_main_##theme(int argc, char **argv);                                                  \
     int test_main_##theme(__attribute__((unused)) int argc, __attribute__((unused)) char **argv)

@@ -2,15 +2,11 @@
 
 #include "support/crew.h"
 
-#include "workflows/cmocka_all.h"
+#include "support/theme.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static int spaces[NETS_MACHINES + 1];
 

@@ -6,12 +6,7 @@
 #include "support/database.h"
 #include "support/galera.h"
 
-#include "workflows/cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "support/theme.h"
 
 server *node_new(unsigned machine)
 {

@@ -19,17 +19,11 @@
 #include "support/galera.h"
 #include "support/theme.h"
 
-#include "workflows/cmocka_all.h"
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define LIMIT_MS 600000
 #define SKIPPED 77
@@ -172,7 +166,6 @@ static void await_gtid(MYSQL *sql, const char *gtid)
 /* From then on the primary waits for its replica, if it is to. */
 static void tie(house *self)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     char *has = database_text(self->primary->sql, "SELECT @@gtid_binlog_pos");
     const long long count = self->third != NULL ? 2 : 1;
 
@@ -183,10 +176,7 @@ static void tie(house *self)
     if (self->tie == TIE_ASYNC)
         return;
     database_run(self->primary->sql, "SET GLOBAL rpl_semi_sync_master_enabled = 1");
-    while (database_counter(self->primary->sql, "Rpl_semi_sync_master_clients") != count) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_counter(self->primary->sql, "Rpl_semi_sync_master_clients") != count);
 }
 
 /* ------------------------------------------------------------------------ the nodes -- */
@@ -278,14 +268,10 @@ static void lose_nodes(const struct machine *m)
 /* A node without the others is told that it is the cluster. */
 static void be_a_cluster(struct machine *m)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(m->sql, "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS WHERE "
-                                   "VARIABLE_NAME = 'WSREP_CLUSTER_STATUS' AND "
-                                   "VARIABLE_VALUE = 'non-Primary'") == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(database_number(m->sql,
+                                "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS WHERE "
+                                "VARIABLE_NAME = 'WSREP_CLUSTER_STATUS' AND "
+                                "VARIABLE_VALUE = 'non-Primary'") == 0);
     database_run(m->sql, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'");
     node_await(m->sql, 1, PATIENCE_MS);
 }
@@ -1027,9 +1013,8 @@ static int run_given(enum tie how)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void a_replica_that_is_waited_for(void **state)
+TEST(a_replica_that_is_waited_for)
 {
-    (void)state;
     if (run_given(TIE_SEMI_SYNC))
         return;
     if (tier_is_long())
@@ -1038,9 +1023,8 @@ static void a_replica_that_is_waited_for(void **state)
         run_town("plain", TIE_SEMI_SYNC, few_semi_sync, COUNT(few_semi_sync));
 }
 
-static void a_replica_that_is_not(void **state)
+TEST(a_replica_that_is_not)
 {
-    (void)state;
     if (run_given(TIE_ASYNC))
         return;
     if (tier_is_long())
@@ -1049,9 +1033,8 @@ static void a_replica_that_is_not(void **state)
         run_town("window", TIE_ASYNC, few_async, COUNT(few_async));
 }
 
-static void two_replicas(void **state)
+TEST(two_replicas)
 {
-    (void)state;
     if (run_given(TIE_TWO))
         return;
     if (tier_is_long())
@@ -1060,9 +1043,8 @@ static void two_replicas(void **state)
         run_town("idempotent", TIE_TWO, few_two, COUNT(few_two));
 }
 
-static void nodes_of_a_cluster(void **state)
+TEST(nodes_of_a_cluster)
 {
-    (void)state;
     if (run_given(TIE_GALERA))
         return;
     if (tier_is_long())
@@ -1073,12 +1055,6 @@ static void nodes_of_a_cluster(void **state)
 
 TEST_MAIN(failover)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replica_that_is_waited_for),
-        cmocka_unit_test(a_replica_that_is_not),
-        cmocka_unit_test(two_replicas),
-        cmocka_unit_test(nodes_of_a_cluster),
-    };
     const char *given = getenv("TL_TOWN_SEED");
     int failed;
 
@@ -1086,11 +1062,10 @@ TEST_MAIN(failover)
         printf("skipped: needs network namespaces\n");
         return SKIPPED;
     }
-    crew_arguments(argc, argv);
     galera_prepare();
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now_ms() / 1000;
     print_message("TL_TOWN_SEED=%llu\n", (unsigned long long)seed);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = tests_run(NULL, NULL);
     print_message(
         "%u towns, %u events, %u with persons, else at most %.1f s without payments; "
         "%lld trades: %lld paid, %lld failed, %lld parked; %lld payments without a row were "

@@ -1,16 +1,6 @@
 #include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "support/theme.h"
 
 tl_client *client_new(const fixture *f, unsigned flags)
 {

@@ -17,6 +17,22 @@ typedef struct fixture {
 void fixture_open(fixture *f, const char *settings);
 void fixture_close(fixture *f);
 
+/* One for all tests of the file, with open_all and close_all. */
+#define FIXTURE_OF_ALL(settings) FIXTURE_WITH_END(settings, (void)0)
+/* The same; at the end every row's history is complete. */
+#define WHOLE_FIXTURE_OF_ALL(settings) FIXTURE_WITH_END(settings, assert_log_whole(&f))
+#define FIXTURE_WITH_END(settings, end)                                                            \
+    static fixture f;                                                                              \
+    FIXTURE(open_all)                                                                              \
+    {                                                                                              \
+        fixture_open(&f, settings);                                                                \
+    }                                                                                              \
+    FIXTURE(close_all)                                                                             \
+    {                                                                                              \
+        end;                                                                                       \
+        fixture_close(&f);                                                                         \
+    }
+
 tl_client *client_new(const fixture *f, unsigned flags);
 
 /* A handle for (serial, cust, "WITHDRAW"). */

@@ -3,18 +3,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #define A_DAY "86400000"
 
 struct pair pair;
@@ -217,12 +205,8 @@ uint64_t beats(tl_client *client)
 void await_rounds(void)
 {
     const uint64_t one = beats(pair.first) + 4, other = beats(pair.second) + 4;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats(pair.first) < one || beats(pair.second) < other) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(beats(pair.first) < one || beats(pair.second) < other);
     usleep(200 * 1000);
 }
 
@@ -236,12 +220,7 @@ uint64_t beats_unreachable(tl_client *client)
 
 void await_unreachable(tl_client *client, uint64_t times)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (beats_unreachable(client) < times) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(beats_unreachable(client) < times);
 }
 
 void stop_writes(void)
@@ -337,12 +316,7 @@ static int64_t attested(void)
 
 void expect_veto(int64_t sessions)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (attested() < sessions) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(attested() < sessions);
     usleep(QUIET_MS * 1000);
     assert_true(is_restored());
     assert_int_not_equal(ask_now(pair.first, "vetoed"), TL_GRANTED);

@@ -5,20 +5,10 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #define THREADS 32
 #define ROUNDS 8
 
-static fixture f;
+FIXTURE_OF_ALL(NULL)
 
 static tl_lock_options of_amount(int64_t amount_minor, const char *currency)
 {
@@ -56,7 +46,7 @@ static void row_says(const char *serial, tl_lane lane, int64_t amount_minor, con
     assert_status(tl_show(f.other, &key, lane, compare, &said), TL_OK);
 }
 
-static void test_the_row_keeps_what_the_first_ask_said(void **state)
+TEST(test_the_row_keeps_what_the_first_ask_said)
 {
     static const int64_t amounts[] = {0, 1, 1050, INT64_MAX};
     tl_lock_options first, later = of_amount(7, "USD"), silent = sync_options("100 EUR");
@@ -64,7 +54,6 @@ static void test_the_row_keeps_what_the_first_ask_said(void **state)
     tl_lock *lock, *again;
     char serial[8];
 
-    (void)state;
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
         char currency[] = "EUR";
 
@@ -97,25 +86,23 @@ static void test_the_row_keeps_what_the_first_ask_said(void **state)
 }
 
 /* The moment of the making is known without reading the row. */
-static void test_a_grant_tells_when_it_was_made(void **state)
+TEST(test_a_grant_tells_when_it_was_made)
 {
     tl_lock_options options = sync_options("100 EUR");
     tl_lock *lock = granted(f.client, "made", "c1", &options);
 
-    (void)state;
     assert_true(tl_lock_view(lock)->created_us ==
                 database_number(f.sql, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
                                        "created_at) FROM trade_lock WHERE serial_no = 'made'"));
     tl_lock_free(lock);
 }
 
-static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
+TEST(test_the_retry_lane_and_a_reclaim_keep_it)
 {
     tl_lock_options options = of_amount(1050, "EUR"), retry = retry_options();
     tl_ending failed = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "r", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
     row_says("r", TL_LANE_RETRY, 0, "");
@@ -144,7 +131,7 @@ static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
     tl_lock_free(lock);
 }
 
-static void test_half_and_wrong_amounts_are_refused(void **state)
+TEST(test_half_and_wrong_amounts_are_refused)
 {
     static const struct {
         int64_t amount_minor;
@@ -166,7 +153,6 @@ static void test_half_and_wrong_amounts_are_refused(void **state)
     tl_key key = {"bad", "c1", "WITHDRAW"};
     tl_lock *lock = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tl_lock_options options = of_amount(bad[i].amount_minor, bad[i].currency);
 
@@ -203,9 +189,8 @@ static void ask_in_crowd(void *context, int number)
     }
 }
 
-static void test_in_groups(void **state)
+TEST(test_in_groups)
 {
-    (void)state;
     crew_threads(THREADS, ask_in_crowd, NULL);
     for (int number = 0; number < THREADS; number++)
         for (int round = 0; round < ROUNDS; round++) {
@@ -218,12 +203,11 @@ static void test_in_groups(void **state)
 }
 
 /* An amount that somebody types is a step of theirs. */
-static void test_by_hand_it_is_on_record(void **state)
+TEST(test_by_hand_it_is_on_record)
 {
     tl_lock_options options = of_amount(1050, "EUR");
     tl_lock *lock = granted(f.client, "hand", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
     database_run(f.sql, "UPDATE trade_lock SET amount_minor = 105000 WHERE serial_no = 'hand'");
@@ -237,31 +221,4 @@ static void test_by_hand_it_is_on_record(void **state)
     assert_log_whole(&f);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
-TEST_MAIN(amount)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_row_keeps_what_the_first_ask_said),
-        cmocka_unit_test(test_a_grant_tells_when_it_was_made),
-        cmocka_unit_test(test_the_retry_lane_and_a_reclaim_keep_it),
-        cmocka_unit_test(test_half_and_wrong_amounts_are_refused),
-        cmocka_unit_test(test_in_groups),
-        cmocka_unit_test(test_by_hand_it_is_on_record),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(amount, open_all, close_all)

@@ -9,20 +9,9 @@
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Nobody but the test ends a session here, on however slow a machine. */
 #define SETTINGS                                                                                   \
@@ -33,24 +22,20 @@ static fixture f;
 static tap *line;
 static char *far_file;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
     far_file = database_option_file_at(f.db, tap_socket(line), SETTINGS);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     tap_free(line);
     remove(far_file);
     free(far_file);
     fixture_close(&f);
-    return 0;
 }
 
 /* ------------------------------------------------------------------ a process -- */
@@ -212,15 +197,14 @@ static void goes_on_after(const char *statement, const char *serial)
 
 #define ENDED "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE session_id ="
 
-static void test_it_goes_on(void **state)
+TEST(test_it_goes_on)
 {
-    (void)state;
     goes_on_after(ENDED, "ended");
 }
 
 /* A row that is gone, though a beat of it was confirmed a moment ago, went with a restored
  * database: the process goes on, and is granted nothing until two have accepted that. */
-static void test_a_row_that_is_gone(void **state)
+TEST(test_a_row_that_is_gone)
 {
     struct process p;
     tl_lock_options options = sync_options("x");
@@ -228,7 +212,6 @@ static void test_a_row_that_is_gone(void **state)
     tl_lock *lock;
     tl_status status;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     snprintf(first, sizeof first, "%s", tl_client_session(p.client));
     lock = granted(p.client, "gone", "c1", &options);
@@ -264,7 +247,7 @@ static MYSQL *caller_new(void)
 }
 
 /* With business rows, in the caller's transaction, and submitted: each time the ending is late. */
-static void test_every_ending_is_late(void **state)
+TEST(test_every_ending_is_late)
 {
     static const char *const serials[] = {"late-with", "late-in", "late-submitted"};
     tl_lock_options options = sync_options("x");
@@ -275,7 +258,6 @@ static void test_every_ending_is_late(void **state)
     struct process p;
     int calls = 0;
 
-    (void)state;
     ending.outcome = TL_OUTCOME_SUCCESS;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     for (int i = 0; i < 3; i++)
@@ -300,7 +282,7 @@ static void test_every_ending_is_late(void **state)
 }
 
 /* The child has neither the old session nor the new one. */
-static void test_a_fork(void **state)
+TEST(test_a_fork)
 {
     tl_lock_options options = sync_options("x");
     struct process p;
@@ -308,7 +290,6 @@ static void test_a_fork(void **state)
     pid_t child;
     int status;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     lose_session(&p);
     lock = granted(p.client, "forked", "c1", &options);
@@ -330,13 +311,12 @@ static void test_a_fork(void **state)
 }
 
 /* Its own janitor finds what it held, and the lanes are claimed under the new session. */
-static void test_ended_again_and_again(void **state)
+TEST(test_ended_again_and_again)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *locks[3];
     struct process p;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), 0);
     for (int i = 0; i < 3; i++) {
         char serial[16];
@@ -364,14 +344,13 @@ static void test_ended_again_and_again(void **state)
     tl_client_close(p.client);
 }
 
-static void test_ended_while_the_server_is_away(void **state)
+TEST(test_ended_while_the_server_is_away)
 {
     tl_lock_options options = sync_options("x");
     char first[TL_UUID_TEXT];
     struct process p;
     tl_lock *lock;
 
-    (void)state;
     open_process(&p, far_file, TL_CLIENT_NO_JANITOR);
     snprintf(first, sizeof first, "%s", tl_client_session(p.client));
     lock = granted(p.client, "away", "c1", &options);
@@ -432,9 +411,8 @@ static void travels(const char *serial, tap_act act)
     tl_client_close(p.client);
 }
 
-static void test_a_grant_that_comes_too_late(void **state)
+TEST(test_a_grant_that_comes_too_late)
 {
-    (void)state;
     travels("late-answer", TAP_DELAY_ANSWER);
     travels("late-request", TAP_DELAY_REQUEST);
 }
@@ -466,9 +444,8 @@ static void settled_anew(const char *serial, tap_act act, tl_status first, tl_st
     tl_client_close(p.client);
 }
 
-static void test_an_ask_that_is_settled_under_the_next(void **state)
+TEST(test_an_ask_that_is_settled_under_the_next)
 {
-    (void)state;
     settled_anew("was-written", TAP_LOSE_ANSWER, TL_IN_DOUBT, TL_IN_DOUBT);
     /* It never came to be: nothing is written under a session that is over. */
     settled_anew("was-not-written", TAP_LOSE_REQUEST, TL_SESSION_LOST, TL_GRANTED);
@@ -489,13 +466,12 @@ static void make_due(const char *serial)
                  serial);
 }
 
-static void test_a_claim_is_not_armed(void **state)
+TEST(test_a_claim_is_not_armed)
 {
     tl_lock_options retry = retry_options();
     struct process p;
     tl_lock *lock;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     make_due("claim");
     lock = granted(p.client, "claim", "c1", &retry);
@@ -536,7 +512,7 @@ static tl_lock *claim_kept(tl_client *client)
 
 /* Claims whose commit was not answered stay with the client: granted never, since their session is
  * over when it is asked again. */
-static void test_claims_that_were_kept(void **state)
+TEST(test_claims_that_were_kept)
 {
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_client *janitor = client_new(&f, 0);
@@ -545,7 +521,6 @@ static void test_claims_that_were_kept(void **state)
     struct process p;
     const char *old;
 
-    (void)state;
     wanted.op_code = "WITHDRAW";
     wanted.max_hold_ms = 60000;
     open_process(&p, far_file, TL_CLIENT_NO_JANITOR);
@@ -618,15 +593,13 @@ static void expect_mutex_lost(tl_mutex *mutex)
     assert_status(tl_mutex_lock(mutex, 0), TL_LOST);
 }
 
-static void test_mutexes(void **state)
+TEST(test_mutexes)
 {
     struct loss loss = {0};
     struct process p;
     tl_mutex *watched, *mine, *same, *leased, *other;
     MYSQL *caller;
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     watched = mutex_of(p.client, "watched", 0, 0, &loss);
     mine = mutex_of(p.client, "mine", TL_MUTEX_BY_THREAD, 0, NULL);
@@ -637,10 +610,7 @@ static void test_mutexes(void **state)
     assert_status(tl_mutex_lock(mine, 0), TL_GRANTED);
     assert_status(tl_mutex_lock(leased, 0), TL_GRANTED);
     lose_session(&p);
-    while (atomic_load(&loss.count) == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(atomic_load(&loss.count) == 0);
     assert_status(loss.why, TL_SESSION_LOST);
     expect_mutex_lost(watched);
     expect_mutex_lost(mine);
@@ -667,13 +637,12 @@ static void test_mutexes(void **state)
     tl_client_close(p.client);
 }
 
-static void test_readers_and_writers(void **state)
+TEST(test_readers_and_writers)
 {
     struct process p;
     tl_rw *reader, *writer, *other;
     MYSQL *caller;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     reader = rw_of(p.client, "read");
     writer = rw_of(p.client, "written");
@@ -704,14 +673,13 @@ static void test_readers_and_writers(void **state)
 /* ----------------------------------------------------------------------- its end -- */
 
 /* What was left under the old session is not held against the next one. */
-static void test_it_ends_in_order(void **state)
+TEST(test_it_ends_in_order)
 {
     tl_lock_options options = sync_options("x");
     char last[TL_UUID_TEXT];
     struct process p;
     tl_lock *left;
 
-    (void)state;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     left = granted(p.client, "left", "c1", &options);
     lose_session(&p);
@@ -796,11 +764,10 @@ static long long crowd_number(const char *where)
 }
 
 /* Groups of steps of both sessions, while one takes the other's place. */
-static void test_a_crowd(void **state)
+TEST(test_a_crowd)
 {
     struct crowd c = {.over = 0};
 
-    (void)state;
     open_process(&c.process, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     crew_threads((int)crew_number("threads", 24) + 1, work_or_take_away, &c);
     assert_int_equal(atomic_load(&c.process.losses), LOSSES);
@@ -816,25 +783,4 @@ static void test_a_crowd(void **state)
     tl_client_close(c.process.client);
 }
 
-TEST_MAIN(anew)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_goes_on),
-        cmocka_unit_test(test_a_row_that_is_gone),
-        cmocka_unit_test(test_every_ending_is_late),
-        cmocka_unit_test(test_a_fork),
-        cmocka_unit_test(test_ended_again_and_again),
-        cmocka_unit_test(test_ended_while_the_server_is_away),
-        cmocka_unit_test(test_a_grant_that_comes_too_late),
-        cmocka_unit_test(test_an_ask_that_is_settled_under_the_next),
-        cmocka_unit_test(test_a_claim_is_not_armed),
-        cmocka_unit_test(test_claims_that_were_kept),
-        cmocka_unit_test(test_mutexes),
-        cmocka_unit_test(test_readers_and_writers),
-        cmocka_unit_test(test_it_ends_in_order),
-        cmocka_unit_test(test_a_crowd),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(anew, setup, teardown)

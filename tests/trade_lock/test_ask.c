@@ -6,32 +6,7 @@
 #include "store/group.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL(NULL)
 
 static void refused(const char *serial, const char *cust, const tl_lock_options *options,
                     tl_status expected)
@@ -43,14 +18,13 @@ static void refused(const char *serial, const char *cust, const tl_lock_options 
     tl_lock_free(lock);
 }
 
-static void test_first_time_then_success(void **state)
+TEST(test_first_time_then_success)
 {
     tl_lock_options options = sync_options("100 EUR");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock, *again;
     tl_status status;
 
-    (void)state;
     lock = granted(f.client, "s1", "c1", &options);
     assert_row(&f, "s1", "c1", "WITHDRAW", "P 1 1");
     assert_int_equal(strlen(tl_lock_view(lock)->channel_key), 64);
@@ -72,12 +46,11 @@ static void test_first_time_then_success(void **state)
     tl_lock_free(again);
 }
 
-static void test_mismatch(void **state)
+TEST(test_mismatch)
 {
     tl_lock_options options = sync_options("100 EUR"), other = sync_options("200 EUR");
     tl_lock *lock;
 
-    (void)state;
     lock = granted(f.client, "s2", "c1", &options);
     refused("s2", "c1", &other, TL_MISMATCH);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
@@ -85,7 +58,7 @@ static void test_mismatch(void **state)
     tl_lock_free(lock);
 }
 
-static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
+TEST(test_failure_needs_a_proof_and_is_reclaimed)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
@@ -93,7 +66,6 @@ static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
     uint64_t fence;
     tl_lock *lock;
 
-    (void)state;
     lock = granted(f.client, "s3", "c1", &options);
     strcpy(first_key, tl_lock_view(lock)->channel_key);
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_INVALID);
@@ -130,12 +102,11 @@ static void test_failure_needs_a_proof_and_is_reclaimed(void **state)
     refused("s3", "c1", &options, TL_FAILED); /* not retryable */
 }
 
-static void test_in_doubt_and_queued(void **state)
+TEST(test_in_doubt_and_queued)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    (void)state;
     lock = granted(f.client, "s4", "c1", &options);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     assert_row(&f, "s4", "c1", "WITHDRAW", "P 1 1");
@@ -150,13 +121,12 @@ static void test_in_doubt_and_queued(void **state)
     tl_lock_free(lock);
 }
 
-static void test_exclusive_per_customer(void **state)
+TEST(test_exclusive_per_customer)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock, *other;
     tl_status status;
 
-    (void)state;
     options.flags = TL_ASK_EXCLUSIVE;
     lock = granted(f.client, "e1", "c2", &options);
     other = ask(f.other, "e2", "c2", &options, &status);
@@ -172,14 +142,13 @@ static void test_exclusive_per_customer(void **state)
     tl_lock_free(granted(f.other, "e2", "c2", &options));
 }
 
-static void test_repeatable(void **state)
+TEST(test_repeatable)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_lock *lock;
     tl_outcome outcomes[] = {TL_OUTCOME_SUCCESS, TL_OUTCOME_FAILURE, TL_OUTCOME_UNKNOWN,
                              TL_OUTCOME_SUCCESS};
 
-    (void)state;
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 5000;
     for (size_t i = 0; i < 4; i++) {
@@ -195,12 +164,11 @@ static void test_repeatable(void **state)
     assert_row(&f, "m1", "c1", "WITHDRAW_RETRY", "-");
 }
 
-static void test_expired_mutex_is_taken_over(void **state)
+TEST(test_expired_mutex_is_taken_over)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_lock *lock, *next;
 
-    (void)state;
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 200;
     lock = granted(f.client, "m2", "c1", &options);
@@ -213,14 +181,13 @@ static void test_expired_mutex_is_taken_over(void **state)
     tl_lock_free(next);
 }
 
-static void test_open_transaction_answers_at_once(void **state)
+TEST(test_open_transaction_answers_at_once)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
     tl_status status;
     MYSQL *holder = database_connect(f.db);
 
-    (void)state;
     database_run(holder,
                  "BEGIN; INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
                  "step, thread_no, token, fence, rev, created_at, updated_at) VALUES "
@@ -238,12 +205,11 @@ static void test_open_transaction_answers_at_once(void **state)
     mysql_close(holder);
 }
 
-static void test_keys_never_meet(void **state)
+TEST(test_keys_never_meet)
 {
     tl_lock_options options = sync_options("x");
     const char *serials[] = {"k", "K", "k-", "k."};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         tl_lock_free(granted(f.client, serials[i], "a", &options));
     tl_lock_free(granted(f.client, "k", "A", &options));
@@ -258,12 +224,11 @@ static void test_keys_never_meet(void **state)
                      1);
 }
 
-static void test_unknown_flags_of_a_client(void **state)
+TEST(test_unknown_flags_of_a_client)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
 
-    (void)state;
     options.config_file = database_option_file(f.db);
     options.flags = TL_CLIENT_NO_SESSION | 0x40;
     assert_status(tl_client_open(&client, &options), TL_INVALID);
@@ -279,13 +244,12 @@ static long long written(void)
                                   "+ (SELECT COUNT(*) FROM trade_lock_log)");
 }
 
-static void test_a_refusal_writes_nothing(void **state)
+TEST(test_a_refusal_writes_nothing)
 {
     tl_lock_options options = sync_options("x"), mutex = TL_LOCK_OPTIONS_INIT;
     tl_lock *lock, *held;
     long long before = written();
 
-    (void)state;
     mutex.flags = TL_ASK_REPEATABLE;
     mutex.max_hold_ms = 60000;
     lock = granted(f.client, "w1", "c1", &options);
@@ -351,12 +315,11 @@ static void mismatch(const char *serial, const tl_lock_options *options)
     assert_true(revisions(serial) == before);
 }
 
-static void test_a_trade_is_no_mutex(void **state)
+TEST(test_a_trade_is_no_mutex)
 {
     tl_lock_options trade = sync_options("pay"), mutex = mutex_options();
     tl_lock_options alone = retry_options();
 
-    (void)state;
     alone.flags = TL_ASK_STANDALONE;
     for (const char *as = "YFOLD"; *as != '\0'; as++) {
         char serial[] = {'k', 't', *as, '\0'};
@@ -368,12 +331,11 @@ static void test_a_trade_is_no_mutex(void **state)
     }
 }
 
-static void test_a_mutex_is_no_trade(void **state)
+TEST(test_a_mutex_is_no_trade)
 {
     tl_lock_options trade = sync_options(NULL), mutex = mutex_options();
     tl_lock_options retry = retry_options();
 
-    (void)state;
     trade.channel = NULL;
     for (const char *as = "YFOLD"; *as != '\0'; as++) {
         char serial[] = {'k', 'm', *as, '\0'};
@@ -434,7 +396,7 @@ static void mutexes_among_trades(const step *held)
 }
 
 /* The same where the asks of many threads share a statement. */
-static void test_kinds_do_not_meet_in_a_group(void **state)
+TEST(test_kinds_do_not_meet_in_a_group)
 {
     step trade = {.kind = STEP_ASK,
                   .cust_no = "k",
@@ -448,7 +410,6 @@ static void test_kinds_do_not_meet_in_a_group(void **state)
                   .sends = 1};
     step mutex = trade, fresh = trade, *steps[] = {&mutex, &fresh, &trade};
 
-    (void)state;
     mutex.kind = fresh.kind = STEP_ASK_REPEATABLE;
     fresh.serial_no = "kg";
     fresh.session_id = tl_client_session(f.client);
@@ -465,22 +426,20 @@ static void test_kinds_do_not_meet_in_a_group(void **state)
     mutexes_among_trades(&fresh);
 }
 
-static void test_a_kind_that_was_changed_is_on_record(void **state)
+TEST(test_a_kind_that_was_changed_is_on_record)
 {
-    (void)state;
     database_run(f.sql, "UPDATE trade_lock SET repeatable = 1 WHERE serial_no = 'ktY'");
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
                                             "serial_no = 'ktY' AND step = 'by hand'"),
                      1);
 }
 
-static void test_bad_arguments_change_nothing(void **state)
+TEST(test_bad_arguments_change_nothing)
 {
     tl_lock_options options = sync_options("x");
     tl_key key = {"s", "c", "WITHDRAW"}, bad = {"s", "c ", "WITHDRAW"};
     tl_lock *lock = NULL;
 
-    (void)state;
     assert_status(tl_lock_new(&lock, f.client, &bad, &options), TL_INVALID);
     assert_non_null(strstr(tl_error_message(), "cust_no"));
     options.max_hold_ms = 0;
@@ -496,7 +455,7 @@ static void test_bad_arguments_change_nothing(void **state)
     assert_row(&f, "s", "c", "WITHDRAW", "-");
 }
 
-static void test_large_payload_and_result(void **state)
+TEST(test_large_payload_and_result)
 {
     tl_lock_options options = sync_options(NULL);
     tl_ending ending = TL_ENDING_INIT;
@@ -504,7 +463,6 @@ static void test_large_payload_and_result(void **state)
     tl_lock *lock, *again;
     tl_status status;
 
-    (void)state;
     assert_non_null(payload);
     memset(payload, 0xA5, TL_PAYLOAD_MAX);
     memset(result, 'r', sizeof result);
@@ -527,27 +485,4 @@ static void test_large_payload_and_result(void **state)
     free(payload);
 }
 
-TEST_MAIN(ask)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_time_then_success),
-        cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_failure_needs_a_proof_and_is_reclaimed),
-        cmocka_unit_test(test_in_doubt_and_queued),
-        cmocka_unit_test(test_exclusive_per_customer),
-        cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_expired_mutex_is_taken_over),
-        cmocka_unit_test(test_open_transaction_answers_at_once),
-        cmocka_unit_test(test_keys_never_meet),
-        cmocka_unit_test(test_unknown_flags_of_a_client),
-        cmocka_unit_test(test_a_refusal_writes_nothing),
-        cmocka_unit_test(test_a_trade_is_no_mutex),
-        cmocka_unit_test(test_a_mutex_is_no_trade),
-        cmocka_unit_test(test_kinds_do_not_meet_in_a_group),
-        cmocka_unit_test(test_a_kind_that_was_changed_is_on_record),
-        cmocka_unit_test(test_bad_arguments_change_nothing),
-        cmocka_unit_test(test_large_payload_and_result),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(ask, open_all, close_all)

@@ -2,38 +2,13 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 enum { MANY = 300 };
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "commit_ms=30s\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL("commit_ms=30s\n")
 
 /* Waits, as an event loop does, until so many completions were taken. */
 static void complete_all(size_t wanted, tl_status expected)
@@ -58,14 +33,13 @@ static void complete_all(size_t wanted, tl_status expected)
     assert_int_equal(poll(&readable, 1, 0), 0);
 }
 
-static void test_many_share_statements(void **state)
+TEST(test_many_share_statements)
 {
     static tl_lock *locks[MANY];
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
 
-    (void)state;
     ending.outcome = TL_OUTCOME_SUCCESS;
     tl_client_stats(f.client, &before);
     for (int i = 0; i < MANY; i++) {
@@ -87,13 +61,12 @@ static void test_many_share_statements(void **state)
         tl_lock_free(locks[i]);
 }
 
-static void test_refusals_and_endings_that_open(void **state)
+TEST(test_refusals_and_endings_that_open)
 {
     tl_lock_options options = sync_options("x"), other = sync_options("y");
     tl_ending unknown = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "b1", "c1", &options), *again;
 
-    (void)state;
     again = lock_new(f.client, "b1", "c1", &other);
     assert_status(tl_lock_ask_submit(again, NULL, NULL), TL_OK);
     complete_all(1, TL_MISMATCH);
@@ -106,13 +79,12 @@ static void test_refusals_and_endings_that_open(void **state)
 }
 
 /* Two calls of one handle at once would each judge the other's step: the second one is refused. */
-static void test_one_call_at_a_time(void **state)
+TEST(test_one_call_at_a_time)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock = lock_new(f.client, "once", "c1", &options);
 
-    (void)state;
     ending.outcome = TL_OUTCOME_SUCCESS;
     assert_status(tl_lock_ask_submit(lock, NULL, NULL), TL_OK);
     assert_status(tl_lock_ask_submit(lock, NULL, NULL), TL_WRONG_STATE);
@@ -135,13 +107,12 @@ static void note_call(void *context, tl_lock *lock, tl_status status)
     atomic_store(&called, status == TL_GRANTED ? *(int *)context : -1);
 }
 
-static void test_a_callback_instead(void **state)
+TEST(test_a_callback_instead)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(f.client, "c1", "c1", &options);
     int seven = 7;
 
-    (void)state;
     assert_status(tl_lock_ask_submit(lock, note_call, &seven), TL_OK);
     for (int i = 0; i < 2000 && atomic_load(&called) == 0; i++)
         poll(NULL, 0, 5);
@@ -192,14 +163,13 @@ static void complete_three(tl_status statuses[3])
 }
 
 /* A row that is held holds up nothing that was submitted with it. */
-static void test_what_waits_is_in_nobodys_way(void **state)
+TEST(test_what_waits_is_in_nobodys_way)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *first = granted(f.client, "w-first", "c1", &options);
     MYSQL *holder = database_connect(f.db);
     tl_status statuses[3] = {TL_OK, TL_OK, TL_OK};
 
-    (void)state;
     together.success = together.unknown = (tl_ending)TL_ENDING_INIT;
     together.success.outcome = TL_OUTCOME_SUCCESS;
     together.held = granted(f.client, "w-held", "c1", &options);
@@ -239,7 +209,7 @@ static void submit_again(void *context, tl_lock *lock, tl_status status)
 }
 
 /* Completions that submit again, as a service that polls, keep no client open. */
-static void test_a_close_ends_what_submits_again(void **state)
+TEST(test_a_close_ends_what_submits_again)
 {
     tl_lock_options options = sync_options("x");
     tl_client *client = client_new(&f, 0);
@@ -247,7 +217,6 @@ static void test_a_close_ends_what_submits_again(void **state)
     tl_lock *lock = lock_new(client, "again", "c1", &options);
     struct sigaction action;
 
-    (void)state;
     assert_status(tl_lock_ask_submit(lock, submit_again, NULL), TL_OK);
     while (atomic_load(&again) < 3)
         poll(NULL, 0, 5);
@@ -261,16 +230,4 @@ static void test_a_close_ends_what_submits_again(void **state)
     assert_true(action.sa_handler == SIG_IGN);
 }
 
-TEST_MAIN(async)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_share_statements),
-        cmocka_unit_test(test_refusals_and_endings_that_open),
-        cmocka_unit_test(test_one_call_at_a_time),
-        cmocka_unit_test(test_a_callback_instead),
-        cmocka_unit_test(test_what_waits_is_in_nobodys_way),
-        cmocka_unit_test(test_a_close_ends_what_submits_again),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(async, open_all, close_all)

@@ -5,26 +5,21 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include <limits.h>
+#include <stdatomic.h>
 
 #define THREADS 32
+#define MOVING 300
 #define ROUNDS 8
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define OTHER_TRACE "00-11111111111111111111111111111111-2222222222222222-00"
 #define SIXTEEN "0123456789abcdef"
 #define LONGEST SIXTEEN SIXTEEN SIXTEEN SIXTEEN
 
-static fixture f;
+FIXTURE_OF_ALL(NULL)
 
 static tl_lock_options of_batch(const char *batch, const char *traceparent)
 {
@@ -61,7 +56,7 @@ static void row_says(const char *serial, tl_lane lane, const char *batch, const 
     assert_status(tl_show(f.other, &key, lane, compare, &said), TL_OK);
 }
 
-static void test_the_row_keeps_what_the_first_ask_said(void **state)
+TEST(test_the_row_keeps_what_the_first_ask_said)
 {
     static const struct said cases[] = {{"b", TRACE},
                                         {LONGEST, ""},
@@ -72,7 +67,6 @@ static void test_the_row_keeps_what_the_first_ask_said(void **state)
     tl_status status;
     tl_lock *lock, *again;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char serial[8], batch[TL_BATCH_MAX + 1], trace[TL_TRACEPARENT + 1];
 
@@ -107,13 +101,12 @@ static void test_the_row_keeps_what_the_first_ask_said(void **state)
     tl_lock_free(lock);
 }
 
-static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
+TEST(test_the_retry_lane_and_a_reclaim_keep_it)
 {
     tl_lock_options options = of_batch("b", TRACE), retry = retry_options();
     tl_ending failed = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "r", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
     row_says("r", TL_LANE_RETRY, "", "");
@@ -134,7 +127,7 @@ static void test_the_retry_lane_and_a_reclaim_keep_it(void **state)
     tl_lock_free(lock);
 }
 
-static void test_what_is_none_is_refused(void **state)
+TEST(test_what_is_none_is_refused)
 {
     static const struct {
         const char *batch, *words;
@@ -152,7 +145,6 @@ static void test_what_is_none_is_refused(void **state)
     tl_key key = {"bad", "c1", "WITHDRAW"};
     tl_lock *lock = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tl_lock_options options = of_batch(bad[i].batch, NULL);
 
@@ -189,7 +181,7 @@ static void hear(void *context, const tl_log_line *line)
 
 /* A header that others send is no reason not to pay.  The log says so once; none of it is shown
  * there, and none of it is kept. */
-static void test_a_trace_that_is_none_is_left_out(void **state)
+TEST(test_a_trace_that_is_none_is_left_out)
 {
     static const char *const none[] = {
         "",
@@ -209,7 +201,6 @@ static void test_a_trace_that_is_none_is_left_out(void **state)
     struct heard heard;
     tl_client *client = NULL;
 
-    (void)state;
     options.config_file = database_option_file(f.db);
     options.log = hear;
     options.log_context = &heard;
@@ -261,9 +252,8 @@ static void ask_in_crowd(void *context, int number)
     }
 }
 
-static void test_in_groups(void **state)
+TEST(test_in_groups)
 {
-    (void)state;
     crew_threads(THREADS, ask_in_crowd, NULL);
     for (int number = 0; number < THREADS; number++)
         for (int round = 0; round < ROUNDS; round++) {
@@ -275,12 +265,11 @@ static void test_in_groups(void **state)
 }
 
 /* A batch or trace context that somebody types is a step of theirs. */
-static void test_by_hand_it_is_on_record(void **state)
+TEST(test_by_hand_it_is_on_record)
 {
     tl_lock_options options = of_batch("b", TRACE);
     tl_lock *lock = granted(f.client, "hand", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
     database_run(f.sql, "UPDATE trade_lock SET batch = 'other' WHERE serial_no = 'hand'");
@@ -291,31 +280,77 @@ static void test_by_hand_it_is_on_record(void **state)
     assert_log_whole(&f);
 }
 
-static int set_up(void **state)
+static struct {
+    tl_lock *lock[MOVING];
+    atomic_int ended;
+} moving;
+
+static int add_part(void *context, const tl_batch_part *part)
 {
-    (void)state;
-    fixture_open(&f, NULL);
+    uint64_t *trades = context;
+
+    *trades += part->money.trades;
     return 0;
 }
 
-static int tear_down(void **state)
+static uint64_t count_batch(const char *batch, unsigned most, tl_status expected)
 {
-    (void)state;
-    fixture_close(&f);
-    return 0;
+    uint64_t trades = 0;
+
+    CREW_STATUS(tl_batch(f.other, batch, 0, most, add_part, &trades), expected);
+    return trades;
 }
 
-TEST_MAIN(batch)
+static void end_or_count(void *context, int number)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_row_keeps_what_the_first_ask_said),
-        cmocka_unit_test(test_the_retry_lane_and_a_reclaim_keep_it),
-        cmocka_unit_test(test_what_is_none_is_refused),
-        cmocka_unit_test(test_a_trace_that_is_none_is_left_out),
-        cmocka_unit_test(test_in_groups),
-        cmocka_unit_test(test_by_hand_it_is_on_record),
-    };
+    tl_ending paid = TL_ENDING_INIT;
 
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
+    (void)context;
+    paid.outcome = TL_OUTCOME_SUCCESS;
+    if (number == 0) {
+        for (int i = 0; i < MOVING; i++)
+            CREW_STATUS(tl_lock_finish(moving.lock[i], &paid), TL_SUCCEEDED);
+        moving.ended = 1;
+        return;
+    }
+    while (!moving.ended)
+        CREW_CHECK(count_batch("moving", MOVING, TL_OK) == MOVING);
 }
+
+/* A trade that ends while its batch is counted is counted once. */
+TEST(test_a_batch_that_is_paid_meanwhile)
+{
+    for (int i = 0; i < MOVING; i++) {
+        tl_lock_options options = of_batch("moving", NULL);
+        char serial[8];
+
+        snprintf(serial, sizeof serial, "M%d", i);
+        moving.lock[i] = granted(f.client, serial, "C1", &options);
+    }
+    crew_threads(2, end_or_count, NULL);
+    for (int i = 0; i < MOVING; i++)
+        tl_lock_free(moving.lock[i]);
+}
+
+/* What a count reads is bounded, whether the trades are open or paid. */
+TEST(test_a_batch_that_is_too_large)
+{
+    database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                        "thread_no, token, fence, rev, proof, batch, created_at, updated_at) "
+                        "SELECT 'C1', CONCAT('L', seq), 'WITHDRAW', 'S', 'Y', 'ask', UUID(), seq, "
+                        "seq, seq, '-', 'large', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
+                        "FROM seq_1_to_7000");
+    assert_int_equal(count_batch("large", 0, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 7000, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 7001, TL_OK), 7000);
+    assert_int_equal(count_batch("large", UINT_MAX, TL_OK), 7000);
+    assert_int_equal(count_batch("large", 6999, TL_OVERLOADED), 0);
+    assert_non_null(strstr(tl_error_message(), "more than 6999 trades are of this batch"));
+    database_run(f.sql, "SET GLOBAL userstat = 1; FLUSH USER_STATISTICS");
+    assert_int_equal(count_batch("large", 100, TL_OVERLOADED), 0);
+    assert_true(database_number(f.sql, "SELECT SUM(rows_read) FROM "
+                                       "information_schema.user_statistics") < 2000);
+    database_run(f.sql, "SET GLOBAL userstat = 0");
+}
+
+TESTS_OF(batch, open_all, close_all)

@@ -13,16 +13,6 @@
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 static fixture f;
 
 /* The next statement that comes by goes wrong, once: the table knows no transactions. */
@@ -64,27 +54,23 @@ static const char *const accident[] = {
 /* One connection for everything, so that the next statement meets what was left. */
 static tl_client *client;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
-    (void)state;
     fixture_open(&f, "pool_size=1\nsession_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n");
     for (size_t i = 0; i < sizeof accident / sizeof accident[0]; i++)
         database_run(f.sql, "%s", accident[i]);
     options.config_file = database_option_file(f.db);
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     tl_client_close(client);
     fixture_close(&f);
-    return 0;
 }
 
 static void plan(const char *place, const char *kind)
@@ -301,11 +287,10 @@ static void meet(const struct block *b, const char *place, const char *kind)
     assert_nothing_left(next);
 }
 
-static void test_accidents(void **state)
+TEST(test_accidents)
 {
     static const char *const kinds[] = {"signal", "memory", "deep"};
 
-    (void)state;
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
         for (int place = 0; blocks[b].places[place] != NULL; place++)
             for (int kind = 0; kind < 3; kind++)
@@ -317,12 +302,11 @@ static void test_accidents(void **state)
 }
 
 /* A purge that breaks off in the midst of a batch has purged nothing of it. */
-static void test_purge(void **state)
+TEST(test_purge)
 {
     const int64_t year_ms = INT64_C(31536000000);
     tl_purged purged = {0};
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char serial[16];
 
@@ -344,12 +328,11 @@ static void test_purge(void **state)
 }
 
 /* An error that says why nothing was done is believed at once. */
-static void test_read_only(void **state)
+TEST(test_read_only)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_status status;
 
-    (void)state;
     lock = granted(client, "read-only", "c1", &options);
     plan("first", "read-only");
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_READ_ONLY);
@@ -365,13 +348,4 @@ static void test_read_only(void **state)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(blocks)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accidents),
-        cmocka_unit_test(test_purge),
-        cmocka_unit_test(test_read_only),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(blocks, setup, teardown)

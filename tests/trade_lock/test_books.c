@@ -9,16 +9,7 @@
 
 #include <tradelock/books.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 #define AMOUNT 10
@@ -88,9 +79,8 @@ static const tl_statement statements[] = {
      .summed = 1},
 };
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     fixture_open(&scene.f, SETTINGS);
     database_run(SQL,
                  "CREATE TABLE account (cust_no VARCHAR(64) PRIMARY KEY, balance BIGINT NOT NULL,"
@@ -115,14 +105,11 @@ static int set_up(void **state)
     assert_int_equal(tl_books_new(&scene.books, scene.f.client, statements,
                                   sizeof statements / sizeof statements[0]),
                      TL_OK);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     fixture_close(&scene.f);
-    return 0;
 }
 
 static tl_lock_options options(void)
@@ -213,11 +200,10 @@ static void check_sums(void)
 
 /* ---------------------------------------------------------------------------- alone -- */
 
-static void test_paid(void **state)
+TEST(test_paid)
 {
     tl_lock *lock = new_lock("a1", "c1");
 
-    (void)state;
     assert_status(ask_with(lock, ask_book()), TL_GRANTED);
     assert_int_equal(NUMBER("SELECT frozen FROM account WHERE cust_no = 'c1'"), AMOUNT);
     assert_int_equal(NUMBER("SELECT epoch FROM orders WHERE serial_no = 'a1'"), 1);
@@ -229,11 +215,10 @@ static void test_paid(void **state)
     check_sums();
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     tl_lock *lock = new_lock("a2", "c9");
 
-    (void)state;
     assert_status(ask_with(lock, ask_book()), TL_REFUSED);
     assert_string_equal(tl_error_message(), "too little money");
     assert_row(&scene.f, "a2", "c9", "WITHDRAW", "-");
@@ -267,11 +252,10 @@ static void lose(const char *serial, tl_book *book)
 
 /* The lines are sent behind the lock's statement: of a lock that was taken over nothing is left, and
  * a line that fails says nothing. */
-static void test_lost(void **state)
+TEST(test_lost)
 {
     tl_book *book = success_book(0);
 
-    (void)state;
     lose("a8", success_book(0));
     tl_book_line(book, "fee"); /* out of the column's range */
     tl_book_int(book, "fee", INT64_MIN);
@@ -279,12 +263,11 @@ static void test_lost(void **state)
     check_sums();
 }
 
-static void test_broken(void **state)
+TEST(test_broken)
 {
     tl_lock *lock = new_lock("a3", "c3");
     tl_book *book = success_book(0);
 
-    (void)state;
     assert_status(ask_with(lock, ask_book()), TL_GRANTED);
     database_run(SQL, "UPDATE orders SET state = 'GONE' WHERE serial_no = 'a3'");
     assert_status(succeed_with(lock, book), TL_CALLBACK_FAILED);
@@ -308,34 +291,13 @@ static void test_broken(void **state)
     check_sums();
 }
 
-static void test_refused_by_the_server(void **state)
-{
-    tl_lock *lock = new_lock("a4", "c4");
-    tl_book *book = ask_book();
-
-    (void)state;
-    tl_book_line(book, "order");
-    tl_book_text(book, "note", "twice");
-    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
-    assert_non_null(strstr(tl_error_message(), "'order': the server says: Duplicate entry"));
-    assert_row(&scene.f, "a4", "c4", "WITHDRAW", "-");
-    book = new_book();
-    tl_book_line(book, "order");
-    tl_book_text(book, "note", NULL);
-    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
-    assert_non_null(strstr(tl_error_message(), "'note' cannot be null"));
-    tl_lock_free(lock);
-    check_sums();
-}
-
 /* A server that has no room is nobody's fault, least of all the books'. */
-static void test_no_room(void **state)
+TEST(test_no_room)
 {
     static const int numbers[] = {1461, 1114};
     tl_lock *lock = new_lock("a6", "c6");
     tl_book *book = ask_book();
 
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         database_run(SQL,
                      "CREATE TRIGGER no_room BEFORE INSERT ON orders FOR EACH ROW SIGNAL"
@@ -352,12 +314,30 @@ static void test_no_room(void **state)
     check_sums();
 }
 
-static void test_a_book_that_is_not_written(void **state)
+TEST(test_refused_by_the_server)
+{
+    tl_lock *lock = new_lock("a4", "c4");
+    tl_book *book = ask_book();
+
+    tl_book_line(book, "order");
+    tl_book_text(book, "note", "twice");
+    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "'order': the server says: Duplicate entry"));
+    assert_row(&scene.f, "a4", "c4", "WITHDRAW", "-");
+    book = new_book();
+    tl_book_line(book, "order");
+    tl_book_text(book, "note", NULL);
+    assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
+    assert_non_null(strstr(tl_error_message(), "'note' cannot be null"));
+    tl_lock_free(lock);
+    check_sums();
+}
+
+TEST(test_a_book_that_is_not_written)
 {
     tl_lock *lock = new_lock("a5", "c5");
     tl_book *book = ask_book();
 
-    (void)state;
     tl_book_line(book, "no such line");
     assert_status(ask_with(lock, book), TL_CALLBACK_FAILED);
     assert_non_null(strstr(tl_error_message(), "no such line"));
@@ -436,12 +416,11 @@ static void plant_orders(void)
                          trade + 20, round, trade);
 }
 
-static void test_each_gets_its_own_answer(void **state)
+TEST(test_each_gets_its_own_answer)
 {
     tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
     long long treasury = NUMBER("SELECT balance FROM treasury");
 
-    (void)state;
     plant_orders();
     pthread_barrier_init(&barrier, NULL, THREADS);
     assert_status(tl_client_stats(scene.f.client, &before), TL_OK);
@@ -516,13 +495,12 @@ static tl_stats cost_of(const char *name, int poor, int rounds)
 
 /* Each refused trade costs its own round trip and rollback.  The groups that it leaves cost what they
  * cost without it: none is rolled back once it is remembered that statements refuse. */
-static void test_often_refused(void **state)
+TEST(test_often_refused)
 {
     const uint64_t refusals = ASK_ROUNDS * ASKERS / 10;
     tl_stats rich, poor;
     uint64_t others;
 
-    (void)state;
     rich = cost_of("rich", 0, ASK_ROUNDS);
     (void)cost_of("first", 1, 1);
     poor = cost_of("poor", 1, ASK_ROUNDS);
@@ -563,11 +541,10 @@ static void beside_a_held_row(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_nobody_waits_for_another_ones_row(void **state)
+TEST(test_nobody_waits_for_another_ones_row)
 {
     MYSQL *holder = database_connect(scene.f.db);
 
-    (void)state;
     database_run(holder, "BEGIN; UPDATE account SET balance = balance + 1 WHERE cust_no = 'c103'");
     crew_threads(THREADS + 1, beside_a_held_row, holder);
     assert_int_equal(held_through, THREADS / 8);
@@ -615,13 +592,12 @@ static void mark_all(const char *statement, const char *const *names, const tl_s
 
 /* One line finds no row and another one two: together as many as declared.  Each of the three is
  * the first of its statement once, which the server treats apart. */
-static void test_sums_are_not_enough(void **state)
+TEST(test_sums_are_not_enough)
 {
     static const char *const names[][3] = {
         {"a-none", "b-two", "c-one"}, {"b-none", "a-two", "c-one"}, {"c-none", "b-two", "a-one"}};
     static const tl_status expected[] = {TL_CALLBACK_FAILED, TL_CALLBACK_FAILED, TL_GRANTED};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const char *two = names[i][1], *one = names[i][2];
 
@@ -658,9 +634,8 @@ static void be_first(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_first_lines(void **state)
+TEST(test_first_lines)
 {
-    (void)state;
     database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) VALUES ('two'), ('two');"
                       "INSERT INTO account (cust_no, balance) VALUES ('a-poor', 0)");
     for (int round = 0; round < 20; round++) {
@@ -672,14 +647,13 @@ static void test_first_lines(void **state)
     check_sums();
 }
 
-static void test_sums_of_deletes(void **state)
+TEST(test_sums_of_deletes)
 {
     static const char *const names[][3] = {{"a-none", "b-two", "c-gone"},
                                            {"b-none", "a-two", "c-gone"}};
     static const tl_status expected[] = {TL_CALLBACK_FAILED, TL_CALLBACK_FAILED,
                                          TL_CALLBACK_FAILED};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) VALUES ('%s'), ('%s')",
                      names[i][1], names[i][1]);
@@ -819,9 +793,8 @@ static const struct doubling doublings[] = {
 
 #define DOUBLINGS (sizeof doublings / sizeof doublings[0])
 
-static void test_two_rows(void **state)
+TEST(test_two_rows)
 {
-    (void)state;
     for (size_t i = 0; i < DOUBLINGS; i++) {
         struct doubling d = doublings[i];
 
@@ -839,12 +812,11 @@ static void test_two_rows(void **state)
 }
 
 /* An ending whose line finds other rows is not written; once it finds two it is. */
-static void test_two_rows_of_an_ending(void **state)
+TEST(test_two_rows_of_an_ending)
 {
     static const int wrong[] = {0, 2}; /* one row, and three */
     const struct doubling *d = &doublings[1];
 
-    (void)state;
     database_run(SQL, "TRUNCATE places");
     for (size_t i = 0; i < 2; i++) {
         tl_lock *lock = new_lock(i == 0 ? "two-1" : "two-3", "c14");
@@ -886,11 +858,10 @@ static void change_two_at_once(struct doubling *d)
     check_places(d, DOUBLERS);
 }
 
-static void test_two_rows_in_groups(void **state)
+TEST(test_two_rows_in_groups)
 {
     const tl_stats before = stats();
 
-    (void)state;
     for (size_t i = 0; i < DOUBLINGS; i++)
         for (int turn = 0; turn < KINDS; turn++) {
             struct doubling d = doublings[i];
@@ -903,11 +874,10 @@ static void test_two_rows_in_groups(void **state)
 
 /* Whoever finds two rows stays in his group, and it is committed: at once where all do, and without
  * those who find one or three. */
-static void test_two_rows_are_right(void **state)
+TEST(test_two_rows_are_right)
 {
     static const int fifths[] = {1, 0, 2};
 
-    (void)state;
     for (size_t i = 0; i < DOUBLINGS * 3; i++) {
         const tl_stats before = stats();
         struct doubling d = doublings[i / 3];
@@ -949,9 +919,8 @@ static void take_fee(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_declared_order(void **state)
+TEST(test_declared_order)
 {
-    (void)state;
     database_run(SQL,
                  "UPDATE account SET balance = frozen + %d WHERE cust_no BETWEEN 'c180' AND "
                  "'c188'",
@@ -988,9 +957,8 @@ static void set_twice(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_lines_keep_their_order(void **state)
+TEST(test_lines_keep_their_order)
 {
-    (void)state;
     database_run(SQL, "TRUNCATE marks; INSERT INTO marks (name) SELECT CONCAT('s', seq) FROM "
                       "seq_0_to_35");
     pthread_barrier_init(&barrier, NULL, 36);
@@ -1003,14 +971,13 @@ static void test_lines_keep_their_order(void **state)
 /* --------------------------------------------------------------------------- tried anew -- */
 
 /* Whoever asks again with another amount books the trade's own, as its ending will. */
-static void test_an_amount_is_the_trades(void **state)
+TEST(test_an_amount_is_the_trades)
 {
     tl_ending failure = TL_ENDING_INIT;
     tl_lock_options o = options();
     tl_lock *lock = new_lock("anew", "c11");
     tl_book *book;
 
-    (void)state;
     assert_status(ask_with(lock, ask_book()), TL_GRANTED);
     failure.outcome = TL_OUTCOME_FAILURE;
     failure.proof = TL_PROOF_DECLINED;
@@ -1034,12 +1001,11 @@ static void test_an_amount_is_the_trades(void **state)
 }
 
 /* What was not said is not booked as nothing. */
-static void test_no_amount(void **state)
+TEST(test_no_amount)
 {
     tl_lock_options o = sync_options("x");
     tl_lock *lock = lock_new(scene.f.client, "unsaid", "c12", &o);
 
-    (void)state;
     assert_status(ask_with(lock, ask_book()), TL_REFUSED);
     assert_row(&scene.f, "unsaid", "c12", "WITHDRAW", "-");
     tl_lock_free(lock);
@@ -1122,9 +1088,8 @@ static void transfer_all(void)
 
 /* What the lines of each row add up to is written, and whoever's line is at fault hears it alone.
  * A trigger tells how many lines were written. */
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     database_run(SQL, "INSERT INTO treasury VALUES (2, 0);"
                       "CREATE TRIGGER written AFTER UPDATE ON treasury FOR EACH ROW"
                       " INSERT INTO marks (name) VALUES ('written')");
@@ -1162,11 +1127,10 @@ static void beside_the_treasury(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_a_held_treasury(void **state)
+TEST(test_a_held_treasury)
 {
     MYSQL *holder = database_connect(scene.f.db);
 
-    (void)state;
     database_run(holder, "BEGIN; UPDATE treasury SET balance = balance + 1 WHERE id = 1");
     crew_threads(THREADS + 1, beside_the_treasury, holder);
     mysql_close(holder);
@@ -1191,11 +1155,10 @@ static void use_one(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_a_book_is_one_trades_at_a_time(void **state)
+TEST(test_a_book_is_one_trades_at_a_time)
 {
     tl_book *book = ask_book();
 
-    (void)state;
     pthread_barrier_init(&barrier, NULL, 16);
     crew_threads(16, use_one, book);
     pthread_barrier_destroy(&barrier);
@@ -1207,35 +1170,4 @@ static void test_a_book_is_one_trades_at_a_time(void **state)
     check_sums();
 }
 
-TEST_MAIN(books)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paid),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_refused_by_the_server),
-        cmocka_unit_test(test_a_book_that_is_not_written),
-        cmocka_unit_test(test_each_gets_its_own_answer),
-        cmocka_unit_test(test_often_refused),
-        cmocka_unit_test(test_nobody_waits_for_another_ones_row),
-        cmocka_unit_test(test_sums_are_not_enough),
-        cmocka_unit_test(test_first_lines),
-        cmocka_unit_test(test_sums_of_deletes),
-        cmocka_unit_test(test_two_rows),
-        cmocka_unit_test(test_two_rows_of_an_ending),
-        cmocka_unit_test(test_two_rows_in_groups),
-        cmocka_unit_test(test_two_rows_are_right),
-        cmocka_unit_test(test_declared_order),
-        cmocka_unit_test(test_lines_keep_their_order),
-        cmocka_unit_test(test_an_amount_is_the_trades),
-        cmocka_unit_test(test_no_amount),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_a_held_treasury),
-        cmocka_unit_test(test_a_book_is_one_trades_at_a_time),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, set_up, tear_down));
-}
+TESTS_OF(books, set_up, tear_down)

@@ -12,17 +12,7 @@
 
 #include <tradelock/books.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SETTINGS                                                                                   \
     "session_ms=2m\npool_wait_ms=1m\ncommit_ms=2m\nbusiness_lock_wait_s=1\npool_size=8\n"
@@ -63,11 +53,10 @@ static const tl_statement statements[] = {
      .summed = 1},
 };
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     const char *const options[] = {"--innodb-snapshot-isolation=ON", NULL};
 
-    (void)state;
     scene.own = server_start(options);
     scene.f.db = database_new(scene.own, SETTINGS);
     scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
@@ -89,17 +78,14 @@ static int set_up(void **state)
     assert_status(tl_books_new(&scene.books, scene.f.client, statements,
                                sizeof statements / sizeof statements[0]),
                   TL_OK);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     tl_client_close(scene.f.client);
     mysql_close(SQL);
     database_free(scene.f.db);
     server_free(scene.own);
-    return 0;
 }
 
 /* --------------------------------------------------------------------- the trades -- */
@@ -322,11 +308,10 @@ static void run_beside(const char *what, disturb_fn disturb)
 
 /* The lines go with the lock row.  But who asks for a trade again and again that has ended meets no
  * other's rows more than once. */
-static void test_refused_again_and_again(void **state)
+TEST(test_refused_again_and_again)
 {
     tl_lock *lock;
 
-    (void)state;
     scene.tests++;
     withdraw(1, 0);
     database_run(SQL, "SET GLOBAL userstat = ON; FLUSH TABLE_STATISTICS");
@@ -368,11 +353,10 @@ static void meet_in_deadlocks(MYSQL *sql)
     mysql_close(look);
 }
 
-static void test_deadlocks(void **state)
+TEST(test_deadlocks)
 {
     const tl_stats before = stats();
 
-    (void)state;
     run_beside("deadlocks", meet_in_deadlocks);
     assert_true(stats().deadlocks > before.deadlocks);
 }
@@ -405,9 +389,8 @@ static void hold_an_account(MYSQL *sql)
     database_run(sql, "ROLLBACK");
 }
 
-static void test_a_held_account(void **state)
+TEST(test_a_held_account)
 {
-    (void)state;
     run_beside("a held account", hold_an_account);
 }
 
@@ -420,9 +403,8 @@ static void hold_the_treasury(MYSQL *sql)
     database_run(sql, "ROLLBACK");
 }
 
-static void test_a_held_treasury(void **state)
+TEST(test_a_held_treasury)
 {
-    (void)state;
     run_beside("a held treasury", hold_the_treasury);
 }
 
@@ -542,18 +524,16 @@ static void run_with_short_sessions(const held *h)
 }
 
 /* More accounts than there are connections for books. */
-static void test_accounts_held_beyond_a_session(void **state)
+TEST(test_accounts_held_beyond_a_session)
 {
-    (void)state;
     run_with_short_sessions(
         &(held){"held accounts",
                 "UPDATE account SET touched = touched + 1 WHERE cust_no BETWEEN 'c10' AND 'c19'",
                 &over, THREADS / 2, NULL});
 }
 
-static void test_a_treasury_held_beyond_a_session(void **state)
+TEST(test_a_treasury_held_beyond_a_session)
 {
-    (void)state;
     run_with_short_sessions(&(held){"a held treasury", "UPDATE treasury SET touched = touched + 1",
                                     &quiet_ended, ROUNDS * THREADS / 4, &ended});
 }
@@ -590,11 +570,10 @@ static void cause_errors(MYSQL *sql)
     }
 }
 
-static void test_errors_that_pass(void **state)
+TEST(test_errors_that_pass)
 {
     tl_stats before = stats(), after;
 
-    (void)state;
     database_run(SQL, "CREATE TABLE accident (number INT NOT NULL) ENGINE = InnoDB;"
                       "INSERT INTO accident VALUES (0)");
     make_trigger("accident_asked", "INSERT");
@@ -619,9 +598,8 @@ static void change_rows(MYSQL *sql)
                      i % THREADS);
 }
 
-static void test_changed_rows(void **state)
+TEST(test_changed_rows)
 {
-    (void)state;
     assert_int_equal(NUMBER("SELECT @@innodb_snapshot_isolation"), 1);
     run_beside("rows that others change", change_rows);
 }
@@ -660,15 +638,13 @@ static void kill_connections(MYSQL *sql)
     kill_some(sql, "CONNECTION");
 }
 
-static void test_killed_queries(void **state)
+TEST(test_killed_queries)
 {
-    (void)state;
     run_beside("killed queries", kill_queries);
 }
 
-static void test_killed_connections(void **state)
+TEST(test_killed_connections)
 {
-    (void)state;
     run_beside("killed connections", kill_connections);
 }
 
@@ -686,9 +662,8 @@ static void alter_tables(MYSQL *sql)
     }
 }
 
-static void test_altered_tables(void **state)
+TEST(test_altered_tables)
 {
-    (void)state;
     run_beside("tables that are altered", alter_tables);
 }
 
@@ -718,9 +693,8 @@ static void lock_a_table(MYSQL *sql)
     database_run(sql, "UNLOCK TABLES");
 }
 
-static void test_a_locked_table(void **state)
+TEST(test_a_locked_table)
 {
-    (void)state;
     run_beside("a locked table", lock_a_table);
 }
 
@@ -767,9 +741,8 @@ static void ask_without(const char *what, const char *words)
     check_nothing_open();
 }
 
-static void test_changed_tables(void **state)
+TEST(test_changed_tables)
 {
-    (void)state;
     database_run(SQL, "RENAME TABLE orders TO lost_orders");
     ask_without("a table that is gone", "doesn't exist");
     database_run(SQL,
@@ -784,24 +757,4 @@ static void test_changed_tables(void **state)
     run_beside("all as it was", change_rows);
 }
 
-TEST_MAIN(books_errors)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_again_and_again),
-        cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_a_held_account),
-        cmocka_unit_test(test_a_held_treasury),
-        cmocka_unit_test(test_accounts_held_beyond_a_session),
-        cmocka_unit_test(test_a_treasury_held_beyond_a_session),
-        cmocka_unit_test(test_errors_that_pass),
-        cmocka_unit_test(test_changed_rows),
-        cmocka_unit_test(test_killed_queries),
-        cmocka_unit_test(test_killed_connections),
-        cmocka_unit_test(test_altered_tables),
-        cmocka_unit_test(test_a_locked_table),
-        cmocka_unit_test(test_changed_tables),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(books_errors, set_up, tear_down)

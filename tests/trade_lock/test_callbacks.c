@@ -7,38 +7,23 @@
 
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "business_pool_size=1\nbusiness_lock_wait_s=30s\n");
     database_run(f.sql, "CREATE TABLE ledger (note VARCHAR(20) NOT NULL) ENGINE=InnoDB;"
                         "CREATE TABLE account (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;"
                         "INSERT INTO account SELECT seq, 0 FROM seq_1_to_100");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 /* ------------------------------------------------------------ what goes wrong inside -- */
@@ -234,11 +219,10 @@ static void (*const again[])(MYSQL *) = {
     reset,
 };
 
-static void test_what_is_run_again_is_run_as_a_whole(void **state)
+TEST(test_what_is_run_again_is_run_as_a_whole)
 {
     char serial[32];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof again / sizeof again[0]; i++)
         for (int at_the_end = 0; at_the_end < 2; at_the_end++) {
             tl_lock_options options = sync_options("x");
@@ -274,12 +258,11 @@ static void (*const givers_up[])(MYSQL *) = {
 };
 
 /* It answers anything: what is left of its transaction concerns nobody else. */
-static void test_the_next_trade_is_not_concerned(void **state)
+TEST(test_the_next_trade_is_not_concerned)
 {
     static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_SERVER_ERROR};
     char serial[32];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof givers_up / sizeof givers_up[0]; i++)
         for (unsigned j = 0; j < sizeof answers / sizeof answers[0]; j++) {
             tl_lock_options options = sync_options("x");
@@ -299,7 +282,7 @@ static void test_the_next_trade_is_not_concerned(void **state)
 }
 
 /* Nothing can be sent behind them: it is not run again in vain, and told in its own words. */
-static void test_results_that_nobody_read(void **state)
+TEST(test_results_that_nobody_read)
 {
     static const struct {
         tl_status then, told;
@@ -311,7 +294,6 @@ static void test_results_that_nobody_read(void **state)
     };
     char serial[32];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tl_lock_options options = sync_options("x");
         struct work asking = {.note = "ordered", .meddle = leave_unread, .then = cases[i].then};
@@ -359,9 +341,8 @@ static void commit_alone(void (*by)(MYSQL *), tl_status then, int at_the_end)
 }
 
 /* It must not commit.  Where it does, nobody is told that the trade has its business rows. */
-static void test_what_was_committed_alone_is_told(void **state)
+TEST(test_what_was_committed_alone_is_told)
 {
-    (void)state;
     for (unsigned i = 0; i < sizeof committers / sizeof committers[0]; i++)
         for (int at_the_end = 0; at_the_end < 2; at_the_end++) {
             commit_alone(committers[i], TL_TRY_AGAIN, at_the_end);
@@ -418,11 +399,10 @@ static const struct {
 };
 
 /* Nor when it takes a later call to find out. */
-static void test_what_was_committed_alone_is_told_later(void **state)
+TEST(test_what_was_committed_alone_is_told_later)
 {
     tl_client *hasty;
 
-    (void)state;
     in_the_way = database_connect(f.db);
     database_set(f.db, "business_pool_size=1\ncommit_ms=500ms\n");
     hasty = client_new(&f, TL_CLIENT_NO_JANITOR);
@@ -545,14 +525,13 @@ static void assert_same_session(const char *first, const char *next, const char 
 }
 
 /* Whatever a callback did to its session and answered, the next trade finds one as it was. */
-static void test_the_next_trade_has_a_session_of_its_own(void **state)
+TEST(test_the_next_trade_has_a_session_of_its_own)
 {
     static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_TRY_AGAIN, TL_SERVER_ERROR};
     static const tl_status told[] = {TL_GRANTED, TL_REFUSED, TL_GRANTED, TL_CALLBACK_FAILED};
     struct meddling first = {.then = TL_OK};
     char serial[40];
 
-    (void)state;
     database_run(f.sql, "CREATE ROLE IF NOT EXISTS less;"
                         "CREATE TABLE hurried (n INT) ENGINE=InnoDB;"
                         "CREATE FUNCTION set_the_clock() RETURNS INT BEGIN SET timestamp = 5;"
@@ -585,12 +564,11 @@ static void test_the_next_trade_has_a_session_of_its_own(void **state)
 }
 
 /* An ordinary callback costs no connection. */
-static void test_an_innocent_callback_keeps_its_connection(void **state)
+TEST(test_an_innocent_callback_keeps_its_connection)
 {
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
     char serial[40];
 
-    (void)state;
     pay_innocently("keeps-it");
     assert_status(tl_client_stats(f.client, &before), TL_OK);
     for (int i = 0; i < 20; i++) {
@@ -608,14 +586,13 @@ static void release_all(MYSQL *connection)
 
 /* By its name others find out whether a commit may still be under way: without it none is tried,
  * and nobody else gets such a connection. */
-static void test_a_connection_without_its_name_commits_nothing(void **state)
+TEST(test_a_connection_without_its_name_commits_nothing)
 {
     static const tl_status answers[] = {TL_OK, TL_REFUSED, TL_TRY_AGAIN, TL_SERVER_ERROR};
     static const tl_status told[] = {TL_CALLBACK_FAILED, TL_REFUSED, TL_SUCCEEDED,
                                      TL_CALLBACK_FAILED};
     char serial[40];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof answers / sizeof *answers; i++) {
         tl_lock_options options = sync_options("x");
         struct work asking = {.note = "ordered", .meddle = release_all, .then = answers[i]};
@@ -639,7 +616,7 @@ static void test_a_connection_without_its_name_commits_nothing(void **state)
 }
 
 /* An ask waits for nobody, whatever rows the callback may wait for. */
-static void test_a_row_that_is_taken(void **state)
+TEST(test_a_row_that_is_taken)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *holder = granted(f.client, "taken", "c1", &options);
@@ -647,7 +624,6 @@ static void test_a_row_that_is_taken(void **state)
     struct work asking = {.note = "ordered"};
     MYSQL *other = database_connect(f.db);
 
-    (void)state;
     database_run(other, "BEGIN; UPDATE trade_lock SET remark = 'x' WHERE serial_no = "
                         "'taken'");
     assert_status(tl_lock_ask(lock, 0), TL_BUSY);
@@ -661,19 +637,4 @@ static void test_a_row_that_is_taken(void **state)
     tl_lock_free(holder);
 }
 
-TEST_MAIN(callbacks)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_run_again_is_run_as_a_whole),
-        cmocka_unit_test(test_the_next_trade_is_not_concerned),
-        cmocka_unit_test(test_results_that_nobody_read),
-        cmocka_unit_test(test_what_was_committed_alone_is_told),
-        cmocka_unit_test(test_what_was_committed_alone_is_told_later),
-        cmocka_unit_test(test_the_next_trade_has_a_session_of_its_own),
-        cmocka_unit_test(test_an_innocent_callback_keeps_its_connection),
-        cmocka_unit_test(test_a_connection_without_its_name_commits_nothing),
-        cmocka_unit_test(test_a_row_that_is_taken),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(callbacks, setup, teardown)

@@ -12,17 +12,6 @@
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define ROUNDS 10
 
 static server *quiet;
@@ -69,12 +58,11 @@ static void warm_up(void)
     tl_lock_free(lock);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     /* The server's own commits of statistics would be counted, too. */
     static const char *const options[] = {"--innodb-stats-auto-recalc=OFF", NULL};
 
-    (void)state;
     quiet = server_start(options);
     /* One heartbeat an hour is none at all, for a test. */
     base = database_new(quiet, "beat_ms=1m\nsession_ms=10m\n");
@@ -82,16 +70,13 @@ static int setup(void **state)
     database_run(sql, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
     client = open_client(database_option_file(base));
     warm_up();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_client_close(client);
     mysql_close(sql);
     database_free(base);
-    return 0;
 }
 
 enum counter {
@@ -225,11 +210,10 @@ static void finish_all(const char *what, tl_outcome outcome, tl_proof proof, int
     free_locks();
 }
 
-static void test_sync_lane(void **state)
+TEST(test_sync_lane)
 {
     tl_lock_options options = sync_options("x");
 
-    (void)state;
     make("once", 0, &options);
     ask_all("a first ask", ONE_INSERT);
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
@@ -245,11 +229,10 @@ static void test_sync_lane(void **state)
 }
 
 /* Whoever names the fence of the failure needs no read to know the next one. */
-static void test_a_reclaim_of_what_was_seen(void **state)
+TEST(test_a_reclaim_of_what_was_seen)
 {
     tl_lock_options options = sync_options("x");
 
-    (void)state;
     make("seen", 0, &options);
     ask_all("a first ask", ONE_INSERT);
     finish_all("failure", TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, 1, TL_FAILED, FIRST_UPDATE);
@@ -276,11 +259,10 @@ static void test_a_reclaim_of_what_was_seen(void **state)
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, ONE_UPDATE);
 }
 
-static void test_exclusive(void **state)
+TEST(test_exclusive)
 {
     tl_lock_options options = sync_options("x");
 
-    (void)state;
     options.flags = TL_ASK_EXCLUSIVE;
     for (int i = 0; i < ROUNDS; i++) {
         char cust[16];
@@ -306,11 +288,10 @@ static void repeat(const char *prefix, const tl_lock_options *options, tl_outcom
                outcome == TL_OUTCOME_SUCCESS ? TL_SUCCEEDED : TL_FAILED, ONE_UPDATE);
 }
 
-static void test_mutexes(void **state)
+TEST(test_mutexes)
 {
     tl_lock_options mutex = TL_LOCK_OPTIONS_INIT, standalone = retry_options();
 
-    (void)state;
     mutex.flags = TL_ASK_REPEATABLE;
     mutex.max_hold_ms = 60000;
     standalone.flags = TL_ASK_STANDALONE;
@@ -318,11 +299,10 @@ static void test_mutexes(void **state)
     repeat("standalone", &standalone, TL_OUTCOME_FAILURE);
 }
 
-static void test_retry_lane(void **state)
+TEST(test_retry_lane)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
 
-    (void)state;
     for (int success = 0; success < 2; success++) {
         const char *prefix = success ? "in-doubt-y" : "in-doubt-f";
 
@@ -352,13 +332,12 @@ static long long rows_written(void)
 }
 
 /* Arming is one statement more, and so is every refusal after its read. */
-static void test_arming_and_refusals(void **state)
+TEST(test_arming_and_refusals)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     struct counters before, after;
     long long rows;
 
-    (void)state;
     make("armed", 0, &options);
     ask_all("a first ask", ONE_INSERT);
     finish_all("no answer", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, 0, TL_IN_DOUBT, OPENING);
@@ -447,7 +426,7 @@ static void check_beats(const char *session, const struct beating *counted)
     assert_int_equal(is[INSERTS] + is[BEGINS] + is[COMMITS], 0);
 }
 
-static void test_one_statement_a_beat(void **state)
+TEST(test_one_statement_a_beat)
 {
     enum { BEATS = 10 };
     char *file =
@@ -456,7 +435,6 @@ static void test_one_statement_a_beat(void **state)
     const char *session = tl_client_session(beating);
     struct beating few, many;
 
-    (void)state;
     hold_rows(session, 1, 1);
     few = count_beats(beating, BEATS);
     check_beats(session, &few);
@@ -501,14 +479,13 @@ static void count_reads(const char *prefix, long long *asks, long long *endings)
 
 /* Requests, statements that write and commits are as many as without.  An ask reads its slot, one
  * row by its key; an ending reads none.  A database of no fleet reads none either. */
-static void test_in_a_fleet(void **state)
+TEST(test_in_a_fleet)
 {
     tl_lock_options options = sync_options("x");
     tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
     long long asks, endings, asks_in_fleet, endings_in_fleet;
     struct counters ask = ONE_INSERT;
 
-    (void)state;
     count_reads("plain", &asks, &endings);
     count_reads("plain-again", &asks, &endings);
     joining.fleet = "fleet";
@@ -524,19 +501,4 @@ static void test_in_a_fleet(void **state)
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 }
 
-TEST_MAIN(cost)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sync_lane),
-        cmocka_unit_test(test_a_reclaim_of_what_was_seen),
-        cmocka_unit_test(test_exclusive),
-        cmocka_unit_test(test_mutexes),
-        cmocka_unit_test(test_retry_lane),
-        cmocka_unit_test(test_arming_and_refusals),
-        cmocka_unit_test(test_one_statement_a_beat),
-        cmocka_unit_test(test_in_a_fleet),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(cost, setup, teardown)

@@ -6,37 +6,23 @@
 
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static fixture f;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     /* Statements are counted, and a machine may be slow: no heartbeat meanwhile. */
     fixture_open(&f, "beat_ms=1m\nsession_ms=10m\n");
     database_run(f.sql, "CREATE TABLE ledger (id INT AUTO_INCREMENT PRIMARY KEY, note "
                         "VARCHAR(20)) ENGINE=InnoDB");
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static char note_prepared[] = "prepared", note_booked[] = "booked";
@@ -64,13 +50,12 @@ static tl_ending success(void)
     return ending;
 }
 
-static void test_rows_ride_along(void **state)
+TEST(test_rows_ride_along)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = lock_new(f.client, "b1", "c1", &options);
 
-    (void)state;
     assert_status(tl_lock_ask_with(lock, insert_note, note_prepared, 0), TL_GRANTED);
     assert_int_equal(notes("prepared"), 1);
     assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_booked, 5000), TL_SUCCEEDED);
@@ -110,13 +95,12 @@ static tl_status ask_inside(void *context, struct st_mysql *connection)
     return TL_OK;
 }
 
-static void test_refusing_leaves_nothing(void **state)
+TEST(test_refusing_leaves_nothing)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(f.client, "b2", "c1", &options);
     tl_status inside = TL_OK;
 
-    (void)state;
     assert_status(tl_lock_ask_with(lock, refuse, note_refused, 0), TL_REFUSED);
     assert_int_equal(notes("refused"), 0);
     assert_row(&f, "b2", "c1", "WITHDRAW", "-");
@@ -129,13 +113,12 @@ static void test_refusing_leaves_nothing(void **state)
     tl_lock_free(lock);
 }
 
-static void test_a_callback_must_not_commit(void **state)
+TEST(test_a_callback_must_not_commit)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b3", "c1", &options);
 
-    (void)state;
     assert_status(tl_lock_finish_with(lock, &ending, break_off, note_failed, 1000),
                   TL_CALLBACK_FAILED);
     assert_row(&f, "b3", "c1", "WITHDRAW", "P 1 1");
@@ -155,12 +138,11 @@ static tl_status reset_inside(void *context, struct st_mysql *connection)
 
 /* What was prepared on the connection is gone with its transaction; that is no reason to run the
  * callback again. */
-static void test_a_callback_must_not_reset_the_connection(void **state)
+TEST(test_a_callback_must_not_reset_the_connection)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         int resets = 0;
         tl_lock *before = lock_new(f.client, i ? "r1" : "r0", "c1", &options);
@@ -191,7 +173,7 @@ static void forget_the_ending(tl_lock *lock, business_rows rows)
 }
 
 /* What meets its own token was carried out, whatever became of the row since. */
-static void test_an_ending_that_meets_itself(void **state)
+TEST(test_an_ending_that_meets_itself)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_ending ending = success();
@@ -199,7 +181,6 @@ static void test_an_ending_that_meets_itself(void **state)
     tl_lock *opened = granted(f.client, "itself-2", "c1", &options);
     tl_lock *failed = granted(f.client, "itself-3", "c1", &options), *heir;
 
-    (void)state;
     assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
     forget_the_ending(lock, ROWS_NONE);
     assert_status(tl_lock_finish(lock, &ending), TL_SUCCEEDED);
@@ -225,12 +206,11 @@ static void test_an_ending_that_meets_itself(void **state)
 }
 
 /* With or without its rows, as the handle knows. */
-static void test_an_ending_with_rows_that_meets_itself(void **state)
+TEST(test_an_ending_with_rows_that_meets_itself)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
 
-    (void)state;
     for (int sent = 0; sent < 2; sent++) {
         tl_lock *lock = granted(f.client, sent ? "itself-5" : "itself-4", "c1", &options);
         long long before = notes("itself");
@@ -253,14 +233,13 @@ static MYSQL *callers_own(void)
     return mine;
 }
 
-static void test_in_the_callers_transaction(void **state)
+TEST(test_in_the_callers_transaction)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b4", "c1", &options);
     MYSQL *mine = callers_own();
 
-    (void)state;
     assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('mine')");
     assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_OK);
@@ -278,14 +257,13 @@ static void test_in_the_callers_transaction(void **state)
 }
 
 /* As for the guards: a caller that vanishes in its transaction keeps the trade's row. */
-static void test_a_caller_that_may_be_silent_for_hours(void **state)
+TEST(test_a_caller_that_may_be_silent_for_hours)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "silent", "c1", &options);
     MYSQL *mine = database_connect(f.db);
 
-    (void)state;
     database_run(mine, "BEGIN");
     assert_status(tl_lock_finish_in(lock, mine, &ending, 2), TL_INVALID);
     assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_INVALID);
@@ -330,7 +308,7 @@ static void ignore_a_deadlock(MYSQL *mine)
 
 /* The books were undone by the server, whatever the caller did after that; only a caller with
  * autocommit on, and who begins a transaction in words, has none that the server began. */
-static void test_the_books_that_the_server_undid(void **state)
+TEST(test_the_books_that_the_server_undid)
 {
     static const char *const then[] = {NULL, "DO 1", "SELECT COUNT(*) FROM account",
                                        "INSERT INTO ledger (note) VALUES ('rest')"};
@@ -338,7 +316,6 @@ static void test_the_books_that_the_server_undid(void **state)
     tl_ending ending = success();
     char serial[40];
 
-    (void)state;
     database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;"
                         "INSERT INTO account SELECT seq, 0 FROM seq_1_to_100");
     for (unsigned i = 0; i < 2 * sizeof then / sizeof *then; i++) {
@@ -365,14 +342,13 @@ static void test_the_books_that_the_server_undid(void **state)
     }
 }
 
-static void test_a_stale_holder_must_roll_back(void **state)
+TEST(test_a_stale_holder_must_roll_back)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = success();
     tl_lock *lock = granted(f.client, "b5", "c1", &options);
     MYSQL *mine = callers_own();
 
-    (void)state;
     database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no='b5'");
     database_run(mine, "BEGIN; INSERT INTO ledger (note) VALUES ('stale')");
     assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_ROLL_BACK);
@@ -399,21 +375,19 @@ static void settle_unanswered(const char *serial, const char *last, tl_status ex
     mysql_close(mine);
 }
 
-static void test_settling_the_callers_commit(void **state)
+TEST(test_settling_the_callers_commit)
 {
-    (void)state;
     settle_unanswered("b6", "COMMIT", TL_SUCCEEDED);
     settle_unanswered("b7", NULL, TL_GRANTED); /* the open transaction is ended */
 }
 
 /* What n uncontended rounds cost, by the server's counters. */
-static void test_one_statement_and_one_commit_each(void **state)
+TEST(test_one_statement_and_one_commit_each)
 {
     enum { ROUNDS = 20 };
     static const char *const kinds[] = {"once", "repeatable", "exclusive"};
     static const unsigned flags[] = {0, TL_ASK_REPEATABLE, TL_ASK_EXCLUSIVE};
 
-    (void)state;
     for (int kind = 0; kind < 3; kind++) {
         tl_stats before = {.version = TL_STATS_VERSION}, after = before;
 
@@ -437,22 +411,4 @@ static void test_one_statement_and_one_commit_each(void **state)
     }
 }
 
-TEST_MAIN(ending)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_ride_along),
-        cmocka_unit_test(test_refusing_leaves_nothing),
-        cmocka_unit_test(test_a_callback_must_not_commit),
-        cmocka_unit_test(test_a_callback_must_not_reset_the_connection),
-        cmocka_unit_test(test_an_ending_that_meets_itself),
-        cmocka_unit_test(test_an_ending_with_rows_that_meets_itself),
-        cmocka_unit_test(test_in_the_callers_transaction),
-        cmocka_unit_test(test_a_caller_that_may_be_silent_for_hours),
-        cmocka_unit_test(test_the_books_that_the_server_undid),
-        cmocka_unit_test(test_a_stale_holder_must_roll_back),
-        cmocka_unit_test(test_settling_the_callers_commit),
-        cmocka_unit_test(test_one_statement_and_one_commit_each),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(ending, setup, teardown)

@@ -2,33 +2,9 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-
 #define ASKS 50
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL("")
 
 /* Nothing is told but what every ask tells, so that the shortest statement will do. */
 static void ask_and_end(int number)
@@ -51,9 +27,8 @@ static void ask_and_end(int number)
     tl_lock_free(lock);
 }
 
-static void test_asks_in_a_row(void **state)
+TEST(test_asks_in_a_row)
 {
-    (void)state;
     for (int i = 0; i < ASKS; i++)
         ask_and_end(i);
 
@@ -64,11 +39,4 @@ static void test_asks_in_a_row(void **state)
         ASKS);
 }
 
-TEST_MAIN(first_fence)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_asks_in_a_row),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(first_fence, open_all, close_all)

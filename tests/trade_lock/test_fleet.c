@@ -11,19 +11,8 @@
 #include <tradelock/books.h>
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 #define CUSTOMERS 40
@@ -67,13 +56,12 @@ static tl_status join_as(tl_client *client, const char *fleet, const char *shard
     return tl_fleet_join(&client, 1, 0, &joining, joined);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     static const unsigned char first_half[TL_FLEET_SLOTS] = {0};
     unsigned char slots[TL_FLEET_SLOTS];
     tl_fleet_joined joined = {0};
 
-    (void)state;
     memcpy(slots, first_half, sizeof slots);
     memset(slots, 1, 512);
     fixture_open(&f, SETTINGS);
@@ -81,15 +69,12 @@ static int setup(void **state)
     assert_int_equal(joined.taken, 512);
     assert_int_equal(joined.owned, 512);
     choose_customers();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void set_slot(const char *cust, const char *state, int sealed)
@@ -129,13 +114,12 @@ static tl_status ask_as(const char *serial, const char *cust, unsigned flags)
 
 /* ---------------------------------------------------------------------------- alone -- */
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
     tl_lock_options options = sync_options("x"), standalone = retry_options();
     tl_status status;
     tl_lock *lock;
 
-    (void)state;
     assert_status(ask_as("a1", theirs[0], 0), TL_MISDIRECTED);
     assert_non_null(strstr(tl_error_message(), "not of this shard"));
     assert_int_equal(tl_status_class(TL_MISDIRECTED), TL_CLASS_CONFLICT);
@@ -196,9 +180,8 @@ static void mixed(void *unused, int number)
     }
 }
 
-static void test_many_threads(void **state)
+TEST(test_many_threads)
 {
-    (void)state;
     grouped_before = grouped();
     crew_threads(THREADS, mixed, NULL);
     assert_true(grouped() > grouped_before);
@@ -214,14 +197,13 @@ static void test_many_threads(void **state)
                      0);
 }
 
-static void test_submitted(void **state)
+TEST(test_submitted)
 {
     static tl_lock *locks[SUBMITTED];
     tl_lock_options options = sync_options("x");
     struct pollfd readable = {.fd = tl_client_completed_fd(f.client), .events = POLLIN};
     int taken = 0;
 
-    (void)state;
     for (int i = 0; i < SUBMITTED; i++) {
         char serial[16];
 
@@ -283,9 +265,8 @@ static void booked(void *unused, int number)
     }
 }
 
-static void test_books(void **state)
+TEST(test_books)
 {
-    (void)state;
     database_run(f.sql, "CREATE TABLE orders (cust_no VARCHAR(32), serial_no VARCHAR(64),"
                         " PRIMARY KEY (cust_no, serial_no)) ENGINE = InnoDB");
     assert_status(tl_books_new(&books, f.client, statements, 1), TL_OK);
@@ -306,12 +287,11 @@ static tl_status write_order(void *context, struct st_mysql *connection)
     return TL_OK;
 }
 
-static void test_callback(void **state)
+TEST(test_callback)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(f.client, "cb", theirs[0], &options);
 
-    (void)state;
     assert_status(tl_lock_ask_with(lock, write_order, NULL, 0), TL_MISDIRECTED);
     tl_lock_free(lock);
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM orders WHERE cust_no = 'by'"), 0);
@@ -333,14 +313,13 @@ static void end_failed(const char *serial, const char *cust)
 }
 
 /* What is held ends, in both lanes; what is there answers as ever; nothing begins. */
-static void test_leaving(void **state)
+TEST(test_leaving)
 {
     const char *cust = ours[1];
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_lock *held = granted(f.client, "l1", cust, &options);
     tl_lock *doubt = granted(f.client, "l2", cust, &options), *claimed;
 
-    (void)state;
     end_failed("l0", cust);
     set_slot(cust, "leaving", 0);
     assert_status(ask_as("l3", cust, 0), TL_OVERLOADED);
@@ -385,13 +364,12 @@ static size_t claim_all(void)
 }
 
 /* Whoever moves a slot has its row: what is due of the others is claimed all the same. */
-static void test_claimed_beside_a_mover(void **state)
+TEST(test_claimed_beside_a_mover)
 {
     static const char *const serials[] = {"d0", "d1", "d2"};
     tl_lock_options options = sync_options("x");
     MYSQL *mover = database_connect(f.db);
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         tl_lock *lock = granted(f.client, serials[i], ours[20 + i], &options);
 
@@ -429,11 +407,10 @@ static tl_status evidence(const char *serial, const char *cust)
     return tl_evidence_add(f.client, &e);
 }
 
-static void test_evidence(void **state)
+TEST(test_evidence)
 {
     const char *cust = ours[2];
 
-    (void)state;
     end_failed("e1", cust);
     set_slot(cust, "gone", 0);
     assert_status(evidence("e1", cust), TL_MISDIRECTED);
@@ -461,12 +438,11 @@ static void *unseal(void *cust)
 }
 
 /* While it is copied nothing changes; who files evidence then is patient. */
-static void test_sealed(void **state)
+TEST(test_sealed)
 {
     char *cust = ours[3];
     pthread_t other;
 
-    (void)state;
     end_failed("z1", cust);
     set_slot(cust, "leaving", 1);
     assert_status(ask_as("z1", cust, TL_ASK_RECLAIM), TL_OVERLOADED);
@@ -478,11 +454,10 @@ static void test_sealed(void **state)
         database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'z1'"), 1);
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
     const char *cust = ours[4];
 
-    (void)state;
     end_failed("g1", cust);
     set_slot(cust, "gone", 0);
     assert_status(ask_as("g1", cust, 0), TL_MISDIRECTED);
@@ -524,11 +499,10 @@ static unsigned try(MYSQL *connection, const char *format, ...)
     "'hand', UUID() "                                                                              \
     "FROM (SELECT * FROM trade_lock WHERE cust_no = '%s' AND serial_no = 'h1') x"
 
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
     const char *cust = ours[5];
 
-    (void)state;
     assert_int_equal(try(f.sql, INSERT_LOCK("ask", "S", "P"), theirs[0]), MISDIRECTED);
     assert_int_equal(try(f.sql, INSERT_LOCK("ask", "S", "Y"), theirs[0]), MISDIRECTED);
     assert_int_equal(try(f.sql, INSERT_LOCK("ask", "R", "P"), theirs[0]), MISDIRECTED);
@@ -553,12 +527,11 @@ static void test_by_hand(void **state)
 }
 
 /* Into an arriving slot only the mover writes, who knows what no role can read. */
-static void test_mover_alone(void **state)
+TEST(test_mover_alone)
 {
     const char *cust = ours[6];
     MYSQL *mover = database_connect(f.db);
 
-    (void)state;
     set_slot(cust, "arriving", 0);
     database_run(f.sql, "UPDATE tl_slot SET token = '0123456789abcdef' WHERE state = 'arriving'");
     assert_int_equal(try(mover, INSERT_LOCK("end", "S", "Y"), cust), 1644);
@@ -596,12 +569,11 @@ static void test_mover_alone(void **state)
 
 /* What was let through and is not committed yet keeps the mover waiting; an ask never waits for
  * him. */
-static void test_locks(void **state)
+TEST(test_locks)
 {
     const char *cust = ours[7];
     MYSQL *asks = database_connect(f.db);
 
-    (void)state;
     database_run(f.sql, "SET innodb_lock_wait_timeout = 1");
     database_run(asks, "BEGIN");
     assert_int_equal(try(asks, INSERT_LOCK("ask", "S", "P"), cust), 0);
@@ -626,11 +598,10 @@ static void purge(const char *serial, long long left)
     assert_int_equal(has_row(f.sql, serial), left);
 }
 
-static void test_purge(void **state)
+TEST(test_purge)
 {
     const char *cust = ours[9];
 
-    (void)state;
     database_run(f.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
                  "thread_no, token, fence, rev, created_at, updated_at) SELECT '%s', x.serial, "
@@ -651,7 +622,7 @@ static void test_purge(void **state)
 /* -------------------------------------------------------------- the rights of a service -- */
 
 /* The triggers read the slot with their definer's rights, in statements of one row and of both. */
-static void test_service(void **state)
+TEST(test_service)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_client_options as = TL_CLIENT_OPTIONS_INIT;
@@ -661,7 +632,6 @@ static void test_service(void **state)
     tl_status status;
     tl_lock *lock;
 
-    (void)state;
     snprintf(account, sizeof account, "f%ld", (long)getpid());
     assert_status(tl_grant_roles(f.other), TL_OK);
     database_run(f.sql, "CREATE USER %s@localhost IDENTIFIED BY 'secret'", account);
@@ -772,7 +742,7 @@ static void expect_only_the_rest(tl_client *shards[], MYSQL *other, const unsign
     assert_int_equal(joined.owned, 1);
 }
 
-static void test_joining(void **state)
+TEST(test_joining)
 {
     unsigned char slots[TL_FLEET_SLOTS] = {0};
     database *one = database_new(server_shared(), NULL), *two = database_new(server_shared(), NULL);
@@ -783,7 +753,6 @@ static void test_joining(void **state)
     tl_fleet_joined joined = {0};
     int count = 0;
 
-    (void)state;
     assert_nothing(sql);
     assert_status(tl_slot_list(shards[0], fleet, shard, count_slot, &count), TL_OK);
     assert_string_equal(fleet, "");
@@ -846,14 +815,13 @@ static tl_finding_level worst(tl_client *client)
     return level;
 }
 
-static void test_mended(void **state)
+TEST(test_mended)
 {
     database *db = database_new(server_shared(), NULL);
     MYSQL *sql = database_connect(db);
     tl_client *client = admin_of(db);
     tl_migrated migrated;
 
-    (void)state;
     database_run(sql, "CREATE FUNCTION tl_customer_slot(cust VARCHAR(32) CHARACTER SET ascii) "
                       "RETURNS INT DETERMINISTIC NO SQL RETURN LENGTH(cust)");
     assert_status(tl_migrate(client, &migrated), TL_OK);
@@ -879,27 +847,4 @@ static void test_mended(void **state)
     database_free(db);
 }
 
-TEST_MAIN(fleet)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_submitted),
-        cmocka_unit_test(test_books),
-        cmocka_unit_test(test_callback),
-        cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_claimed_beside_a_mover),
-        cmocka_unit_test(test_evidence),
-        cmocka_unit_test(test_sealed),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_mover_alone),
-        cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_purge),
-        cmocka_unit_test(test_service),
-        cmocka_unit_test(test_joining),
-        cmocka_unit_test(test_mended),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(fleet, setup, teardown)

@@ -12,20 +12,9 @@
 #include <tradelock/admin.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\nbusiness_lock_wait_s=1s\n"
 #define CUSTOMERS 6
@@ -98,12 +87,11 @@ static void make_tables(MYSQL *sql)
                       "CREATE TABLE no_cust (id INT PRIMARY KEY) ENGINE = InnoDB");
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     unsigned char slots[TL_FLEET_SLOTS];
     tl_client *shards[2];
 
-    (void)state;
     t = crew_share(sizeof *t);
     for (int i = 0; i < 2; i++) {
         f.servers[i] = server_start(NULL);
@@ -121,18 +109,15 @@ static int setup(void **state)
     tl_client_close(shards[0]);
     tl_client_close(shards[1]);
     choose_customers();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         mysql_close(f.sql[i]);
         database_free(f.at[i]);
     }
     crew_unshare(t, sizeof *t);
-    return 0;
 }
 
 /* ---------------------------------------------------------------------------- moving -- */
@@ -407,14 +392,13 @@ static void fill(void)
                          f.slot);
 }
 
-static void test_empty_and_refused(void **state)
+TEST(test_empty_and_refused)
 {
     static const char *const without[] = {"no_cust"}, *const none[] = {"nothing"},
                              *const ours[] = {"trade_lock"};
     tl_client *clients[] = {client_at(0, TL_CLIENT_NO_SESSION), client_at(1, TL_CLIENT_NO_SESSION)};
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
 
-    (void)state;
     moving.slot = f.slot;
     moving.tables_count = 1;
     assert_status(tl_slot_move(clients[0], clients[1], NULL, NULL), TL_INVALID);
@@ -451,7 +435,7 @@ static void test_empty_and_refused(void **state)
 
 /* A trade in doubt blocks, and the slot stays; so does a proposal.  Evidence that comes meanwhile is
  * taken. */
-static void test_in_the_way(void **state)
+TEST(test_in_the_way)
 {
     tl_client *client = client_at(0, TL_CLIENT_NO_JANITOR);
     tl_lock_options options = sync_options("x"), retry = retry_options();
@@ -459,7 +443,6 @@ static void test_in_the_way(void **state)
     tl_slot_moved moved = {0};
     tl_evidence evidence = TL_EVIDENCE_INIT;
 
-    (void)state;
     assert_status(move_from(0, 100, NULL, &moved), TL_BUSY);
     assert_string_equal(moved.why, "in process");
     assert_string_equal(moved.serial_no, "doubt");
@@ -480,9 +463,8 @@ static void test_in_the_way(void **state)
 }
 
 /* The target has a row of these customers that the source has not, or has otherwise. */
-static void test_differing_target(void **state)
+TEST(test_differing_target)
 {
-    (void)state;
     fill();
     database_run(f.sql[1], "INSERT INTO account (cust_no, balance) VALUES ('%s', 777777)",
                  f.cust[1]);
@@ -528,11 +510,10 @@ static void assert_moved_rows(int from, int to)
 }
 
 /* Nobody asks: every row is there as it was, each with one step more. */
-static void test_quiet(void **state)
+TEST(test_quiet)
 {
     tl_slot_moved moved = {0};
 
-    (void)state;
     assert_status(move_from(0, PATIENCE_MS, NULL, &moved), TL_OK);
     assert_int_equal(moved.customers, CUSTOMERS);
     assert_true(moved.rows > 3 * CUSTOMERS);
@@ -579,9 +560,8 @@ static void accept_restore(int shard)
 
 /* The target is restored between the copying and the hand-over: to a moment at which some rows were
  * there, or to one before it had heard of the slot. */
-static void test_target_that_lost_rows(void **state)
+TEST(test_target_that_lost_rows)
 {
-    (void)state;
     for (int hears = 1; hears >= 0; hears--) {
         const int from = hears == 1 ? 0 : 1, to = 1 - from;
         const int64_t rows = rows_at(from, "trade_lock"), past = rows_at(from, "trade_lock_log");
@@ -608,7 +588,7 @@ static void test_target_that_lost_rows(void **state)
 }
 
 /* Askers all the while; the mover is killed after each step, forth and back. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
     static const char *const steps[] = {"leaving",  "sealed", "arriving", "copied",
                                         "compared", "gone",   "owned"};
@@ -618,7 +598,6 @@ static void test_killed(void **state)
     unsigned version = 5;
     char expected[32];
 
-    (void)state;
     for (int i = 0; i < askers; i++)
         children[i] = crew_fork(ask_on, NULL, i);
     files = crew_fork(file_on, NULL, 0);
@@ -704,13 +683,12 @@ static void look_while_sealed(int from)
     close_finding(from, 31004);
 }
 
-static void test_asked_while_it_is_handed_over(void **state)
+TEST(test_asked_while_it_is_handed_over)
 {
     const int owner = owner_now();
     struct mover m = {.from = owner, .look_at = "compared", .look = look_while_compared};
     const long long closed = rows_at(owner, "audit_closing");
 
-    (void)state;
     assert_status(status_at(owner, "before"), TL_GRANTED);
     close_finding(owner, 0);
     assert_status(move_from(owner, PATIENCE_MS, &m, NULL), TL_OK);
@@ -744,11 +722,10 @@ static void lock_at_target(int from)
 
 /* A step that the server refuses now is tried again, as long as the caller waits; as is one that a
  * deadlock undid. */
-static void test_a_step_is_tried_again(void **state)
+TEST(test_a_step_is_tried_again)
 {
     const int owner = owner_now();
 
-    (void)state;
     assert_status(status_at(owner, "again"), TL_GRANTED);
     held = (struct mover){.from = owner, .look_at = "gone", .look = lock_at_target};
     assert_status(move_from(owner, PATIENCE_MS, &held, NULL), TL_OK);
@@ -764,12 +741,11 @@ static void hide_at_target(int from)
 
 /* While nobody has the slot its rows are not looked for: that would take as long as the tables are
  * large. */
-static void test_nothing_is_read_once_it_is_gone(void **state)
+TEST(test_nothing_is_read_once_it_is_gone)
 {
     const int owner = owner_now(), other = 1 - owner;
     struct mover m = {.from = owner, .look_at = "gone", .look = hide_at_target};
 
-    (void)state;
     assert_status(status_at(owner, "hidden"), TL_GRANTED);
     assert_status(move_from(owner, PATIENCE_MS, &m, NULL), TL_OK);
     database_run(f.sql[other], "RENAME TABLE letter_away TO letter, account_away TO account, "
@@ -822,9 +798,8 @@ static void compare_large_tables(const char *settings)
 }
 
 /* Nor does either transaction while a statement at the other end takes longer, for itself. */
-static void test_large_tables_are_compared(void **state)
+TEST(test_large_tables_are_compared)
 {
-    (void)state;
     compare_large_tables(SETTINGS IDLE);
     compare_large_tables(SETTINGS "idle_transaction_s=1s\n");
 }
@@ -856,7 +831,7 @@ static tl_status file_paid(int shard, const char *serial)
 
 /* The target paid, and is restored to a moment before it owned the slot.  What it paid is filed as soon
  * as the move is completed, before the restore is accepted, and is not granted again. */
-static void test_target_that_paid(void **state)
+TEST(test_target_that_paid)
 {
     static const char *const slots[] = {
         "UPDATE tl_slot SET state = 'arriving', version = version - 1, other = (SELECT IF(shard = "
@@ -867,7 +842,6 @@ static void test_target_that_paid(void **state)
         "FROM "
         "posting; DELETE FROM letter; DELETE FROM account; DELETE FROM tl_slot"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
         const int from = owner_now(), to = 1 - from;
         char serial[16];
@@ -911,7 +885,7 @@ static tl_status move_back_with(int from, const char *const *names, size_t count
 /* Once a table went along it goes along, whether it is named or not: neither do its rows stay
  * behind, nor are those that were left there taken for its own.  One that never went along is taken
  * only where its rows are not at the target otherwise. */
-static void test_forgotten_tables(void **state)
+TEST(test_forgotten_tables)
 {
     static const char *const some[] = {"account", "posting"},
                              *const more[] = {"account", "posting", "letter", "later"},
@@ -921,7 +895,6 @@ static void test_forgotten_tables(void **state)
     const int owner = owner_now(), other = 1 - owner;
     char *before = state_at(owner);
 
-    (void)state;
     assert_status(move_back_with(owner, some, 2), TL_REFUSED);
     assert_non_null(strstr(sentence, "account,posting,letter"));
     assert_status(move_back_with(owner, twice, 3), TL_INVALID);
@@ -1112,7 +1085,7 @@ static void leave_rows(int *owner, int *at)
     *at = 1 - *at;
 }
 
-static void test_clean_is_refused(void **state)
+TEST(test_clean_is_refused)
 {
     tl_client *client = client_at(0, TL_CLIENT_NO_SESSION);
     tl_slot_cleaning cleaning = TL_SLOT_CLEANING_INIT;
@@ -1120,7 +1093,6 @@ static void test_clean_is_refused(void **state)
     int owner, at;
     char *before;
 
-    (void)state;
     leave_rows(&owner, &at);
     before = content_of(at);
     assert_status(tl_slot_clean(client, client, NULL, NULL), TL_INVALID);
@@ -1166,14 +1138,13 @@ static void test_clean_is_refused(void **state)
 
 /* Killed at each of its commits, and called again: nothing of the slot is left, and all else is as it
  * was, at both ends. */
-static void test_clean_killed(void **state)
+TEST(test_clean_killed)
 {
     tl_slot_moved left = {0};
     int owner, at;
     char *before;
     long long strange, rows;
 
-    (void)state;
     leave_rows(&owner, &at);
     database_run(f.sql[at], "INSERT INTO letter VALUES ('C%s', 'strange')", f.cust[0] + 1);
     strange = rows_at(at, "letter") - left_at(at, "letter");
@@ -1230,12 +1201,11 @@ static void test_clean_killed(void **state)
 
 /* What was removed is no source any more: the owner is restored to before it had the slot, and would
  * come to own it with nothing. */
-static void test_nothing_is_completed_from_what_was_removed(void **state)
+TEST(test_nothing_is_completed_from_what_was_removed)
 {
     const int owner = owner_now(), at = 1 - owner;
     char *before = state_at(owner);
 
-    (void)state;
     assert_int_equal(all_left_at(at), 0);
     database_run(f.sql[owner],
                  "CREATE TABLE was AS SELECT * FROM tl_slot WHERE slot = %u;"
@@ -1253,7 +1223,7 @@ static void test_nothing_is_completed_from_what_was_removed(void **state)
 }
 
 /* It comes back to where it was removed, and is a source again when it has gone once more. */
-static void test_clean_slot_comes_back(void **state)
+TEST(test_clean_slot_comes_back)
 {
     const int owner = owner_now(), at = 1 - owner;
     char *before = content_of(owner);
@@ -1261,7 +1231,6 @@ static void test_clean_slot_comes_back(void **state)
     struct mover m = {.from = at, .wait_ms = PATIENCE_MS, .die_at = "gone"};
     char arriving[32];
 
-    (void)state;
     assert_status(move_tables(owner, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
     snprintf(arriving, sizeof arriving, "arriving %lld",
              database_number(f.sql[at], "SELECT version FROM tl_slot WHERE slot = %u", f.slot));
@@ -1283,13 +1252,12 @@ static void take_over(int at)
 }
 
 /* Somebody else brings the slot back, or cleans it: whoever was stopped removes nothing more. */
-static void test_clean_is_taken_over(void **state)
+TEST(test_clean_is_taken_over)
 {
     struct cleaner c = {.look_at = "removed", .look = take_over};
     int owner, at;
     tl_slot_moved left = {0};
 
-    (void)state;
     leave_rows(&owner, &at);
     c.at = at;
     assert_status(clean_by(&c, owner, &left), TL_LOST);
@@ -1338,12 +1306,11 @@ static void hold_rows(int at)
 }
 
 /* A row that the shard has locked for a while is waited for. */
-static void test_clean_meets_a_lock(void **state)
+TEST(test_clean_meets_a_lock)
 {
     struct cleaner c = {.look_at = "noted", .look = hold_rows};
     int owner, at;
 
-    (void)state;
     leave_rows(&owner, &at);
     c.at = at;
     for (int i = 0; i < 2; i++)
@@ -1380,13 +1347,12 @@ static void claim_in_doubt(int from)
 }
 
 /* It is waited for as whatever else is in process, and no longer; the slot does not stay on its way. */
-static void test_claim_whose_answer_is_lost(void **state)
+TEST(test_claim_whose_answer_is_lost)
 {
     const int from = owner_now();
     struct mover m = {.from = from, .look_at = "leaving", .look = claim_in_doubt};
     char *before = state_at(from);
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         database_set(f.at[i], SETTINGS "business_lock_wait_s=1s\n");
     assert_status(move_tables(from, 1500, &m, NULL, NULL, 0), TL_BUSY);
@@ -1575,13 +1541,12 @@ static void expect_claims_at_once(int at, int owner)
     assert_given_up(at, owner);
 }
 
-static void test_claim_of_before(void **state)
+TEST(test_claim_of_before)
 {
     static const char *const claims[] = {"owned", "leaving"};
     const int at = owner_now(), owner = 1 - at;
     char *had;
 
-    (void)state;
     assert_status(move_tables(at, PATIENCE_MS, NULL, NULL, NULL, 0), TL_OK);
     assert_status(end_claim_at(at), TL_REFUSED); /* it is gone from there */
     assert_status(end_claim_at(owner), TL_REFUSED);
@@ -1603,11 +1568,10 @@ static void test_claim_of_before(void **state)
 }
 
 /* What the owner paid stays, and what a holder of before does ends where it counts for nothing. */
-static void test_claim_is_not_asked(void **state)
+TEST(test_claim_is_not_asked)
 {
     const int owner = owner_now(), at = 1 - owner;
 
-    (void)state;
     claim_again(at, "owned");
     open_restore(at);
     assert_status(status_at(owner, "beside"), TL_GRANTED);
@@ -1630,11 +1594,10 @@ static void kill_completion(int from, const char *step)
 
 /* There and back, and then the owner is as it was before, with the business rows of then; killed after
  * each step. */
-static void test_owner_is_as_before(void **state)
+TEST(test_owner_is_as_before)
 {
     static const char *const steps[] = {"arriving", "copied", "owned"};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const int owner = owner_now(), from = 1 - owner;
         const long long version =
@@ -1708,7 +1671,7 @@ static void watch_transactions(void *context, int number)
 
 /* A large slot goes in transactions that are as small as ever, there and back, where the stale rows
  * are removed first. */
-static void test_large(void **state)
+TEST(test_large)
 {
     const int is_long = crew_number("long", 0) != 0;
     const int owner = owner_now(), other = 1 - owner;
@@ -1718,7 +1681,6 @@ static void test_large(void **state)
         f.sql[owner], "SELECT tables IS NOT NULL FROM tl_slot WHERE slot = %u", f.slot);
     pid_t watcher;
 
-    (void)state;
     for (int i = 0; i < CUSTOMERS; i++)
         database_run(f.sql[owner],
                      "INSERT IGNORE INTO account (cust_no) VALUES ('%s');"
@@ -1780,13 +1742,12 @@ static void give_up_at(int owner, int at)
 
 /* Nor is what came in part: a mover was killed when it had removed what was stale, and had copied
  * nothing yet; it was given up; and the owner is restored to before it had the slot. */
-static void test_nothing_is_completed_from_what_came_in_part(void **state)
+TEST(test_nothing_is_completed_from_what_came_in_part)
 {
     struct mover m = {.wait_ms = PATIENCE_MS, .die_at = "arriving"};
     char *before;
     int owner, at;
 
-    (void)state;
     leave_rows(&owner, &at);
     before = state_at(at);
     assert_true(left_at(at, "trade_lock") > 0);
@@ -1804,35 +1765,4 @@ static void test_nothing_is_completed_from_what_came_in_part(void **state)
     free(before);
 }
 
-TEST_MAIN(fleet_move)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_and_refused),
-        cmocka_unit_test(test_in_the_way),
-        cmocka_unit_test(test_differing_target),
-        cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_target_that_lost_rows),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_asked_while_it_is_handed_over),
-        cmocka_unit_test(test_a_step_is_tried_again),
-        cmocka_unit_test(test_nothing_is_read_once_it_is_gone),
-        cmocka_unit_test(test_large_tables_are_compared),
-        cmocka_unit_test(test_target_that_paid),
-        cmocka_unit_test(test_forgotten_tables),
-        cmocka_unit_test(test_clean_is_refused),
-        cmocka_unit_test(test_clean_killed),
-        cmocka_unit_test(test_nothing_is_completed_from_what_was_removed),
-        cmocka_unit_test(test_clean_slot_comes_back),
-        cmocka_unit_test(test_clean_is_taken_over),
-        cmocka_unit_test(test_clean_meets_a_lock),
-        cmocka_unit_test(test_claim_whose_answer_is_lost),
-        cmocka_unit_test(test_claim_of_before),
-        cmocka_unit_test(test_claim_is_not_asked),
-        cmocka_unit_test(test_owner_is_as_before),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_nothing_is_completed_from_what_came_in_part),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(fleet_move, setup, teardown)

@@ -12,22 +12,11 @@
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define NODES 3
 #define TIMES "beat_ms=100ms\nread_timeout_s=2\nconnect_timeout_s=4\n"
@@ -66,16 +55,11 @@ static void join(const struct node *n, const struct node *first)
  * may fail. */
 static void await_status(MYSQL *sql, const char *name, const char *value)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(sql,
-                           "SET STATEMENT wsrep_sync_wait = 0 FOR "
-                           "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS "
-                           "WHERE VARIABLE_NAME = '%s' AND VARIABLE_VALUE = '%s'",
-                           name, value) == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(20 * 1000);
-    }
+    AWAIT_WHILE(database_number(sql,
+                                "SET STATEMENT wsrep_sync_wait = 0 FOR "
+                                "SELECT COUNT(*) FROM information_schema.GLOBAL_STATUS "
+                                "WHERE VARIABLE_NAME = '%s' AND VARIABLE_VALUE = '%s'",
+                                name, value) == 0);
 }
 
 static void start_nodes(void)
@@ -277,12 +261,11 @@ static int refuse_all(void *context, const char *op_code)
 
 /* Services at three nodes by mistake: one of them is the writer, by the record that all share.
  * Whoever is at another node grants nothing, and does not stop the writer either. */
-static void test_one_node_is_the_writer(void **state)
+TEST(test_one_node_is_the_writer)
 {
     tl_client *second, *reader;
     int64_t restores;
 
-    (void)state;
     open_town();
     f.client = open_at(0);
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -317,7 +300,7 @@ static void test_one_node_is_the_writer(void **state)
  * acknowledged, and know none of the names of its connections.  Its list leads the process to
  * another node, which is not the writer before it is accepted; nothing is written down meanwhile.
  * Then the lost step is settled there, without waiting for anybody. */
-static void test_the_writer_dies(void **state)
+TEST(test_the_writer_dies)
 {
     tl_lock_options options = sync_options("x");
     char hosts[128];
@@ -325,7 +308,6 @@ static void test_the_writer_dies(void **state)
     int64_t begun_ms;
     tl_lock *lock;
 
-    (void)state;
     open_town();
     snprintf(hosts, sizeof hosts, "%s:3306, %s:3306, %s:3306", nodes[0].address, nodes[1].address,
              nodes[2].address);
@@ -361,7 +343,7 @@ static void test_the_writer_dies(void **state)
 
 /* The writer is killed; the others are one cluster still.  Whatever it had answered they have, so
  * the promoted node is accepted without a person, and who holds a lock keeps it. */
-static void test_promoted_by_itself(void **state)
+TEST(test_promoted_by_itself)
 {
     tl_lock_options options = sync_options("x");
     int64_t since_ms;
@@ -369,7 +351,6 @@ static void test_promoted_by_itself(void **state)
     char session[64];
     tl_lock *lock;
 
-    (void)state;
     open_town();
     f.client = open_with(all_nodes(), 0);
     second = open_with(all_nodes(), 0);
@@ -401,14 +382,13 @@ static void test_promoted_by_itself(void **state)
 /* Nobody promotes a node for so long that sessions are lost, and begun anew at the first node of the
  * list that is left; then another one is promoted.  What was told at the first one, where nothing was
  * granted, says nothing of what the old writer kept. */
-static void test_promoted_late(void **state)
+TEST(test_promoted_late)
 {
     tl_lock_options options = sync_options("x");
     int64_t end_ms;
     char before[64];
     tl_lock *lock;
 
-    (void)state;
     open_town();
     f.client = open_with(all_nodes(), 0);
     lock = granted(f.client, "held", "c1", &options);
@@ -430,12 +410,11 @@ static void test_promoted_late(void **state)
 }
 
 /* Both nodes live: the first one is to be stopped, and the writer moves before that. */
-static void test_the_writer_moves(void **state)
+TEST(test_the_writer_moves)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    (void)state;
     open_town();
     f.client = open_with(all_nodes(), 0);
     lock = granted(f.client, "held", "c1", &options);
@@ -471,9 +450,8 @@ static void expect_cut_off(int node)
 }
 
 /* The cluster is made anew from a node that lacks what the others had answered: a person decides. */
-static void test_a_node_that_was_behind(void **state)
+TEST(test_a_node_that_was_behind)
 {
-    (void)state;
     open_town();
     f.client = open_with(all_nodes(), 0);
     await_rounds(f.client);
@@ -505,13 +483,12 @@ static void test_a_node_that_was_behind(void **state)
 
 /* The writer dies, another node is promoted, and the old one comes back alone, writable, and without
  * what was done since.  Then it is made anew, and has all again: it is promoted like any other. */
-static void test_a_zombie_is_made_anew(void **state)
+TEST(test_a_zombie_is_made_anew)
 {
     char at[40];
     const char *const alone[] = {
         "--wsrep-on=0", "--skip-networking=0", "--port=3306", "--server-id=1", at, NULL};
 
-    (void)state;
     open_town();
     f.client = open_with(all_nodes(), 0);
     await_rounds(f.client);
@@ -594,74 +571,6 @@ static void stop_node(int node)
     database_run(nodes[node].sql, "USE %s", database_name(f.db));
 }
 
-/* An arbitrator votes, and has no row: with one node beside it nothing is kept when that is lost. */
-static void test_an_arbitrator_keeps_nothing(void **state)
-{
-    pid_t arbitrator;
-
-    (void)state;
-    open_town();
-    assert_true(keeps(0));
-    operate_at(0);
-    expect_finding(ops, "mode", TL_FINDING_OK, "Galera, 3 nodes, Primary, Synced",
-                   "is on every node of the component");
-    arbitrator = start_arbitrator();
-    await_status(f.sql, "WSREP_CLUSTER_SIZE", "4");
-    assert_true(keeps(0));
-    stop_node(2);
-    await_status(f.sql, "WSREP_CLUSTER_SIZE", "3");
-    assert_true(keeps(0));
-    expect_finding(ops, "mode", TL_FINDING_OK, "Galera, 3 nodes, Primary, Synced",
-                   "is on every node of the component");
-    stop_node(1);
-    await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
-    assert_false(keeps(0));
-    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 2 nodes, Primary, Synced",
-                   "the only one that keeps rows");
-    assert_int_equal(kill(arbitrator, SIGTERM), 0);
-    assert_int_equal(waitpid(arbitrator, NULL, 0), arbitrator);
-    await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
-    assert_false(keeps(0));
-    close_town();
-}
-
-/* A node that is bound to two addresses gives both to the others as they stand in its settings, with
- * the comma between them.  They do not count as two nodes. */
-static void test_two_addresses_are_one_node(void **state)
-{
-    (void)state;
-    snprintf(nodes[0].also, sizeof nodes[0].also, "127.%u.%u.%d",
-             1 + (unsigned)getpid() / 250 % 250, (unsigned)getpid() % 250, NODES + 2);
-    open_town();
-    operate_at(0);
-    stop_node(2);
-    await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
-    assert_false(keeps(0));
-    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 2 nodes, Primary, Synced",
-                   "set wsrep_node_incoming_address");
-    stop_node(1);
-    await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
-    assert_false(keeps(0));
-    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
-                   "set wsrep_node_incoming_address");
-    /* As the doctor says. */
-    snprintf(nodes[0].incoming, sizeof nodes[0].incoming, "%s:3306", nodes[0].address);
-    server_stop(nodes[0].server);
-    join(&nodes[0], &nodes[0]);
-    for (int i = 0; i < NODES; i++) {
-        mysql_close(nodes[i].sql);
-        nodes[i].sql = server_connect(nodes[0].server);
-        database_run(nodes[i].sql, "USE %s", database_name(f.db));
-    }
-    await_status(nodes[0].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
-    assert_false(keeps(0));
-    operate_at(0);
-    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
-                   "fewer than three");
-    close_town();
-    nodes[0].also[0] = nodes[0].incoming[0] = '\0';
-}
-
 static tl_status count_up(void *context, MYSQL *connection)
 {
     (void)context;
@@ -690,14 +599,13 @@ static void *count_elsewhere(void *argument)
 
 /* What another node changed at the same time fails at the commit (1213), or before; the step is
  * done again with its business rows, and counts once. */
-static void test_certification_fails(void **state)
+TEST(test_certification_fails)
 {
     enum { STEPS = 100 };
     tl_lock_options options = sync_options("x");
     long long conflicts;
     pthread_t thread;
 
-    (void)state;
     open_town();
     database_run(f.sql, "CREATE TABLE counted (one INT PRIMARY KEY, n BIGINT) ENGINE=InnoDB; "
                         "INSERT INTO counted VALUES (1, 0)");
@@ -759,13 +667,12 @@ static void accept_or_change(void *context, int number)
 }
 
 /* Another node changes at the same time what accepting changes: it is done again, once. */
-static void test_accepting_is_aborted(void **state)
+TEST(test_accepting_is_aborted)
 {
     tl_lock_options options = sync_options("x");
     tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
     MYSQL *holder;
 
-    (void)state;
     open_town();
     f.client = open_at(0);
     tl_lock_free(granted(f.client, "held", "c1", &options));
@@ -787,22 +694,70 @@ static void test_accepting_is_aborted(void **state)
     close_town();
 }
 
-TEST_MAIN(galera)
+/* An arbitrator votes, and has no row: with one node beside it nothing is kept when that is lost. */
+TEST(test_an_arbitrator_keeps_nothing)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_node_is_the_writer),
-        cmocka_unit_test(test_the_writer_dies),
-        cmocka_unit_test(test_promoted_by_itself),
-        cmocka_unit_test(test_promoted_late),
-        cmocka_unit_test(test_the_writer_moves),
-        cmocka_unit_test(test_a_node_that_was_behind),
-        cmocka_unit_test(test_a_zombie_is_made_anew),
-        cmocka_unit_test(test_certification_fails),
-        cmocka_unit_test(test_accepting_is_aborted),
-        cmocka_unit_test(test_an_arbitrator_keeps_nothing),
-        cmocka_unit_test(test_two_addresses_are_one_node),
-    };
+    pid_t arbitrator;
 
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+    open_town();
+    assert_true(keeps(0));
+    operate_at(0);
+    expect_finding(ops, "mode", TL_FINDING_OK, "Galera, 3 nodes, Primary, Synced",
+                   "is on every node of the component");
+    arbitrator = start_arbitrator();
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "4");
+    assert_true(keeps(0));
+    stop_node(2);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "3");
+    assert_true(keeps(0));
+    expect_finding(ops, "mode", TL_FINDING_OK, "Galera, 3 nodes, Primary, Synced",
+                   "is on every node of the component");
+    stop_node(1);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
+    assert_false(keeps(0));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 2 nodes, Primary, Synced",
+                   "the only one that keeps rows");
+    assert_int_equal(kill(arbitrator, SIGTERM), 0);
+    assert_int_equal(waitpid(arbitrator, NULL, 0), arbitrator);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
+    assert_false(keeps(0));
+    close_town();
 }
+
+/* A node that is bound to two addresses gives both to the others as they stand in its settings, with
+ * the comma between them.  They do not count as two nodes. */
+TEST(test_two_addresses_are_one_node)
+{
+    snprintf(nodes[0].also, sizeof nodes[0].also, "127.%u.%u.%d",
+             1 + (unsigned)getpid() / 250 % 250, (unsigned)getpid() % 250, NODES + 2);
+    open_town();
+    operate_at(0);
+    stop_node(2);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "2");
+    assert_false(keeps(0));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 2 nodes, Primary, Synced",
+                   "set wsrep_node_incoming_address");
+    stop_node(1);
+    await_status(f.sql, "WSREP_CLUSTER_SIZE", "1");
+    assert_false(keeps(0));
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
+                   "set wsrep_node_incoming_address");
+    /* As the doctor says. */
+    snprintf(nodes[0].incoming, sizeof nodes[0].incoming, "%s:3306", nodes[0].address);
+    server_stop(nodes[0].server);
+    join(&nodes[0], &nodes[0]);
+    for (int i = 0; i < NODES; i++) {
+        mysql_close(nodes[i].sql);
+        nodes[i].sql = server_connect(nodes[0].server);
+        database_run(nodes[i].sql, "USE %s", database_name(f.db));
+    }
+    await_status(nodes[0].sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
+    assert_false(keeps(0));
+    operate_at(0);
+    expect_finding(ops, "mode", TL_FINDING_WARNING, "Galera, 1 node, Primary, Synced",
+                   "fewer than three");
+    close_town();
+    nodes[0].also[0] = nodes[0].incoming[0] = '\0';
+}
+
+TESTS_OF(galera, NULL, NULL)

@@ -10,17 +10,7 @@
 #include "support/tap.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* So many threads want each trade; one is granted it. */
 #define RIVALS 4
@@ -291,27 +281,23 @@ static void work(void *context, int number)
     }
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     scene.threads = (int)crew_number("threads", 256) / RIVALS * RIVALS;
     scene.rounds = crew_number("rounds", 3);
     fixture_open(&scene.f, SETTINGS);
     scene.granted = crew_share((size_t)scene.threads * sizeof *scene.granted);
     pthread_barrier_init(&scene.barrier, NULL, (unsigned)scene.threads);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     pthread_barrier_destroy(&scene.barrier);
     crew_unshare(scene.granted, (size_t)scene.threads * sizeof *scene.granted);
     fixture_close(&scene.f);
-    return 0;
 }
 
-static void test_many_threads_share_statements(void **state)
+TEST(test_many_threads_share_statements)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
     const long doubtful = scene.rounds * (scene.threads / RIVALS);
@@ -319,7 +305,6 @@ static void test_many_threads_share_statements(void **state)
     long reclaimed = 0;
     const long trades = scene.rounds * scene.threads + doubtful;
 
-    (void)state;
     for (long round = 0; round < scene.rounds; round++)
         for (int trade = 0; trade < scene.threads / RIVALS; trade++)
             reclaimed += is_failure(trade, round);
@@ -435,12 +420,11 @@ static void hold_or_come_late(void *context, int number)
  * time leaves, and nothing was done for it.  The places are handed on afterwards as if nobody had
  * left.
  */
-static void test_a_step_leaves_in_time(void **state)
+TEST(test_a_step_leaves_in_time)
 {
     char settings[200], *file;
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
-    (void)state;
     snprintf(settings, sizeof settings,
              "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", POOL_WAIT_MS);
     held.line = tap_start(server_socket(server_shared()));
@@ -465,13 +449,4 @@ static void test_a_step_leaves_in_time(void **state)
     free(file);
 }
 
-TEST_MAIN(group)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_threads_share_statements),
-        cmocka_unit_test(test_a_step_leaves_in_time),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(group, setup, teardown)

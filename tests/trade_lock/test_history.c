@@ -7,17 +7,6 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define CUST "history"
 #define THREADS 24
 
@@ -42,21 +31,17 @@ static char *read_steps(void)
                                              "FROM trade_lock_log");
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, "");
     database_run(f.sql, "SET SESSION group_concat_max_len = 10000000");
     told = read_steps();
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     free(told);
     fixture_close(&f);
-    return 0;
 }
 
 static size_t count_lines(const char *text)
@@ -110,13 +95,12 @@ static void end(tl_lock *lock, tl_outcome outcome, tl_proof proof, const char *r
     tl_lock_free(lock);
 }
 
-static void test_one_step_after_another(void **state)
+TEST(test_one_step_after_another)
 {
     tl_lock_options plain = sync_options("x"), other = plain, again = plain, queued = plain;
     tl_lock_options retry = retry_options();
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     lock = granted(f.client, "plain", CUST, &plain);
     expect_new("an ask", 1);
@@ -159,11 +143,10 @@ static void test_one_step_after_another(void **state)
     expect_new("its failure", 2);
 }
 
-static void test_mutexes(void **state)
+TEST(test_mutexes)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
 
-    (void)state;
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 60000;
     for (int i = 0; i < 3; i++) {
@@ -205,11 +188,10 @@ static void end_one(void *context, int number)
 }
 
 /* Other threads end what these asked for, many in one statement. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
     static struct group groups[] = {{"told", "fastpay", 1}, {"mixed", NULL, 1}, {"plain", NULL, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         crew_threads(THREADS, ask_one, &groups[i]);
         expect_new("asks", THREADS);
@@ -222,11 +204,10 @@ static void test_groups(void **state)
 
 /* By hand, behind a first step that the row keeps and behind one that it does not; and the rows
  * removed. */
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
     const long long rows = database_number(f.sql, "SELECT COUNT(*) FROM trade_lock");
 
-    (void)state;
     database_run(f.sql, "UPDATE trade_lock SET remark = 'by hand', sends = sends + 1, "
                         "session_id = UUID(), channel_key = 'k', next_run_at = "
                         "UTC_TIMESTAMP(6), max_hold_until = UTC_TIMESTAMP(6)");
@@ -235,15 +216,4 @@ static void test_by_hand(void **state)
     expect_new("removed", (size_t)rows);
 }
 
-TEST_MAIN(history)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_step_after_another),
-        cmocka_unit_test(test_mutexes),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_by_hand),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(history, setup, teardown)

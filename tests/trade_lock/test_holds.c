@@ -5,22 +5,12 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <tradelock/lane.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #define THREADS 32
 #define DAY_MS 86400000
 
-static fixture f;
+FIXTURE_OF_ALL(NULL)
 
 static long long longest_hold_ms(const char *serial)
 {
@@ -57,14 +47,13 @@ static tl_lock *claim(const char *serial, int64_t max_hold_ms)
     return granted(f.other, serial, "c1", &options);
 }
 
-static void test_it_rises_within_an_epoch(void **state)
+TEST(test_it_rises_within_an_epoch)
 {
     tl_ending failed = TL_ENDING_INIT;
     tl_lock_options options = of_hold(3000);
     char *told;
     tl_lock *lock;
 
-    (void)state;
     leave_in_doubt("k");
     lock = claim("k", 5000);
     assert_int_equal(longest_hold_ms("k"), 5000);
@@ -93,9 +82,8 @@ static void test_it_rises_within_an_epoch(void **state)
 }
 
 /* What is not a step of the library's counts too. */
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
-    (void)state;
     leave_in_doubt("hand");
     database_run(f.sql, "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR "
                         "WHERE serial_no = 'hand' AND lane = 'S'");
@@ -112,13 +100,12 @@ static void test_by_hand(void **state)
 }
 
 /* A claim rests on no hold before it; a step that leaves the hold alone changes nothing. */
-static void test_evidence_leaves_it_alone(void **state)
+TEST(test_evidence_leaves_it_alone)
 {
     tl_lock_options options = of_hold(2000);
     tl_lock *lock = granted(f.client, "e", "c1", &options);
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION};
 
-    (void)state;
     database_run(f.sql, "SET timestamp = UNIX_TIMESTAMP() - 3600");
     database_run(f.sql,
                  "UPDATE trade_lock SET rev = rev + 1, step = 'evidence', seen_by_channel = 1 "
@@ -151,9 +138,8 @@ static void ask_in_crowd(void *context, int number)
     }
 }
 
-static void test_in_groups(void **state)
+TEST(test_in_groups)
 {
-    (void)state;
     crew_threads(THREADS, ask_in_crowd, NULL);
     assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
                                             "'g%%' AND longest_hold_ms = 1000 + "
@@ -161,29 +147,4 @@ static void test_in_groups(void **state)
                      THREADS * 8);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
-TEST_MAIN(holds)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_rises_within_an_epoch),
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_evidence_leaves_it_alone),
-        cmocka_unit_test(test_in_groups),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(holds, open_all, close_all)

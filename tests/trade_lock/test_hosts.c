@@ -10,24 +10,13 @@
 #include <tradelock/admin.h>
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BEATING "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=2\nconnect_timeout_s=4\n"
 
@@ -233,22 +222,12 @@ static int64_t connections_at(MYSQL *sql)
 
 static void await_connections_at(MYSQL *sql, int64_t most)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (connections_at(sql) > most) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(connections_at(sql) > most);
 }
 
 static void await_restored(MYSQL *sql)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(sql, "SELECT tl_restored()") == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(database_number(sql, "SELECT tl_restored()") == 0);
 }
 
 static void expect_refused(const char *hosts, tl_status expected, const char *part)
@@ -283,13 +262,12 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *wa
 
 /* Whoever asks for names is away for the moment: the others answer, and the log says so.  That a
  * name does not exist is a mistake in the settings. */
-static void test_names_that_are_not_known(void **state)
+TEST(late_names_that_are_not_known)
 {
     static const char *const passing[] = {"aways.example", "fails.example"};
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     char list[256];
 
-    (void)state;
     open_pair();
     snprintf(list, sizeof list, "gone.example, 127.0.0.1:%u", port_primary);
     expect_refused(list, TL_BAD_CONFIG, "no host of the name 'gone.example' is known");
@@ -318,11 +296,10 @@ static void test_names_that_are_not_known(void **state)
     close_pair();
 }
 
-static void test_lists_that_cannot_be_used(void **state)
+TEST(test_lists_that_cannot_be_used)
 {
     char list[256];
 
-    (void)state;
     open_pair();
     expect_refused("127.0.0.1:1,,127.0.0.1:2", TL_BAD_CONFIG, "an item of the list is empty");
     expect_refused("127.0.0.1:1,", TL_BAD_CONFIG, "an item of the list is empty");
@@ -364,14 +341,13 @@ static void migrate_at(server *where)
 }
 
 /* Another installation is not even told of a restore. */
-static void test_hosts_that_do_not_belong(void **state)
+TEST(test_hosts_that_do_not_belong)
 {
     unsigned port;
     server *other = start_at(3, &port);
     MYSQL *sql = server_connect(other);
     char first[128], last[128];
 
-    (void)state;
     open_pair();
     database_run(sql,
                  "CREATE USER plain@'%%' IDENTIFIED BY 'plain'; GRANT ALL ON *.* TO plain@'%%'");
@@ -395,11 +371,10 @@ static void test_hosts_that_do_not_belong(void **state)
 }
 
 /* A schema that was not migrated, and a server that would forget commits once it is promoted. */
-static void test_hosts_that_are_not_ready(void **state)
+TEST(test_hosts_that_are_not_ready)
 {
     char list[64];
 
-    (void)state;
     open_pair();
     database_run(sql_copy,
                  "SET SESSION sql_log_bin = 0; UPDATE tl_schema SET version = version - 1");
@@ -425,11 +400,10 @@ static void test_hosts_that_are_not_ready(void **state)
 /* ------------------------------------------------------------------------------ a failover -- */
 
 /* The order of the list says nothing; a replica is neither written to nor kept. */
-static void test_the_replica_stands_first(void **state)
+TEST(test_the_replica_stands_first)
 {
     char list[128];
 
-    (void)state;
     open_pair();
     snprintf(list, sizeof list, "127.0.0.1:%u, 127.0.0.1:%u", port_copy, port_primary);
     f.client = open_at(file_of(list, BEATING));
@@ -445,14 +419,13 @@ static void test_the_replica_stands_first(void **state)
 
 /* By sockets too; and the tools' own way to a schema, which asks no accepted server, takes no
  * replica either. */
-static void test_sockets_in_a_list(void **state)
+TEST(test_sockets_in_a_list)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_migrated migrated;
     tl_client *client = NULL;
     char list[256];
 
-    (void)state;
     open_pair();
     snprintf(list, sizeof list, "%s, %s", server_socket(copy), server_socket(primary));
     f.client = open_at(file_of(list, BEATING));
@@ -469,9 +442,8 @@ static void test_sockets_in_a_list(void **state)
 }
 
 /* Killed, promoted and accepted: the process goes there by itself. */
-static void test_the_primary_dies(void **state)
+TEST(test_the_primary_dies)
 {
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -520,29 +492,24 @@ static int64_t beat_at(MYSQL *sql)
 /* The service cannot look at the copy, until further beats were confirmed at the old primary. */
 static void accept_unseen(void)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     int64_t beat;
 
     database_run(sql_copy, "ALTER USER plain@'%%' ACCOUNT LOCK; ALTER USER plain@localhost ACCOUNT "
                            "LOCK; KILL USER plain@'%%'; KILL USER plain@localhost");
     accept_copy();
     beat = beat_at(f.sql);
-    while (beat_at(f.sql) < beat + 3) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(beat_at(f.sql) < beat + 3);
     database_run(sql_copy,
                  "ALTER USER plain@'%%' ACCOUNT UNLOCK; ALTER USER plain@localhost ACCOUNT UNLOCK");
 }
 
 /* The old primary lives on and answers every beat: what was accepted elsewhere is heard of all the
  * same, within a beat and by all connections. */
-static void test_the_primary_is_replaced_alive(void **state)
+TEST(test_the_primary_is_replaced_alive)
 {
     tl_status status = TL_UNREACHABLE;
     int64_t begun_ms;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -575,9 +542,8 @@ static void test_the_primary_is_replaced_alive(void **state)
 }
 
 /* A planned one: the old primary is made read-only first. */
-static void test_a_planned_switch_over(void **state)
+TEST(test_a_planned_switch_over)
 {
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -593,13 +559,12 @@ static void test_a_planned_switch_over(void **state)
 }
 
 /* Both were accepted, neither after the other: nobody knows, and nothing is granted. */
-static void test_two_that_take_writes(void **state)
+TEST(test_two_that_take_writes)
 {
     tl_status status = TL_GRANTED;
     char serial[16];
     tl_client *client;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -669,11 +634,10 @@ static int64_t evidence_at(MYSQL *sql, const char *serial)
 
 /* No heartbeat makes rounds for it.  The old primary still answers it, and what is filed there
  * nobody would see. */
-static void test_a_client_without_a_session(void **state)
+TEST(late_a_client_without_a_session)
 {
     tl_client *files;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -739,11 +703,10 @@ static void *read_on(void *unused)
 /* Of the threads of a client without a session one looks whether a dead host has come back.  The
  * others go on meanwhile.  They wait once when it falls silent, and once when it is connected to
  * first; not in each beat for as long as that takes. */
-static void test_one_looks_at_a_dead_host(void **state)
+TEST(late_one_looks_at_a_dead_host)
 {
     pthread_t readers[READERS];
 
-    (void)state;
     open_pair();
     assert_status(try_open_with(file_of(both(), PATIENT), TL_CLIENT_NO_SESSION, &reading.client),
                   TL_OK);
@@ -767,12 +730,11 @@ static void test_one_looks_at_a_dead_host(void **state)
 
 /* The accepted host is slow just when a process begins, and the old primary comes back that nobody
  * has told.  A running process knows better, and tells it as soon as the accepted one is silent. */
-static void test_the_accepted_host_is_slow(void **state)
+TEST(late_the_accepted_host_is_slow)
 {
     tl_client *late;
     tl_status status;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), SLOWLY));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -801,11 +763,10 @@ static void test_the_accepted_host_is_slow(void **state)
 }
 
 /* A dead host keeps nobody from starting: what it costs is a moment. */
-static void test_a_dead_host_stops_no_start(void **state)
+TEST(late_a_dead_host_stops_no_start)
 {
     int64_t begun_ms;
 
-    (void)state;
     open_pair();
     server_kill9(copy);
     begun_ms = crew_now_ms();
@@ -822,13 +783,12 @@ static void test_a_dead_host_stops_no_start(void **state)
 
 /* Whoever meets two rivals writes it down at both: one of them is away when another process
  * begins. */
-static void test_a_rival_that_is_away(void **state)
+TEST(late_a_rival_that_is_away)
 {
     tl_client *late;
     tl_lock_options options = sync_options("x");
     tl_status status;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -866,11 +826,10 @@ static void test_a_rival_that_is_away(void **state)
 /* ----------------------------------------------------------------- a killed statement -- */
 
 /* A statement that waited for long and is killed says nothing of its host. */
-static void test_a_killed_statement(void **state)
+TEST(late_a_killed_statement)
 {
     static const char *const ways[] = {"QUERY", "CONNECTION"};
 
-    (void)state;
     open_pair();
     database_run(f.sql, "CREATE TABLE waited (one INT PRIMARY KEY) ENGINE=InnoDB; "
                         "INSERT INTO waited VALUES (1)");
@@ -920,12 +879,11 @@ static void test_a_killed_statement(void **state)
 
 /* The system takes connections for a process that stands still, so that its host swallows all that
  * is sent. */
-static void test_a_host_that_swallows(void **state)
+TEST(test_a_host_that_swallows)
 {
     char list[128];
     int64_t begun_ms, opened_ms, took_ms;
 
-    (void)state;
     open_pair();
     snprintf(list, sizeof list, "127.0.0.1:%u, 127.0.0.1:%u", port_copy, port_primary);
     server_freeze(copy);
@@ -952,11 +910,10 @@ static void test_a_host_that_swallows(void **state)
 }
 
 /* The one in use falls silent while it is written to; another one was accepted. */
-static void test_the_primary_falls_silent(void **state)
+TEST(test_the_primary_falls_silent)
 {
     int64_t begun_ms;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     assert_status(ask_now(f.client, "s1"), TL_GRANTED);
@@ -1010,13 +967,12 @@ static void leave_networks(int outside)
 }
 
 /* The far end of the cable is down: all that is sent there is lost, and nobody is told. */
-static void test_the_network_is_cut(void **state)
+TEST(test_the_network_is_cut)
 {
     const char *settings = BEATING "allow_insecure=1\n";
     int outside = -1;
     int64_t begun_ms;
 
-    (void)state;
     if (!make_networks(&outside)) {
         print_message("skipped: needs network namespaces\n");
         close(outside);
@@ -1052,12 +1008,7 @@ static void test_the_network_is_cut(void **state)
 
 static void await_clients(int count)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_counter(f.sql, "Rpl_semi_sync_master_clients") != count) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(database_counter(f.sql, "Rpl_semi_sync_master_clients") != count);
 }
 
 /* The copy, as it replicates: read-only first, and then it takes writes as well. */
@@ -1093,11 +1044,10 @@ static void expect_a_fall(tl_client *here)
                   "it fell back to asynchronous 1 times");
 }
 
-static void test_the_doctor_names_the_mode(void **state)
+TEST(test_the_doctor_names_the_mode)
 {
     tl_client *here;
 
-    (void)state;
     open_pair();
     f.client = open_at(file_of(both(), BEATING));
     here = client_new(&f, TL_CLIENT_NO_SESSION);
@@ -1150,7 +1100,7 @@ static void test_the_doctor_names_the_mode(void **state)
 }
 
 /* One node: a component of its own. */
-static void test_the_doctor_knows_galera(void **state)
+TEST(test_the_doctor_knows_galera)
 {
     char base[64];
     const char *const options[] = {"--wsrep-on=1",
@@ -1166,7 +1116,6 @@ static void test_the_doctor_knows_galera(void **state)
     tl_client *client;
     MYSQL *sql;
 
-    (void)state;
     snprintf(base, sizeof base, "--wsrep-provider-options=base_port=%u", server_free_port());
     node = server_start(options);
     galera.db = database_new(node, BEATING);
@@ -1191,34 +1140,9 @@ static void test_the_doctor_knows_galera(void **state)
 /* --late: who begins, or goes on, while not all is well. */
 TEST_MAIN(hosts)
 {
-    const struct CMUnitTest late[] = {
-        cmocka_unit_test(test_names_that_are_not_known),
-        cmocka_unit_test(test_a_client_without_a_session),
-        cmocka_unit_test(test_one_looks_at_a_dead_host),
-        cmocka_unit_test(test_the_accepted_host_is_slow),
-        cmocka_unit_test(test_a_dead_host_stops_no_start),
-        cmocka_unit_test(test_a_rival_that_is_away),
-        cmocka_unit_test(test_a_killed_statement),
-    };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists_that_cannot_be_used),
-        cmocka_unit_test(test_hosts_that_do_not_belong),
-        cmocka_unit_test(test_hosts_that_are_not_ready),
-        cmocka_unit_test(test_the_replica_stands_first),
-        cmocka_unit_test(test_sockets_in_a_list),
-        cmocka_unit_test(test_the_primary_dies),
-        cmocka_unit_test(test_the_primary_is_replaced_alive),
-        cmocka_unit_test(test_a_planned_switch_over),
-        cmocka_unit_test(test_two_that_take_writes),
-        cmocka_unit_test(test_a_host_that_swallows),
-        cmocka_unit_test(test_the_primary_falls_silent),
-        cmocka_unit_test(test_the_network_is_cut),
-        cmocka_unit_test(test_the_doctor_names_the_mode),
-        cmocka_unit_test(test_the_doctor_knows_galera),
-    };
-
-    crew_arguments(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--late") == 0)
-        return server_report(cmocka_run_group_tests(late, NULL, NULL));
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+        cmocka_set_test_filter("late_*");
+    else
+        cmocka_set_skip_filter("late_*");
+    return tests_run(NULL, NULL);
 }

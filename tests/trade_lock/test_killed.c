@@ -14,17 +14,7 @@
 
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define THREADS 8
 #define KILLER THREADS
@@ -40,22 +30,18 @@ static struct {
     int64_t end_ms;
 } scene;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     scene.own = server_start(NULL);
     scene.f.db = database_new(scene.own, "commit_ms=2m\n");
     scene.f.client = client_new(&scene.f, TL_CLIENT_NO_JANITOR);
     scene.f.sql = database_connect(scene.f.db);
-    return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     fixture_close(&scene.f);
     server_free(scene.own);
-    return 0;
 }
 
 static int goes_on(void)
@@ -228,6 +214,5 @@ TEST_MAIN(killed)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_broken_trigger),
                                        cmocka_unit_test(test_a_rollback_is_awaited)};
 
-    crew_arguments(argc, argv);
     return server_run_tests(tests, set_up, tear_down);
 }

@@ -6,17 +6,8 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LINES 256
 #define CUSTOMER "4711-customer"
@@ -69,24 +60,20 @@ static tl_client *open_logging(void)
     return client;
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     f.db = database_new(server_shared(), SETTINGS);
     f.sql = database_connect(f.db);
     logging = open_logging();
     f.other = client_new(&f, TL_CLIENT_NO_JANITOR);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_client_close(logging);
     tl_client_close(f.other);
     mysql_close(f.sql);
     database_free(f.db);
-    return 0;
 }
 
 /* The lines about a serial since the last call, each with who, on what, which and when. */
@@ -117,14 +104,19 @@ static void check_line(const struct line *line, uint64_t fence)
     assert_string_not_equal(line->message, "");
 }
 
-static void test_a_trade_in_the_log(void **state)
+/* Whatever the test before left. */
+FIXTURE(no_work)
+{
+    tl_work_end(0);
+}
+
+TEST_IN(test_a_trade_in_the_log, no_work, NULL)
 {
     tl_lock_options options = sync_options("x");
     struct line seen[8];
     tl_lock *lock;
     uint64_t fence;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     lock = granted(logging, "l1", CUSTOMER, &options);
     fence = tl_lock_view(lock)->fence;
@@ -146,14 +138,13 @@ static void test_a_trade_in_the_log(void **state)
 }
 
 /* A lost lock is a warning, and says which. */
-static void test_losing_in_the_log(void **state)
+TEST_IN(test_losing_in_the_log, no_work, NULL)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     struct line seen[8];
     tl_lock *lock, *other;
     uint64_t fence;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     options.max_hold_ms = 20;
     lock = granted(logging, "l2", CUSTOMER, &options);
@@ -190,12 +181,11 @@ static void go_on(void *context, int number)
 }
 
 /* A child thread goes on with its parent's piece of work, as a thread of its own. */
-static void test_work_goes_on_in_another_thread(void **state)
+TEST_IN(test_work_goes_on_in_another_thread, no_work, NULL)
 {
     struct line seen[8];
     struct handed handed;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     handed = (struct handed){tl_log_uuid(), tl_thread_uuid()};
     crew_threads(1, go_on, &handed);
@@ -219,13 +209,12 @@ static void refused(const char *serial, const tl_lock_options *options, tl_statu
 }
 
 /* Other contents under the same key may be fraud: whose, and of whom, is in the log. */
-static void test_other_contents_in_the_log(void **state)
+TEST_IN(test_other_contents_in_the_log, no_work, NULL)
 {
     tl_lock_options options = sync_options("100.00 EUR"), other;
     struct line seen[8];
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     lock = granted(f.other, "l4", CUSTOMER, &options);
     other = sync_options("900.00 EUR");
@@ -252,13 +241,12 @@ static void test_other_contents_in_the_log(void **state)
 }
 
 /* What every double tap meets is for those who look for it. */
-static void test_ordinary_refusals_in_the_log(void **state)
+TEST_IN(test_ordinary_refusals_in_the_log, no_work, NULL)
 {
     tl_lock_options options = sync_options("x");
     struct line seen[8];
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     lock = granted(f.other, "l5", CUSTOMER, &options);
     refused("l5", &options, TL_BUSY);
@@ -329,14 +317,13 @@ static void check_claim(tl_lock *lock, const char *serial, const char *uuid)
     assert_int_equal(seen[0].fence, tl_lock_view(lock)->fence);
 }
 
-static void test_the_retry_lane_goes_on_with_the_work(void **state)
+TEST_IN(test_the_retry_lane_goes_on_with_the_work, no_work, NULL)
 {
     char first[TL_UUID_TEXT];
     struct line seen[8];
     uint64_t fence;
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     strcpy(first, tl_log_uuid());
     leave_in_doubt("l6");
@@ -368,13 +355,12 @@ static void test_the_retry_lane_goes_on_with_the_work(void **state)
 }
 
 /* Whoever claims by key within a piece of work does it for that. */
-static void test_a_claim_within_work(void **state)
+TEST_IN(test_a_claim_within_work, no_work, NULL)
 {
     tl_lock_options retry = retry_options();
     struct line seen[8];
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     leave_in_doubt("l7");
     tl_work_end(0);
@@ -391,13 +377,12 @@ static void test_a_claim_within_work(void **state)
 }
 
 /* Where the trade was asked for outside any work, the retry lane begins one and keeps it. */
-static void test_a_trade_without_work(void **state)
+TEST_IN(test_a_trade_without_work, no_work, NULL)
 {
     char begun[TL_UUID_TEXT];
     struct line seen[8];
     tl_lock *lock;
 
-    (void)state;
     leave_in_doubt("l8");
     (void)take("l8", seen, 8);
     lock = claim_due();
@@ -417,7 +402,7 @@ static void test_a_trade_without_work(void **state)
 }
 
 /* What a janitor does about a trade is said under the trade's work. */
-static void test_a_death_in_the_log(void **state)
+TEST_IN(test_a_death_in_the_log, no_work, NULL)
 {
     tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR), *reaper;
     tl_lock_options options = sync_options("x"), retry = retry_options();
@@ -426,7 +411,6 @@ static void test_a_death_in_the_log(void **state)
     tl_reaped reaped;
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     strcpy(uuid, tl_log_uuid());
     tl_lock_free(granted(dying, "l9", CUSTOMER, &options));
@@ -472,7 +456,7 @@ static void note_work(void *context, tl_lock *lock, tl_status status)
 }
 
 /* What was submitted is the work of who submitted it, whichever thread carries it out. */
-static void test_submitted_work_in_the_log(void **state)
+TEST_IN(test_submitted_work_in_the_log, no_work, NULL)
 {
     tl_lock_options options = sync_options("x");
     struct noted noted = {"", 0};
@@ -481,7 +465,6 @@ static void test_submitted_work_in_the_log(void **state)
     struct line seen[8];
     tl_lock *lock;
 
-    (void)state;
     assert_int_equal(tl_work_begin(), 1);
     lock = lock_new(logging, "l10", CUSTOMER, &options);
     assert_status(tl_lock_ask_submit(lock, note_work, &noted), TL_OK);
@@ -501,29 +484,4 @@ static void test_submitted_work_in_the_log(void **state)
     tl_lock_free(lock);
 }
 
-/* Whatever the test before left. */
-static int no_work(void **state)
-{
-    (void)state;
-    tl_work_end(0);
-    return 0;
-}
-
-TEST_MAIN(log)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_trade_in_the_log, no_work),
-        cmocka_unit_test_setup(test_losing_in_the_log, no_work),
-        cmocka_unit_test_setup(test_work_goes_on_in_another_thread, no_work),
-        cmocka_unit_test_setup(test_other_contents_in_the_log, no_work),
-        cmocka_unit_test_setup(test_ordinary_refusals_in_the_log, no_work),
-        cmocka_unit_test_setup(test_the_retry_lane_goes_on_with_the_work, no_work),
-        cmocka_unit_test_setup(test_a_claim_within_work, no_work),
-        cmocka_unit_test_setup(test_a_trade_without_work, no_work),
-        cmocka_unit_test_setup(test_a_death_in_the_log, no_work),
-        cmocka_unit_test_setup(test_submitted_work_in_the_log, no_work),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(log, setup, teardown)

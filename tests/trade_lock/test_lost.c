@@ -8,19 +8,8 @@
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define COMMON "connect_timeout_s=10\nread_timeout_s=30\nsession_ms=60s\n"
 /* Where the line is down every call uses up its budget. */
@@ -56,27 +45,23 @@ static void close_place(struct place *place)
     free(place->file);
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, PATIENT);
     line = tap_start(server_socket(server_shared()));
     open_place(&brief_place, tap_socket(line), BRIEF);
     open_place(&patient_place, tap_socket(line), PATIENT);
     far = brief_place.client;
     patient = patient_place.client;
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&f);
     close_place(&brief_place);
     close_place(&patient_place);
     tap_free(line);
     fixture_close(&f);
-    return 0;
 }
 
 /* The words are serials that no UUID contains: heartbeats pass here too. */
@@ -125,12 +110,11 @@ static int64_t steps_of(const char *serial)
 }
 
 /* The server is there all the time: the library finds out by itself. */
-static void test_settled_at_once(void **state)
+TEST(test_settled_at_once)
 {
     static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
     static const unsigned flags[] = {0, TL_ASK_EXCLUSIVE, TL_ASK_REPEATABLE};
 
-    (void)state;
     for (int act = 0; act < 2; act++) {
         for (int kind = 0; kind < 3; kind++) {
             tl_lock_options options = sync_options("x");
@@ -153,11 +137,10 @@ static void test_settled_at_once(void **state)
 }
 
 /* The server is away: UNKNOWN, as long as it takes, and then the truth. */
-static void test_unknown_until_it_is_known(void **state)
+TEST(test_unknown_until_it_is_known)
 {
     static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
 
-    (void)state;
     for (int act = 0; act < 2; act++) {
         tl_lock_options options = sync_options("x");
         char serial[] = {'t', '-', 'b', (char)('0' + act), '\0'};
@@ -192,14 +175,13 @@ static tl_status give_back(void *context, struct st_mysql *connection)
 /* A reclaim with business rows that names no fence is read after its commit.  When that reading
  * fails the lock is granted all the same, and must not be forgotten.  Nor is a claim, whose answer
  * carries the row and was lost. */
-static void test_granted_but_not_read(void **state)
+TEST(test_granted_but_not_read)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_ending ending = TL_ENDING_INIT;
     tl_status go_on = TL_OK;
     tl_lock *lock = granted(f.client, "t-d1", "c1", &options);
 
-    (void)state;
     ending.outcome = TL_OUTCOME_FAILURE;
     ending.proof = TL_PROOF_DECLINED;
     ending.retryable = 1;
@@ -230,13 +212,12 @@ static void test_granted_but_not_read(void **state)
 
 /* An ask that was lost did not happen, and the next one with rows was stopped by its callback: all
  * of that is known. */
-static void test_stopped_after_a_lost_ask(void **state)
+TEST(test_stopped_after_a_lost_ask)
 {
     static const tl_status stops[][2] = {{TL_REFUSED, TL_REFUSED},
                                          {TL_INVALID, TL_CALLBACK_FAILED}};
     tl_status go_on = TL_OK;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         tl_lock_options options = sync_options("x");
         char serial[] = {'t', '-', 'l', (char)('0' + i), '\0'};
@@ -254,12 +235,11 @@ static void test_stopped_after_a_lost_ask(void **state)
 }
 
 /* A stalled packet arrives after the library has found out that it did not happen. */
-static void test_a_late_packet_changes_nothing(void **state)
+TEST(test_a_late_packet_changes_nothing)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    (void)state;
     lose("t-e1", 0, TAP_HOLD_REQUEST, 0);
     lock = granted(patient, "t-e1", "c1", &options);
     assert_true(tap_done(line));
@@ -286,12 +266,11 @@ static void test_a_late_packet_changes_nothing(void **state)
 }
 
 /* The grant was lost with its answer, and is over before it could be asked for again. */
-static void test_a_grant_that_is_over(void **state)
+TEST(test_a_grant_that_is_over)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_lock *lock, *other;
 
-    (void)state;
     options.max_hold_ms = 50;
     lock = lock_new(far, "t-g1", "c1", &options);
     lose("t-g1", 0, TAP_LOSE_ANSWER, 1);
@@ -316,13 +295,12 @@ static void test_a_grant_that_is_over(void **state)
 }
 
 /* An ending that left the trade in doubt was never "failed, with proof". */
-static void test_settling_an_opening(void **state)
+TEST(test_settling_an_opening)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock = granted(far, "t-h1", "c1", &options);
 
-    (void)state;
     lose("t-h1", 0, TAP_LOSE_ANSWER, 1);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
     line_up();
@@ -348,12 +326,11 @@ static void test_settling_an_opening(void **state)
 }
 
 /* While one ending may have been committed, another one is not an answer. */
-static void test_another_ending_meanwhile(void **state)
+TEST(test_another_ending_meanwhile)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = granted(far, "t-i1", "c1", &options);
 
-    (void)state;
     lose("t-i1", 0, TAP_LOSE_ANSWER, 1);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_UNKNOWN);
     line_up();
@@ -365,12 +342,11 @@ static void test_another_ending_meanwhile(void **state)
 }
 
 /* A compensating attempt whose arming may not have been committed must not send. */
-static void test_a_lost_arming(void **state)
+TEST(test_a_lost_arming)
 {
     static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
     tl_lock_options options = sync_options("x"), retry = retry_options();
 
-    (void)state;
     for (int act = 0; act < 2; act++) {
         char serial[] = {'t', '-', 'j', (char)('0' + act), '\0'};
         tl_lock *lock = granted(f.client, serial, "c1", &options);
@@ -469,12 +445,11 @@ static void storm_hand(void *context, int number)
     mysql_close(sql);
 }
 
-static void test_killed_connections(void **state)
+TEST(test_killed_connections)
 {
     struct cycle cycle = {.rounds = crew_number("kills", 60)};
     struct place near;
 
-    (void)state;
     open_place(&near, server_socket(server_shared()), BRIEF);
     cycle.client = near.client;
     memset(&storm, 0, sizeof storm);
@@ -544,7 +519,7 @@ static void share_a_fate(void *context, int number)
 }
 
 /* Whoever has time goes on settling where the leader's time is over. */
-static void test_a_group_that_is_cut(void **state)
+TEST(test_a_group_that_is_cut)
 {
     tl_lock_options lock_options = sync_options("x");
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
@@ -552,7 +527,6 @@ static void test_a_group_that_is_cut(void **state)
     struct shared_fate all = {.client = NULL};
     char settings[200], *file;
 
-    (void)state;
     snprintf(settings, sizeof settings,
              "pool_size=3\npool_wait_ms=%d\ncommit_ms=60s\nconnect_timeout_s=10\n"
              "read_timeout_s=20\nsession_ms=60s\n",
@@ -610,13 +584,12 @@ static void line_up_again(void)
 }
 
 /* With rows, without, and with rows again, on one handle: granted is what has the rows. */
-static void test_business_rows_by_and_by(void **state)
+TEST(test_business_rows_by_and_by)
 {
     tl_lock_options options = sync_options("x");
     int granted_with = 0, refused = 0;
     tl_status status;
 
-    (void)state;
     database_run(f.sql, "CREATE TABLE noted (note VARCHAR(20)) ENGINE=InnoDB");
     for (unsigned skip = 0; skip < 4; skip++) {
         char serial[32];
@@ -651,13 +624,12 @@ static void test_business_rows_by_and_by(void **state)
 }
 
 /* Who writes none misses none. */
-static void test_no_business_rows(void **state)
+TEST(test_no_business_rows)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock = lock_new(far, "no-rows", "c1", &options);
 
-    (void)state;
     ending.outcome = TL_OUTCOME_SUCCESS;
     lose("no-rows", 0, TAP_LOSE_ANSWER, 1);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
@@ -689,7 +661,7 @@ static void *wait_for_it(void *context)
 }
 
 /* What the others of its process wait for may be its own: it is not told to wait behind them. */
-static void test_an_ask_in_doubt_does_not_queue(void **state)
+TEST(test_an_ask_in_doubt_does_not_queue)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(far, "t-q", "c1", &options);
@@ -698,7 +670,6 @@ static void test_an_ask_in_doubt_does_not_queue(void **state)
     tl_status status;
     pthread_t thread;
 
-    (void)state;
     lose("t-q", 0, TAP_LOSE_ANSWER, 1);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
     line_up();
@@ -727,7 +698,7 @@ static void *line_up_soon(void *context)
 }
 
 /* The next call is only said to have something where it has. */
-static void test_claims_that_did_not_happen(void **state)
+TEST(test_claims_that_did_not_happen)
 {
     tl_lock_options options = sync_options("x");
     tl_claim_options claim = TL_CLAIM_OPTIONS_INIT;
@@ -736,7 +707,6 @@ static void test_claims_that_did_not_happen(void **state)
     pthread_t thread;
     tl_status status;
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
     database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - INTERVAL 1 DAY "
@@ -754,26 +724,4 @@ static void test_claims_that_did_not_happen(void **state)
         tl_lock_free(claimed);
 }
 
-TEST_MAIN(lost)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settled_at_once),
-        cmocka_unit_test(test_unknown_until_it_is_known),
-        cmocka_unit_test(test_granted_but_not_read),
-        cmocka_unit_test(test_stopped_after_a_lost_ask),
-        cmocka_unit_test(test_a_late_packet_changes_nothing),
-        cmocka_unit_test(test_a_grant_that_is_over),
-        cmocka_unit_test(test_settling_an_opening),
-        cmocka_unit_test(test_another_ending_meanwhile),
-        cmocka_unit_test(test_a_lost_arming),
-        cmocka_unit_test(test_killed_connections),
-        cmocka_unit_test(test_a_group_that_is_cut),
-        cmocka_unit_test(test_business_rows_by_and_by),
-        cmocka_unit_test(test_no_business_rows),
-        cmocka_unit_test(test_an_ask_in_doubt_does_not_queue),
-        cmocka_unit_test(test_claims_that_did_not_happen),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(lost, setup, teardown)

@@ -6,16 +6,6 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #define LASTING                                                                                    \
     "beat_ms=100ms\nsession_ms=60s\npool_wait_ms=5s\ncommit_ms=5s\n"                               \
     "connect_timeout_s=10\nread_timeout_s=60\n"
@@ -23,23 +13,9 @@
 #define SOON 1000
 #define MARK "(SELECT low_water FROM trade_lock_low_water WHERE op_code='%s')"
 
-static fixture f;
 static tl_client *janitor;
 
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, LASTING);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL(LASTING)
 
 __attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
 {
@@ -103,15 +79,22 @@ static void await_opened(const char *serial)
     await("COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", serial);
 }
 
+/* Where there is no mark yet everything is looked through.  The first one: it starts the janitor. */
+TEST(test_without_a_mark)
+{
+    insert_row(f.sql, "WITHDRAW", "old", "P", -400 * (int64_t)86400000);
+    janitor = client_new(&f, 0);
+    await_opened("old");
+}
+
 /* A finished trade keeps its holder and its moment, and shows neither. */
-static void test_finished_trades_are_passed(void **state)
+TEST(test_finished_trades_are_passed)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock, *again;
     const tl_view *view;
     tl_status status;
 
-    (void)state;
     options.max_hold_ms = 1000;
     lock = granted(f.client, "done", "c1", &options);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
@@ -135,9 +118,8 @@ static void test_finished_trades_are_passed(void **state)
                      1);
 }
 
-static void test_overdue_trades_are_opened(void **state)
+TEST(test_overdue_trades_are_opened)
 {
-    (void)state;
     insert_row(f.sql, "WITHDRAW", "overdue-1", "P", SOON);
     insert_row(f.sql, "WITHDRAW", "overdue-2", "Y", SOON);
     insert_row(f.sql, "WITHDRAW", "overdue-3", "P", SOON);
@@ -147,21 +129,11 @@ static void test_overdue_trades_are_opened(void **state)
     assert_before_mark("overdue-2", 1);
 }
 
-/* Where there is no mark yet everything is looked through. */
-static void test_without_a_mark(void **state)
-{
-    (void)state;
-    insert_row(f.sql, "WITHDRAW", "old", "P", -400 * (int64_t)86400000);
-    janitor = client_new(&f, 0);
-    await_opened("old");
-}
-
 /* A row that nobody sees yet, since its transaction is open, is not passed by. */
-static void test_an_open_transaction_stops_the_mark(void **state)
+TEST(test_an_open_transaction_stops_the_mark)
 {
     MYSQL *slow = database_connect(f.db);
 
-    (void)state;
     await_rounds(1);
     database_run(slow, "START TRANSACTION");
     insert_row(slow, "WITHDRAW", "unseen", "P", SOON);
@@ -177,11 +149,10 @@ static void test_an_open_transaction_stops_the_mark(void **state)
 
 /* One row that cannot be opened does not keep the others from it, however many finished trades
  * stand between them. */
-static void test_a_row_that_is_kept(void **state)
+TEST(test_a_row_that_is_kept)
 {
     MYSQL *keeper = database_connect(f.db);
 
-    (void)state;
     database_run(keeper, "START TRANSACTION");
     insert_row(keeper, "WITHDRAW", "kept", "P", -3000000);
     database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
@@ -206,9 +177,8 @@ static void test_a_row_that_is_kept(void **state)
 }
 
 /* Rows are written before the mark when the clock went back behind it. */
-static void test_a_clock_that_was_set_back(void **state)
+TEST(test_a_clock_that_was_set_back)
 {
-    (void)state;
     await(MARK " > UTC_TIMESTAMP(6) - INTERVAL 30 SECOND", "WITHDRAW");
     insert_row(f.sql, "WITHDRAW", "earlier", "P", -60000);
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) + "
@@ -218,9 +188,8 @@ static void test_a_clock_that_was_set_back(void **state)
 }
 
 /* Of what was restored nothing is known; all of it is looked through again. */
-static void test_a_restored_server(void **state)
+TEST(test_a_restored_server)
 {
-    (void)state;
     await(MARK " > UTC_TIMESTAMP(6) - INTERVAL 30 SECOND", "WITHDRAW");
     insert_row(f.sql, "WITHDRAW", "reloaded", "P", -60000);
     assert_before_mark("reloaded", 1);
@@ -234,14 +203,13 @@ static void test_a_restored_server(void **state)
 
 /* Whoever makes sure of a stretch is in nobody's way: neither an ending nor an ask for a trade that
  * is finished meets the locks. */
-static void test_the_proof_is_in_nobodys_way(void **state)
+TEST(test_the_proof_is_in_nobodys_way)
 {
     tl_lock_options options = sync_options("x");
     MYSQL *janitors = database_connect(f.db);
     tl_lock *held = granted(f.client, "held", "c1", &options), *again;
     tl_status status;
 
-    (void)state;
     again = granted(f.client, "ended", "c1", &options);
     assert_status(finish(again, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(again);
@@ -300,11 +268,10 @@ static void insert_many(const char *op, const char *session_id, int count)
 
 /* What a dead process held is found among the many trades that it finished, in as many rounds as it
  * takes, and though one of them cannot be opened yet. */
-static void test_the_last_of_many(void **state)
+TEST(test_the_last_of_many)
 {
     MYSQL *keeper = database_connect(f.db);
 
-    (void)state;
     insert_session("dead", DEAD);
     insert_many("MANY-A", DEAD, 40000);
     insert_many("MANY-B", DEAD, 3000);
@@ -327,11 +294,10 @@ static void test_the_last_of_many(void **state)
 
 /* What many that died together held is opened before the index is walked through for any of them,
  * and one whose trade cannot be opened does not keep the others from being swept. */
-static void test_many_that_died_together(void **state)
+TEST(test_many_that_died_together)
 {
     MYSQL *keeper = database_connect(f.db);
 
-    (void)state;
     for (int i = 0; i < TOGETHER; i++) {
         char session_id[64], op[32];
 
@@ -394,11 +360,10 @@ static void use_mutex(void *context, int number)
 
 /* Mutexes are left in doubt and taken again, in groups; then they have neither a holder nor a
  * moment, as those that are taken one by one. */
-static void test_mutexes_in_groups(void **state)
+TEST(test_mutexes_in_groups)
 {
     struct mutexes m = {.client = f.client};
 
-    (void)state;
     crew_barrier_init(&m.barrier, 16);
     crew_threads(16, use_mutex, &m);
     pthread_barrier_destroy(&m.barrier);
@@ -424,13 +389,12 @@ static int count_rows(void *context, const tl_view *view)
 }
 
 /* Finished trades on both sides of the mark, one that is held, and one that SQL typed by hand has
- * put where no janitor looks: each is listed once. */
-static void test_lists(void **state)
+ * put where no janitor looks: each is listed once.  It ends the janitor. */
+TEST(test_lists)
 {
     tl_filter filter = {.version = TL_FILTER_VERSION};
     struct seen all = {0}, open = {0};
 
-    (void)state;
     tl_client_close(janitor);
     insert_row(f.sql, "LISTED", "list-1", "Y", -100000);
     insert_row(f.sql, "LISTED", "list-4", "P", -99000);
@@ -461,11 +425,10 @@ static int find_late(void *context, const tl_finding *finding)
 
 /* What nobody opened, since there is no janitor, is named by the doctor, behind however many
  * finished trades it stands. */
-static void test_the_doctor_looks_further(void **state)
+TEST(test_the_doctor_looks_further)
 {
     int late = 0;
 
-    (void)state;
     database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
                         "step, thread_no, token, fence, rev, next_run_at, created_at, "
                         "updated_at) SELECT 'late', seq, 'LATE', 'S', IF(seq = 2500, 'P', "
@@ -479,11 +442,10 @@ static void test_the_doctor_looks_further(void **state)
 #define BRIEF "beat_ms=20ms\nsession_ms=60s\npool_wait_ms=5s\nread_timeout_s=60\n"
 
 /* However short its rounds are, a janitor comes by what stands behind a row that it cannot open. */
-static void test_rounds_that_are_short(void **state)
+TEST(test_rounds_that_are_short)
 {
     MYSQL *keeper = database_connect(f.db);
 
-    (void)state;
     database_run(keeper, "START TRANSACTION");
     insert_row(keeper, "SHORT", "short-kept", "P", -3000000);
     database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, "
@@ -550,12 +512,11 @@ static int try_a_new_operation(tl_client *hasty, int try)
 
 /* The first trade of an operation comes while a round is under way, and its process dies before the
  * round comes to the dead. */
-static void test_a_new_operation_within_a_round(void **state)
+TEST(test_a_new_operation_within_a_round)
 {
     tl_client *hasty;
     int try = 0;
 
-    (void)state;
     database_set(f.db, HASTY); /* it looks for 300 ms who is alive, not for a minute */
     hasty = client_new(&f, TL_CLIENT_NO_JANITOR);
     while (!try_a_new_operation(hasty, try++))
@@ -565,9 +526,8 @@ static void test_a_new_operation_within_a_round(void **state)
 
 /* Among many operations, which take all of the time there is for what is overdue, a round comes to
  * the dead all the same. */
-static void test_many_operations(void **state)
+TEST(test_many_operations)
 {
-    (void)state;
     insert_operations(10001, 10500);
     insert_session("one of many", DEAD_2);
     insert_many("OP-10999", DEAD_2, 3);
@@ -579,27 +539,4 @@ static void test_many_operations(void **state)
     tl_client_close(janitor);
 }
 
-TEST_MAIN(low_water)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_a_mark), /* the first one: it starts the janitor */
-        cmocka_unit_test(test_finished_trades_are_passed),
-        cmocka_unit_test(test_overdue_trades_are_opened),
-        cmocka_unit_test(test_an_open_transaction_stops_the_mark),
-        cmocka_unit_test(test_a_row_that_is_kept),
-        cmocka_unit_test(test_a_clock_that_was_set_back),
-        cmocka_unit_test(test_a_restored_server),
-        cmocka_unit_test(test_the_proof_is_in_nobodys_way),
-        cmocka_unit_test(test_the_last_of_many),
-        cmocka_unit_test(test_many_that_died_together),
-        cmocka_unit_test(test_mutexes_in_groups),
-        cmocka_unit_test(test_lists), /* it ends the janitor */
-        cmocka_unit_test(test_the_doctor_looks_further),
-        cmocka_unit_test(test_rounds_that_are_short),
-        cmocka_unit_test(test_a_new_operation_within_a_round),
-        cmocka_unit_test(test_many_operations),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(low_water, open_all, close_all)

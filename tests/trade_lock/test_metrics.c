@@ -10,33 +10,11 @@
 
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
 
 #define SETTINGS "session_ms=2m\npool_wait_ms=2m\ncommit_ms=2m\n"
 
-static fixture f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    fixture_open(&f, SETTINGS);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL(SETTINGS)
 
 static void expect(const char *name, double value)
 {
@@ -66,9 +44,8 @@ static void refuse(const char *serial, const char *payload, tl_status expected)
 }
 
 /* Everything is there from the beginning, so that rates begin at 0. */
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     expect("tradelock_asks_total", 0);
     expect("tradelock_refusals_total{reason=\"busy\"}", 0);
     expect("tradelock_refusals_total{reason=\"already_done\"}", 0);
@@ -82,13 +59,12 @@ static void test_nothing(void **state)
     assert_string_equal(tl_metrics_listen(f.client), "");
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
     const tl_lock_options options = sync_options("100");
     tl_lock *held = granted(f.client, "held", "C1", &options);
     double sum;
 
-    (void)state;
     refuse("held", "100", TL_BUSY);
     refuse("held", "200", TL_MISMATCH);
     tl_lock_free(held);
@@ -120,7 +96,7 @@ static void test_kinds(void **state)
 }
 
 /* The same names are the same counter; an answer without a name is not counted. */
-static void test_calls(void **state)
+TEST(test_calls)
 {
     static const char *const answers[] = {"UNKNOWN", "YES"};
     const tl_calls_names names = {"bank", "WITHDRAW", "execute", answers, 2};
@@ -128,7 +104,6 @@ static void test_calls(void **state)
     const tl_calls_names none = {"bank", "WITHDRAW", "execute", answers, 0};
     tl_calls *first, *second, *third;
 
-    (void)state;
     assert_int_equal(tl_calls_of(&first, f.client, &names), TL_OK);
     assert_int_equal(tl_calls_of(&second, f.client, &names), TL_OK);
     assert_int_equal(tl_calls_of(&third, f.client, &other), TL_OK);
@@ -158,11 +133,10 @@ static int refuse_text(void *context, const char *text, size_t size)
     return 1;
 }
 
-static void test_a_writer_that_stops(void **state)
+TEST(test_a_writer_that_stops)
 {
     unsigned calls = 0;
 
-    (void)state;
     assert_int_equal(tl_metrics_write(f.client, refuse_text, &calls), TL_CALLBACK_FAILED);
     assert_int_equal(calls, 1);
 }
@@ -231,9 +205,8 @@ static void work_once(void)
     expect("tradelock_ending_duration_seconds_count", ended + all);
 }
 
-static void test_load(void **state)
+TEST(test_load)
 {
-    (void)state;
     load.threads = crew_number("workers", 32);
     load.rounds = crew_number("turns", 20);
     /* Whether two threads ask in the same moment is chance. */
@@ -245,14 +218,4 @@ static void test_load(void **state)
                 2 * metric_of(f.client, "tradelock_group_tasks_count"));
 }
 
-TEST_MAIN(metrics)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing), cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_calls),   cmocka_unit_test(test_a_writer_that_stops),
-        cmocka_unit_test(test_load),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, set_up, tear_down);
-}
+TESTS_OF(metrics, open_all, close_all)

@@ -6,15 +6,6 @@
 #include "support/tap.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 
 /* A client that stands still for a moment is not dead, and away is longer than that. */
@@ -24,19 +15,15 @@
 static server *own;
 static database *base;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     own = server_start(NULL);
     base = database_new(own, SETTINGS);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     database_free(base);
-    return 0;
 }
 
 static tl_client *open_client(const char *file)
@@ -74,12 +61,8 @@ static uint64_t beats_of(const tl_client *client)
 static void await_beats(const tl_client *client, unsigned beats)
 {
     uint64_t first = beats_of(client);
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats_of(client) < first + beats) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(beats_of(client) < first + beats);
 }
 
 /*
@@ -133,15 +116,13 @@ static void nobody_is_ended(const char *serial, void (*away)(void))
     free(file);
 }
 
-static void test_a_restart(void **state)
+TEST(test_a_restart)
 {
-    (void)state;
     nobody_is_ended("restart", away_by_restart);
 }
 
-static void test_a_server_that_stood_still(void **state)
+TEST(test_a_server_that_stood_still)
 {
-    (void)state;
     nobody_is_ended("still", away_by_standing_still);
 }
 
@@ -172,7 +153,7 @@ static int64_t least_alive_ms(tl_client *client, int64_t while_ms)
 /* The heartbeat's connection dies without a word; the session is older than the time-out of a
  * silent server, and lives on by another connection.  The round that follows a beat names the
  * session too, on a connection of its own: if that is the one that died, only beats are left. */
-static void test_a_connection_that_died_in_silence(void **state)
+TEST(test_a_connection_that_died_in_silence)
 {
     tap *line = tap_start(server_socket(own));
     char *file = database_option_file_at(base, tap_socket(line),
@@ -181,7 +162,6 @@ static void test_a_connection_that_died_in_silence(void **state)
     tl_client *client = open_client(file);
     int64_t least_ms;
 
-    (void)state;
     await_beats(client, 2);
     stall(line, client);
     least_ms = least_alive_ms(client, 3000);
@@ -197,14 +177,4 @@ static void test_a_connection_that_died_in_silence(void **state)
     free(file);
 }
 
-TEST_MAIN(outage)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_restart),
-        cmocka_unit_test(test_a_server_that_stood_still),
-        cmocka_unit_test(test_a_connection_that_died_in_silence),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(outage, setup, teardown)

@@ -8,17 +8,7 @@
 #include "support/tap.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* So many go by themselves where there are connections enough, four of which are left. */
 enum { ALONE = 4, CONNECTIONS = 7, ABLE = CONNECTIONS - 4, ALL = ALONE + 2 };
@@ -42,21 +32,17 @@ static struct {
     atomic_int done, threads[ALL];
 } scene;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     fixture_open(&f, SETTINGS);
     line = tap_start(server_socket(server_shared()));
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tap_free(line);
     assert_log_whole(&f);
     fixture_close(&f);
-    return 0;
 }
 
 static void open_near(const char *settings)
@@ -206,11 +192,10 @@ static void ask_and_end_alone(const char *name, int times)
         ask_and_end(i);
 }
 
-static void test_four_connections_are_left(void **state)
+TEST(test_four_connections_are_left)
 {
     char settings[160];
 
-    (void)state;
     snprintf(settings, sizeof settings, "pool_size=%d\n" SETTINGS, CONNECTIONS);
     open_near(settings);
     assert_int_equal(stuck_at_once("four", ABLE, ABLE), ABLE);
@@ -219,12 +204,11 @@ static void test_four_connections_are_left(void **state)
     close_near();
 }
 
-static void test_no_more_than_four(void **state)
+TEST(test_no_more_than_four)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
     int64_t begin_ms;
 
-    (void)state;
     open_near("pool_size=64\n" SETTINGS);
     assert_int_equal(stuck_at_once("few", ALONE, ALONE), ALONE);
     assert_status(tl_client_stats(near, &stats), TL_OK);
@@ -257,9 +241,8 @@ static void release_one(void)
 
 /* More came than may go by themselves, and of those who do most never come back: a group may go
  * beside them. */
-static void test_nobody_waits_for_who_is_stuck(void **state)
+TEST(test_nobody_waits_for_who_is_stuck)
 {
-    (void)state;
     open_near("pool_size=64\n" SETTINGS);
     for (int i = 0; i < TAP_RULES; i++)
         scene.acts[i] = i < ALONE - 1 ? TAP_STALL : TAP_DELAY_REQUEST;
@@ -269,14 +252,4 @@ static void test_nobody_waits_for_who_is_stuck(void **state)
     close_near();
 }
 
-TEST_MAIN(places)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_four_connections_are_left),
-        cmocka_unit_test(test_no_more_than_four),
-        cmocka_unit_test(test_nobody_waits_for_who_is_stuck),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(places, setup, teardown)

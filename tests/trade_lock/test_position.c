@@ -17,19 +17,8 @@
 #include <tradelock/row_lock.h>
 #include <tradelock/rw_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The first beat is some seconds away. */
 #define SLOW_START "beat_ms=5s\nsession_ms=30s\nread_timeout_s=2\nconnect_timeout_s=4\n"
@@ -47,7 +36,7 @@ static commit_mark mark_of(const char *serial)
 }
 
 /* Of commits that were under way at the same time each is kept, of others only the last. */
-static void test_which_commits_are_kept(void **state)
+TEST(test_which_commits_are_kept)
 {
     static commit_marks noted;
     db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
@@ -55,7 +44,6 @@ static void test_which_commits_are_kept(void **state)
     uint64_t one, other;
     size_t count;
 
-    (void)state;
     marks_init(&noted);
     one = marks_begin(&noted);
     other = marks_begin(&noted);
@@ -110,7 +98,7 @@ static size_t kept_of(commit_marks *noted, const db_server *other)
 }
 
 /* Each step of a trade is kept until a round closed it, and a beat came after that. */
-static void test_which_steps_are_kept(void **state)
+TEST(test_which_steps_are_kept)
 {
     static commit_marks noted;
     db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
@@ -118,7 +106,6 @@ static void test_which_steps_are_kept(void **state)
     uint64_t round;
     size_t count;
 
-    (void)state;
     done.kind = MARK_TRADE;
     beat.kind = MARK_BEAT;
     marks_init(&noted);
@@ -160,7 +147,7 @@ static void mark_trade(const task *t, commit_mark *to)
 
 /* Of a batch the first step that was committed stands for all, and not one that found nothing to
  * do, nor one that nobody can look up. */
-static void test_which_of_a_batch_is_kept(void **state)
+TEST(test_which_of_a_batch_is_kept)
 {
     static commit_marks noted;
     static const task_kind nothing = {.mark = mark_nothing}, trade = {.mark = mark_trade},
@@ -175,7 +162,6 @@ static void test_which_of_a_batch_is_kept(void **state)
     commit_mark *all;
     size_t count;
 
-    (void)state;
     marks_init(&noted);
     assert_true(settle_note(&engine, all_of, 1, &old, marks_begin(&noted)));
     assert_true(marks_of_others(&noted, NULL, &all, &count));
@@ -331,7 +317,7 @@ static void open_slow(void)
 
 /* Whatever was done last, before any beat: where it has not arrived it is missed, and where it has,
  * nothing is.  Of what costs nobody anything where it is lost, nothing is ever missed. */
-static void test_each_step_is_looked_up(void **state)
+TEST(test_each_step_is_looked_up)
 {
     static const struct {
         const char *name;
@@ -354,7 +340,6 @@ static void test_each_step_is_looked_up(void **state)
                  {"row lock", do_row_lock, 0}};
     db *at_copy;
 
-    (void)state;
     open_slow();
     business = database_connect(pair.db);
     at_copy = connect_to_copy();
@@ -390,7 +375,7 @@ static void lose_primary(void)
 
 /* Evidence that is lost is missed, though other evidence was filed on the new server, and has its
  * number there. */
-static void test_evidence_whose_number_another_has(void **state)
+TEST(test_evidence_whose_number_another_has)
 {
     tl_lock_options options = sync_options("x");
     tl_evidence evidence = {.version = TL_EVIDENCE_VERSION,
@@ -400,7 +385,6 @@ static void test_evidence_whose_number_another_has(void **state)
     tl_lock *other;
     db *at_copy;
 
-    (void)state;
     open_slow();
     at_copy = connect_to_copy();
     do_ask_trade();
@@ -420,11 +404,10 @@ static void test_evidence_whose_number_another_has(void **state)
 
 /* A renewal that is lost, and a grant before it, are missed, though the lock's row was changed as
  * often on the new server: there it was unlocked. */
-static void test_a_renewal_that_is_lost(void **state)
+TEST(test_a_renewal_that_is_lost)
 {
     db *at_copy;
 
-    (void)state;
     open_slow();
     make_handles();
     at_copy = connect_to_copy();
@@ -445,11 +428,10 @@ static void test_a_renewal_that_is_lost(void **state)
 }
 
 /* The same of a read-write lock: there the writer became a reader, and then it was unlocked. */
-static void test_a_renewal_of_a_writer_that_is_lost(void **state)
+TEST(test_a_renewal_of_a_writer_that_is_lost)
 {
     db *at_copy;
 
-    (void)state;
     open_slow();
     make_handles();
     at_copy = connect_to_copy();
@@ -475,12 +457,11 @@ static void test_a_renewal_of_a_writer_that_is_lost(void **state)
 
 /* One that began a moment ago has seen no round yet: it knows all the same that the primary waited
  * for its replica. */
-static void test_a_process_just_begins(void **state)
+TEST(test_a_process_just_begins)
 {
     char mine[64];
     tl_client *late;
 
-    (void)state;
     open_pair(1);
     await_rounds();
     late = open_with(file_with(both(), SLOW_START), 0);
@@ -500,12 +481,11 @@ static void test_a_process_just_begins(void **state)
 
 /* Its callers had every connection for longer than a session lives: it has seen all the same that
  * the primary waited for its replica. */
-static void test_all_connections_are_lent(void **state)
+TEST(test_all_connections_are_lent)
 {
     db *lent[64];
     size_t count = 0;
 
-    (void)state;
     open_pair(1);
     tl_client_close(pair.second);
     pair.second = open_with(file_with(both(), SHORT), 0);
@@ -528,12 +508,11 @@ static void test_all_connections_are_lent(void **state)
 
 /* The others accept it while the answer to this process' own attestation is on its way: the session
  * waits, until it has looked itself. */
-static void test_accepted_before_it_knows(void **state)
+TEST(test_accepted_before_it_knows)
 {
     restored_servers *all;
     const db_server *from, *to;
 
-    (void)state;
     open_pair(1);
     await_rounds();
     from = life_server(session_life(pair.first->session));
@@ -557,13 +536,12 @@ static void test_accepted_before_it_knows(void **state)
 }
 
 /* The session went on at the new server, and a connection of the caller's leads to the old one. */
-static void test_an_ending_at_the_old_server(void **state)
+TEST(test_an_ending_at_the_old_server)
 {
     tl_lock_options options = sync_options("x");
     tl_ending success = TL_ENDING_INIT;
     tl_lock *lock;
 
-    (void)state;
     open_pair(1);
     lock = granted(pair.first, "held", "c1", &options);
     await_rounds();
@@ -586,11 +564,10 @@ static void test_an_ending_at_the_old_server(void **state)
 }
 
 /* A replica of which nobody waits: a process of which nobody knows may have paid. */
-static void test_nobody_waited_for_the_replica(void **state)
+TEST(test_nobody_waited_for_the_replica)
 {
     struct found found;
 
-    (void)state;
     open_pair(0);
     await_rounds();
     await_copy();
@@ -675,23 +652,20 @@ static void promote_another(int is_behind_copy)
     close_three();
 }
 
-static void test_one_behind_the_replica(void **state)
+TEST(test_one_behind_the_replica)
 {
-    (void)state;
     promote_another(1);
 }
 
-static void test_one_that_was_away(void **state)
+TEST(test_one_that_was_away)
 {
-    (void)state;
     promote_another(0);
 }
 
 /* On each side of a split somebody promotes a server that has all, with the primary off for certain:
  * one of the two is accepted. */
-static void test_two_sides_of_a_split(void **state)
+TEST(test_two_sides_of_a_split)
 {
-    (void)state;
     open_pair(1);
     open_third(1, 1);
     database_run(pair.sql, "SET GLOBAL read_only = 1");
@@ -720,26 +694,4 @@ static void test_two_sides_of_a_split(void **state)
     close_three();
 }
 
-TEST_MAIN(position)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_commits_are_kept),
-        cmocka_unit_test(test_which_steps_are_kept),
-        cmocka_unit_test(test_which_of_a_batch_is_kept),
-        cmocka_unit_test(test_each_step_is_looked_up),
-        cmocka_unit_test(test_evidence_whose_number_another_has),
-        cmocka_unit_test(test_a_renewal_that_is_lost),
-        cmocka_unit_test(test_a_renewal_of_a_writer_that_is_lost),
-        cmocka_unit_test(test_a_process_just_begins),
-        cmocka_unit_test(test_all_connections_are_lent),
-        cmocka_unit_test(test_accepted_before_it_knows),
-        cmocka_unit_test(test_an_ending_at_the_old_server),
-        cmocka_unit_test(test_nobody_waited_for_the_replica),
-        cmocka_unit_test(test_one_behind_the_replica),
-        cmocka_unit_test(test_one_that_was_away),
-        cmocka_unit_test(test_two_sides_of_a_split),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(position, NULL, NULL)

@@ -6,33 +6,9 @@
 
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "beat_ms=50ms\nsession_ms=60s\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=50ms\nsession_ms=60s\n")
 
 static void ask_in_thread(void *context, int number)
 {
@@ -43,13 +19,12 @@ static void ask_in_thread(void *context, int number)
 }
 
 /* Who holds is proved by the handle, not by the thread, which may be gone. */
-static void test_a_thread_that_ended(void **state)
+TEST(test_a_thread_that_ended)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(f.client, "thread", "c1", &options);
     const char *own = tl_thread_uuid();
 
-    (void)state;
     crew_threads(1, ask_in_thread, &lock);
     assert_true(tl_may_send(lock, 1000));
     assert_string_not_equal(tl_lock_view(lock)->thread_no, own);
@@ -122,7 +97,7 @@ static void child(void *context, int number)
     tl_client_close(own);
 }
 
-static void test_a_child(void **state)
+TEST(test_a_child)
 {
     tl_lock_options options = sync_options("x");
     struct inherited handles = {.held = granted(f.client, "held", "c1", &options),
@@ -130,7 +105,6 @@ static void test_a_child(void **state)
     tl_stats stats = {.version = TL_STATS_VERSION};
     uint64_t beats;
 
-    (void)state;
     for (int number = 0; number < 2; number++)
         assert_int_equal(crew_wait(crew_fork(child, &handles, number)), 0);
     /* Neither connections nor session nor locks were harmed. */
@@ -191,12 +165,11 @@ static void work_and_fork(void *context, int number)
     __atomic_store_n(&busy->stop, 1, __ATOMIC_SEQ_CST);
 }
 
-static void test_forks_while_others_work(void **state)
+TEST(test_forks_while_others_work)
 {
     struct busy busy = {.rounds = crew_number("forks", 30)};
     long long rows;
 
-    (void)state;
     crew_threads(4, work_and_fork, &busy);
     rows = database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
                                   "'busy-%%'");
@@ -206,14 +179,4 @@ static void test_forks_while_others_work(void **state)
                      rows);
 }
 
-TEST_MAIN(process)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_thread_that_ended),
-        cmocka_unit_test(test_a_child),
-        cmocka_unit_test(test_forks_while_others_work),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(process, open_all, close_all)

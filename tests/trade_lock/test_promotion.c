@@ -10,17 +10,7 @@
 
 #include <tradelock/resource.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SLOW_BEAT_MS 60000
 /* Two of these are longer than a session waits for a promotion. */
@@ -29,7 +19,7 @@
 /* ---------------------------------------------------------------------- accepted by itself -- */
 
 /* No person, and who holds a lock keeps it. */
-static void test_the_primary_dies(void **state)
+TEST(test_the_primary_dies)
 {
     tl_lock_options options = sync_options("x");
     tl_mutex_options mutex_options = TL_MUTEX_OPTIONS_INIT;
@@ -38,7 +28,6 @@ static void test_the_primary_dies(void **state)
     int64_t since_ms;
     tl_lock *lock;
 
-    (void)state;
     open_pair(1);
     lock = granted(pair.first, "held", "c1", &options);
     mutex_options.max_hold_ms = 600000;
@@ -74,12 +63,11 @@ static void test_the_primary_dies(void **state)
 }
 
 /* Read-only, caught up, promoted. */
-static void test_a_planned_switch_over(void **state)
+TEST(test_a_planned_switch_over)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    (void)state;
     open_pair(1);
     lock = granted(pair.second, "held", "c1", &options);
     await_rounds();
@@ -157,31 +145,6 @@ static void switch_over_late(int64_t late_ms)
     }
 }
 
-/* The replica was known for long, and each process meets it before it is promoted. */
-static void test_a_replica_known_for_long(void **state)
-{
-    (void)state;
-    open_pair(1);
-    usleep(6 * 1000 * 1000);
-    switch_over_late(1500);
-    await_grant(pair.first, "s1");
-    close_pair();
-}
-
-/* A person promotes, some seconds later.  Nobody is in a hurry: the installation drains. */
-static void test_a_person_promotes(void **state)
-{
-    (void)state;
-    open_pair(1);
-    database_run(pair.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
-                           "COMMIT");
-    switch_over_late(9000);
-    database_run(pair.sql_copy, "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); "
-                                "COMMIT");
-    await_grant(pair.first, "s1");
-    close_pair();
-}
-
 /* -------------------------------------------------- beside a drain, and between slow beats -- */
 
 /* Both processes anew, with the drain on record. */
@@ -198,12 +161,11 @@ static void drain_slowly(const char *hosts)
 /* While the primary takes no writes, no beat can be confirmed there, and one that was refused is not
  * followed by ten a second, each on a connection of its own.  And yet all see at once that the other
  * server was promoted, without a connection more. */
-static void test_a_drain_at_a_server_that_is_read_only(void **state)
+TEST(test_a_drain_at_a_server_that_is_read_only)
 {
     char mine[64];
     int64_t made[2], since_ms;
 
-    (void)state;
     open_pair(1);
     drain_slowly(both());
     await_rounds(); /* they hurry */
@@ -242,12 +204,11 @@ static void let_in(int lets)
 
 /* A promoted server that takes no connection for a moment is tried again soon, however slow beats
  * are: a session that waits for the next beat may be over by then. */
-static void test_a_promoted_server_that_is_full(void **state)
+TEST(test_a_promoted_server_that_is_full)
 {
     char mine[64];
     int64_t since_ms;
 
-    (void)state;
     open_pair(1);
     drain_slowly(both());
     await_rounds();
@@ -275,12 +236,10 @@ static void test_a_promoted_server_that_is_full(void **state)
 
 /* One that lost its session during the drain, and could begin no other, begins one at the promoted
  * server as soon as the others are there. */
-static void test_a_process_without_a_session(void **state)
+TEST(test_a_process_without_a_session)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     int64_t since_ms;
 
-    (void)state;
     open_pair(1);
     drain_slowly(both());
     await_rounds();
@@ -289,10 +248,7 @@ static void test_a_process_without_a_session(void **state)
                  "FOR EACH ROW SIGNAL SQLSTATE '45000'; SET SESSION sql_log_bin = 1");
     since_ms = crew_now_ms();
     end_mine();
-    while (tl_client_alive_ms(pair.first) > 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(tl_client_alive_ms(pair.first) > 0);
     database_run(pair.sql, "SET GLOBAL read_only = 1");
     await_copy();
     await_unreachable(pair.second, 1);
@@ -308,11 +264,10 @@ static void test_a_process_without_a_session(void **state)
 }
 
 /* Who waits at a server that is not promoted yet keeps its connections there. */
-static void test_who_waits_connects_to_nothing(void **state)
+TEST(test_who_waits_connects_to_nothing)
 {
     int64_t made[2];
 
-    (void)state;
     open_pair(1);
     database_run(pair.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
                            "COMMIT");
@@ -381,27 +336,24 @@ static void drain_behind_one_address(int ends)
 
 /* While no beat is confirmed at the old server, all see that another one was promoted: as soon as
  * HAProxy cuts them off, or by the next look where the address leads. */
-static void test_a_drain_behind_haproxy(void **state)
+TEST(test_a_drain_behind_haproxy)
 {
-    (void)state;
     drain_behind_one_address(1);
 }
 
-static void test_a_drain_behind_one_address(void **state)
+TEST(test_a_drain_behind_one_address)
 {
-    (void)state;
     drain_behind_one_address(0);
 }
 
 /* The writer dies just after a beat, beats are slow, and the next server has taken writes for long:
  * who stands there waits as long as anybody else, though the last beat that was confirmed is old. */
-static void test_the_writer_dies_between_slow_beats(void **state)
+TEST(test_the_writer_dies_between_slow_beats)
 {
     char mine[64];
     int64_t end_ms;
     uint64_t last;
 
-    (void)state;
     open_pair(1);
     tl_client_close(pair.second);
     tl_client_close(pair.first);
@@ -437,12 +389,34 @@ static void test_the_writer_dies_between_slow_beats(void **state)
     close_pair();
 }
 
+/* The replica was known for long, and each process meets it before it is promoted. */
+TEST(test_a_replica_known_for_long)
+{
+    open_pair(1);
+    usleep(6 * 1000 * 1000);
+    switch_over_late(1500);
+    await_grant(pair.first, "s1");
+    close_pair();
+}
+
+/* A person promotes, some seconds later.  Nobody is in a hurry: the installation drains. */
+TEST(test_a_person_promotes)
+{
+    open_pair(1);
+    database_run(pair.sql, "BEGIN; CALL tl_channel_decide('*', '', 1, NULL, 'ann', 'maintenance'); "
+                           "COMMIT");
+    switch_over_late(9000);
+    database_run(pair.sql_copy, "BEGIN; CALL tl_channel_decide('*', '', 0, NULL, 'ann', 'over'); "
+                                "COMMIT");
+    await_grant(pair.first, "s1");
+    close_pair();
+}
+
 /* --------------------------------------------------------------------------- not by itself -- */
 
 /* What anybody else said against it counts. */
-static void test_it_was_declared(void **state)
+TEST(test_it_was_declared)
 {
-    (void)state;
     open_pair(1);
     await_rounds();
     server_kill9(pair.primary);
@@ -455,11 +429,10 @@ static void test_it_was_declared(void **state)
     close_pair();
 }
 
-static void test_a_server_that_is_not_promoted(void **state)
+TEST(test_a_server_that_is_not_promoted)
 {
     tl_client *client;
 
-    (void)state;
     open_pair(1);
     client = open_with(database_option_file(pair.db), TL_CLIENT_NO_SESSION);
     assert_status(tl_promote(client, 0, "hook", "by mistake"), TL_REFUSED);
@@ -490,24 +463,4 @@ static void test_a_server_that_is_not_promoted(void **state)
     close_pair();
 }
 
-TEST_MAIN(promotion)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_primary_dies),
-        cmocka_unit_test(test_a_planned_switch_over),
-        cmocka_unit_test(test_a_drain_at_a_server_that_is_read_only),
-        cmocka_unit_test(test_a_promoted_server_that_is_full),
-        cmocka_unit_test(test_a_process_without_a_session),
-        cmocka_unit_test(test_who_waits_connects_to_nothing),
-        cmocka_unit_test(test_a_drain_behind_haproxy),
-        cmocka_unit_test(test_a_drain_behind_one_address),
-        cmocka_unit_test(test_the_writer_dies_between_slow_beats),
-        cmocka_unit_test(test_a_replica_known_for_long),
-        cmocka_unit_test(test_a_person_promotes),
-        cmocka_unit_test(test_it_was_declared),
-        cmocka_unit_test(test_a_server_that_is_not_promoted),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(promotion, NULL, NULL)

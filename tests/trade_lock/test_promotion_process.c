@@ -9,20 +9,9 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* ----------------------------------------------------------------------- it ends meanwhile -- */
 
@@ -64,82 +53,14 @@ static void end_meanwhile(int waits_there)
     close_pair();
 }
 
-static void test_a_program_ends_meanwhile(void **state)
-{
-    (void)state;
-    end_meanwhile(0);
-}
-
-static void test_a_program_ends_while_it_waits(void **state)
-{
-    (void)state;
-    end_meanwhile(1);
-}
-
-/* Programs that began at the new server before it was promoted, were refused, and ended. */
-static void test_a_program_was_too_early(void **state)
-{
-    tl_client *early;
-
-    (void)state;
-    open_pair(1);
-    await_rounds();
-    stop_writes();
-    take_writes();
-    early = open_with(file_with(both(), BEATING), 0);
-    assert_int_not_equal(ask_now(early, "early"), TL_GRANTED);
-    assert_int_equal(database_number(pair.sql_copy, "SELECT COUNT(*) FROM tl_session"), 3);
-    tl_client_close(early);
-    assert_int_equal(database_number(pair.sql_copy, "SELECT COUNT(*) FROM tl_session "
-                                                    "WHERE ended_at IS NOT NULL"),
-                     1);
-    promote();
-    await_accepted();
-    await_grant(pair.first, "s1");
-    await_grant(pair.second, "s2");
-    close_pair();
-}
-
-/* One that had been told of something by the old primary, and ended there before the promotion, is
- * asked: nobody can say what that was. */
-static void test_a_program_ended_between(void **state)
-{
-    char query[160];
-    tl_client *early;
-
-    (void)state;
-    open_pair(1);
-    early = open_with(file_with(both(), BEATING), 0);
-    snprintf(query, sizeof query,
-             "SELECT COUNT(*) FROM tl_session WHERE session_id <> '%s' AND ended_at IS NULL",
-             tl_client_session(early));
-    await_rounds();
-    server_kill9(pair.primary);
-    apply_all();
-    take_writes();
-    /* Its session is lost, and it goes on there under another one. */
-    database_run(pair.sql_copy,
-                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = '' "
-                 "WHERE session_id = '%s'",
-                 tl_client_session(early));
-    await_number(pair.sql_copy, query, 3);
-    tl_client_close(early);
-    await_number(pair.sql_copy, query, 2);
-    promote();
-    expect_veto(2);
-    assert_int_equal(what_is_missing().unattested, 1);
-    close_pair();
-}
-
 /* ---------------------------------------------------- its session is another one meanwhile -- */
 
 /* A process that goes on anew, while the primary dies: the row of its next session is there, and it
  * never lived under that one.  It answers for it all the same. */
-static void test_a_session_that_only_began(void **state)
+TEST(test_a_session_that_only_began)
 {
     MYSQL *table;
 
-    (void)state;
     open_pair(1);
     await_rounds();
     table = database_connect(pair.db);
@@ -189,11 +110,10 @@ static void await_sessions(const char *which, long long wanted)
 
 /* Sessions that only began at the new server, and were taken back, before it was promoted and after
  * it: nobody is told of anything under those. */
-static void test_a_session_that_was_taken_back(void **state)
+TEST(test_a_session_that_was_taken_back)
 {
     MYSQL *table;
 
-    (void)state;
     open_pair(1);
     table = begin_slowly();
     await_sessions("IS NOT NULL", 2);
@@ -209,12 +129,11 @@ static void test_a_session_that_was_taken_back(void **state)
 
 /* The process attests while its next session begins, which is among those that have to: it attests
  * under that one too. */
-static void test_a_session_that_just_begins(void **state)
+TEST(test_a_session_that_just_begins)
 {
     db *connection;
     MYSQL *table;
 
-    (void)state;
     open_pair(1);
     table = begin_slowly();
     await_sessions("IS NULL", 2);
@@ -226,6 +145,69 @@ static void test_a_session_that_just_begins(void **state)
     await_accepted();
     await_grant(pair.first, "s1");
     await_grant(pair.second, "s2");
+    close_pair();
+}
+
+TEST(test_a_program_ends_meanwhile)
+{
+    end_meanwhile(0);
+}
+
+TEST(test_a_program_ends_while_it_waits)
+{
+    end_meanwhile(1);
+}
+
+/* Programs that began at the new server before it was promoted, were refused, and ended. */
+TEST(test_a_program_was_too_early)
+{
+    tl_client *early;
+
+    open_pair(1);
+    await_rounds();
+    stop_writes();
+    take_writes();
+    early = open_with(file_with(both(), BEATING), 0);
+    assert_int_not_equal(ask_now(early, "early"), TL_GRANTED);
+    assert_int_equal(database_number(pair.sql_copy, "SELECT COUNT(*) FROM tl_session"), 3);
+    tl_client_close(early);
+    assert_int_equal(database_number(pair.sql_copy, "SELECT COUNT(*) FROM tl_session "
+                                                    "WHERE ended_at IS NOT NULL"),
+                     1);
+    promote();
+    await_accepted();
+    await_grant(pair.first, "s1");
+    await_grant(pair.second, "s2");
+    close_pair();
+}
+
+/* One that had been told of something by the old primary, and ended there before the promotion, is
+ * asked: nobody can say what that was. */
+TEST(test_a_program_ended_between)
+{
+    char query[160];
+    tl_client *early;
+
+    open_pair(1);
+    early = open_with(file_with(both(), BEATING), 0);
+    snprintf(query, sizeof query,
+             "SELECT COUNT(*) FROM tl_session WHERE session_id <> '%s' AND ended_at IS NULL",
+             tl_client_session(early));
+    await_rounds();
+    server_kill9(pair.primary);
+    apply_all();
+    take_writes();
+    /* Its session is lost, and it goes on there under another one. */
+    database_run(pair.sql_copy,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_on = '' "
+                 "WHERE session_id = '%s'",
+                 tl_client_session(early));
+    await_number(pair.sql_copy, query, 3);
+    tl_client_close(early);
+    await_number(pair.sql_copy, query, 2);
+    promote();
+    expect_veto(2);
+    assert_int_equal(what_is_missing().unattested, 1);
     close_pair();
 }
 
@@ -318,11 +300,10 @@ static void switch_over(void)
 
 /* Who ended in order on the first server, while that was the accepted one, was told of nothing on
  * the second: it is not asked when they change places again. */
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
     char mine[64];
 
-    (void)state;
     open_pair(1);
     tl_client_close(open_with(file_with(both(), BEATING), 0));
     assert_int_equal(database_number(pair.sql, "SELECT COUNT(*) FROM tl_session "
@@ -355,11 +336,10 @@ static void kill_both(void)
 }
 
 /* A process that died with the primary cannot say what it was told. */
-static void test_a_process_dies_too(void **state)
+TEST(test_a_process_dies_too)
 {
     struct found found;
 
-    (void)state;
     open_pair(1);
     kill_both();
     promote();
@@ -408,29 +388,25 @@ static void end_here(const char *number)
     close_pair();
 }
 
-static void test_ended_here_since(void **state)
+TEST(test_ended_here_since)
 {
-    (void)state;
     end_here("(SELECT accepted_no FROM tl_schema)");
 }
 
-static void test_ended_here_by_hand(void **state)
+TEST(test_ended_here_by_hand)
 {
-    (void)state;
     end_here("NULL");
 }
 
-static void test_ended_here_while_it_lived_there(void **state)
+TEST(test_ended_here_while_it_lived_there)
 {
-    (void)state;
     end_here("0");
 }
 
 /* Where the primary is off for certain that does not matter, once its session has ended: others
  * saw that it answered no commit before the replica had it. */
-static void test_a_process_dies_and_the_primary_is_off(void **state)
+TEST(test_a_process_dies_and_the_primary_is_off)
 {
-    (void)state;
     open_pair(1);
     kill_both();
     promote();
@@ -450,9 +426,8 @@ static void test_a_process_dies_and_the_primary_is_off(void **state)
 }
 
 /* It proves nothing where commits were answered before the replica had them. */
-static void test_off_and_not_kept(void **state)
+TEST(test_off_and_not_kept)
 {
-    (void)state;
     open_pair(0);
     kill_both();
     promote_as(1);
@@ -465,25 +440,4 @@ static void test_off_and_not_kept(void **state)
     close_pair();
 }
 
-TEST_MAIN(promotion_process)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_session_that_only_began),
-        cmocka_unit_test(test_a_session_that_was_taken_back),
-        cmocka_unit_test(test_a_session_that_just_begins),
-        cmocka_unit_test(test_a_program_ends_meanwhile),
-        cmocka_unit_test(test_a_program_ends_while_it_waits),
-        cmocka_unit_test(test_a_program_was_too_early),
-        cmocka_unit_test(test_a_program_ended_between),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_a_process_dies_too),
-        cmocka_unit_test(test_ended_here_since),
-        cmocka_unit_test(test_ended_here_by_hand),
-        cmocka_unit_test(test_ended_here_while_it_lived_there),
-        cmocka_unit_test(test_a_process_dies_and_the_primary_is_off),
-        cmocka_unit_test(test_off_and_not_kept),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(promotion_process, NULL, NULL)

@@ -7,113 +7,7 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 /* ----------------------------------------------------------- the end of the log is missing -- */
-
-/* The last of what was acknowledged never came: the list names it. */
-static void test_some_of_the_log_is_missing(void **state)
-{
-    tl_lock_options options = sync_options("x");
-    struct found found;
-    char *token;
-    tl_lock *lock;
-
-    (void)state;
-    open_pair(1);
-    await_rounds();
-    /* What the replica has received it does not apply, and loses with its relay log. */
-    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
-    lock = granted(pair.first, "lost", "c1", &options);
-    token = database_text(pair.sql, "SELECT LOWER(HEX(token)) FROM trade_lock "
-                                    "WHERE serial_no = 'lost'");
-    server_kill9(pair.primary);
-    take_writes();
-    promote();
-    expect_veto(2);
-    found = what_is_missing();
-    assert_true(found.steps <= 1);
-    assert_true(found.rows > 0);
-    assert_int_equal(found.not_kept, 0);
-    if (found.steps == 1) { /* no beat came after it */
-        assert_string_equal(found.serial, "lost");
-        assert_string_equal(found.token, token);
-    }
-    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    accept_as_two();
-    await_grant(pair.first, "s1");
-    free(token);
-    tl_lock_free(lock);
-    close_pair();
-}
-
-/* Beats cover the grant that is lost; the sessions wait on the new server, and beat there, until it
- * is promoted.  Somebody else has written down before that it is another one. */
-static void test_who_waits_counts_no_beats(void **state)
-{
-    tl_lock_options options = sync_options("x");
-    struct found found;
-    tl_lock *lock;
-
-    (void)state;
-    open_pair(1);
-    await_rounds();
-    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
-    lock = granted(pair.first, "lost", "c1", &options);
-    await_rounds();
-    server_kill9(pair.primary);
-    database_run(pair.sql_copy, "INSERT INTO tl_restore (step, reason, account) VALUES ('found', "
-                                "'it is another server than the one that was accepted', USER())");
-    take_writes();
-    usleep(3000 * 1000);
-    promote();
-    expect_veto(2);
-    found = what_is_missing();
-    assert_true(found.rows > 0);
-    assert_int_not_equal(ask_now(pair.second, "lost"), TL_GRANTED);
-    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    accept_as_two();
-    await_grant(pair.first, "s1");
-    tl_lock_free(lock);
-    close_pair();
-}
-
-/* The same where the replica was never read-only: its beats are seen to be missing, and then there
- * are as many, since those who wait write them there. */
-static void test_who_waits_has_not_caught_up(void **state)
-{
-    tl_lock_options options = sync_options("x");
-    struct found found;
-    tl_lock *lock;
-
-    (void)state;
-    open_pair(1);
-    database_run(pair.sql_copy, "SET GLOBAL read_only = 0");
-    await_rounds();
-    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
-    lock = granted(pair.first, "lost", "c1", &options);
-    await_rounds();
-    server_kill9(pair.primary);
-    usleep(3000 * 1000);
-    take_writes();
-    promote();
-    expect_veto(2);
-    found = what_is_missing();
-    assert_true(found.rows > 0);
-    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
-    close_pair();
-}
 
 /* ---------------------------------------------------------- some of the log is passed over -- */
 
@@ -198,30 +92,6 @@ static void skip_some(const struct passing *how, int goes_on)
     close_pair();
 }
 
-static void test_a_position_set_by_hand(void **state)
-{
-    (void)state;
-    skip_some(&by_hand, 0);
-}
-
-static void test_a_replica_made_of_an_old_dump(void **state)
-{
-    (void)state;
-    skip_some(&by_dump, 0);
-}
-
-static void test_a_log_that_begins_anew(void **state)
-{
-    (void)state;
-    skip_some(&by_new_log, 0);
-}
-
-static void test_beats_that_were_passed_over(void **state)
-{
-    (void)state;
-    skip_some(&by_hand, 1);
-}
-
 /* Where each commit begins in the primary's log, since a position, that changed a trade. */
 static size_t commits_of_trades(const char *since, uint64_t *places, size_t space)
 {
@@ -271,12 +141,8 @@ static void await_applied_until(uint64_t place)
 static void await_beats_of(tl_client *client)
 {
     const uint64_t wanted = beats(client) + 2;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    while (beats(client) < wanted) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(beats(client) < wanted);
 }
 
 /* The replica passes over the commits of one trade, and then over whatever stops it.  at_once: the
@@ -331,18 +197,6 @@ static void pass_over_one(const char *settings, int at_once)
     close_pair();
 }
 
-static void test_one_trade_is_passed_over(void **state)
-{
-    (void)state;
-    pass_over_one(BEATING, 0);
-}
-
-static void test_one_trade_is_passed_over_at_last(void **state)
-{
-    (void)state;
-    pass_over_one("beat_ms=5s\nsession_ms=40s\nread_timeout_s=2\nconnect_timeout_s=4\n", 1);
-}
-
 /* ------------------------------------------------------------------ it passes over nothing -- */
 
 static int count_warning(void *context, const tl_finding *finding)
@@ -361,11 +215,10 @@ static int warns_of_replica(tl_client *client)
 }
 
 /* A replica that takes writes lags as any other, which is no loss once it has caught up. */
-static void test_a_replica_that_is_not_read_only(void **state)
+TEST(test_a_replica_that_is_not_read_only)
 {
     char mine[64];
 
-    (void)state;
     open_pair(1);
     snprintf(mine, sizeof mine, "%s", tl_client_session(pair.first));
     database_run(pair.sql_copy, "SET GLOBAL read_only = 0; STOP SLAVE SQL_THREAD");
@@ -390,13 +243,67 @@ static void test_a_replica_that_is_not_read_only(void **state)
     close_pair();
 }
 
+/* The last of what was acknowledged never came: the list names it. */
+TEST(test_some_of_the_log_is_missing)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    char *token;
+    tl_lock *lock;
+
+    open_pair(1);
+    await_rounds();
+    /* What the replica has received it does not apply, and loses with its relay log. */
+    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(pair.first, "lost", "c1", &options);
+    token = database_text(pair.sql, "SELECT LOWER(HEX(token)) FROM trade_lock "
+                                    "WHERE serial_no = 'lost'");
+    server_kill9(pair.primary);
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.steps <= 1);
+    assert_true(found.rows > 0);
+    assert_int_equal(found.not_kept, 0);
+    if (found.steps == 1) { /* no beat came after it */
+        assert_string_equal(found.serial, "lost");
+        assert_string_equal(found.token, token);
+    }
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    accept_as_two();
+    await_grant(pair.first, "s1");
+    free(token);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+TEST(test_a_position_set_by_hand)
+{
+    skip_some(&by_hand, 0);
+}
+
+TEST(test_a_replica_made_of_an_old_dump)
+{
+    skip_some(&by_dump, 0);
+}
+
+TEST(test_a_log_that_begins_anew)
+{
+    skip_some(&by_new_log, 0);
+}
+
+TEST(test_beats_that_were_passed_over)
+{
+    skip_some(&by_hand, 1);
+}
+
 /* A replica that tries commits side by side, undoes them and begins anew passes over none. */
-static void test_a_replica_in_parallel(void **state)
+TEST(test_a_replica_in_parallel)
 {
     tl_lock_options options = sync_options("x");
     char serial[16];
 
-    (void)state;
     open_pair(1);
     database_run(pair.sql_copy, "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; "
                                 "SET GLOBAL slave_parallel_mode = 'aggressive'; START SLAVE");
@@ -420,12 +327,77 @@ static void test_a_replica_in_parallel(void **state)
     close_pair();
 }
 
+TEST(test_one_trade_is_passed_over)
+{
+    pass_over_one(BEATING, 0);
+}
+
+TEST(test_one_trade_is_passed_over_at_last)
+{
+    pass_over_one("beat_ms=5s\nsession_ms=40s\nread_timeout_s=2\nconnect_timeout_s=4\n", 1);
+}
+
+/* Beats cover the grant that is lost; the sessions wait on the new server, and beat there, until it
+ * is promoted.  Somebody else has written down before that it is another one. */
+TEST(test_who_waits_counts_no_beats)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    tl_lock *lock;
+
+    open_pair(1);
+    await_rounds();
+    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(pair.first, "lost", "c1", &options);
+    await_rounds();
+    server_kill9(pair.primary);
+    database_run(pair.sql_copy, "INSERT INTO tl_restore (step, reason, account) VALUES ('found', "
+                                "'it is another server than the one that was accepted', USER())");
+    take_writes();
+    usleep(3000 * 1000);
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.rows > 0);
+    assert_int_not_equal(ask_now(pair.second, "lost"), TL_GRANTED);
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    accept_as_two();
+    await_grant(pair.first, "s1");
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* The same where the replica was never read-only: its beats are seen to be missing, and then there
+ * are as many, since those who wait write them there. */
+TEST(test_who_waits_has_not_caught_up)
+{
+    tl_lock_options options = sync_options("x");
+    struct found found;
+    tl_lock *lock;
+
+    open_pair(1);
+    database_run(pair.sql_copy, "SET GLOBAL read_only = 0");
+    await_rounds();
+    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
+    lock = granted(pair.first, "lost", "c1", &options);
+    await_rounds();
+    server_kill9(pair.primary);
+    usleep(3000 * 1000);
+    take_writes();
+    promote();
+    expect_veto(2);
+    found = what_is_missing();
+    assert_true(found.rows > 0);
+    assert_int_not_equal(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    close_pair();
+}
+
 /* --------------------------------------------------------------------------------- filters -- */
 
 /* What the log leaves out nobody has but the primary. */
-static void test_a_log_with_a_filter(void **state)
+TEST(test_a_log_with_a_filter)
 {
-    (void)state;
     open_pair_with(1, "--binlog-ignore-db=elsewhere");
     await_rounds();
     database_run(pair.sql, "SET GLOBAL read_only = 1");
@@ -461,7 +433,7 @@ static void expect_told(tl_finding_level level, const char *found)
 }
 
 /* A replica that leaves out what its primary committed; the last one does since it was started. */
-static void test_a_replica_that_passes_over(void **state)
+TEST(test_a_replica_that_passes_over)
 {
     static const struct {
         const char *name, *value, *otherwise;
@@ -479,7 +451,6 @@ static void test_a_replica_that_passes_over(void **state)
                     {"slave_skip_errors", "1062", NULL}};
     const size_t count = sizeof settings / sizeof *settings;
 
-    (void)state;
     open_pair_with(1, "--slave-skip-errors=1062");
     take_writes();
     open_ops();
@@ -508,24 +479,4 @@ static void test_a_replica_that_passes_over(void **state)
     close_pair();
 }
 
-TEST_MAIN(promotion_replica)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_replica_that_is_not_read_only),
-        cmocka_unit_test(test_some_of_the_log_is_missing),
-        cmocka_unit_test(test_a_position_set_by_hand),
-        cmocka_unit_test(test_a_replica_made_of_an_old_dump),
-        cmocka_unit_test(test_a_log_that_begins_anew),
-        cmocka_unit_test(test_beats_that_were_passed_over),
-        cmocka_unit_test(test_a_replica_in_parallel),
-        cmocka_unit_test(test_one_trade_is_passed_over),
-        cmocka_unit_test(test_one_trade_is_passed_over_at_last),
-        cmocka_unit_test(test_who_waits_counts_no_beats),
-        cmocka_unit_test(test_who_waits_has_not_caught_up),
-        cmocka_unit_test(test_a_log_with_a_filter),
-        cmocka_unit_test(test_a_replica_that_passes_over),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(promotion_replica, NULL, NULL)

@@ -9,17 +9,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define OTHER_CONTENTS 4 /* every fourth thread asks for another amount */
 #define CUSTOMERS 3
 
@@ -297,9 +286,8 @@ static void sell_process(void *context, int number)
 
 static struct scene scene;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     scene.processes = (int)crew_number("processes", 4);
     scene.threads = (int)crew_number("threads", 4);
     scene.rounds = crew_number("rounds", 15);
@@ -307,22 +295,18 @@ static int setup(void **state)
     scene.board = crew_share(sizeof *scene.board);
     scene.f.db = database_new(server_shared(), NULL);
     scene.f.sql = database_connect(scene.f.db);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     assert_log_whole(&scene.f);
     mysql_close(scene.f.sql);
     database_free(scene.f.db);
     crew_unshare(scene.board, sizeof *scene.board);
-    return 0;
 }
 
-static void test_one_is_granted(void **state)
+TEST(test_one_is_granted)
 {
-    (void)state;
     memset(scene.board, 0, sizeof *scene.board);
     crew_barrier_init(&scene.board->barrier, (unsigned)(scene.processes * scene.threads));
     assert_int_equal(crew_run(scene.processes, race_process, &scene), 0);
@@ -341,11 +325,10 @@ static void test_one_is_granted(void **state)
                   (unsigned long long)scene.board->asks);
 }
 
-static void test_one_for_each_customer(void **state)
+TEST(test_one_for_each_customer)
 {
     long long sold;
 
-    (void)state;
     memset(scene.board, 0, sizeof *scene.board);
     assert_int_equal(crew_run(scene.processes + 1, sell_process, &scene), 0);
     sold = database_number(scene.f.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = "
@@ -357,13 +340,4 @@ static void test_one_for_each_customer(void **state)
     assert_true(scene.board->deadlocks <= scene.board->asks / 20);
 }
 
-TEST_MAIN(race)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_is_granted),
-        cmocka_unit_test(test_one_for_each_customer),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(race, setup, teardown)

@@ -7,21 +7,10 @@
 
 #include <tradelock/admin.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* How long a thread that has the processor may think before it sends something. */
 #define LOOK_MS 300
-
-static fixture f;
 
 struct scene {
     tap *line;
@@ -32,6 +21,8 @@ struct scene {
     atomic_int asking;
     tl_status first, second, expected;
 };
+
+FIXTURE_OF_ALL(NULL)
 
 static uint64_t statements(const struct scene *scene)
 {
@@ -112,24 +103,22 @@ static void play(const char *serial, const tl_lock_options *options, tl_status e
     close_far(&scene);
 }
 
-static void test_a_trade(void **state)
+TEST(test_a_trade)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *held = granted(f.client, "live", "c1", &options);
 
-    (void)state;
     play("live", &options, TL_BUSY);
     assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(held);
     play("live", &options, TL_ALREADY_DONE);
 }
 
-static void test_a_mutex(void **state)
+TEST(test_a_mutex)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_lock *held;
 
-    (void)state;
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 60000;
     held = granted(f.client, "mutex", "c1", &options);
@@ -138,12 +127,11 @@ static void test_a_mutex(void **state)
 }
 
 /* Somebody's open transaction may turn the failure into something else. */
-static void test_a_failure_that_is_being_decided(void **state)
+TEST(test_a_failure_that_is_being_decided)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *held = granted(f.client, "failed", "c1", &options);
 
-    (void)state;
     assert_status(finish(held, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
     tl_lock_free(held);
     database_run(f.sql, "START TRANSACTION; SELECT 1 FROM trade_lock WHERE "
@@ -180,12 +168,11 @@ static void act_beside(void *context, int number)
 }
 
 /* Two keys are two, however their parts read one behind the other. */
-static void test_another_key(void **state)
+TEST(test_another_key)
 {
     tl_lock_options options = sync_options("x");
     struct scene scene = {.options = &options};
 
-    (void)state;
     tl_lock_free(granted(f.client, "slash", "a/b", &options));
     open_far(&scene);
     tap_rule(scene.line, "slash", 1, TAP_DELAY_REQUEST, 0);
@@ -214,13 +201,12 @@ static void act_restored(void *context, int number)
 }
 
 /* What the row says is read before a restore is noticed, and answered after it. */
-static void test_a_failure_meets_a_restore(void **state)
+TEST(test_a_failure_meets_a_restore)
 {
     tl_lock_options options = sync_options("x");
     struct scene scene = {.options = &options, .serial = "backup"};
     tl_lock *held = granted(f.client, "backup", "c1", &options);
 
-    (void)state;
     assert_status(finish(held, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
     tl_lock_free(held);
     open_far(&scene);
@@ -234,30 +220,4 @@ static void test_a_failure_meets_a_restore(void **state)
     assert_status(tl_restore_accept(f.client, "bob", "statements agree", NULL), TL_OK);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
-TEST_MAIN(refusals)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_trade),
-        cmocka_unit_test(test_a_mutex),
-        cmocka_unit_test(test_a_failure_that_is_being_decided),
-        cmocka_unit_test(test_another_key),
-        cmocka_unit_test(test_a_failure_meets_a_restore),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(refusals, open_all, close_all)

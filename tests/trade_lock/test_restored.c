@@ -12,39 +12,13 @@
 #include <tradelock/admin.h>
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define TOGETHER 8
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=60s\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=100\nsession_ms=60s\n")
 
 /* Asks for fresh trades until the answer is the expected one; gives the last one. */
 static tl_status ask_until(const char *cust, tl_status expected)
@@ -85,13 +59,12 @@ static tl_lock *queued_then_claimed(const char *serial)
     return granted(f.client, serial, "c1", &retry);
 }
 
-static void test_declared_and_accepted(void **state)
+TEST(test_declared_and_accepted)
 {
     tl_lock *claimed = queued_then_claimed("q1");
     tl_lock_options mutex = TL_LOCK_OPTIONS_INIT;
     uint64_t doubtful = 0, expected;
 
-    (void)state;
     assert_status(tl_restore_declare(f.other, "ann", ""), TL_INVALID);
     assert_status(tl_restore_declare(f.other, "ann", "backup of monday"), TL_OK);
     await_answer("declared", TL_ASK_CHANNEL);
@@ -111,9 +84,75 @@ static void test_declared_and_accepted(void **state)
     await_answer("accepted", TL_GRANTED);
 }
 
+static int may_be_sent(const char *serial, int for_s)
+{
+    return (int)database_number(f.sql,
+                                "SELECT send_until > UTC_TIMESTAMP(6) + INTERVAL %d SECOND "
+                                "FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
+                                for_s, serial);
+}
+
+static void sent_and_in_doubt(const char *serial, int64_t max_hold_ms)
+{
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock;
+
+    options.max_hold_ms = max_hold_ms;
+    lock = granted(f.client, serial, "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    tl_lock_free(lock);
+}
+
+/* What is lost may have sent late: for one more hold, be it that of the first send, that of the
+ * claim, or the settings'.  The longest counts. */
+TEST(test_the_longest_hold_counts)
+{
+    static const struct {
+        const char *serial;
+        int for_s;
+    } expected[] = {{"first", 3000}, {"claim", 3000}, {"settings", 30}};
+    tl_lock_options retry = retry_options();
+    tl_lock *claimed;
+
+    assert_int_equal(tl_client_policy(f.other)->max_hold_ms, 60000);
+    sent_and_in_doubt("first", 3600000);
+    sent_and_in_doubt("settings", 10000);
+    sent_and_in_doubt("claim", 10000);
+    retry.max_hold_ms = 3600000;
+    claimed = granted(f.client, "claim", "c1", &retry);
+    /* As in a backup of an hour ago. */
+    database_run(f.sql, "UPDATE trade_lock SET send_until = send_until - INTERVAL 1 HOUR, rev = "
+                        "rev + 1, step = 'test' WHERE serial_no IN ('first', 'claim', 'settings') "
+                        "AND lane = 'S'");
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        assert_int_equal(may_be_sent(expected[i].serial, expected[i].for_s), 0);
+    assert_status(tl_restore_declare(f.other, "ann", "backup of an hour ago"), TL_OK);
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        if (!may_be_sent(expected[i].serial, expected[i].for_s))
+            fail_msg("the hold of '%s' does not count", expected[i].serial);
+    tl_lock_free(claimed);
+    await_answer("holds", TL_GRANTED);
+}
+
+/* A worker's claim came through and its arming did not: what it sent is not known here, whether it
+ * lives or not, and whoever comes next must ask the channel. */
+TEST(test_a_claim_without_its_arming)
+{
+    tl_lock *claimed = queued_then_claimed("q2");
+    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
+    database_propose(f.sql);
+    assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
+    assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 2");
+    await_answer("promoted-q2", TL_GRANTED);
+    assert_status(tl_lock_arm(claimed, 1000), TL_LOST);
+    tl_lock_free(claimed);
+}
+
 /* What is lost may be an arming: one send more than the row tells of, still under way, and later
  * than the sighting of nothing. */
-static void test_another_send_may_be_lost(void **state)
+TEST(test_another_send_may_be_lost)
 {
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_ending ending = TL_ENDING_INIT;
@@ -121,7 +160,6 @@ static void test_another_send_may_be_lost(void **state)
     tl_lock *lock = granted(f.client, "q3", "c1", &options);
     tl_lock *held = granted(f.client, "q4", "c1", &options);
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     tl_lock_free(lock);
     lock = granted(f.client, "q3", "c1", &retry);
@@ -150,81 +188,12 @@ static void test_another_send_may_be_lost(void **state)
                      1);
 }
 
-static int may_be_sent(const char *serial, int for_s)
-{
-    return (int)database_number(f.sql,
-                                "SELECT send_until > UTC_TIMESTAMP(6) + INTERVAL %d SECOND "
-                                "FROM trade_lock WHERE serial_no = '%s' AND lane = 'S'",
-                                for_s, serial);
-}
-
-static void sent_and_in_doubt(const char *serial, int64_t max_hold_ms)
-{
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock;
-
-    options.max_hold_ms = max_hold_ms;
-    lock = granted(f.client, serial, "c1", &options);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
-}
-
-/* What is lost may have sent late: for one more hold, be it that of the first send, that of the
- * claim, or the settings'.  The longest counts. */
-static void test_the_longest_hold_counts(void **state)
-{
-    static const struct {
-        const char *serial;
-        int for_s;
-    } expected[] = {{"first", 3000}, {"claim", 3000}, {"settings", 30}};
-    tl_lock_options retry = retry_options();
-    tl_lock *claimed;
-
-    (void)state;
-    assert_int_equal(tl_client_policy(f.other)->max_hold_ms, 60000);
-    sent_and_in_doubt("first", 3600000);
-    sent_and_in_doubt("settings", 10000);
-    sent_and_in_doubt("claim", 10000);
-    retry.max_hold_ms = 3600000;
-    claimed = granted(f.client, "claim", "c1", &retry);
-    /* As in a backup of an hour ago. */
-    database_run(f.sql, "UPDATE trade_lock SET send_until = send_until - INTERVAL 1 HOUR, rev = "
-                        "rev + 1, step = 'test' WHERE serial_no IN ('first', 'claim', 'settings') "
-                        "AND lane = 'S'");
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
-        assert_int_equal(may_be_sent(expected[i].serial, expected[i].for_s), 0);
-    assert_status(tl_restore_declare(f.other, "ann", "backup of an hour ago"), TL_OK);
-    database_propose(f.sql);
-    assert_status(tl_restore_accept(f.other, "bob", "compared", NULL), TL_OK);
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
-        if (!may_be_sent(expected[i].serial, expected[i].for_s))
-            fail_msg("the hold of '%s' does not count", expected[i].serial);
-    tl_lock_free(claimed);
-    await_answer("holds", TL_GRANTED);
-}
-
-/* A worker's claim came through and its arming did not: what it sent is not known here, whether it
- * lives or not, and whoever comes next must ask the channel. */
-static void test_a_claim_without_its_arming(void **state)
-{
-    tl_lock *claimed = queued_then_claimed("q2");
-    (void)state;
-    assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
-    database_propose(f.sql);
-    assert_status(tl_restore_accept(f.other, "bob", "promoted", NULL), TL_OK);
-    assert_row(&f, "q2", "c1", "WITHDRAW", "P 1 2");
-    await_answer("promoted-q2", TL_GRANTED);
-    assert_status(tl_lock_arm(claimed, 1000), TL_LOST);
-    tl_lock_free(claimed);
-}
-
-static void test_another_server_is_noticed(void **state)
+TEST(test_another_server_is_noticed)
 {
     tl_client *late;
     tl_lock_options options = sync_options("x");
     tl_status status;
 
-    (void)state;
     database_run(f.sql, "UPDATE tl_schema SET identity = 'the old one'");
     late = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock_free(ask(late, "x1", "c1", &options, &status));
@@ -311,11 +280,10 @@ static tl_lock *granted_at_last(tl_client *client, const char *serial, const cha
     return lock;
 }
 
-static void test_the_first_ask_after_a_failover(void **state)
+TEST(test_the_first_ask_after_a_failover)
 {
     tl_lock *lock = granted_at_last(f.client, "failed", "over");
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
     tl_lock_free(lock);
     ask_first("absent", ask_plainly);
@@ -327,7 +295,7 @@ static void test_the_first_ask_after_a_failover(void **state)
 }
 
 /* The same of asks that share a statement. */
-static void test_the_first_asks_together(void **state)
+TEST(test_the_first_asks_together)
 {
     char *file;
     tl_client *client = slow_client(&file);
@@ -336,7 +304,6 @@ static void test_the_first_asks_together(void **state)
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     size_t count = 0;
 
-    (void)state;
     fail_over();
     for (int i = 0; i < TOGETHER; i++) {
         char serial[16];
@@ -361,14 +328,13 @@ static void test_the_first_asks_together(void **state)
 }
 
 /* Who was granted the retry lane before does not send after. */
-static void test_the_first_arming_after_a_failover(void **state)
+TEST(test_the_first_arming_after_a_failover)
 {
     char *file;
     tl_client *client = slow_client(&file);
     tl_lock_options retry = retry_options();
     tl_lock *lock = granted_at_last(f.client, "arm", "over");
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
     tl_lock_free(lock);
     lock = granted(client, "arm", "over", &retry);
@@ -405,13 +371,12 @@ static void wait_or_restore(void *context, int number)
 }
 
 /* Who waited when the restore was declared is not granted what the backup does not have. */
-static void test_a_waiter_meets_a_restore(void **state)
+TEST(test_a_waiter_meets_a_restore)
 {
     tl_lock *held;
     tl_stats stats = {.version = TL_STATS_VERSION};
     tl_status answer = TL_OK;
 
-    (void)state;
     tl_lock_free(granted_at_last(f.client, "before", "c2"));
     held = granted_at_last(f.other, "waits", "c1");
     assert_status(tl_client_stats(f.client, &stats), TL_OK);
@@ -450,13 +415,12 @@ static void accept_now(void)
 }
 
 /* A decline of the only send that is known of, and what never left, as far as is known. */
-static void test_nothing_fails_until_accepted(void **state)
+TEST(test_nothing_fails_until_accepted)
 {
     tl_lock *declined = granted_at_last(f.client, "n1", "c1");
     tl_lock *queued = queued_then_claimed("n2");
     tl_lock *paid = granted_at_last(f.client, "n3", "c1");
 
-    (void)state;
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     /* The database itself refuses, before the client has noticed and after it. */
     assert_status(finish(declined, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_ASK_CHANNEL);
@@ -491,9 +455,8 @@ static void end_one(void *context, int number)
 }
 
 /* Endings that share a statement, of a process that has not noticed: each hears its own. */
-static void test_neighbours_of_a_failure(void **state)
+TEST(test_neighbours_of_a_failure)
 {
-    (void)state;
     for (int turn = 0; turn < 5; turn++) {
         char *file;
         tl_client *client = slow_client(&file);
@@ -528,22 +491,16 @@ static long long is_restored(void)
 
 static void await_restored(void)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (is_restored() == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(is_restored() == 0);
 }
 
 /* A failed over to R, and nobody accepted; A is cloned from R and takes over again. */
-static void test_it_is_remembered(void **state)
+TEST(test_it_is_remembered)
 {
     tl_client *late;
     tl_lock_options options = sync_options("x");
     tl_status status;
 
-    (void)state;
     database_run(f.sql, "UPDATE tl_schema SET identity = 'the old one'");
     late = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_client_close(late);
@@ -581,9 +538,8 @@ static void witness(const char *change, const char *cust)
     assert_int_equal(is_restored(), 0);
 }
 
-static void test_a_session_bears_witness(void **state)
+TEST(test_a_session_bears_witness)
 {
-    (void)state;
     witness("DELETE FROM tl_session", "row");
     witness("UPDATE tl_session SET beat = 0", "beat");
     witness("UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6)", NULL);
@@ -604,12 +560,11 @@ static void await_beats_of_another(tl_client *client, const char *first)
 
 /* Monday's backup was found to be one, and then Sunday's is restored: what Monday's confirmed,
  * although nobody had accepted it, bears witness of the same server. */
-static void test_restored_twice(void **state)
+TEST(test_restored_twice)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
     const char *const first = tl_client_session(client);
 
-    (void)state;
     database_run(f.sql, "DELETE FROM tl_session WHERE session_id = '%s'", first);
     await_restored();
     await_beats_of_another(client, first);
@@ -626,7 +581,7 @@ static void test_restored_twice(void **state)
 
 /* What it knows and could not be written down is not forgotten, and the process takes no new
  * session before that. */
-static void test_a_witness_is_heard_out(void **state)
+TEST(test_a_witness_is_heard_out)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *other;
     tl_lock_options options = sync_options("x");
@@ -635,7 +590,6 @@ static void test_a_witness_is_heard_out(void **state)
     tl_migrated migrated;
     tl_status status;
 
-    (void)state;
     do {
         usleep(10 * 1000);
         assert_status(tl_client_stats(client, &stats), TL_OK);
@@ -662,7 +616,7 @@ static void test_a_witness_is_heard_out(void **state)
 }
 
 /* A connection on which the look failed is nobody's. */
-static void test_a_look_that_failed(void **state)
+TEST(test_a_look_that_failed)
 {
     char *file;
     tl_client *client = slow_client(&file);
@@ -670,7 +624,6 @@ static void test_a_look_that_failed(void **state)
     tl_lock *lock = lock_new(client, "blind", "c1", &options);
     tl_migrated migrated;
 
-    (void)state;
     database_run(f.sql, "DROP FUNCTION tl_restored");
     database_cut(f.sql);
     assert_status(tl_lock_ask(lock, 0), TL_NO_SCHEMA);
@@ -729,13 +682,12 @@ static void look_or_kill(void *context, int number)
 }
 
 /* A subquery that is killed says "nothing there", without an error: it is no witness. */
-static void test_a_killed_look(void **state)
+TEST(test_a_killed_look)
 {
     struct looking l = {.id = ULLONG_MAX};
     tl_lock_options options = sync_options("x");
     tl_status status;
 
-    (void)state;
     crew_threads(2, look_or_kill, &l);
     assert_true(l.killed > 0);
     assert_int_equal(database_number(f.sql, "SELECT restore_no <> accepted_no FROM tl_schema"), 0);
@@ -757,24 +709,6 @@ static void accept_or_hold(void *context, int number)
     }
     crew_sleep_ms(HELD_MS);
     database_run(holder, "ROLLBACK");
-}
-
-/* Others are at the row: accepting is repeated until it comes through, as other work is. */
-static void test_accepting_is_repeated(void **state)
-{
-    MYSQL *holder = database_connect(f.db);
-    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
-
-    (void)state;
-    database_propose(f.sql);
-    database_run(holder, "BEGIN; SELECT one FROM tl_schema FOR UPDATE");
-    assert_status(tl_client_stats(f.other, &before), TL_OK);
-    crew_threads(2, accept_or_hold, holder);
-    assert_status(tl_client_stats(f.other, &after), TL_OK);
-    assert_true(after.repeats > before.repeats);
-    assert_int_equal(is_restored(), 0);
-    mysql_close(holder);
-    await_answer("repeated", TL_GRANTED);
 }
 
 /* ----------------------------------------------------------------- real deadlocks -- */
@@ -848,29 +782,6 @@ static void cross(const char *locks, void (*operate)(void))
     mysql_close(d.heavy);
 }
 
-/* Whoever is given up comes again until the other one is done. */
-static void test_a_heavier_transaction_is_outlived(void **state)
-{
-    tl_lock *lock = queued_then_claimed("d1");
-    const long long rows = database_number(f.sql, "SELECT COUNT(*) FROM tl_restore");
-
-    (void)state;
-    database_run(f.sql, "CREATE OR REPLACE TABLE weight (n INT PRIMARY KEY) ENGINE = InnoDB");
-    cross("SELECT * FROM tl_restore FOR UPDATE", declare_it);
-    assert_int_equal(is_restored(), 1);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), rows + 1);
-    cross("SELECT * FROM tl_restore FOR UPDATE", propose_it);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), rows + 2);
-    database_run(f.sql, "DELETE FROM tl_restore WHERE step = 'proposed' ORDER BY "
-                        "restore_no DESC LIMIT 1");
-    database_propose(f.sql);
-    cross("SELECT serial_no FROM trade_lock WHERE serial_no = 'd1' FOR UPDATE", accept_it);
-    assert_int_equal(is_restored(), 0);
-    database_run(f.sql, "DROP TABLE weight");
-    tl_lock_free(lock);
-    await_answer("outlived", TL_GRANTED);
-}
-
 /* ------------------------------------------------------------ a house under load -- */
 
 struct turns {
@@ -914,29 +825,10 @@ static void accept_or_take_turns(void *context, int number)
     database_run(t->holders[1], "ROLLBACK");
 }
 
-/* It meets every trade in process: what does not wait for them would never have all at once. */
-static void test_accepting_waits_for_each_row(void **state)
-{
-    struct turns t = {{database_connect(f.db), database_connect(f.db)}, 0};
-    tl_lock *locks[] = {queued_then_claimed("h0"), queued_then_claimed("h1")};
-
-    (void)state;
-    database_propose(f.sql);
-    assert_int_equal(take_turn(&t, 0), 1);
-    crew_threads(2, accept_or_take_turns, &t);
-    assert_int_equal(is_restored(), 0);
-    for (int i = 0; i < 2; i++) {
-        mysql_close(t.holders[i]);
-        tl_lock_free(locks[i]);
-    }
-    await_answer("turns", TL_GRANTED);
-}
-
-static void test_accepting_takes_two(void **state)
+TEST(test_accepting_takes_two)
 {
     tl_restore r = {.version = TL_RESTORE_VERSION};
 
-    (void)state;
     assert_status(tl_restore_accept(f.other, "ann", "why not", NULL), TL_REFUSED);
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     assert_status(tl_restore_accept(f.other, "ann", "compared", NULL), TL_PARKED);
@@ -956,15 +848,70 @@ static void test_accepting_takes_two(void **state)
     assert_true(!r.open && r.accepted == r.number && r.accepted_us > 0);
 }
 
+/* Others are at the row: accepting is repeated until it comes through, as other work is. */
+TEST(test_accepting_is_repeated)
+{
+    MYSQL *holder = database_connect(f.db);
+    tl_stats before = {.version = TL_STATS_VERSION}, after = {.version = TL_STATS_VERSION};
+
+    database_propose(f.sql);
+    database_run(holder, "BEGIN; SELECT one FROM tl_schema FOR UPDATE");
+    assert_status(tl_client_stats(f.other, &before), TL_OK);
+    crew_threads(2, accept_or_hold, holder);
+    assert_status(tl_client_stats(f.other, &after), TL_OK);
+    assert_true(after.repeats > before.repeats);
+    assert_int_equal(is_restored(), 0);
+    mysql_close(holder);
+    await_answer("repeated", TL_GRANTED);
+}
+
+/* Whoever is given up comes again until the other one is done. */
+TEST(test_a_heavier_transaction_is_outlived)
+{
+    tl_lock *lock = queued_then_claimed("d1");
+    const long long rows = database_number(f.sql, "SELECT COUNT(*) FROM tl_restore");
+
+    database_run(f.sql, "CREATE OR REPLACE TABLE weight (n INT PRIMARY KEY) ENGINE = InnoDB");
+    cross("SELECT * FROM tl_restore FOR UPDATE", declare_it);
+    assert_int_equal(is_restored(), 1);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), rows + 1);
+    cross("SELECT * FROM tl_restore FOR UPDATE", propose_it);
+    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_restore"), rows + 2);
+    database_run(f.sql, "DELETE FROM tl_restore WHERE step = 'proposed' ORDER BY "
+                        "restore_no DESC LIMIT 1");
+    database_propose(f.sql);
+    cross("SELECT serial_no FROM trade_lock WHERE serial_no = 'd1' FOR UPDATE", accept_it);
+    assert_int_equal(is_restored(), 0);
+    database_run(f.sql, "DROP TABLE weight");
+    tl_lock_free(lock);
+    await_answer("outlived", TL_GRANTED);
+}
+
+/* It meets every trade in process: what does not wait for them would never have all at once. */
+TEST(test_accepting_waits_for_each_row)
+{
+    struct turns t = {{database_connect(f.db), database_connect(f.db)}, 0};
+    tl_lock *locks[] = {queued_then_claimed("h0"), queued_then_claimed("h1")};
+
+    database_propose(f.sql);
+    assert_int_equal(take_turn(&t, 0), 1);
+    crew_threads(2, accept_or_take_turns, &t);
+    assert_int_equal(is_restored(), 0);
+    for (int i = 0; i < 2; i++) {
+        mysql_close(t.holders[i]);
+        tl_lock_free(locks[i]);
+    }
+    await_answer("turns", TL_GRANTED);
+}
+
 /* The attempt of a lane that a restored server lets do nothing is none. */
-static void test_refused_armings_are_no_attempts(void **state)
+TEST(test_refused_armings_are_no_attempts)
 {
     tl_lock_options retry = retry_options();
     tl_ending ending = TL_ENDING_INIT;
     tl_findings findings = {.not_counted = 1};
     tl_lock *lock = queued_then_claimed("a1");
 
-    (void)state;
     ending.outcome = TL_OUTCOME_UNKNOWN;
     assert_int_equal(tl_lock_view(lock)->attempts, 1);
     assert_status(tl_lock_put_back(lock, &ending, &findings), TL_QUEUED);
@@ -1033,11 +980,10 @@ static void assert_done(const char *serial, unsigned flags, const char *payload)
     assert_status(status, TL_ALREADY_DONE);
 }
 
-static void test_a_payment_without_a_row(void **state)
+TEST(test_a_payment_without_a_row)
 {
     tl_evidence evidence = paid("p1");
 
-    (void)state;
     assert_status(tl_evidence_add(f.other, &evidence), TL_NOT_FOUND);
     assert_audit("p1", 1); /* the payment is unknown */
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
@@ -1068,7 +1014,7 @@ static void *file_it(void *context)
 
 /* Its first answer is lost, and its second try meets the row that somebody else made: it is filed with
  * that one. */
-static void test_a_filing_that_is_outrun(void **state)
+TEST(test_a_filing_that_is_outrun)
 {
     tap *line = tap_start(server_socket(server_shared()));
     char *file = database_option_file_at(f.db, tap_socket(line), "commit_ms=2s\n");
@@ -1077,7 +1023,6 @@ static void test_a_filing_that_is_outrun(void **state)
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     pthread_t thread;
 
-    (void)state;
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&filer.client, &options), TL_OK);
@@ -1134,12 +1079,11 @@ static void assert_gone(const char *serial, tl_outcome outcome, tl_proof proof, 
 }
 
 /* What a holder knows whose row went with a restore is not dropped, and ends the trade. */
-static void test_a_holder_without_a_row(void **state)
+TEST(test_a_holder_without_a_row)
 {
     tl_lock_options retry = retry_options();
     tl_lock *lock;
 
-    (void)state;
     assert_gone("h1", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, "P 1 2", 1);
     assert_gone("h2", TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, "P 1 2", 0);
     assert_gone("h3", TL_OUTCOME_PENDING, TL_PROOF_NONE, "P 1 2", 0);
@@ -1160,13 +1104,12 @@ static void test_a_holder_without_a_row(void **state)
 
 /* Whoever names the fence is granted a failure without reading it, and makes the row anew with what
  * the ask said. */
-static void test_a_reclaim_without_a_row(void **state)
+TEST(test_a_reclaim_without_a_row)
 {
     tl_lock_options options = sync_options("all that is known");
     tl_ending failed = TL_ENDING_INIT;
     tl_lock *lock;
 
-    (void)state;
     options.amount_minor = 1050;
     options.currency = "EUR";
     options.batch = "b";
@@ -1195,37 +1138,4 @@ static void test_a_reclaim_without_a_row(void **state)
                      1);
 }
 
-TEST_MAIN(restored)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declared_and_accepted),
-        cmocka_unit_test(test_the_longest_hold_counts),
-        cmocka_unit_test(test_a_claim_without_its_arming),
-        cmocka_unit_test(test_another_send_may_be_lost),
-        cmocka_unit_test(test_another_server_is_noticed),
-        cmocka_unit_test(test_the_first_ask_after_a_failover),
-        cmocka_unit_test(test_the_first_asks_together),
-        cmocka_unit_test(test_the_first_arming_after_a_failover),
-        cmocka_unit_test(test_a_waiter_meets_a_restore),
-        cmocka_unit_test(test_nothing_fails_until_accepted),
-        cmocka_unit_test(test_neighbours_of_a_failure),
-        cmocka_unit_test(test_it_is_remembered),
-        cmocka_unit_test(test_a_session_bears_witness),
-        cmocka_unit_test(test_restored_twice),
-        cmocka_unit_test(test_a_witness_is_heard_out),
-        cmocka_unit_test(test_a_look_that_failed),
-        cmocka_unit_test(test_a_killed_look),
-        cmocka_unit_test(test_accepting_takes_two),
-        cmocka_unit_test(test_accepting_is_repeated),
-        cmocka_unit_test(test_a_heavier_transaction_is_outlived),
-        cmocka_unit_test(test_accepting_waits_for_each_row),
-        cmocka_unit_test(test_refused_armings_are_no_attempts),
-        cmocka_unit_test(test_a_payment_without_a_row),
-        cmocka_unit_test(test_a_filing_that_is_outrun),
-        cmocka_unit_test(test_a_holder_without_a_row),
-        cmocka_unit_test(test_a_reclaim_without_a_row),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(restored, open_all, close_all)

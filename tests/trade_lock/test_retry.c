@@ -8,35 +8,9 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "beat_ms=100\nsession_ms=6s\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=100\nsession_ms=6s\n")
 
 static void refused(const char *serial, tl_status expected)
 {
@@ -55,13 +29,12 @@ static tl_lock *claim(const char *serial)
     return granted(f.other, serial, "c1", &options);
 }
 
-static void test_the_articles_way(void **state)
+TEST(test_the_articles_way)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock, *retry;
 
-    (void)state;
     refused("r1", TL_NO_TRADE);
     lock = granted(f.client, "r1", "c1", &options);
     refused("r1", TL_BUSY);
@@ -94,12 +67,11 @@ static void test_the_articles_way(void **state)
     refused("r1", TL_ALREADY_DONE);
 }
 
-static void test_proven_failure_closes_the_lane(void **state)
+TEST(test_proven_failure_closes_the_lane)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock, *retry;
 
-    (void)state;
     lock = granted(f.client, "r2", "c1", &options);
     (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
     tl_lock_free(lock);
@@ -114,14 +86,13 @@ static void test_proven_failure_closes_the_lane(void **state)
                      1);
 }
 
-static void test_parked(void **state)
+TEST(test_parked)
 {
     tl_lock_options options = sync_options("x"), over = retry_options();
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock, *retry;
     tl_status status;
 
-    (void)state;
     lock = granted(f.client, "r3", "c1", &options);
     (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
     tl_lock_free(lock);
@@ -143,7 +114,7 @@ static void test_parked(void **state)
 }
 
 /* It waits for a person, and so for no moment: a list would show it twice, parked and due. */
-static void test_what_is_parked_is_not_due(void **state)
+TEST(test_what_is_parked_is_not_due)
 {
     static const char parked[] =
         "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND lane = "
@@ -152,7 +123,6 @@ static void test_what_is_parked_is_not_due(void **state)
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock;
 
-    (void)state;
     ending.park_reason = "by hand";
     ending.next_run_ms = 1000;
     lock = granted(f.client, "p7", "c1", &options);
@@ -168,13 +138,12 @@ static void test_what_is_parked_is_not_due(void **state)
     assert_int_equal(database_number(f.sql, parked, "p8"), 1);
 }
 
-static void test_forgotten_lock_is_opened_at_max_hold(void **state)
+TEST(test_forgotten_lock_is_opened_at_max_hold)
 {
     tl_lock_options options = sync_options("x");
     tl_reaped reaped;
     tl_lock *lock, *retry;
 
-    (void)state;
     options.max_hold_ms = 50;
     lock = granted(f.client, "r4", "c1", &options);
     usleep(100 * 1000);
@@ -197,14 +166,13 @@ static void test_forgotten_lock_is_opened_at_max_hold(void **state)
     tl_lock_free(lock);
 }
 
-static void test_a_dead_session_is_swept(void **state)
+TEST(test_a_dead_session_is_swept)
 {
     tl_lock_options options = sync_options("x");
     tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock *lock = granted(dying, "r5", "c1", &options);
     tl_reaped reaped;
 
-    (void)state;
     tl_lock_free(lock);
     refused("r5", TL_BUSY);
     tl_client_close(dying);
@@ -216,7 +184,7 @@ static void test_a_dead_session_is_swept(void **state)
                      0);
 }
 
-static void test_batches(void **state)
+TEST(test_batches)
 {
     tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
@@ -224,7 +192,6 @@ static void test_batches(void **state)
     size_t count = 5, rest = 8;
     int64_t due_ms;
 
-    (void)state;
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < 8; i++) {
         char serial[] = {'b', (char)('0' + i), '\0'};
@@ -257,7 +224,7 @@ static void test_batches(void **state)
 }
 
 /* Counted is what waited for so long, in this lane, and is at nobody's hands. */
-static void test_overdue(void **state)
+TEST(test_overdue)
 {
     tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
@@ -265,7 +232,6 @@ static void test_overdue(void **state)
     tl_lock *claimed[1];
     size_t count = 1;
 
-    (void)state;
     database_run(f.sql, "DELETE FROM trade_lock");
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", 0, &found), TL_OK);
     assert_int_equal(found.count, 0);
@@ -308,12 +274,11 @@ static void pause_channel(const char *channel, const char *op_code)
 
 /* What operators let wait is not overdue, and hides nothing that is due besides, however much of it
  * there is. */
-static void test_overdue_beside_a_paused_channel(void **state)
+TEST(test_overdue_beside_a_paused_channel)
 {
     tl_lock_options options = sync_options("x");
     tl_overdue found;
 
-    (void)state;
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < TL_OVERDUE_MAX + 2; i++) {
         char serial[8];
@@ -400,101 +365,6 @@ static void due_since_an_hour_ago(const char *serial)
                  serial);
 }
 
-/* A claim begins where the last one found the oldest.  What is older is found all the same: soon,
- * and at once if nothing else is due. */
-static void test_claims_begin_where_the_last_one_did(void **state)
-{
-    char serial[TL_SERIAL_MAX + 1];
-    int64_t begun_ms;
-
-    (void)state;
-    open_lanes("m", 8);
-    usleep((DUE_MARK_MS + 50) * 1000);
-    begun_ms = crew_now_ms();
-    claim_oldest(2, serial);
-    assert_string_equal(serial, "m0");
-    assert_mark(begun_ms);
-    due_since_an_hour_ago("m7");
-    usleep((DUE_MARK_MS + 50) * 1000);
-    begun_ms = crew_now_ms();
-    claim_oldest(1, serial);
-    assert_string_equal(serial, "m7");
-    claim_oldest(4, serial);
-    assert_string_equal(serial, "m2");
-    assert_mark(begun_ms);
-    due_since_an_hour_ago("m6");
-    claim_oldest(1, serial);
-    assert_string_equal(serial, "m6");
-    end_claims();
-}
-
-/* What was claimed and not begun goes to the front again, not behind all that is due. */
-static void test_what_is_given_back_keeps_its_place(void **state)
-{
-    const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
-    tl_ending unknown = TL_ENDING_INIT;
-    char serial[TL_SERIAL_MAX + 1];
-    tl_lock *lock;
-    size_t count = 1;
-
-    (void)state;
-    open_lanes("g", 4);
-    due_since_an_hour_ago("g2");
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.other, &wanted, &lock, &count), TL_OK);
-    assert_string_equal(tl_lock_view(lock)->serial_no, "g2");
-    unknown.outcome = TL_OUTCOME_UNKNOWN;
-    assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
-    tl_lock_free(lock);
-    assert_int_equal(database_number(f.sql, "SELECT attempts FROM trade_lock WHERE "
-                                            "serial_no = 'g2' AND lane = 'R'"),
-                     0);
-    usleep((DUE_MARK_MS + 50) * 1000);
-    claim_oldest(1, serial);
-    assert_string_equal(serial, "g2");
-    claim_oldest(3, serial);
-    assert_string_equal(serial, "g0");
-    end_claims();
-}
-
-/* A suspect that was not begun is the suspect that it was; a trade that was none is none. */
-static void test_what_is_given_back_is_no_more_suspect(void **state)
-{
-    const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
-    tl_ending unknown = TL_ENDING_INIT;
-
-    (void)state;
-    open_lanes("k", 1);
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    unknown.outcome = TL_OUTCOME_UNKNOWN;
-    for (int claims = 0; claims < 3; claims++) {
-        tl_lock *lock = NULL;
-        size_t count = 1;
-        int due = -1;
-
-        database_run(f.sql,
-                     "UPDATE trade_lock SET claims = %d, rev = rev + 1, step = 'set' WHERE "
-                     "serial_no = 'k0' AND lane = 'R'",
-                     claims);
-        assert_status(tl_suspects_due(f.client, "WITHDRAW", &due), TL_OK);
-        assert_int_equal(due, claims > 0);
-        wanted.suspects = claims > 0;
-        assert_status(tl_claim_due(f.client, &wanted, &lock, &count), TL_OK);
-        assert_int_equal(count, 1);
-        assert_status(tl_suspects_due(f.client, "WITHDRAW", &due), TL_OK);
-        assert_int_equal(due, 0);
-        assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
-        tl_lock_free(lock);
-        assert_int_equal(database_number(f.sql, "SELECT claims FROM trade_lock WHERE serial_no = "
-                                                "'k0' AND lane = 'R'"),
-                         claims);
-    }
-}
-
 static void file(const char *serial, const char *outcome)
 {
     tl_evidence evidence = TL_EVIDENCE_INIT;
@@ -505,42 +375,9 @@ static void file(const char *serial, const char *outcome)
     assert_status(tl_evidence_add(f.client, &evidence), TL_OK);
 }
 
-/* A claim says of each trade whether anything is on file, however much there is. */
-static void test_a_claim_knows_what_is_on_file(void **state)
-{
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
-    tl_lock *locks[8];
-    size_t count = 8;
-
-    (void)state;
-    open_lanes("f", 4);
-    file("f1", "PENDING");
-    file("f1", "ACCEPTED");
-    file("f1", "SUCCEEDED");
-    /* Half a decision. */
-    database_run(f.sql, "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, "
-                        "part, fence, epoch, reason, actor, thread_no) SELECT cust_no, serial_no, "
-                        "op_code, rev, 'F', 1, fence, epoch, 'why', 'ann', thread_no "
-                        "FROM trade_lock WHERE serial_no = 'f2' AND lane = 'S'");
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
-    assert_int_equal(count, 4);
-    for (size_t i = 0; i < count; i++) {
-        const char *serial = tl_lock_view(locks[i])->serial_no;
-
-        assert_int_equal(tl_lock_on_file(locks[i]), serial[1] == '1' || serial[1] == '2');
-        assert_memory_equal(tl_lock_view(locks[i])->payload, "x", 1);
-        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(locks[i]);
-    }
-    database_run(f.sql, "DELETE FROM trade_resolution");
-    assert_int_equal(tl_lock_on_file(NULL), 1);
-}
-
 /* Somebody is at one lane's retry row and at another's sync row: the claim steps over both and
  * takes the rest. */
-static void test_claim_steps_over_locked_rows(void **state)
+TEST(test_claim_steps_over_locked_rows)
 {
     tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
@@ -548,7 +385,6 @@ static void test_claim_steps_over_locked_rows(void **state)
     tl_lock *locks[8];
     size_t count = 8;
 
-    (void)state;
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < 4; i++) {
         char serial[] = {'l', (char)('0' + i), '\0'};
@@ -578,13 +414,136 @@ static void test_claim_steps_over_locked_rows(void **state)
         tl_lock_free(locks[i]);
 }
 
-static void test_standalone(void **state)
+/* What was claimed and not begun goes to the front again, not behind all that is due. */
+TEST(test_what_is_given_back_keeps_its_place)
+{
+    const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_ending unknown = TL_ENDING_INIT;
+    char serial[TL_SERIAL_MAX + 1];
+    tl_lock *lock;
+    size_t count = 1;
+
+    open_lanes("g", 4);
+    due_since_an_hour_ago("g2");
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.other, &wanted, &lock, &count), TL_OK);
+    assert_string_equal(tl_lock_view(lock)->serial_no, "g2");
+    unknown.outcome = TL_OUTCOME_UNKNOWN;
+    assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    assert_int_equal(database_number(f.sql, "SELECT attempts FROM trade_lock WHERE "
+                                            "serial_no = 'g2' AND lane = 'R'"),
+                     0);
+    usleep((DUE_MARK_MS + 50) * 1000);
+    claim_oldest(1, serial);
+    assert_string_equal(serial, "g2");
+    claim_oldest(3, serial);
+    assert_string_equal(serial, "g0");
+    end_claims();
+}
+
+/* A suspect that was not begun is the suspect that it was; a trade that was none is none. */
+TEST(test_what_is_given_back_is_no_more_suspect)
+{
+    const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_ending unknown = TL_ENDING_INIT;
+
+    open_lanes("k", 1);
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    unknown.outcome = TL_OUTCOME_UNKNOWN;
+    for (int claims = 0; claims < 3; claims++) {
+        tl_lock *lock = NULL;
+        size_t count = 1;
+        int due = -1;
+
+        database_run(f.sql,
+                     "UPDATE trade_lock SET claims = %d, rev = rev + 1, step = 'set' WHERE "
+                     "serial_no = 'k0' AND lane = 'R'",
+                     claims);
+        assert_status(tl_suspects_due(f.client, "WITHDRAW", &due), TL_OK);
+        assert_int_equal(due, claims > 0);
+        wanted.suspects = claims > 0;
+        assert_status(tl_claim_due(f.client, &wanted, &lock, &count), TL_OK);
+        assert_int_equal(count, 1);
+        assert_status(tl_suspects_due(f.client, "WITHDRAW", &due), TL_OK);
+        assert_int_equal(due, 0);
+        assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
+        tl_lock_free(lock);
+        assert_int_equal(database_number(f.sql, "SELECT claims FROM trade_lock WHERE serial_no = "
+                                                "'k0' AND lane = 'R'"),
+                         claims);
+    }
+}
+
+/* A claim begins where the last one found the oldest.  What is older is found all the same: soon,
+ * and at once if nothing else is due. */
+TEST(test_claims_begin_where_the_last_one_did)
+{
+    char serial[TL_SERIAL_MAX + 1];
+    int64_t begun_ms;
+
+    open_lanes("m", 8);
+    usleep((DUE_MARK_MS + 50) * 1000);
+    begun_ms = crew_now_ms();
+    claim_oldest(2, serial);
+    assert_string_equal(serial, "m0");
+    assert_mark(begun_ms);
+    due_since_an_hour_ago("m7");
+    usleep((DUE_MARK_MS + 50) * 1000);
+    begun_ms = crew_now_ms();
+    claim_oldest(1, serial);
+    assert_string_equal(serial, "m7");
+    claim_oldest(4, serial);
+    assert_string_equal(serial, "m2");
+    assert_mark(begun_ms);
+    due_since_an_hour_ago("m6");
+    claim_oldest(1, serial);
+    assert_string_equal(serial, "m6");
+    end_claims();
+}
+
+/* A claim says of each trade whether anything is on file, however much there is. */
+TEST(test_a_claim_knows_what_is_on_file)
+{
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+    tl_lock *locks[8];
+    size_t count = 8;
+
+    open_lanes("f", 4);
+    file("f1", "PENDING");
+    file("f1", "ACCEPTED");
+    file("f1", "SUCCEEDED");
+    /* Half a decision. */
+    database_run(f.sql, "INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, "
+                        "part, fence, epoch, reason, actor, thread_no) SELECT cust_no, serial_no, "
+                        "op_code, rev, 'F', 1, fence, epoch, 'why', 'ann', thread_no "
+                        "FROM trade_lock WHERE serial_no = 'f2' AND lane = 'S'");
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
+    assert_int_equal(count, 4);
+    for (size_t i = 0; i < count; i++) {
+        const char *serial = tl_lock_view(locks[i])->serial_no;
+
+        assert_int_equal(tl_lock_on_file(locks[i]), serial[1] == '1' || serial[1] == '2');
+        assert_memory_equal(tl_lock_view(locks[i])->payload, "x", 1);
+        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+        tl_lock_free(locks[i]);
+    }
+    database_run(f.sql, "DELETE FROM trade_resolution");
+    assert_int_equal(tl_lock_on_file(NULL), 1);
+}
+
+TEST(test_standalone)
 {
     tl_lock_options options = retry_options();
     tl_lock *lock;
     tl_status status;
 
-    (void)state;
     options.flags = TL_ASK_STANDALONE;
     lock = granted(f.client, "r6", "c1", &options);
     assert_row(&f, "r6", "c1", "WITHDRAW_RETRY", "P 1 1");
@@ -606,13 +565,12 @@ static void test_standalone(void **state)
 
 /* A standalone row in the place of a trade's retry row: it is not the trade's until the trade has
  * to be opened, and then it is nobody else's any more. */
-static void test_standalone_beside_a_trade(void **state)
+TEST(test_standalone_beside_a_trade)
 {
     tl_lock_options options = sync_options("x"), alone = retry_options();
     tl_lock *mutex, *trade, *again;
     tl_status status;
 
-    (void)state;
     alone.flags = TL_ASK_STANDALONE;
     mutex = granted(f.client, "r7", "c1", &alone);
     trade = granted(f.client, "r7", "c1", &options);
@@ -652,12 +610,11 @@ static void file_success(const char *serial, uint32_t epoch, tl_status expected)
     assert_status(tl_evidence_add(f.client, &evidence), expected);
 }
 
-static void test_evidence(void **state)
+TEST(test_evidence)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    (void)state;
     /* Success seen while the holder is about to fail: the failure is refused. */
     lock = granted(f.client, "v1", "c1", &options);
     file_success("v1", 1, TL_OK);
@@ -711,12 +668,11 @@ static void put_back_for_a_minute(tl_lock *lock, int apply_failed)
 /* What is filed during an attempt, on either lane, before or after a send is armed, makes the lane
  * due as soon as it is opened.  What an attempt knew when it began does not, or it would be claimed
  * again and again; nor does what the business rows refused. */
-static void test_evidence_during_an_attempt(void **state)
+TEST(test_evidence_during_an_attempt)
 {
     static const char *const outcomes[] = {"FAILED", "DECLINED"};
     tl_lock_options options = sync_options("x");
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *serial = i == 0 ? "e1" : "e2";
         tl_lock *lock = granted(f.client, serial, "c1", &options);
@@ -744,14 +700,13 @@ static void test_evidence_during_an_attempt(void **state)
 
 /* Each process knows of the jump, and rows are not adjusted to it: no conflict is told.  A janitor
  * may be faster, so it is tried several times. */
-static void test_arming_while_a_clock_jump_is_open(void **state)
+TEST(test_arming_while_a_clock_jump_is_open)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "j1", "c1", &options);
     tl_status status = TL_OK;
 
-    (void)state;
     ending.next_run_ms = 1;
     assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
     tl_lock_free(lock);
@@ -770,29 +725,4 @@ static void test_arming_while_a_clock_jump_is_open(void **state)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(retry)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_articles_way),
-        cmocka_unit_test(test_proven_failure_closes_the_lane),
-        cmocka_unit_test(test_parked),
-        cmocka_unit_test(test_what_is_parked_is_not_due),
-        cmocka_unit_test(test_forgotten_lock_is_opened_at_max_hold),
-        cmocka_unit_test(test_a_dead_session_is_swept),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_overdue),
-        cmocka_unit_test(test_overdue_beside_a_paused_channel),
-        cmocka_unit_test(test_claim_steps_over_locked_rows),
-        cmocka_unit_test(test_what_is_given_back_keeps_its_place),
-        cmocka_unit_test(test_what_is_given_back_is_no_more_suspect),
-        cmocka_unit_test(test_claims_begin_where_the_last_one_did),
-        cmocka_unit_test(test_a_claim_knows_what_is_on_file),
-        cmocka_unit_test(test_standalone),
-        cmocka_unit_test(test_standalone_beside_a_trade),
-        cmocka_unit_test(test_evidence),
-        cmocka_unit_test(test_evidence_during_an_attempt),
-        cmocka_unit_test(test_arming_while_a_clock_jump_is_open),
-    };
-
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(retry, open_all, close_all)

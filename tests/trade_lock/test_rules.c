@@ -8,35 +8,9 @@
 #include <tradelock/callback.h>
 #include <tradelock/lane.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL(NULL)
 
 static tl_lock *refused(const char *serial, const tl_lock_options *options, tl_status expected)
 {
@@ -48,12 +22,11 @@ static tl_lock *refused(const char *serial, const tl_lock_options *options, tl_s
 }
 
 /* A compensating attempt that never armed has no send to take back. */
-static void test_only_an_own_send_is_taken_back(void **state)
+TEST(test_only_an_own_send_is_taken_back)
 {
     static const tl_outcome outcomes[] = {TL_OUTCOME_NOT_SENT, TL_OUTCOME_RETRY_LATER};
     tl_lock_options options = sync_options("x"), retry = retry_options();
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char serial[] = {'u', (char)('0' + i), '\0'};
         tl_lock *lock = granted(f.client, serial, "c1", &options);
@@ -113,13 +86,12 @@ static char *in_doubt(const char *serial)
 
 /* Whoever proves that its send did not happen leaves the row as it was before: until when the
  * others may send is theirs. */
-static void test_a_send_that_did_not_happen_takes_no_time(void **state)
+TEST(test_a_send_that_did_not_happen_takes_no_time)
 {
     static const tl_outcome outcomes[] = {TL_OUTCOME_NOT_SENT, TL_OUTCOME_RETRY_LATER};
     tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char serial[] = {'t', (char)('0' + i), '\0'}, *before = in_doubt(serial);
 
@@ -147,12 +119,11 @@ static void test_a_send_that_did_not_happen_takes_no_time(void **state)
 
 /* What may have left stays counted: another answer, a holder that says nothing, and of two armings
  * the first. */
-static void test_a_send_that_may_have_left_keeps_its_time(void **state)
+TEST(test_a_send_that_may_have_left_keeps_its_time)
 {
     char *first = in_doubt("kept0"), *after;
     tl_lock *lock = armed("kept0", 3600000);
 
-    (void)state;
     after = send_until("kept0");
     assert_string_not_equal(after, first);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
@@ -206,7 +177,7 @@ static void await_together(void)
 
 /* The same in one statement for many, of whom every other one did send.  What is submitted while an
  * ending is completed is carried out together. */
-static void test_the_same_in_a_group(void **state)
+TEST(test_the_same_in_a_group)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *first = granted(f.other, "v-first", "c1", &options);
@@ -214,7 +185,6 @@ static void test_the_same_in_a_group(void **state)
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
     char serials[TOGETHER][8], *expected[TOGETHER];
 
-    (void)state;
     for (int i = 0; i < TOGETHER; i++) {
         snprintf(serials[i], sizeof serials[i], "v%d", i);
         expected[i] = in_doubt(serials[i]);
@@ -244,12 +214,11 @@ static void test_the_same_in_a_group(void **state)
 
 /* The server's sentence about a duplicate key quotes the key; a serial may look like the name of an
  * index or of a table. */
-static void test_serials_that_look_like_names(void **state)
+TEST(test_serials_that_look_like_names)
 {
     static const char *const serials[] = {"one_per_customer", "trade_lock_log", "PRIMARY"};
     tl_lock_options options = sync_options("x");
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         tl_lock *lock = granted(f.client, serials[i], "c1", &options);
 
@@ -261,13 +230,12 @@ static void test_serials_that_look_like_names(void **state)
 }
 
 /* Another fingerprint comes first, whoever is at the row now. */
-static void test_mismatch_comes_before_being_decided(void **state)
+TEST(test_mismatch_comes_before_being_decided)
 {
     tl_lock_options options = sync_options("x"), other = sync_options("y");
     tl_lock *lock = granted(f.client, "m1", "c1", &options), *asked;
     MYSQL *holder = database_connect(f.db);
 
-    (void)state;
     database_run(holder, "BEGIN; SELECT * FROM trade_lock WHERE serial_no = 'm1' FOR UPDATE");
     tl_lock_free(refused("m1", &other, TL_MISMATCH));
     asked = refused("m1", &options, TL_BUSY);
@@ -286,13 +254,12 @@ static tl_status nothing(void *context, struct st_mysql *connection)
 }
 
 /* Reclaiming what was never there is a first ask, with and without business rows. */
-static void test_reclaiming_an_absent_trade(void **state)
+TEST(test_reclaiming_an_absent_trade)
 {
     tl_lock_options options = sync_options("x");
     char wanted[TL_CHANNEL_KEY_MAX + 1];
     tl_lock *lock;
 
-    (void)state;
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 3;
     lock = granted(f.client, "a1", "c1", &options);
@@ -316,18 +283,17 @@ static tl_status commit_and_refuse(void *context, struct st_mysql *connection)
 }
 
 /* "No row was left" is only said when it is true. */
-static void test_a_refusal_that_committed(void **state)
+TEST(test_a_refusal_that_committed)
 {
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(f.client, "k1", "c1", &options);
 
-    (void)state;
     assert_status(tl_lock_ask_with(lock, commit_and_refuse, NULL, 0), TL_CALLBACK_FAILED);
     assert_non_null(strstr(tl_error_message(), "must not commit"));
     tl_lock_free(lock);
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
     tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
@@ -336,7 +302,6 @@ static void test_bad_arguments(void **state)
     tl_lock *lock = granted(f.client, "b1", "c1", &options), *locks[4];
     size_t count = 4;
 
-    (void)state;
     memset(reason, 'r', sizeof reason);
     reason[64] = '\0';
     ending.park_reason = reason;
@@ -356,14 +321,13 @@ static void test_bad_arguments(void **state)
 }
 
 /* Text that the server would refuse is refused before, and times that it cannot count. */
-static void test_bad_text_and_times(void **state)
+TEST(test_bad_text_and_times)
 {
     tl_lock_options options = sync_options("x"), bad = options;
     tl_lock *lock = NULL, *held = granted(f.client, "b2", "c1", &options);
     tl_key key = {"b3", "c1", "WITHDRAW"};
     tl_ending ending = TL_ENDING_INIT;
 
-    (void)state;
     bad.remark = "R\xe9sum\xe9";
     assert_status(tl_lock_new(&lock, f.client, &key, &bad), TL_INVALID);
     bad = options;
@@ -388,13 +352,12 @@ static void test_bad_text_and_times(void **state)
 }
 
 /* Nothing becomes F by a proof that there is not. */
-static void test_unknown_proofs(void **state)
+TEST(test_unknown_proofs)
 {
     static const int proofs[] = {'-', 0, 'Z', 'd', 300, -1};
     tl_lock_options options = sync_options("x"), retry = retry_options();
     tl_lock *lock = granted(f.client, "p1", "c1", &options);
 
-    (void)state;
     for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++)
         assert_status(finish(lock, TL_OUTCOME_FAILURE, (tl_proof)proofs[i]), TL_INVALID);
     assert_row(&f, "p1", "c1", "WITHDRAW", "P 1 1");
@@ -421,7 +384,7 @@ static void *finish_waiting(void *argument)
 }
 
 /* Endings that wait for somebody's row lock are no obstacle to other trades. */
-static void test_a_waiting_ending_stops_nobody_else(void **state)
+TEST(test_a_waiting_ending_stops_nobody_else)
 {
     enum { WAITING = 6 };
     struct finisher ones[WAITING];
@@ -430,7 +393,6 @@ static void test_a_waiting_ending_stops_nobody_else(void **state)
     MYSQL *holder = database_connect(f.db);
     int64_t start_ms;
 
-    (void)state;
     for (int i = 0; i < WAITING; i++) {
         char serial[] = {'o', (char)('0' + i), '\0'};
 
@@ -459,13 +421,12 @@ static void test_a_waiting_ending_stops_nobody_else(void **state)
 
 /* A mutex reads its holder's session without a lock: neither does a heartbeat under way make it
  * busy, nor can asking delay a heartbeat. */
-static void test_a_mutex_locks_no_session(void **state)
+TEST(test_a_mutex_locks_no_session)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     MYSQL *beating = database_connect(f.db);
     tl_lock *lock, *asked;
 
-    (void)state;
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 60000;
     lock = granted(f.client, "s1", "c1", &options);
@@ -480,13 +441,12 @@ static void test_a_mutex_locks_no_session(void **state)
 }
 
 /* ... and a mutex of a dead session is taken over in the same ask. */
-static void test_a_dead_sessions_mutex_is_taken_over(void **state)
+TEST(test_a_dead_sessions_mutex_is_taken_over)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT, standalone = retry_options();
     tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock *first, *second;
 
-    (void)state;
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 60000;
     standalone.flags = TL_ASK_STANDALONE;
@@ -512,14 +472,13 @@ static uint64_t failures(const tl_stats *s)
 }
 
 /* An ask is counted once however often it was repeated while it waited. */
-static void test_counters_add_up(void **state)
+TEST(test_counters_add_up)
 {
     tl_lock_options options = sync_options("x");
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock *lock, *asked;
 
-    (void)state;
     assert_status(tl_client_stats(client, &before), TL_OK);
     lock = granted(client, "q1", "c1", &options);
     asked = lock_new(client, "q1", "c1", &options);
@@ -537,26 +496,4 @@ static void test_counters_add_up(void **state)
     tl_client_close(client);
 }
 
-TEST_MAIN(rules)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_an_own_send_is_taken_back),
-        cmocka_unit_test(test_a_send_that_did_not_happen_takes_no_time),
-        cmocka_unit_test(test_a_send_that_may_have_left_keeps_its_time),
-        cmocka_unit_test(test_the_same_in_a_group),
-        cmocka_unit_test(test_serials_that_look_like_names),
-        cmocka_unit_test(test_mismatch_comes_before_being_decided),
-        cmocka_unit_test(test_reclaiming_an_absent_trade),
-        cmocka_unit_test(test_a_refusal_that_committed),
-        cmocka_unit_test(test_bad_arguments),
-        cmocka_unit_test(test_bad_text_and_times),
-        cmocka_unit_test(test_unknown_proofs),
-        cmocka_unit_test(test_a_waiting_ending_stops_nobody_else),
-        cmocka_unit_test(test_a_mutex_locks_no_session),
-        cmocka_unit_test(test_a_dead_sessions_mutex_is_taken_over),
-        cmocka_unit_test(test_counters_add_up),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(rules, open_all, close_all)

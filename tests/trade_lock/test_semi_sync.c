@@ -12,18 +12,8 @@
 #include <tradelock/lane.h>
 #include <tradelock/row_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 /* No beat comes meanwhile: what is committed behind one that waits would be seen by nobody. */
 #define SETTINGS "beat_ms=1m\nsession_ms=10m\nread_timeout_s=2\ncommit_ms=1s\npool_wait_ms=1s\n"
@@ -341,21 +331,18 @@ static void nothing_counts_that_only_one_has(const char *wait_point, int how)
     close_pair();
 }
 
-static void after_sync(void **state)
+TEST(after_sync)
 {
-    (void)state;
     nothing_counts_that_only_one_has("AFTER_SYNC", WAITS);
 }
 
-static void after_commit(void **state)
+TEST(after_commit)
 {
-    (void)state;
     nothing_counts_that_only_one_has("AFTER_COMMIT", SHOWS);
 }
 
-static void after_sync_and_ended(void **state)
+TEST(after_sync_and_ended)
 {
-    (void)state;
     nothing_counts_that_only_one_has("AFTER_SYNC", IS_ENDED);
 }
 
@@ -377,16 +364,14 @@ static void rows_do_not_count(call ask_rows, call end_rows)
     close_pair();
 }
 
-static void business_rows(void **state)
+TEST(business_rows)
 {
-    (void)state;
     open_pair_with_notes();
     rows_do_not_count(ask_with_again, end_with_again);
 }
 
-static void declared_books(void **state)
+TEST(declared_books)
 {
-    (void)state;
     open_pair_with_notes();
     assert_status(tl_books_new(&books, f.client, statements, 1), TL_OK);
     rows_do_not_count(ask_book_again, end_book_again);
@@ -406,12 +391,11 @@ static void make_due(const char *serial)
 }
 
 /* A claim, the arming of its send, and both rows' ending. */
-static void the_retry_lane(void **state)
+TEST(the_retry_lane)
 {
     tl_lock_options retry = retry_options();
     tl_lock *lock;
 
-    (void)state;
     open_pair("AFTER_SYNC");
     make_due("CUT");
     retry.max_hold_ms = 600000;
@@ -426,7 +410,7 @@ static void the_retry_lane(void **state)
 }
 
 /* A worker's claim of what is due reads the rows after they were claimed. */
-static void a_batch_of_claims(void **state)
+TEST(a_batch_of_claims)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
@@ -435,7 +419,6 @@ static void a_batch_of_claims(void **state)
     size_t count;
     int shows = 0;
 
-    (void)state;
     open_pair("AFTER_SYNC");
     make_due("CUT1");
     make_due("CUT2");
@@ -490,11 +473,10 @@ static void *ask_on(void *argument)
 
 /* Commits of several connections wait together.  What ends one of them must not have the others
  * answered; and each handle leaves at most one behind that waits. */
-static void many_callers(void **state)
+TEST(many_callers)
 {
     struct caller callers[CALLERS];
 
-    (void)state;
     open_pair("AFTER_SYNC");
     atomic_store(&joined, 0);
     server_freeze(replica);
@@ -584,33 +566,14 @@ static void few_are_left_behind(const char *wait_point)
     close_pair();
 }
 
-static void few_are_left_after_sync(void **state)
+TEST(few_are_left_after_sync)
 {
-    (void)state;
     few_are_left_behind("AFTER_SYNC");
 }
 
-static void few_are_left_after_commit(void **state)
+TEST(few_are_left_after_commit)
 {
-    (void)state;
     few_are_left_behind("AFTER_COMMIT");
 }
 
-TEST_MAIN(semi_sync)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_sync),
-        cmocka_unit_test(after_commit),
-        cmocka_unit_test(after_sync_and_ended),
-        cmocka_unit_test(business_rows),
-        cmocka_unit_test(declared_books),
-        cmocka_unit_test(the_retry_lane),
-        cmocka_unit_test(a_batch_of_claims),
-        cmocka_unit_test(many_callers),
-        cmocka_unit_test(few_are_left_after_sync),
-        cmocka_unit_test(few_are_left_after_commit),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, NULL, NULL);
-}
+TESTS_OF(semi_sync, NULL, NULL)

@@ -5,17 +5,8 @@
 #include "support/tap.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #define BEAT_MS 50
@@ -32,26 +23,22 @@ static database *base;
 static char *mortal_file;
 static MYSQL *sql;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     base = database_new(server_shared(), LASTING);
     mortal_file = database_option_file_at(base, server_socket(server_shared()), MORTAL);
     sql = database_connect(base);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
     fixture f = {.db = base, .sql = sql};
 
-    (void)state;
     assert_log_whole(&f);
     mysql_close(sql);
     remove(mortal_file);
     free(mortal_file);
     database_free(base);
-    return 0;
 }
 
 struct losses {
@@ -139,12 +126,7 @@ static tl_stats stats_of(const tl_client *client)
 
 static void await_loss(const tl_client *client, const struct losses *losses)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (__atomic_load_n(&losses->count, __ATOMIC_SEQ_CST) == 0) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(__atomic_load_n(&losses->count, __ATOMIC_SEQ_CST) == 0);
     assert_true(is_readable(tl_client_loss_fd(client)));
 }
 
@@ -166,97 +148,10 @@ static void expect_it_goes_on(tl_client *far, const char *session)
     tl_lock_free(asked);
 }
 
-static void test_confirmed_unreachable_lost(void **state)
-{
-    tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(base, tap_socket(line), MORTAL);
-    struct losses losses = {0};
-    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, &losses);
-    tl_client *observer;
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(far, "h1", "c1", &options), *asked;
-    tl_status status;
-    char session[TL_UUID_TEXT];
-    tl_stats before;
-    int64_t end_ms = crew_now_ms() + 2 * PATIENCE_MS;
-
-    (void)state;
-    strcpy(session, tl_client_session(far));
-    while (stats_of(far).beats < 3)
-        crew_sleep_ms(5);
-    assert_in_range(tl_client_alive_ms(far), 1, SESSION_MS);
-    assert_true(tl_may_send(lock, 1));
-
-    before = stats_of(far);
-    tap_down(line, 1);
-    observer = near(0);
-    while (tl_client_alive_ms(far) > 0) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(5);
-    }
-    /* Not certain any more, and not lost either. */
-    assert_false(tl_may_send(lock, 0));
-    assert_int_equal(tl_lock_remaining_ms(lock), 0);
-    assert_true(stats_of(far).beats_unreachable > before.beats_unreachable);
-    asked = ask(far, "h2", "c1", &options, &status);
-    assert_status(status, TL_UNREACHABLE);
-    tl_lock_free(asked);
-    assert_int_equal(losses.count, 0);
-    assert_false(is_readable(tl_client_loss_fd(far)));
-
-    await_ended(session);
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "h1");
-    tap_down(line, 0);
-    await_loss(far, &losses);
-    assert_false(tl_may_send(lock, 0));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                          "serial_no='h1' AND outcome='SUCCEEDED'"),
-                     1);
-    expect_it_goes_on(far, session);
-    crew_sleep_ms(3 * BEAT_MS);
-    assert_int_equal(losses.count, 1);
-    tl_lock_free(lock);
-    tl_client_close(far);
-    tl_client_close(observer);
-    tap_free(line);
-    remove(file);
-    free(file);
-}
-
 /* From now on no heartbeat arrives, however long it takes until somebody minds. */
 static void stall_beats(tap *line, const char *session)
 {
     tap_rule(line, session, 0, TAP_STALL_ALL, 0);
-}
-
-/* Heartbeats do not arrive while asks do: what is asked for now could be somebody else's already,
- * before the ask or while it travels. */
-static void test_nothing_is_granted_to_a_dead_session(void **state)
-{
-    tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(base, tap_socket(line), BRIEF);
-    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
-    tl_client *observer = near(0);
-    tl_lock_options options = mutex_options();
-    tl_lock *before, *after, *taken;
-
-    (void)state;
-    before = lock_new(far, "d1", "c1", &options);
-    after = lock_new(far, "d2", "c1", &options);
-    stall_beats(line, tl_client_session(far));
-    await_ended(tl_client_session(far));
-    assert_int_equal(tl_client_alive_ms(far), 0);
-    assert_status(tl_lock_ask(after, 0), TL_UNREACHABLE);
-    taken = granted(observer, "d2", "c1", &options);
-    tl_lock_free(taken);
-    tl_lock_free(before);
-    tl_lock_free(after);
-    tl_client_close(far);
-    tl_client_close(observer);
-    tap_free(line);
-    remove(file);
-    free(file);
 }
 
 struct delayed {
@@ -288,38 +183,6 @@ static void release_later(void *context, int number)
     tap_release(delaying);
 }
 
-static void test_an_ask_that_outlives_its_session(void **state)
-{
-    tap *line = tap_start(server_socket(server_shared()));
-    char *file =
-        database_option_file_at(base, tap_socket(line), "beat_ms=50ms\nsession_ms=800ms\n");
-    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
-    tl_client *observer = near(TL_CLIENT_NO_JANITOR);
-    tl_lock_options options = mutex_options();
-    struct delayed one = {.lock = lock_new(far, "travels", "c1", &options)};
-    tl_lock *taken;
-
-    (void)state;
-    delaying = line;
-    delayed_session = tl_client_session(far);
-    tap_rule(line, "travels", 0, TAP_DELAY_REQUEST, 0);
-    crew_threads(2, release_later, &one);
-    /* The row was written, under a session that is dead. */
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                          "serial_no='travels'"),
-                     1);
-    assert_int_equal(tl_status_class(one.status), TL_CLASS_CONFLICT);
-    assert_false(tl_may_send(one.lock, 0));
-    taken = granted(observer, "travels", "c1", &options);
-    tl_lock_free(taken);
-    tl_lock_free(one.lock);
-    tl_client_close(far);
-    tl_client_close(observer);
-    tap_free(line);
-    remove(file);
-    free(file);
-}
-
 static void end_meanwhile(void *context, int number)
 {
     tl_lock_options retry = retry_options();
@@ -339,66 +202,6 @@ static void end_meanwhile(void *context, int number)
     tl_lock_free(lock);
     tl_client_close(other);
     tap_release(delaying);
-}
-
-/* The answer comes after the lock's whole max_hold, and after somebody else has ended the trade;
- * the session lives.  "Granted" was true once, and is not true now. */
-static void test_a_grant_that_is_answered_too_late(void **state)
-{
-    tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(base, tap_socket(line),
-                                         "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=60\n");
-    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
-    tl_lock_options options = sync_options("x");
-    struct delayed one = {.status = TL_OK};
-
-    (void)state;
-    options.max_hold_ms = 300;
-    one.lock = lock_new(far, "slow", "c1", &options);
-    delaying = line;
-    tap_rule(line, "slow", 0, TAP_DELAY_ANSWER, 0);
-    crew_threads(2, end_meanwhile, &one);
-    assert_true(tl_client_alive_ms(far) > 0);
-    assert_status(one.status, TL_FAILED);
-    assert_false(tl_may_send(one.lock, 0));
-    tl_lock_free(one.lock);
-    tl_client_close(far);
-    tap_free(line);
-    remove(file);
-    free(file);
-}
-
-/* A janitor whose statement is never answered delays no beat. */
-static void test_a_stalled_janitor(void **state)
-{
-    tap *line = tap_start(server_socket(server_shared()));
-    char *file = database_option_file_at(
-        base, tap_socket(line), "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=600\npool_size=1\n");
-    tl_client *far = open_client(file, 0, NULL), *dying = near(TL_CLIENT_NO_JANITOR);
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    tl_lock_options options = sync_options("x");
-    uint64_t beats;
-
-    (void)state;
-    /* The janitor alone asks for what a dead session left. */
-    tap_rule(line, tl_client_session(dying), 0, TAP_DELAY_REQUEST, 0);
-    tl_lock_free(granted(dying, "left", "c1", &options));
-    tl_client_close(dying);
-    while (!tap_done(line)) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(1);
-    }
-    beats = stats_of(far).beats;
-    while (stats_of(far).beats < beats + 20) {
-        if (crew_now_ms() >= end_ms)
-            server_panic("the beats stand still behind the janitor's statement");
-        crew_sleep_ms(5);
-    }
-    tap_release(line);
-    tl_client_close(far);
-    tap_free(line);
-    remove(file);
-    free(file);
 }
 
 /* Until the child says so; one that ends before never will. */
@@ -441,13 +244,12 @@ static void sleeper(void *context, int number)
     tl_client_close(client);
 }
 
-static void test_a_stopped_process(void **state)
+TEST(test_a_stopped_process)
 {
     struct told *told = crew_share(sizeof *told);
     pid_t child = crew_fork(sleeper, told, 0);
     tl_client *observer;
 
-    (void)state;
     await_child(child, &told->holding);
     kill(child, SIGSTOP);
     observer = near(0);
@@ -502,13 +304,6 @@ static void lose_by_hand(const char *serial, const char *statement)
     tl_client_close(other);
 }
 
-static void test_a_session_ended_by_hand(void **state)
-{
-    (void)state;
-    /* One whose row is removed finds that the database was restored (test_restored.c). */
-    lose_by_hand("r2", "UPDATE tl_session SET ended_at=UTC_TIMESTAMP(6) WHERE session_id =");
-}
-
 struct holder {
     volatile int holding;
     long locks;
@@ -560,7 +355,7 @@ static void await_opened(tl_client *const heirs[2], uint64_t wanted)
 
 /* Two heirs of a process that died with many locks: each lane is opened once, nothing is left
  * behind, and neither heir looks dead meanwhile. */
-static void test_a_dead_process_with_many_locks(void **state)
+TEST(test_a_dead_process_with_many_locks)
 {
     struct holder *holder = crew_share(sizeof *holder);
     tl_client *heirs[2];
@@ -569,7 +364,6 @@ static void test_a_dead_process_with_many_locks(void **state)
     char *session;
     pid_t child;
 
-    (void)state;
     database_run(sql, "DELETE FROM tl_session");
     holder->locks = 20;
     child = crew_fork(hold_many, holder, 0);
@@ -608,15 +402,194 @@ static void test_a_dead_process_with_many_locks(void **state)
     crew_unshare(holder, sizeof *holder);
 }
 
+TEST(test_confirmed_unreachable_lost)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(base, tap_socket(line), MORTAL);
+    struct losses losses = {0};
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, &losses);
+    tl_client *observer;
+    tl_lock_options options = sync_options("x");
+    tl_lock *lock = granted(far, "h1", "c1", &options), *asked;
+    tl_status status;
+    char session[TL_UUID_TEXT];
+    tl_stats before;
+    int64_t end_ms = crew_now_ms() + 2 * PATIENCE_MS;
+
+    strcpy(session, tl_client_session(far));
+    while (stats_of(far).beats < 3)
+        crew_sleep_ms(5);
+    assert_in_range(tl_client_alive_ms(far), 1, SESSION_MS);
+    assert_true(tl_may_send(lock, 1));
+
+    before = stats_of(far);
+    tap_down(line, 1);
+    observer = near(0);
+    while (tl_client_alive_ms(far) > 0) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(5);
+    }
+    /* Not certain any more, and not lost either. */
+    assert_false(tl_may_send(lock, 0));
+    assert_int_equal(tl_lock_remaining_ms(lock), 0);
+    assert_true(stats_of(far).beats_unreachable > before.beats_unreachable);
+    asked = ask(far, "h2", "c1", &options, &status);
+    assert_status(status, TL_UNREACHABLE);
+    tl_lock_free(asked);
+    assert_int_equal(losses.count, 0);
+    assert_false(is_readable(tl_client_loss_fd(far)));
+
+    await_ended(session);
+    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "h1");
+    tap_down(line, 0);
+    await_loss(far, &losses);
+    assert_false(tl_may_send(lock, 0));
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
+                                          "serial_no='h1' AND outcome='SUCCEEDED'"),
+                     1);
+    expect_it_goes_on(far, session);
+    crew_sleep_ms(3 * BEAT_MS);
+    assert_int_equal(losses.count, 1);
+    tl_lock_free(lock);
+    tl_client_close(far);
+    tl_client_close(observer);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* Heartbeats do not arrive while asks do: what is asked for now could be somebody else's already,
+ * before the ask or while it travels. */
+TEST(test_nothing_is_granted_to_a_dead_session)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(base, tap_socket(line), BRIEF);
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
+    tl_client *observer = near(0);
+    tl_lock_options options = mutex_options();
+    tl_lock *before, *after, *taken;
+
+    before = lock_new(far, "d1", "c1", &options);
+    after = lock_new(far, "d2", "c1", &options);
+    stall_beats(line, tl_client_session(far));
+    await_ended(tl_client_session(far));
+    assert_int_equal(tl_client_alive_ms(far), 0);
+    assert_status(tl_lock_ask(after, 0), TL_UNREACHABLE);
+    taken = granted(observer, "d2", "c1", &options);
+    tl_lock_free(taken);
+    tl_lock_free(before);
+    tl_lock_free(after);
+    tl_client_close(far);
+    tl_client_close(observer);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+TEST(test_an_ask_that_outlives_its_session)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file =
+        database_option_file_at(base, tap_socket(line), "beat_ms=50ms\nsession_ms=800ms\n");
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
+    tl_client *observer = near(TL_CLIENT_NO_JANITOR);
+    tl_lock_options options = mutex_options();
+    struct delayed one = {.lock = lock_new(far, "travels", "c1", &options)};
+    tl_lock *taken;
+
+    delaying = line;
+    delayed_session = tl_client_session(far);
+    tap_rule(line, "travels", 0, TAP_DELAY_REQUEST, 0);
+    crew_threads(2, release_later, &one);
+    /* The row was written, under a session that is dead. */
+    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
+                                          "serial_no='travels'"),
+                     1);
+    assert_int_equal(tl_status_class(one.status), TL_CLASS_CONFLICT);
+    assert_false(tl_may_send(one.lock, 0));
+    taken = granted(observer, "travels", "c1", &options);
+    tl_lock_free(taken);
+    tl_lock_free(one.lock);
+    tl_client_close(far);
+    tl_client_close(observer);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* The answer comes after the lock's whole max_hold, and after somebody else has ended the trade;
+ * the session lives.  "Granted" was true once, and is not true now. */
+TEST(test_a_grant_that_is_answered_too_late)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(base, tap_socket(line),
+                                         "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=60\n");
+    tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, NULL);
+    tl_lock_options options = sync_options("x");
+    struct delayed one = {.status = TL_OK};
+
+    options.max_hold_ms = 300;
+    one.lock = lock_new(far, "slow", "c1", &options);
+    delaying = line;
+    tap_rule(line, "slow", 0, TAP_DELAY_ANSWER, 0);
+    crew_threads(2, end_meanwhile, &one);
+    assert_true(tl_client_alive_ms(far) > 0);
+    assert_status(one.status, TL_FAILED);
+    assert_false(tl_may_send(one.lock, 0));
+    tl_lock_free(one.lock);
+    tl_client_close(far);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+/* A janitor whose statement is never answered delays no beat. */
+TEST(test_a_stalled_janitor)
+{
+    tap *line = tap_start(server_socket(server_shared()));
+    char *file = database_option_file_at(
+        base, tap_socket(line), "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=600\npool_size=1\n");
+    tl_client *far = open_client(file, 0, NULL), *dying = near(TL_CLIENT_NO_JANITOR);
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock_options options = sync_options("x");
+    uint64_t beats;
+
+    /* The janitor alone asks for what a dead session left. */
+    tap_rule(line, tl_client_session(dying), 0, TAP_DELAY_REQUEST, 0);
+    tl_lock_free(granted(dying, "left", "c1", &options));
+    tl_client_close(dying);
+    while (!tap_done(line)) {
+        assert_true(crew_now_ms() < end_ms);
+        crew_sleep_ms(1);
+    }
+    beats = stats_of(far).beats;
+    while (stats_of(far).beats < beats + 20) {
+        if (crew_now_ms() >= end_ms)
+            server_panic("the beats stand still behind the janitor's statement");
+        crew_sleep_ms(5);
+    }
+    tap_release(line);
+    tl_client_close(far);
+    tap_free(line);
+    remove(file);
+    free(file);
+}
+
+TEST(test_a_session_ended_by_hand)
+{
+    /* One whose row is removed finds that the database was restored (test_restored.c). */
+    lose_by_hand("r2", "UPDATE tl_session SET ended_at=UTC_TIMESTAMP(6) WHERE session_id =");
+}
+
 /* A pool of one connection is small, and enough. */
-static void test_a_janitor_with_one_connection(void **state)
+TEST(test_a_janitor_with_one_connection)
 {
     tl_client *dying = near(TL_CLIENT_NO_JANITOR), *heir;
     tl_lock_options options = sync_options("x");
     char *file =
         database_option_file_at(base, server_socket(server_shared()), LASTING "pool_size=1\n");
 
-    (void)state;
     tl_lock_free(granted(dying, "one", "c1", &options));
     tl_client_close(dying);
     heir = open_client(file, 0, NULL);
@@ -626,20 +599,4 @@ static void test_a_janitor_with_one_connection(void **state)
     free(file);
 }
 
-TEST_MAIN(session)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_stopped_process),
-        cmocka_unit_test(test_a_dead_process_with_many_locks),
-        cmocka_unit_test(test_confirmed_unreachable_lost),
-        cmocka_unit_test(test_nothing_is_granted_to_a_dead_session),
-        cmocka_unit_test(test_an_ask_that_outlives_its_session),
-        cmocka_unit_test(test_a_grant_that_is_answered_too_late),
-        cmocka_unit_test(test_a_stalled_janitor),
-        cmocka_unit_test(test_a_session_ended_by_hand),
-        cmocka_unit_test(test_a_janitor_with_one_connection),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(session, setup, teardown)

@@ -8,35 +8,10 @@
 
 #include <tradelock/callback.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Heartbeats of the test's own clients are no matter here. */
 #define SETTINGS "beat_ms=100ms\nsession_ms=60s\n"
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, SETTINGS);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
+FIXTURE_OF_ALL(SETTINGS)
 
 static void session_of(const tl_client *client, char id[64])
 {
@@ -64,18 +39,13 @@ static int close_and_ask(tl_client *client)
 /* An open client with a janitor sees to it. */
 static void await_swept(const char *session)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (!database_number(f.sql,
-                            "SELECT swept_at IS NOT NULL FROM tl_session WHERE "
-                            "session_id = '%s'",
-                            session)) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(!database_number(f.sql,
+                                 "SELECT swept_at IS NOT NULL FROM tl_session WHERE "
+                                 "session_id = '%s'",
+                                 session));
 }
 
-static void test_all_was_ended(void **state)
+TEST(test_all_was_ended)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock_options options = sync_options("x"), other = sync_options("y");
@@ -83,7 +53,6 @@ static void test_all_was_ended(void **state)
     tl_lock *lock = granted(client, "s1", "c1", &options);
     tl_status status;
 
-    (void)state;
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
     lock = granted(client, "s2", "c1", &options);
@@ -103,7 +72,7 @@ static void test_all_was_ended(void **state)
 }
 
 /* A worker who ends what it claimed, and one who gives up. */
-static void test_claims(void **state)
+TEST(test_claims)
 {
     for (int given_up = 0; given_up < 2; given_up++) {
         tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
@@ -123,17 +92,15 @@ static void test_claims(void **state)
         tl_lock_free(lock);
         assert_int_equal(close_and_ask(client), !given_up);
     }
-    (void)state;
 }
 
 /* What it left is opened long before its max_hold is over. */
-static void test_a_lock_that_was_forgotten(void **state)
+TEST(test_a_lock_that_was_forgotten)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *janitor;
     tl_lock_options options = sync_options("x");
     char session[64];
 
-    (void)state;
     options.max_hold_ms = 3600000;
     tl_lock_free(granted(client, "forgotten", "c1", &options));
     session_of(client, session);
@@ -145,7 +112,7 @@ static void test_a_lock_that_was_forgotten(void **state)
     assert_row(&f, "forgotten", "c1", "WITHDRAW_RETRY", "F 1 0");
 }
 
-static void test_an_ask_whose_fate_is_unknown(void **state)
+TEST(test_an_ask_whose_fate_is_unknown)
 {
     tap *line = tap_start(server_socket(server_shared()));
     char *file = database_option_file_at(f.db, tap_socket(line),
@@ -155,7 +122,6 @@ static void test_an_ask_whose_fate_is_unknown(void **state)
     tl_client *client = NULL;
     tl_status status;
 
-    (void)state;
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
     assert_status(tl_client_open(&client, &options), TL_OK);
@@ -180,45 +146,24 @@ static tl_status commit_by_itself(void *context, struct st_mysql *connection)
 }
 
 /* What a handle does not know may be on the row all the same. */
-static void test_a_callback_that_commits(void **state)
+TEST(test_a_callback_that_commits)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock_options options = sync_options("x");
     tl_lock *lock = lock_new(client, "commits", "c1", &options);
 
-    (void)state;
     assert_status(tl_lock_ask_with(lock, commit_by_itself, NULL, 0), TL_CALLBACK_FAILED);
     tl_lock_free(lock);
     assert_row(&f, "commits", "c1", "WITHDRAW", "P 1 1");
     assert_int_equal(close_and_ask(client), 0);
 }
 
-/* An ending that was answered may be missing on a server that was restored. */
-static void test_a_restored_server(void **state)
-{
-    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    tl_lock_options options = sync_options("x");
-    tl_status status = TL_OK;
-
-    (void)state;
-    database_run(f.sql, "UPDATE tl_schema SET restore_no = restore_no + 1");
-    while (status != TL_ASK_CHANNEL) {
-        assert_true(crew_now_ms() < end_ms);
-        tl_lock_free(ask(client, "restored", "c1", &options, &status));
-    }
-    database_run(f.sql, "UPDATE tl_schema SET accepted_no = restore_no");
-    assert_int_equal(close_and_ask(client), 0);
-}
-
 /* Its word is taken: nobody looks.  Were it wrong, the trade is found when its max_hold is over. */
-static void test_a_wrong_word(void **state)
+TEST(test_a_wrong_word)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR), *janitor;
     char session[64];
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
-    (void)state;
     session_of(client, session);
     tl_client_close(client);
     assert_int_equal(is_settled(session), 1);
@@ -235,25 +180,26 @@ static void test_a_wrong_word(void **state)
     assert_row(&f, "wrong", "c1", "WITHDRAW_RETRY", "-");
     database_run(f.sql, "UPDATE trade_lock SET max_hold_until = UTC_TIMESTAMP(6), "
                         "next_run_at = UTC_TIMESTAMP(6) WHERE serial_no = 'wrong'");
-    while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
-                                  "'wrong'") < 2) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                       "'wrong'") < 2);
     tl_client_close(janitor);
 }
 
-TEST_MAIN(settled)
+/* An ending that was answered may be missing on a server that was restored. */
+TEST(test_a_restored_server)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_was_ended),
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_a_lock_that_was_forgotten),
-        cmocka_unit_test(test_an_ask_whose_fate_is_unknown),
-        cmocka_unit_test(test_a_callback_that_commits),
-        cmocka_unit_test(test_a_wrong_word),
-        cmocka_unit_test(test_a_restored_server),
-    };
+    tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
+    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
+    tl_lock_options options = sync_options("x");
+    tl_status status = TL_OK;
 
-    return server_run_tests(tests, setup, teardown);
+    database_run(f.sql, "UPDATE tl_schema SET restore_no = restore_no + 1");
+    while (status != TL_ASK_CHANNEL) {
+        assert_true(crew_now_ms() < end_ms);
+        tl_lock_free(ask(client, "restored", "c1", &options, &status));
+    }
+    database_run(f.sql, "UPDATE tl_schema SET accepted_no = restore_no");
+    assert_int_equal(close_and_ask(client), 0);
 }
+
+TESTS_OF(settled, open_all, close_all)

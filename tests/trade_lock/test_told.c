@@ -3,32 +3,7 @@
 #include "fixture.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, "beat_ms=1m\nsession_ms=10m\n");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL("beat_ms=1m\nsession_ms=10m\n")
 
 static void assert_text(const char *what, const char *told, const char *is)
 {
@@ -115,9 +90,8 @@ static const char *serial_of(const char *prefix, size_t i, int says)
     return serial;
 }
 
-static void test_after_a_first_attempt(void **state)
+TEST(test_after_a_first_attempt)
 {
-    (void)state;
     for (size_t i = 0; i < OUTCOMES; i++)
         for (int says = 0; says < 2; says++) {
             const char *serial = serial_of("A", i, says);
@@ -138,9 +112,8 @@ static void test_after_a_first_attempt(void **state)
 }
 
 /* A success does not keep what an earlier attempt remarked of its failure. */
-static void test_after_a_compensating_attempt(void **state)
+TEST(test_after_a_compensating_attempt)
 {
-    (void)state;
     for (size_t i = 0; i < OUTCOMES; i++)
         for (int says = 0; says < 2; says++) {
             const char *serial = serial_of("B", i, says);
@@ -162,7 +135,7 @@ static void test_after_a_compensating_attempt(void **state)
 }
 
 /* The same where endings share a statement. */
-static void test_after_endings_together(void **state)
+TEST(test_after_endings_together)
 {
     enum { TOGETHER = 32 };
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS, 0);
@@ -171,7 +144,6 @@ static void test_after_endings_together(void **state)
     tl_completion done[TOGETHER];
     size_t count = 0;
 
-    (void)state;
     for (size_t i = 0; i < TOGETHER; i++) {
         tl_ending unknown = ending_of(TL_OUTCOME_UNKNOWN, 1);
 
@@ -192,13 +164,12 @@ static void test_after_endings_together(void **state)
     }
 }
 
-static void test_after_the_callers_commit(void **state)
+TEST(test_after_the_callers_commit)
 {
     tl_lock_options options = sync_options("pay");
     tl_ending ending = ending_of(TL_OUTCOME_SUCCESS, 1);
     tl_lock *lock = granted(f.client, "D1", "C1", &options);
 
-    (void)state;
     database_run(f.sql, "BEGIN");
     assert_status(tl_lock_finish_in(lock, f.sql, &ending, TL_GUARD_ANY_IDLE), TL_OK);
     database_run(f.sql, "ROLLBACK");
@@ -212,12 +183,11 @@ static void test_after_the_callers_commit(void **state)
     tl_lock_free(lock);
 }
 
-static void test_a_success_has_no_proof(void **state)
+TEST(test_a_success_has_no_proof)
 {
     tl_lock_options options = sync_options("pay");
     tl_lock *lock = granted(f.client, "E1", "C1", &options);
 
-    (void)state;
     for (size_t i = 0; i < OUTCOMES; i++) {
         tl_ending ending = ending_of(outcomes[i], 0);
 
@@ -232,29 +202,16 @@ static void test_a_success_has_no_proof(void **state)
     tl_lock_free(lock);
 }
 
-static void test_a_reclaim_names_its_epoch(void **state)
+TEST(test_a_reclaim_names_its_epoch)
 {
     tl_lock_options options = sync_options("pay");
     tl_key key = {"E2", "C1", "WITHDRAW"};
     tl_lock *lock = NULL;
 
-    (void)state;
     options.flags = TL_ASK_RECLAIM;
     assert_status(tl_lock_new(&lock, f.client, &key, &options), TL_INVALID);
     assert_non_null(strstr(tl_error_message(), "reclaim_epoch is 0"));
     assert_null(lock);
 }
 
-TEST_MAIN(told)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_after_a_first_attempt),
-        cmocka_unit_test(test_after_a_compensating_attempt),
-        cmocka_unit_test(test_after_endings_together),
-        cmocka_unit_test(test_after_the_callers_commit),
-        cmocka_unit_test(test_a_success_has_no_proof),
-        cmocka_unit_test(test_a_reclaim_names_its_epoch),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
-}
+TESTS_OF(told, open_all, close_all)

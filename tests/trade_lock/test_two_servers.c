@@ -14,18 +14,7 @@
 #include <tradelock/resource.h>
 #include <tradelock/rw_lock.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* No beat comes meanwhile, or many do. */
 #define SILENT "beat_ms=1m\nsession_ms=10m\n"
@@ -172,13 +161,8 @@ static void accept_copy(void)
 /* Until the process has no connection there. */
 static void await_nobody_at(MYSQL *sql)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
-                                "WHERE USER = 'plain'") > 0) {
-        assert_true(crew_now_ms() < end_ms);
-        usleep(10 * 1000);
-    }
+    AWAIT_WHILE(database_number(sql, "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+                                     "WHERE USER = 'plain'") > 0);
 }
 
 /* The address leads there, for those who connect from now on. */
@@ -261,13 +245,12 @@ static void await_beats(uint64_t count)
 /* ----------------------------------------------------------------------------- tests -- */
 
 /* Who has met the accepted copy does not go back: the old primary lacks what was paid there. */
-static void test_the_old_primary_comes_back(void **state)
+TEST(test_the_old_primary_comes_back)
 {
     tl_client *late;
     tl_lock_options options = sync_options("x");
     tl_status status;
 
-    (void)state;
     open_pair(SILENT);
     assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
@@ -292,9 +275,8 @@ static void test_the_old_primary_comes_back(void **state)
 }
 
 /* Neither does a connection that had stayed at the old primary. */
-static void test_a_connection_to_the_old_primary(void **state)
+TEST(test_a_connection_to_the_old_primary)
 {
-    (void)state;
     open_pair(SILENT);
     assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
@@ -310,9 +292,8 @@ static void test_a_connection_to_the_old_primary(void **state)
 
 /* A backup from before the last accepting is of an earlier term, until it is accepted: later by the
  * clock, although not by its number. */
-static void test_an_old_backup_is_accepted(void **state)
+TEST(test_an_old_backup_is_accepted)
 {
-    (void)state;
     open_pair(SILENT);
     promote();
     database_run(f.sql, "UPDATE tl_schema SET restore_no = 5, accepted_no = 5, "
@@ -338,9 +319,8 @@ static void test_an_old_backup_is_accepted(void **state)
 
 /* A grant is of one server: that another one was not accepted takes nothing from it, and gives the
  * other one nothing. */
-static void test_each_answers_for_itself(void **state)
+TEST(test_each_answers_for_itself)
 {
-    (void)state;
     open_pair(SILENT);
     assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
@@ -377,11 +357,10 @@ static db_server_state state_of(const db *connection)
 /* A connection that met the copy before it was accepted is closed as soon as a look shows that the
  * process has a whole server.  The next one hears of the accepting, and that the primary is the
  * earlier one. */
-static void test_accepting_is_heard(void **state)
+TEST(test_accepting_is_heard)
 {
     db *first, *second;
 
-    (void)state;
     open_pair(SILENT);
     promote();
     first = borrow();
@@ -404,11 +383,10 @@ static void test_accepting_is_heard(void **state)
 }
 
 /* The server behind the address takes no writes any more, and another one does. */
-static void test_a_demotion_and_a_promotion(void **state)
+TEST(test_a_demotion_and_a_promotion)
 {
     uint64_t at_copy_before;
 
-    (void)state;
     open_pair(BEATING);
     assert_status(ask_now(f.client, "before"), TL_GRANTED);
     database_run(f.sql, "SET GLOBAL read_only = 1");
@@ -426,9 +404,8 @@ static void test_a_demotion_and_a_promotion(void **state)
 }
 
 /* A replica is no server that was restored: whoever meets it tries again, and writes nothing. */
-static void test_a_replica(void **state)
+TEST(test_a_replica)
 {
-    (void)state;
     open_pair(SILENT);
     promote();
     database_run(sql_copy, "SET GLOBAL read_only = 1");
@@ -442,9 +419,8 @@ static void test_a_replica(void **state)
 }
 
 /* What the copy confirmed while nobody had accepted it says nothing about the primary. */
-static void test_a_beat_that_the_copy_confirmed(void **state)
+TEST(test_a_beat_that_the_copy_confirmed)
 {
-    (void)state;
     open_pair(BEATING);
     await_beats(1);
     promote();
@@ -466,13 +442,12 @@ static int count_restores(MYSQL *sql)
 
 /* What the primary confirmed is forgotten by no look at another server: the primary comes back with
  * yesterday's data, and what was paid since is missing there. */
-static void test_the_witness_of_another_server(void **state)
+TEST(test_the_witness_of_another_server)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     char *old;
     tl_status status;
 
-    (void)state;
     open_pair(BEATING);
     assert_status(ask_now(f.client, "paid"), TL_GRANTED);
     promote();
@@ -510,14 +485,13 @@ static tl_status mutex_lock(tl_client *client, tl_mutex **out)
 
 /* A session is of one server.  The heart is led to another one, and others end the session where it
  * was: what it held there is lost, and no connection that stayed there is granted anything. */
-static void test_the_heart_leads_elsewhere(void **state)
+TEST(test_the_heart_leads_elsewhere)
 {
     const int64_t end_ms = crew_now_ms() + 2 * PATIENCE_MS;
     tl_mutex *mine, *theirs = NULL;
     char *old, *heart;
     db *stayed;
 
-    (void)state;
     open_pair(BEATING);
     await_beats(1);
     old = strdup(tl_client_session(f.client));
@@ -575,14 +549,13 @@ static tl_status renew_rw(void *lock)
 }
 
 /* A lease that a copy renewed would be over at the primary, where others take it: two holders. */
-static void test_a_lease_is_renewed_at_home(void **state)
+TEST(test_a_lease_is_renewed_at_home)
 {
     tl_mutex_options mutex_options = TL_MUTEX_OPTIONS_INIT;
     tl_rw_options rw_options = TL_RW_OPTIONS_INIT;
     tl_mutex *mutex;
     tl_rw *rw;
 
-    (void)state;
     open_pair(SILENT);
     mutex_options.max_hold_ms = rw_options.max_hold_ms = 600000;
     mutex_options.lease_ms = rw_options.lease_ms = 300000;
@@ -613,7 +586,7 @@ static int pass_over(void *context, const char *op_code)
 
 /* What is read of a replica is read, as of any server.  Nothing is written there, not even by an
  * account that may; and once it takes writes, it is another server like any. */
-static void test_a_replica_is_read(void **state)
+TEST(test_a_replica_is_read)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
@@ -622,7 +595,6 @@ static void test_a_replica_is_read(void **state)
     tl_status status;
     char *file;
 
-    (void)state;
     open_pair(SILENT);
     service = f.client;
     options.config_file = at_line;
@@ -663,12 +635,11 @@ static void test_a_replica_is_read(void **state)
 /* The heart stayed at the old primary, and beats there after the copy was accepted: what it did
  * there meanwhile the copy lacks.  So the copy is found restored once more, and accepted once
  * more. */
-static void test_a_beat_after_the_accepting(void **state)
+TEST(test_a_beat_after_the_accepting)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_status status;
 
-    (void)state;
     open_pair(BEATING);
     promote();
     accept_copy();
@@ -692,14 +663,13 @@ static void test_a_beat_after_the_accepting(void **state)
 
 /* An answer is lost, and who settles it is led to another server, which knows nothing of it: that
  * it is not there proves nothing. */
-static void test_a_doubt_of_another_server(void **state)
+TEST(test_a_doubt_of_another_server)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_lock_options options = sync_options("x");
     tl_status status;
     tl_lock *lock;
 
-    (void)state;
     open_pair(SILENT);
     assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
@@ -719,14 +689,13 @@ static void test_a_doubt_of_another_server(void **state)
 }
 
 /* The same, but the other server is accepted meanwhile: what it does not have was not done. */
-static void test_a_doubt_is_settled_by_its_successor(void **state)
+TEST(test_a_doubt_is_settled_by_its_successor)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_lock_options options = sync_options("x");
     tl_status status;
     tl_lock *lock;
 
-    (void)state;
     open_pair(SILENT);
     assert_status(ask_now(f.client, "before"), TL_GRANTED);
     promote();
@@ -767,14 +736,13 @@ static tl_status claim_due(tl_lock **locks, size_t *count)
 /* The answer to a batch of claims is lost, and the address leads to a server that cannot tell.
  * Nobody waits for that, for each claim, as long as an answer may take: whoever is open has other
  * work.  None of them is forgotten. */
-static void test_doubtful_claims_keep_nobody_waiting(void **state)
+TEST(test_doubtful_claims_keep_nobody_waiting)
 {
     static const char *const serials[] = {"due-1", "due-2", "due-3"};
     int64_t end_ms;
     tl_lock *locks[3];
     size_t count = 3, all = 0;
 
-    (void)state;
     open_pair(SILENT "pool_wait_ms=15s\n");
     assert_status(claim_due(locks, &count), TL_OK); /* has its connection */
     assert_int_equal(count, 0);
@@ -810,14 +778,13 @@ static void test_doubtful_claims_keep_nobody_waiting(void **state)
 
 /* Some connections lead to a server that nobody accepted.  The heart does not leave a whole one for
  * it, or everything would be lost that is held there. */
-static void test_the_heart_stays_at_a_whole_server(void **state)
+TEST(test_the_heart_stays_at_a_whole_server)
 {
     tl_mutex *mine;
     tl_lock *lock;
     size_t count = 1;
     char *before;
 
-    (void)state;
     open_pair(SELDOM);
     await_beats(1);
     before = strdup(tl_client_session(f.client));
@@ -849,9 +816,8 @@ static void note_accepted(unsigned number)
 }
 
 /* A server is left once any other one was accepted after it, whatever was accepted before. */
-static void test_earlier_than_one_of_several(void **state)
+TEST(test_earlier_than_one_of_several)
 {
-    (void)state;
     open_pair(SILENT);
     note_accepted(5);
     await_grant(f.client, "fifth");
@@ -870,13 +836,12 @@ static void test_earlier_than_one_of_several(void **state)
 }
 
 /* The same with an ending in a caller's transaction, which was committed. */
-static void test_a_caller_is_settled_by_its_server(void **state)
+TEST(test_a_caller_is_settled_by_its_server)
 {
     tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock;
 
-    (void)state;
     open_pair(SILENT);
     lock = granted(f.client, "caller", "c1", &options);
     promote();
@@ -897,7 +862,7 @@ static void test_a_caller_is_settled_by_its_server(void **state)
 
 /* A claim was made on a server that nobody had accepted, and its answer is lost.  That the process
  * uses a whole server now makes that one no successor: it does not know of the claim. */
-static void test_a_doubt_of_a_server_not_accepted(void **state)
+TEST(test_a_doubt_of_a_server_not_accepted)
 {
     static const char *const serials[] = {"lane-1", "lane-2"};
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
@@ -905,7 +870,6 @@ static void test_a_doubt_of_a_server_not_accepted(void **state)
     size_t count = 1;
     tl_status status;
 
-    (void)state;
     open_pair(SILENT);
     open_lanes(serials, 2);
     promote();
@@ -932,12 +896,11 @@ static void test_a_doubt_of_a_server_not_accepted(void **state)
 
 /* As soon as some connection has shown that the session's server is left, nothing leaves under that
  * session any more, whenever the next beat comes. */
-static void test_nothing_is_certain_on_a_server_that_is_left(void **state)
+TEST(test_nothing_is_certain_on_a_server_that_is_left)
 {
     db *first, *second;
     tl_mutex *mine;
 
-    (void)state;
     open_pair(SILENT);
     assert_status(mutex_lock(f.client, &mine), TL_GRANTED);
     promote();
@@ -972,7 +935,7 @@ static void *look_late(void *argument)
 
 /* The answer of an earlier look, which arrives last, does not take back when a restore was
  * accepted. */
-static void test_a_late_answer(void **state)
+TEST(test_a_late_answer)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     struct late_look late = {.status = TL_UNKNOWN};
@@ -980,7 +943,6 @@ static void test_a_late_answer(void **state)
     int64_t accepted_us;
     db *second;
 
-    (void)state;
     open_pair(SILENT);
     late.connection = borrow();
     assert_true(tl_restore_accepted_us(f.client) == 0);
@@ -1005,14 +967,13 @@ static void test_a_late_answer(void **state)
 
 /* A look that began first reads last: it sees an accepting that the look after it did not see, and
  * does not take the server for one that was left for itself. */
-static void test_a_late_request(void **state)
+TEST(test_a_late_request)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     struct late_look late = {.status = TL_UNKNOWN};
     pthread_t thread;
     db *second;
 
-    (void)state;
     open_pair(SILENT);
     late.connection = borrow();
     second = borrow();
@@ -1037,11 +998,10 @@ static void test_a_late_request(void **state)
 /* A replica's clock need not be the one by which rows are written, and what is recorded with the
  * rights of the schema's owner is written on a read-only server too: its replication would end
  * there.  The one that takes writes is judged when it is met. */
-static void test_a_replicas_clock_is_not_recorded(void **state)
+TEST(test_a_replicas_clock_is_not_recorded)
 {
     clock_watch *watch;
 
-    (void)state;
     open_pair(SILENT);
     watch = &f.client->clock;
     assert_status(clock_watch_look(f.client), TL_OK);
@@ -1062,35 +1022,4 @@ static void test_a_replicas_clock_is_not_recorded(void **state)
     close_pair();
 }
 
-TEST_MAIN(two_servers)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_old_primary_comes_back),
-        cmocka_unit_test(test_a_connection_to_the_old_primary),
-        cmocka_unit_test(test_an_old_backup_is_accepted),
-        cmocka_unit_test(test_each_answers_for_itself),
-        cmocka_unit_test(test_accepting_is_heard),
-        cmocka_unit_test(test_a_demotion_and_a_promotion),
-        cmocka_unit_test(test_a_replica),
-        cmocka_unit_test(test_a_beat_that_the_copy_confirmed),
-        cmocka_unit_test(test_the_witness_of_another_server),
-        cmocka_unit_test(test_the_heart_leads_elsewhere),
-        cmocka_unit_test(test_a_lease_is_renewed_at_home),
-        cmocka_unit_test(test_a_replica_is_read),
-        cmocka_unit_test(test_a_beat_after_the_accepting),
-        cmocka_unit_test(test_a_doubt_of_another_server),
-        cmocka_unit_test(test_a_doubt_is_settled_by_its_successor),
-        cmocka_unit_test(test_doubtful_claims_keep_nobody_waiting),
-        cmocka_unit_test(test_the_heart_stays_at_a_whole_server),
-        cmocka_unit_test(test_earlier_than_one_of_several),
-        cmocka_unit_test(test_a_caller_is_settled_by_its_server),
-        cmocka_unit_test(test_a_doubt_of_a_server_not_accepted),
-        cmocka_unit_test(test_nothing_is_certain_on_a_server_that_is_left),
-        cmocka_unit_test(test_a_late_answer),
-        cmocka_unit_test(test_a_late_request),
-        cmocka_unit_test(test_a_replicas_clock_is_not_recorded),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, NULL, NULL);
-}
+TESTS_OF(two_servers, NULL, NULL)

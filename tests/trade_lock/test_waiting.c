@@ -4,36 +4,10 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 /* Whoever waited in vain for one after the other of a crowd would be later. */
 #define LATE_MS 15000
 
-static fixture f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_log_whole(&f);
-    fixture_close(&f);
-    return 0;
-}
+WHOLE_FIXTURE_OF_ALL(NULL)
 
 static tl_lock_options mutex_options(void)
 {
@@ -112,12 +86,11 @@ static void queue_up(void *context, int number)
     tl_lock_free(lock);
 }
 
-static void test_first_come_first_served(void **state)
+TEST(test_first_come_first_served)
 {
     tl_lock_options options = mutex_options();
     struct queue q = {.client = f.client, .serial = "fifo", .others = 8};
 
-    (void)state;
     q.first = granted(f.client, q.serial, "wait", &options);
     q.asked_before = stats_of(f.client).asks;
     crew_threads(q.others + 1, queue_up, &q);
@@ -128,7 +101,7 @@ static void test_first_come_first_served(void **state)
 }
 
 /* With pauses of many seconds between two asks, a release is still heard of at once. */
-static void test_a_release_wakes_the_next(void **state)
+TEST(test_a_release_wakes_the_next)
 {
     char *file = database_option_file_at(f.db, server_socket(server_shared()),
                                          "ask_wait_min_ms=10s\nask_wait_max_ms=20s\n");
@@ -136,7 +109,6 @@ static void test_a_release_wakes_the_next(void **state)
     tl_lock_options options = mutex_options();
     struct queue q = {.serial = "quick", .others = 8};
 
-    (void)state;
     wanted.config_file = file;
     assert_status(tl_client_open(&q.client, &wanted), TL_OK);
     q.first = granted(q.client, q.serial, "wait", &options);
@@ -201,7 +173,7 @@ static void wait_in_crowd(void *context, int number)
 }
 
 /* Thirty-two wait for a lock of another process: one of them asks. */
-static void test_one_asks_for_all(void **state)
+TEST(test_one_asks_for_all)
 {
     enum { WAITERS = 32, POLLS = 20 };
     tl_lock_options options = mutex_options();
@@ -209,7 +181,6 @@ static void test_one_asks_for_all(void **state)
     tl_lock *held = granted(f.other, crowd.serial, "wait", &options);
     uint64_t before = statements_of(f.client);
 
-    (void)state;
     crowd.until_ms = crew_now_ms() + 1000;
     crew_threads(WAITERS, wait_in_crowd, &crowd);
     assert_int_equal(crowd.expired, WAITERS);
@@ -230,13 +201,12 @@ static void test_one_asks_for_all(void **state)
 }
 
 /* Waiting is for what may pass; the rest is answered at once. */
-static void test_what_will_not_pass(void **state)
+TEST(test_what_will_not_pass)
 {
     tl_lock_options options = sync_options("x"), other = sync_options("y");
     tl_lock *lock = granted(f.client, "final", "wait", &options), *asked;
     int64_t start_ms = crew_now_ms();
 
-    (void)state;
     asked = lock_new(f.other, "final", "wait", &other);
     assert_status(tl_lock_ask(asked, PATIENCE_MS), TL_MISMATCH);
     tl_lock_free(asked);
@@ -248,15 +218,4 @@ static void test_what_will_not_pass(void **state)
     tl_lock_free(lock);
 }
 
-TEST_MAIN(waiting)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_come_first_served),
-        cmocka_unit_test(test_a_release_wakes_the_next),
-        cmocka_unit_test(test_one_asks_for_all),
-        cmocka_unit_test(test_what_will_not_pass),
-    };
-
-    crew_arguments(argc, argv);
-    return server_run_tests(tests, setup, teardown);
-}
+TESTS_OF(waiting, open_all, close_all)

@@ -10,13 +10,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <sched.h>
 
 #define WAIT_MS 300000
@@ -121,12 +114,22 @@ static long run(struct scene *scene)
     return total;
 }
 
-static void test_nobody_meets_anybody(void **state)
+TEST(test_without_the_lock_they_meet)
+{
+    struct scene scene = {.locked = 0};
+    long total;
+
+    total = run(&scene);
+    assert_true(scene.witness->overlaps > 0);
+    assert_true(scene.witness->value < total);
+    crew_unshare(scene.witness, sizeof *scene.witness);
+}
+
+TEST(test_nobody_meets_anybody)
 {
     struct scene scene = {.locked = 1};
     long total;
 
-    (void)state;
     scene.f.db = database_new(server_shared(), NULL);
     scene.f.sql = database_connect(scene.f.db);
     total = run(&scene);
@@ -141,25 +144,4 @@ static void test_nobody_meets_anybody(void **state)
     database_free(scene.f.db);
 }
 
-static void test_without_the_lock_they_meet(void **state)
-{
-    struct scene scene = {.locked = 0};
-    long total;
-
-    (void)state;
-    total = run(&scene);
-    assert_true(scene.witness->overlaps > 0);
-    assert_true(scene.witness->value < total);
-    crew_unshare(scene.witness, sizeof *scene.witness);
-}
-
-TEST_MAIN(witness)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_the_lock_they_meet),
-        cmocka_unit_test(test_nobody_meets_anybody),
-    };
-
-    crew_arguments(argc, argv);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(witness, NULL, NULL)

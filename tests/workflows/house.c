@@ -1,13 +1,8 @@
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static const char *const kind_names[] = {"idempotent", "window", "plain"};
 

@@ -1,10 +1,6 @@
 #include "payout.h"
 
-#include "cmocka_all.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/theme.h"
 
 const tl_statement payout_statements[PAYOUT_STATEMENTS] = {
     {.name = "freeze",

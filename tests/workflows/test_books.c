@@ -4,17 +4,13 @@
  */
 #include "payout.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------------------------ what is written -- */
 
-static void each_moment_has_its_rows(void **state)
+TEST_IN(each_moment_has_its_rows, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -37,7 +33,7 @@ static void each_moment_has_its_rows(void **state)
 }
 
 /* What a statement can name without being given it is what the row says. */
-static void the_trade_knows_its_own_values(void **state)
+TEST_IN(the_trade_knows_its_own_values, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_workflow workflow = payout_workflow();
@@ -61,7 +57,7 @@ static void the_trade_knows_its_own_values(void **state)
                      4);
 }
 
-static void the_worker_writes_the_same(void **state)
+TEST_IN(the_worker_writes_the_same, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -96,7 +92,7 @@ static tl_status count_by_select(void *context, const tl_attempt *attempt, const
 }
 
 /* A workflow chooses for each moment. */
-static void moments_may_differ(void **state)
+TEST_IN(moments_may_differ, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_workflow workflow = payout_workflow();
@@ -126,7 +122,7 @@ static void assert_nothing_was_left(house *self, const char *serial)
     assert_int_equal(atomic_load(&script.sent), 0);
 }
 
-static void a_statement_refuses(void **state)
+TEST_IN(a_statement_refuses, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_request request = payout_request("W1", 1001);
@@ -143,7 +139,7 @@ static void a_statement_refuses(void **state)
     payout_purse(self, "999 0");
 }
 
-static void a_callback_refuses(void **state)
+TEST_IN(a_callback_refuses, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_request request = payout_request("W1", 100);
@@ -159,7 +155,7 @@ static void a_callback_refuses(void **state)
 
 /* ------------------------------------------------------------------------------ bad lines -- */
 
-static void bad_lines_leave_no_trade(void **state)
+TEST_IN(bad_lines_leave_no_trade, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -174,7 +170,7 @@ static void bad_lines_leave_no_trade(void **state)
     payout_pay(self, "W1", 100, TL_SUCCEEDED);
 }
 
-static void a_callback_that_cannot_leaves_no_trade(void **state)
+TEST_IN(a_callback_that_cannot_leaves_no_trade, payout_house, payout_house_close)
 {
     static const tl_status answers[] = {TL_TRY_AGAIN, TL_NO_MEMORY, TL_SUCCEEDED, TL_UNKNOWN,
                                         (tl_status)12345};
@@ -220,7 +216,7 @@ static void ask_for_all_three(house *self)
 }
 
 /* "Refused" says that there is no row.  So whoever asks twice hears what the row says. */
-static void a_duplicate_hears_what_the_row_says(void **state)
+TEST_IN(a_duplicate_hears_what_the_row_says, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_lock *lock;
@@ -248,7 +244,7 @@ static void a_duplicate_hears_what_the_row_says(void **state)
 
 /* ------------------------------------------------------------------------------ registration -- */
 
-static void what_the_schema_refuses_is_not_registered(void **state)
+TEST_IN(what_the_schema_refuses_is_not_registered, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_statement spoilt[PAYOUT_STATEMENTS];
@@ -270,25 +266,5 @@ static void what_the_schema_refuses_is_not_registered(void **state)
     payout_expect(self, &request, TL_SUCCEEDED, NULL);
 }
 
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
-
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-TEST_MAIN(books)
-{
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(each_moment_has_its_rows),
-        IN_HOUSE(the_trade_knows_its_own_values),
-        IN_HOUSE(the_worker_writes_the_same),
-        IN_HOUSE(moments_may_differ),
-        IN_HOUSE(a_statement_refuses),
-        IN_HOUSE(a_callback_refuses),
-        IN_HOUSE(bad_lines_leave_no_trade),
-        IN_HOUSE(a_callback_that_cannot_leaves_no_trade),
-        IN_HOUSE(a_duplicate_hears_what_the_row_says),
-        IN_HOUSE(what_the_schema_refuses_is_not_registered),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(books, NULL, NULL)

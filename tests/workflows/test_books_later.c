@@ -7,11 +7,6 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include "cmocka_all.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ----------------------------------------------------------------------- endings that fail -- */
@@ -69,7 +64,7 @@ static void spoil_both_endings(house *self, spoil_fn spoil, tl_status answer, un
     }
 }
 
-static void bad_lines_of_an_ending_are_written_later(void **state)
+TEST_IN(bad_lines_of_an_ending_are_written_later, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -78,7 +73,7 @@ static void bad_lines_of_an_ending_are_written_later(void **state)
     assert_int_equal(database_number(self->sql, "SELECT frozen FROM purse"), 0);
 }
 
-static void a_callback_that_cannot_ends_later(void **state)
+TEST_IN(a_callback_that_cannot_ends_later, payout_house, payout_house_close)
 {
     static const tl_status answers[] = {TL_TRY_AGAIN, TL_REFUSED, TL_NO_MEMORY, TL_CALLBACK_FAILED,
                                         (tl_status)12345};
@@ -95,7 +90,7 @@ static void put_purse_back(house *self)
 }
 
 /* A row that must be there is not. */
-static void an_ending_that_changes_no_row_is_broken(void **state)
+TEST_IN(an_ending_that_changes_no_row_is_broken, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -117,7 +112,7 @@ static void an_ending_that_changes_no_row_is_broken(void **state)
 }
 
 /* Only an ask can be refused. */
-static void a_statement_cannot_refuse_an_ending(void **state)
+TEST_IN(a_statement_cannot_refuse_an_ending, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -127,7 +122,7 @@ static void a_statement_cannot_refuse_an_ending(void **state)
     payout_purse(self, "0 0");
 }
 
-static void books_that_stay_broken_are_parked(void **state)
+TEST_IN(books_that_stay_broken_are_parked, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_worker_counts counts;
@@ -147,7 +142,7 @@ static void books_that_stay_broken_are_parked(void **state)
 
 /* ------------------------------------------------------------------------------- tried anew -- */
 
-static void each_epoch_has_its_rows(void **state)
+TEST_IN(each_epoch_has_its_rows, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_request request = payout_request("W1", 100);
@@ -174,7 +169,7 @@ static void each_epoch_has_its_rows(void **state)
                      3);
 }
 
-static void a_refusal_leaves_the_failure_as_it_was(void **state)
+TEST_IN(a_refusal_leaves_the_failure_as_it_was, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_request request = payout_request("W1", 100);
@@ -234,7 +229,7 @@ static void pay_many(void *context, int number)
     }
 }
 
-static void many_are_written_once_each(void **state)
+TEST_IN(many_are_written_once_each, payout_house, payout_house_close)
 {
     const int asked = THREADS * (EACH - POOR), failed = THREADS * EACH / 3;
     house *self = *state;
@@ -420,28 +415,25 @@ static void hold_a_purse(const char *settings, int held, int given_up)
     house_close(&self);
 }
 
-static void a_held_purse_stops_no_other_endings(void **state)
+TEST(a_held_purse_stops_no_other_endings)
 {
-    (void)state;
     hold_a_purse(HELD_SETTINGS("2m"), FEW, 0);
 }
 
-static void nor_do_more_held_trades_than_threads(void **state)
+TEST(nor_do_more_held_trades_than_threads)
 {
-    (void)state;
     hold_a_purse(HELD_SETTINGS("2m"), MANY, 0);
 }
 
 /* Once their endings are given up.  None is left to the end of its hold. */
-static void more_held_trades_than_threads_are_put_back(void **state)
+TEST(more_held_trades_than_threads_are_put_back)
 {
-    (void)state;
     hold_a_purse(HELD_SETTINGS("3s"), MANY, 1);
 }
 
 /* ----------------------------------------------------------------- the server dies meanwhile -- */
 
-static void an_ending_is_settled_with_its_rows(void **state)
+TEST(an_ending_is_settled_with_its_rows)
 {
     static house self;
     server *own = server_start(NULL);
@@ -450,7 +442,6 @@ static void an_ending_is_settled_with_its_rows(void **state)
     tl_status status;
     int64_t end_ms;
 
-    (void)state;
     house_open(&self, WITHDRAW_IDEMPOTENT,
                "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
                "commit_ms=300ms\npool_wait_ms=200ms\n",
@@ -476,27 +467,5 @@ static void an_ending_is_settled_with_its_rows(void **state)
     server_free(own);
 }
 
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
-
 /* An argument: only the tests whose names fit it, as TEST or *PART*. */
-TEST_MAIN(books_later)
-{
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(bad_lines_of_an_ending_are_written_later),
-        IN_HOUSE(a_callback_that_cannot_ends_later),
-        IN_HOUSE(an_ending_that_changes_no_row_is_broken),
-        IN_HOUSE(a_statement_cannot_refuse_an_ending),
-        IN_HOUSE(books_that_stay_broken_are_parked),
-        IN_HOUSE(each_epoch_has_its_rows),
-        IN_HOUSE(a_refusal_leaves_the_failure_as_it_was),
-        IN_HOUSE(many_are_written_once_each),
-        cmocka_unit_test(a_held_purse_stops_no_other_endings),
-        cmocka_unit_test(nor_do_more_held_trades_than_threads),
-        cmocka_unit_test(more_held_trades_than_threads_are_put_back),
-        cmocka_unit_test(an_ending_is_settled_with_its_rows),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(books_later, NULL, NULL)

@@ -6,7 +6,6 @@
  */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
@@ -16,12 +15,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define OP "PAYOUT"
 #define CHANNEL "frail"
@@ -166,28 +161,22 @@ static void open_with(const char *settings)
     assert_status(register_one(), TL_OK);
 }
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
-    (void)state;
     open_with(SETTINGS("100ms", "30s"));
-    return 0;
 }
 
 /* One in which no beat comes. */
-static int open_silent(void **state)
+FIXTURE(open_silent)
 {
-    (void)state;
     open_with(SETTINGS("1m", "10m"));
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     tl_workflows_free(workflows);
     house_close(&self);
     crew_unshare(shared, sizeof *shared);
-    return 0;
 }
 
 /* A process leaves its own client, so that children may be forked. */
@@ -230,12 +219,7 @@ static void await(const char *what, long long least)
 
 static void await_closed(void)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (number(IS_OPEN) != 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(number(IS_OPEN) != 0);
 }
 
 /* Until this process has told and heard: ten beats. */
@@ -290,23 +274,18 @@ static void serve(void *context, int process)
 }
 
 /* No process alone has heard so many: they count together. */
-static void all_processes_open_it_together(void **state)
+TEST_IN(all_processes_open_it_together, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pid_t children[PROCESSES];
     long sends, refused;
 
-    (void)state;
     atomic_store(&shared->mood, SILENT);
     break_at(OP, 20, 0, 600);
     leave();
     for (int i = 0; i < PROCESSES; i++)
         children[i] = crew_fork(serve, NULL, i);
     for (int i = 0; i < PROCESSES; i++)
-        while (atomic_load(&shared->refused[i]) < 20) {
-            assert_true(now_ms() < end_ms);
-            usleep(10000);
-        }
+        AWAIT_WHILE(atomic_load(&shared->refused[i]) < 20);
     assert_int_equal(number(IS_OPEN), 1);
     assert_int_equal(number(OPENED), 1);
     while (atomic_load(&shared->inside) > 0)
@@ -374,12 +353,11 @@ static void end_workers(pid_t *children, int count)
 }
 
 /* One call at a time, by three processes; none uses up an attempt, and none parks a trade. */
-static void the_lane_probes_with_one(void **state)
+TEST_IN(the_lane_probes_with_one, open_house, close_house)
 {
     pid_t children[PROCESSES];
     long calls;
 
-    (void)state;
     leave_in_doubt(OP, 12);
     calls = atomic_load(&shared->sends) + atomic_load(&shared->queries);
     leave();
@@ -406,23 +384,18 @@ static void the_lane_probes_with_one(void **state)
 }
 
 /* kill -9 in the middle of a probe: others probe once its hold is over, and no sooner. */
-static void a_prober_that_is_killed(void **state)
+TEST_IN(a_prober_that_is_killed, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pid_t children[2] = {0, 0};
     long long probes;
     int64_t killed_ms;
     int status;
 
-    (void)state;
     leave_in_doubt(NULL, 4);
     leave();
     children[0] = crew_fork(work, NULL, 0);
     atomic_store(&shared->hangs, children[0]);
-    while (!atomic_load(&shared->hung)) {
-        assert_true(now_ms() < end_ms);
-        usleep(2000);
-    }
+    AWAIT_WHILE(!atomic_load(&shared->hung));
     probes = number(PROBES);
     children[1] = crew_fork(work, NULL, 1);
     kill(children[0], SIGKILL);
@@ -455,9 +428,8 @@ static void run_many(const char *prefix, int count, tl_status expected)
 }
 
 /* An answer ends the row, also one that declines; one more opens it. */
-static void an_answer_ends_the_row(void **state)
+TEST_IN(an_answer_ends_the_row, open_house, close_house)
 {
-    (void)state;
     break_at(OP, 4, 0, 600);
     await_beats();
     for (int round = 0; round < 3; round++) {
@@ -492,9 +464,8 @@ static void an_answer_ends_the_row(void **state)
 }
 
 /* Never four in a row, but half of them. */
-static void a_share_opens_it(void **state)
+TEST_IN(a_share_opens_it, open_house, close_house)
 {
-    (void)state;
     break_at(NULL, 4, 50, 600);
     await_beats();
     for (int i = 0; i < 4; i++) {
@@ -516,18 +487,13 @@ static void a_share_opens_it(void **state)
 }
 
 /* Nothing is due in the retry lane, and no worker runs: an ask is the probe. */
-static void an_ask_probes_where_nobody_does(void **state)
+TEST_IN(an_ask_probes_where_nobody_does, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_status status;
 
-    (void)state;
     leave_in_doubt(OP, 2);
     atomic_store(&shared->mood, UP);
-    while ((status = run_one("NEW", NULL)) == TL_OVERLOADED) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE((status = run_one("NEW", NULL)) == TL_OVERLOADED);
     assert_status(status, TL_SUCCEEDED);
     await_closed();
     assert_int_equal(number(PROBES), 1);
@@ -547,13 +513,12 @@ static tl_worker *start_worker(void)
 
 /* One trade that never hears anything is the only one that is due, and so has each probe of the
  * lane: asks have a turn too, and one of them closes the breaker. */
-static void a_poisoned_trade_does_not_keep_it_open(void **state)
+TEST_IN(a_poisoned_trade_does_not_keep_it_open, open_house, close_house)
 {
     const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker;
     tl_status status;
 
-    (void)state;
     leave_in_doubt(OP, 1);
     atomic_store(&shared->mood, POISON);
     worker = start_worker();
@@ -568,12 +533,11 @@ static void a_poisoned_trade_does_not_keep_it_open(void **state)
 
 /* The lane's own send is declined, and nobody knows yet of the one before: the trade stays in
  * doubt, but the channel answered. */
-static void a_decline_in_doubt_is_an_answer(void **state)
+TEST_IN(a_decline_in_doubt_is_an_answer, open_house, close_house)
 {
     const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker;
 
-    (void)state;
     leave_in_doubt(OP, 1);
     atomic_store(&shared->mood, HALF);
     worker = start_worker();
@@ -587,13 +551,12 @@ static void a_decline_in_doubt_is_an_answer(void **state)
 }
 
 /* A callback that hangs has the probe for as long as its hold: then this process probes again. */
-static void a_probe_that_hangs(void **state)
+TEST_IN(a_probe_that_hangs, open_house, close_house)
 {
     const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker;
     tl_status status;
 
-    (void)state;
     leave_in_doubt(OP, 1);
     atomic_store(&shared->hangs, getpid());
     worker = start_worker();
@@ -611,11 +574,10 @@ static void a_probe_that_hangs(void **state)
 
 /* The server's clock is set back while the breaker is open: the next probe is an hour away by
  * it. */
-static void a_clock_that_is_set_back(void **state)
+TEST_IN(a_clock_that_is_set_back, open_house, close_house)
 {
     tl_worker *worker;
 
-    (void)state;
     leave_in_doubt(OP, 2);
     database_run(self.sql, "UPDATE trade_channel_breaker SET next_at = next_at + INTERVAL 1 HOUR");
     await_beats();
@@ -643,9 +605,8 @@ static uint64_t cost(const char *prefix)
 }
 
 /* An ask and an ending, with a breaker or without. */
-static void a_trade_pays_no_statement(void **state)
+TEST_IN(a_trade_pays_no_statement, open_silent, close_house)
 {
-    (void)state;
     (void)cost("WARM");
     assert_int_equal(cost("A"), 200);
     break_at(OP, 3, 50, 1);
@@ -655,23 +616,4 @@ static void a_trade_pays_no_statement(void **state)
     assert_int_equal(cost("B"), 200);
 }
 
-TEST_MAIN(breaker)
-{
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(all_processes_open_it_together),
-        IN_HOUSE(the_lane_probes_with_one),
-        IN_HOUSE(a_prober_that_is_killed),
-        IN_HOUSE(an_answer_ends_the_row),
-        IN_HOUSE(a_share_opens_it),
-        IN_HOUSE(an_ask_probes_where_nobody_does),
-        IN_HOUSE(a_poisoned_trade_does_not_keep_it_open),
-        IN_HOUSE(a_decline_in_doubt_is_an_answer),
-        IN_HOUSE(a_probe_that_hangs),
-        IN_HOUSE(a_clock_that_is_set_back),
-        cmocka_unit_test_setup_teardown(a_trade_pays_no_statement, open_silent, close_house),
-    };
-
-    crew_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(breaker, NULL, NULL)

@@ -2,18 +2,14 @@
  * refuse, hang up and stay silent. */
 #include "channel.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 /* --------------------------------------------------------------------- meanings -- */
 
@@ -43,7 +39,7 @@ static tl_execute pay_means(long code, const char *text, tl_reply *reply, int *m
     return answer;
 }
 
-static void pay_answers(void **state)
+TEST(pay_answers)
 {
     static const meaning meanings[] = {
         {200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_EXECUTE_SUCCEEDED},
@@ -68,7 +64,6 @@ static void pay_answers(void **state)
     };
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
         const meaning *m = &meanings[i];
         int mismatch;
@@ -81,12 +76,11 @@ static void pay_answers(void **state)
     free(reply);
 }
 
-static void pay_answers_carry_their_details(void **state)
+TEST(pay_answers_carry_their_details)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
     int mismatch;
 
-    (void)state;
     pay_means(200, "{\"outcome\":\"succeeded\",\"channel_ref\":\"P77\"}", reply, &mismatch);
     assert_string_equal(reply->channel_ref, "P77");
     assert_int_equal(reply->result_size, strlen("{\"channel_ref\":\"P77\"}"));
@@ -103,7 +97,7 @@ static void pay_answers_carry_their_details(void **state)
     free(reply);
 }
 
-static void query_answers(void **state)
+TEST(query_answers)
 {
     static const meaning meanings[] = {
         {200, "{\"status\":\"succeeded\",\"channel_ref\":\"P1\"}", TL_QUERY_SUCCEEDED},
@@ -119,34 +113,11 @@ static void query_answers(void **state)
     };
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
         http_exchange *exchange = answered(meanings[i].code);
         json_t *body = json_loads(meanings[i].body, 0, NULL);
 
         assert_int_equal(channel_query_means(exchange, body, reply), meanings[i].expected);
-        json_decref(body);
-        free(exchange);
-    }
-    free(reply);
-}
-
-static void cancel_answers(void **state)
-{
-    static const meaning meanings[] = {
-        {200, "{\"outcome\":\"cancelled\"}", TL_CANCEL_CANCELLED},
-        {200, "{\"outcome\":\"already_done\"}", TL_CANCEL_ALREADY_DONE},
-        {200, "{}", TL_CANCEL_UNKNOWN},
-        {500, "{\"outcome\":\"cancelled\"}", TL_CANCEL_UNKNOWN},
-    };
-    tl_reply *reply = calloc(1, sizeof *reply);
-
-    (void)state;
-    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
-        http_exchange *exchange = answered(meanings[i].code);
-        json_t *body = json_loads(meanings[i].body, 0, NULL);
-
-        assert_int_equal(channel_cancel_means(exchange, body, reply), meanings[i].expected);
         json_decref(body);
         free(exchange);
     }
@@ -242,7 +213,7 @@ static http_fate fate_of(const char *url, int64_t timeout_ms, long *code)
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
 /* A payment that succeeded is not lost for a name, and the remark says what became of that. */
-static void references_that_cannot_be_stored(void **state)
+TEST(references_that_cannot_be_stored)
 {
     static const struct {
         const char *ref, *kept, *remark;
@@ -258,7 +229,6 @@ static void references_that_cannot_be_stored(void **state)
     };
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tl_attempt attempt = attempt_of(5000);
         channel *bank = NULL;
@@ -283,36 +253,54 @@ static void references_that_cannot_be_stored(void **state)
     free(reply);
 }
 
-static void nobody_listens(void **state)
+TEST(cancel_answers)
+{
+    static const meaning meanings[] = {
+        {200, "{\"outcome\":\"cancelled\"}", TL_CANCEL_CANCELLED},
+        {200, "{\"outcome\":\"already_done\"}", TL_CANCEL_ALREADY_DONE},
+        {200, "{}", TL_CANCEL_UNKNOWN},
+        {500, "{\"outcome\":\"cancelled\"}", TL_CANCEL_UNKNOWN},
+    };
+    tl_reply *reply = calloc(1, sizeof *reply);
+
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        http_exchange *exchange = answered(meanings[i].code);
+        json_t *body = json_loads(meanings[i].body, 0, NULL);
+
+        assert_int_equal(channel_cancel_means(exchange, body, reply), meanings[i].expected);
+        json_decref(body);
+        free(exchange);
+    }
+    free(reply);
+}
+
+TEST(nobody_listens)
 {
     peer gone;
     long code;
 
-    (void)state;
     peer_start(&gone, 0, "");
     peer_stop(&gone);
     assert_int_equal(fate_of(gone.url, 2000, &code), HTTP_NOT_SENT);
     assert_int_equal(fate_of("http://no-such-host.invalid/", 5000, &code), HTTP_NOT_SENT);
 }
 
-static void nobody_answers(void **state)
+TEST(nobody_answers)
 {
     peer silent;
     long code;
 
-    (void)state;
     peer_start(&silent, 0, "");
     assert_int_equal(fate_of(silent.url, 150, &code), HTTP_LOST);
     peer_stop(&silent);
 }
 
 /* The channel may have paid: the request must not be repeated behind our back. */
-static void the_peer_hangs_up(void **state)
+TEST(the_peer_hangs_up)
 {
     peer rude;
     long code;
 
-    (void)state;
     peer_start(&rude, 1, "");
     for (int i = 0; i < 3; i++)
         assert_int_equal(fate_of(rude.url, 2000, &code), HTTP_LOST);
@@ -320,23 +308,21 @@ static void the_peer_hangs_up(void **state)
     assert_int_equal(rude.connections, 3);
 }
 
-static void half_an_answer(void **state)
+TEST(half_an_answer)
 {
     peer half;
     long code;
 
-    (void)state;
     peer_start(&half, 1, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"outcome\":");
     assert_int_equal(fate_of(half.url, 2000, &code), HTTP_LOST);
     peer_stop(&half);
 }
 
-static void a_whole_answer_and_a_redirect(void **state)
+TEST(a_whole_answer_and_a_redirect)
 {
     peer whole;
     long code;
 
-    (void)state;
     peer_start(&whole, 1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     assert_int_equal(fate_of(whole.url, 2000, &code), HTTP_ANSWERED);
     assert_int_equal(code, 200);
@@ -350,7 +336,7 @@ static void a_whole_answer_and_a_redirect(void **state)
 
 /* The header counts with 429 and 503, in seconds or as a date; whatever else it says, the answer
  * stands. */
-static void when_to_come_again(void **state)
+TEST(when_to_come_again)
 {
     static const struct {
         const char *answer;
@@ -374,7 +360,6 @@ static void when_to_come_again(void **state)
     http_exchange *exchange = calloc(1, sizeof *exchange);
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tl_attempt attempt = attempt_of(5000);
         json_t *body = json_object();
@@ -396,14 +381,13 @@ static void when_to_come_again(void **state)
     free(exchange);
 }
 
-static void too_much_of_an_answer(void **state)
+TEST(too_much_of_an_answer)
 {
     static char flood[HTTP_BODY_MAX + 4096];
     peer much;
     long code;
     int head = snprintf(flood, sizeof flood, "HTTP/1.1 200 OK\r\n\r\n");
 
-    (void)state;
     memset(flood + head, ' ', sizeof flood - (size_t)head - 1);
     peer_start(&much, 1, flood);
     assert_int_equal(fate_of(much.url, 2000, &code), HTTP_LOST);
@@ -411,7 +395,7 @@ static void too_much_of_an_answer(void **state)
 }
 
 /* A listener is there, and would answer. */
-static void nothing_is_begun_when_nothing_is_left(void **state)
+TEST(nothing_is_begun_when_nothing_is_left)
 {
     char url[64];
     tl_reply *reply = calloc(1, sizeof *reply);
@@ -420,7 +404,6 @@ static void nothing_is_begun_when_nothing_is_left(void **state)
     long code;
     peer willing;
 
-    (void)state;
     assert_int_equal(tl_attempt_left_ms(NULL), 0);
     peer_start(&willing, 1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     assert_int_equal(fate_of(willing.url, 0, &code), HTTP_NOT_SENT);
@@ -441,36 +424,15 @@ static void nothing_is_begun_when_nothing_is_left(void **state)
     free(reply);
 }
 
-static void refuses_bad_urls(void **state)
+TEST(refuses_bad_urls)
 {
     static const char *const urls[] = {"", "localhost:80", "ftp://x", "http://", NULL};
     channel *made;
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++)
         assert_int_equal(channel_new(&made, NULL, urls[i]), TL_INVALID);
     assert_int_equal(channel_new(&made, NULL, "http://127.0.0.1:1/"), TL_OK);
     channel_free(made);
 }
 
-TEST_MAIN(channel)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pay_answers),
-        cmocka_unit_test(pay_answers_carry_their_details),
-        cmocka_unit_test(query_answers),
-        cmocka_unit_test(references_that_cannot_be_stored),
-        cmocka_unit_test(cancel_answers),
-        cmocka_unit_test(nobody_listens),
-        cmocka_unit_test(nobody_answers),
-        cmocka_unit_test(the_peer_hangs_up),
-        cmocka_unit_test(half_an_answer),
-        cmocka_unit_test(a_whole_answer_and_a_redirect),
-        cmocka_unit_test(when_to_come_again),
-        cmocka_unit_test(too_much_of_an_answer),
-        cmocka_unit_test(nothing_is_begun_when_nothing_is_left),
-        cmocka_unit_test(refuses_bad_urls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(channel, NULL, NULL)

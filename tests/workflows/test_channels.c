@@ -4,7 +4,6 @@
  */
 #include "release.h"
 
-#include "cmocka_all.h"
 #include "support/crew.h"
 #include "support/metric.h"
 #include "support/theme.h"
@@ -16,11 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static house self; /* its simulator is bank A, and it runs no client of its own */
 static struct sim other;
@@ -31,23 +26,20 @@ static release now;
 
 static const char *const plain[] = {"--kind", "plain", "--settle-ms", "100", NULL};
 
-static int open_banks(void **state)
+FIXTURE(open_banks)
 {
-    (void)state;
     house_open(&self, WITHDRAW_PLAIN, NULL, NULL);
     house_leave(&self);
     house_account(&self, "C1", 1000000);
     sim_prepare(&other);
     sim_start(&other, plain);
-    return 0;
 }
 
 /* B pays a key once, and many trades wait for many attempts. */
-static int open_chaos(void **state)
+FIXTURE(open_chaos)
 {
     static const char *const idempotent[] = {"--kind", "idempotent", "--settle-ms", "100", NULL};
 
-    (void)state;
     house_open(&self, WITHDRAW_PLAIN,
                "site=test\nbeat_ms=100ms\nsession_ms=3s\nmax_hold_ms=2s\nexecute_ms=800ms\n"
                "commit_ms=1s\ndeadline_ms=10m\nschedule=50ms,100ms\nattempts=1000\npoison=100\n"
@@ -57,16 +49,13 @@ static int open_chaos(void **state)
     house_account(&self, "C1", 100000000);
     sim_prepare(&other);
     sim_start(&other, idempotent);
-    return 0;
 }
 
-static int close_banks(void **state)
+FIXTURE(close_banks)
 {
-    (void)state;
     release_close(&now);
     sim_remove(&other);
     house_close(&self);
-    return 0;
 }
 
 /* Alarms are kept in the house. */
@@ -182,9 +171,8 @@ static void pay_later(const char *serial)
 
 /* -------------------------------------------------------------------- another name -- */
 
-static void nobody_else_is_called(void **state)
+TEST_IN(nobody_else_is_called, open_banks, close_banks)
 {
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     begin(B(WITHDRAW_IDEMPOTENT), NULL);
@@ -210,11 +198,10 @@ static void nobody_else_is_called(void **state)
     assert_int_equal(sim_stat(&other, "payments"), 1);
 }
 
-static void a_former_channel_is_asked(void **state)
+TEST_IN(a_former_channel_is_asked, open_banks, close_banks)
 {
     const bank former[] = {A(WITHDRAW_PLAIN), {0}};
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     pay_later("W2");
@@ -227,11 +214,10 @@ static void a_former_channel_is_asked(void **state)
     house_balance(&self, "C1", "999700 0");
 }
 
-static void what_never_left_is_not_sent_to_one_that_is_only_asked(void **state)
+TEST_IN(what_never_left_is_not_sent_to_one_that_is_only_asked, open_banks, close_banks)
 {
     bank former[] = {A(WITHDRAW_PLAIN), {0}};
 
-    (void)state;
     former[0].only_asked = 1;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
@@ -277,12 +263,11 @@ static int doctor_says(const char *what, const char *found, const char *advice)
     return wanted.is_met;
 }
 
-static void explain_and_doctor_say_so(void **state)
+TEST_IN(explain_and_doctor_say_so, open_banks, close_banks)
 {
     const tl_key key = {"W1", "C1", WITHDRAW_OP};
     int is_said = 0;
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     assert_status(tl_explain(now.client, &key, take_sentence, &is_said), TL_OK);
@@ -301,12 +286,11 @@ static void explain_and_doctor_say_so(void **state)
 }
 
 /* A decision needs no channel. */
-static void evidence_ends_it(void **state)
+TEST_IN(evidence_ends_it, open_banks, close_banks)
 {
     tl_evidence evidence = TL_EVIDENCE_INIT;
     char key[TL_CHANNEL_KEY_MAX + 1];
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     begin(B(WITHDRAW_IDEMPOTENT), NULL);
@@ -323,11 +307,10 @@ static void evidence_ends_it(void **state)
     assert_int_equal(all_requests(&other), 0);
 }
 
-static void a_failure_is_not_tried_anew_elsewhere(void **state)
+TEST_IN(a_failure_is_not_tried_anew_elsewhere, open_banks, close_banks)
 {
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":1}");
     pay("W1", TL_IN_DOUBT);
@@ -345,7 +328,6 @@ static void a_failure_is_not_tried_anew_elsewhere(void **state)
 static void decide(const char *channel, int pauses)
 {
     tl_pause pause = TL_PAUSE_INIT;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     pause.channel = channel;
     pause.actor = "ann";
@@ -353,18 +335,14 @@ static void decide(const char *channel, int pauses)
     assert_status(pauses ? tl_channel_pause(now.client, &pause)
                          : tl_channel_resume(now.client, &pause),
                   TL_OK);
-    while ((tl_channel_check(now.client, channel, WITHDRAW_OP) != TL_OK) != pauses) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE((tl_channel_check(now.client, channel, WITHDRAW_OP) != TL_OK) != pauses);
 }
 
-static void a_pause_is_of_the_rows_channel(void **state)
+TEST_IN(a_pause_is_of_the_rows_channel, open_banks, close_banks)
 {
     const bank former[] = {A(WITHDRAW_PLAIN), {0}};
     json_int_t queries;
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     begin(B(WITHDRAW_IDEMPOTENT), former);
@@ -384,13 +362,12 @@ static void a_pause_is_of_the_rows_channel(void **state)
 }
 
 /* Bare locks: a handle that was made for another channel arms nothing. */
-static void an_arming_for_another_channel_is_refused(void **state)
+TEST_IN(an_arming_for_another_channel_is_refused, open_banks, close_banks)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     const tl_key key = {"W1", "C1", WITHDRAW_OP};
     tl_lock *lock = NULL;
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     options.lane = TL_LANE_RETRY;
@@ -423,9 +400,8 @@ static tl_status try_release(bank of, const char *words)
 
 /* One channel whose contract is better from a release on: what was sent under the lesser one is not
  * compensated by the better one. */
-static void a_contract_rises_once_nothing_is_in_process(void **state)
+TEST_IN(a_contract_rises_once_nothing_is_in_process, open_banks, close_banks)
 {
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     assert_status(try_release(A(WITHDRAW_IDEMPOTENT), "bank-a "), TL_UNSAFE);
@@ -440,9 +416,8 @@ static void a_contract_rises_once_nothing_is_in_process(void **state)
 }
 
 /* A process was killed while it sent. */
-static void what_a_dead_process_sent_counts(void **state)
+TEST_IN(what_a_dead_process_sent_counts, open_banks, close_banks)
 {
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     pay_in_doubt("W1");
     /* Held until a moment to come. */
@@ -454,11 +429,10 @@ static void what_a_dead_process_sent_counts(void **state)
 }
 
 /* Less is taken at once, when nobody lives who goes by more; and then holds. */
-static void a_contract_falls(void **state)
+TEST_IN(a_contract_falls, open_banks, close_banks)
 {
     bank lesser = A(WITHDRAW_IDEMPOTENT);
 
-    (void)state;
     lesser.is_lesser = 1;
     begin(A(WITHDRAW_IDEMPOTENT), NULL);
     pay_in_doubt("W1");
@@ -470,12 +444,10 @@ static void a_contract_falls(void **state)
 }
 
 /* A process that was taken for dead goes on only by what holds meanwhile. */
-static void a_process_that_wakes_declares_anew(void **state)
+TEST_IN(a_process_that_wakes_declares_anew, open_banks, close_banks)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     char first[40];
 
-    (void)state;
     begin(A(WITHDRAW_PLAIN), NULL);
     snprintf(first, sizeof first, "%s", tl_client_session(now.client));
     /* In one transaction, so that it cannot go on in between. */
@@ -492,20 +464,14 @@ static void a_process_that_wakes_declares_anew(void **state)
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = UUID()"
                  " WHERE session_id = '%s'",
                  first);
-    while (tl_client_alive_ms(now.client) > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_client_alive_ms(now.client) > 0);
     usleep(500000); /* some beats */
     assert_int_equal(tl_client_alive_ms(now.client), 0);
     pay("W1", TL_SESSION_LOST);
     /* The other one ends: this one goes on. */
     database_run(self.sql, "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6)"
                            " WHERE program = 'other'");
-    while (tl_client_alive_ms(now.client) == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_client_alive_ms(now.client) == 0);
     pay("W1", TL_SUCCEEDED);
 }
 
@@ -530,28 +496,24 @@ static void start_behind(const char *locked)
 {
     struct start start = {A(WITHDRAW_PLAIN), TL_INTERNAL, 0};
     MYSQL *others = database_connect(self.db);
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     pthread_t thread;
 
     database_run(others, "START TRANSACTION");
     database_run(others, "%s", locked);
     assert_int_equal(pthread_create(&thread, NULL, start_beside, &start), 0);
-    while (!atomic_load(&start.over) &&
-           database_number(self.sql, "SELECT COUNT(*) FROM information_schema.processlist WHERE"
-                                     " db = DATABASE() AND id <> CONNECTION_ID() AND"
-                                     " info IS NOT NULL AND time_ms > 100") == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(!atomic_load(&start.over) &&
+                database_number(self.sql,
+                                "SELECT COUNT(*) FROM information_schema.processlist WHERE"
+                                " db = DATABASE() AND id <> CONNECTION_ID() AND"
+                                " info IS NOT NULL AND time_ms > 100") == 0);
     database_run(others, "ROLLBACK");
     pthread_join(thread, NULL);
     mysql_close(others);
     assert_status(start.status, TL_OK);
 }
 
-static void services_start_together(void **state)
+TEST_IN(services_start_together, open_banks, close_banks)
 {
-    (void)state;
     start_behind("SELECT site FROM tl_schema WHERE one = 1 FOR UPDATE");
     start_behind("SELECT contract FROM trade_channel FOR UPDATE");
 }
@@ -574,13 +536,12 @@ static void *say_the_site(void *context)
 }
 
 /* On a fresh installation all of them find none. */
-static void the_first_of_many_says_the_site(void **state)
+TEST_IN(the_first_of_many_says_the_site, open_banks, close_banks)
 {
     enum { MANY = 16, ROUNDS = 50 };
     pthread_t threads[MANY];
     atomic_int well = 0;
 
-    (void)state;
     pthread_barrier_init(&together, NULL, MANY);
     for (int round = 0; round < ROUNDS; round++) {
         database_run(self.sql, "UPDATE tl_schema SET site = NULL");
@@ -612,13 +573,12 @@ static const char *other_site(void)
     return path;
 }
 
-static void another_site_is_refused(void **state)
+TEST_IN(another_site_is_refused, open_banks, close_banks)
 {
     const bank of = A(WITHDRAW_PLAIN);
     const char *path = other_site();
     release second;
 
-    (void)state;
     begin(of, NULL);
     pay_in_doubt("W1");
     assert_status(release_open(&second, path, &of, NULL, keep_alarm, NULL), TL_BAD_CONFIG);
@@ -641,14 +601,13 @@ static void another_site_is_refused(void **state)
 
 /* ---------------------------------------------------------------------- registration -- */
 
-static void what_is_no_former_channel(void **state)
+TEST_IN(what_is_no_former_channel, open_banks, close_banks)
 {
     bank twice[] = {A(WITHDRAW_PLAIN), A(WITHDRAW_PLAIN), {0}};
     const bank same[] = {B(WITHDRAW_PLAIN), {0}};
     const bank of = B(WITHDRAW_IDEMPOTENT);
     release refused;
 
-    (void)state;
     assert_status(
         release_open(&refused, database_option_file(self.db), &of, twice, keep_alarm, NULL),
         TL_INVALID);
@@ -738,14 +697,13 @@ static void assert_paid_once(void)
 }
 
 /* Processes of all releases at once and one after the other, and some are killed. */
-static void releases_come_and_go(void **state)
+TEST_IN(releases_come_and_go, open_chaos, close_banks)
 {
     const long rounds = crew_number("rounds", tier_pick(2, 3, 100));
     const bank former[] = {A(WITHDRAW_PLAIN), {0}};
     bank last = B(WITHDRAW_IDEMPOTENT);
     unsigned seed = (unsigned)crew_number("seed", 1);
 
-    (void)state;
     set_faults(&self.sim, "{\"rate\":0.3,\"seed\":7}");
     set_faults(&other, "{\"rate\":0.3,\"seed\":8}");
     for (long round = 0; round < rounds; round++) {
@@ -775,33 +733,4 @@ static void releases_come_and_go(void **state)
     assert_paid_once();
 }
 
-TEST_MAIN(channels)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nobody_else_is_called, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(a_former_channel_is_asked, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(what_never_left_is_not_sent_to_one_that_is_only_asked,
-                                        open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(explain_and_doctor_say_so, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(evidence_ends_it, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(a_failure_is_not_tried_anew_elsewhere, open_banks,
-                                        close_banks),
-        cmocka_unit_test_setup_teardown(a_pause_is_of_the_rows_channel, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(an_arming_for_another_channel_is_refused, open_banks,
-                                        close_banks),
-        cmocka_unit_test_setup_teardown(a_contract_rises_once_nothing_is_in_process, open_banks,
-                                        close_banks),
-        cmocka_unit_test_setup_teardown(what_a_dead_process_sent_counts, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(a_contract_falls, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(a_process_that_wakes_declares_anew, open_banks,
-                                        close_banks),
-        cmocka_unit_test_setup_teardown(services_start_together, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(the_first_of_many_says_the_site, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(another_site_is_refused, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(what_is_no_former_channel, open_banks, close_banks),
-        cmocka_unit_test_setup_teardown(releases_come_and_go, open_chaos, close_banks),
-    };
-
-    crew_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(channels, NULL, NULL)

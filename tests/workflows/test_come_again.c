@@ -2,13 +2,9 @@
  * the trade's deadline. */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static house self;
 static tl_workflows *workflows;
@@ -16,22 +12,18 @@ static atomic_int sends, queries;
 static int64_t first_ms, again_ms; /* when the channel heard of it */
 static int64_t wants_ms;           /* for how long it wants to hear nothing */
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
-    (void)state;
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     assert_status(tl_workflows_new(&workflows, self.client), TL_OK);
     atomic_store(&sends, 0);
     atomic_store(&queries, 0);
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     tl_workflows_free(workflows);
     house_close(&self);
-    return 0;
 }
 
 static tl_execute limiting(void *context, const tl_attempt *attempt, tl_reply *reply)
@@ -101,23 +93,18 @@ static int64_t run_one(tl_status expected)
 static void await_end(void)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
 
     options.idle_max_ms = 20;
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
-    while (database_number(self.sql,
-                           "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status <> 'P'") ==
-           0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(
+        database_number(self.sql,
+                        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status <> 'P'") == 0);
     tl_worker_free(worker);
 }
 
-static void the_next_send_waits(void **state)
+TEST_IN(the_next_send_waits, open_house, close_house)
 {
-    (void)state;
     wants_ms = 1500; /* the schedule says 50 */
     register_one(limiting, NULL, 30000);
     assert_in_range(run_one(TL_QUEUED), 1500, 1500 + 1500 / 4);
@@ -126,9 +113,8 @@ static void the_next_send_waits(void **state)
     assert_true(again_ms - first_ms >= 1500);
 }
 
-static void the_next_query_waits(void **state)
+TEST_IN(the_next_query_waits, open_house, close_house)
 {
-    (void)state;
     wants_ms = 1500;
     register_one(losing, pending, 30000);
     assert_in_range(run_one(TL_IN_DOUBT), 50, 63);
@@ -138,9 +124,8 @@ static void the_next_query_waits(void **state)
 }
 
 /* What it wants is no later than the deadline. */
-static void nobody_waits_beyond_the_deadline(void **state)
+TEST_IN(nobody_waits_beyond_the_deadline, open_house, close_house)
 {
-    (void)state;
     wants_ms = TL_RETRY_AFTER_MAX_MS;
     register_one(limiting, NULL, 4000);
     assert_in_range(run_one(TL_QUEUED), 1, 5000);
@@ -152,14 +137,4 @@ static void nobody_waits_beyond_the_deadline(void **state)
                      1);
 }
 
-TEST_MAIN(come_again)
-{
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(the_next_send_waits),
-        IN_HOUSE(the_next_query_waits),
-        IN_HOUSE(nobody_waits_beyond_the_deadline),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(come_again, NULL, NULL)

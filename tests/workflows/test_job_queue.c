@@ -1,7 +1,6 @@
 /* The queue of a worker: its order, how much is claimed ahead, and what waits in vain. */
 #include "job_queue.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 /* More than any test uses, but those of shares. */
@@ -50,11 +49,10 @@ static unsigned ahead(const workflow *of, unsigned threads)
     return job_queue_room(&queue, of, threads) - threads;
 }
 
-static void first_in_first_out(void **state)
+TEST(first_in_first_out)
 {
     job taken;
 
-    (void)state;
     begin();
     assert_int_equal(job_queue_take(&queue, THREADS, &taken), 0);
     for (int i = 0; i < TL_CLAIM_MAX + JOB_AHEAD_MOST; i++)
@@ -66,9 +64,8 @@ static void first_in_first_out(void **state)
     assert_int_equal(job_queue_take(&queue, THREADS, &taken), 0);
 }
 
-static void only_short_jobs_are_claimed_ahead(void **state)
+TEST(only_short_jobs_are_claimed_ahead)
 {
-    (void)state;
     begin();
     assert_int_equal(ahead(&quick, TL_CLAIM_MAX), 0);
     assert_false(job_queue_is_quick(&queue, &quick, TL_CLAIM_MAX));
@@ -95,9 +92,8 @@ static void only_short_jobs_are_claimed_ahead(void **state)
 }
 
 /* What waits already is taken off, but not what goes to a thread at once. */
-static void no_more_than_the_threads_will_end(void **state)
+TEST(no_more_than_the_threads_will_end)
 {
-    (void)state;
     begin();
     run_many(&quick, 10000);
     assert_in_range(job_queue_room(&queue, &quick, 2), 2 + 9, 2 + 10);
@@ -121,11 +117,10 @@ static void no_more_than_the_threads_will_end(void **state)
 }
 
 /* Each operation has its own mean; a thread with a slow one promises nothing. */
-static void a_slow_operation_does_not_change_what_is_quick(void **state)
+TEST(a_slow_operation_does_not_change_what_is_quick)
 {
     job taken;
 
-    (void)state;
     begin();
     run_many(&quick, 1000);
     run_many(&slow, 3000000);
@@ -149,12 +144,11 @@ static void a_slow_operation_does_not_change_what_is_quick(void **state)
 }
 
 /* However many jobs of one operation wait, and whichever came first. */
-static void each_operation_has_its_share(void **state)
+TEST(each_operation_has_its_share)
 {
     static workflow others[2];
     job taken;
 
-    (void)state;
     begin();
     job_queue_know(&queue, &quick);
     for (int i = 0; i < 8; i++)
@@ -203,11 +197,10 @@ static void each_operation_has_its_share(void **state)
     assert_int_equal(job_queue_take(&queue, 1, &taken), 1);
 }
 
-static void what_waits_in_vain_is_told(void **state)
+TEST(what_waits_in_vain_is_told)
 {
     job taken;
 
-    (void)state;
     begin();
     run_many(&quick, 1000);
     run_many(&slow, 1000);
@@ -229,16 +222,4 @@ static void what_waits_in_vain_is_told(void **state)
     assert_int_equal(taken.since_ms, 1001);
 }
 
-TEST_MAIN(job_queue)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_in_first_out),
-        cmocka_unit_test(only_short_jobs_are_claimed_ahead),
-        cmocka_unit_test(no_more_than_the_threads_will_end),
-        cmocka_unit_test(a_slow_operation_does_not_change_what_is_quick),
-        cmocka_unit_test(each_operation_has_its_share),
-        cmocka_unit_test(what_waits_in_vain_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(job_queue, NULL, NULL)

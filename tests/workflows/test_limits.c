@@ -5,7 +5,6 @@
  */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
@@ -16,12 +15,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define OP "PAYOUT"
 #define CHANNEL "narrow"
@@ -145,35 +140,27 @@ static void open_with(const char *settings)
     assert_status(register_one(), TL_OK);
 }
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
-    (void)state;
     open_with(SETTINGS("100ms", "30s"));
-    return 0;
 }
 
 /* One in which a process is soon found dead, and another one in which no beat comes. */
-static int open_mortal(void **state)
+FIXTURE(open_mortal)
 {
-    (void)state;
     open_with(SETTINGS("100ms", "2s"));
-    return 0;
 }
 
-static int open_silent(void **state)
+FIXTURE(open_silent)
 {
-    (void)state;
     open_with(SETTINGS("1m", "10m"));
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     tl_workflows_free(workflows);
     house_close(&self);
     crew_unshare(shared, sizeof *shared);
-    return 0;
 }
 
 /* A process leaves its own client, so that children may be forked. */
@@ -254,9 +241,8 @@ static void serve_all(int64_t run_ms)
     come_back();
 }
 
-static void no_more_at_a_time(void **state)
+TEST_IN(no_more_at_a_time, open_house, close_house)
 {
-    (void)state;
     limit_to(OP, 5, 0);
     serve_all(4000);
     printf("sent %ld, refused %ld, most at a time %d\n", atomic_load(&shared->sent),
@@ -265,9 +251,8 @@ static void no_more_at_a_time(void **state)
 }
 
 /* Fewer than processes: each has its turn. */
-static void one_at_a_time(void **state)
+TEST_IN(one_at_a_time, open_house, close_house)
 {
-    (void)state;
     limit_to(NULL, 1, 0);
     serve_all(2000);
     assert_int_equal(atomic_load(&shared->most), 1);
@@ -275,11 +260,10 @@ static void one_at_a_time(void **state)
 
 #define RATE 40
 
-static void no_more_a_second(void **state)
+TEST_IN(no_more_a_second, open_house, close_house)
 {
     long most = 0, sent;
 
-    (void)state;
     takes_us = 1000;
     limit_to(OP, 0, RATE);
     serve_all(6000);
@@ -304,9 +288,8 @@ static void no_more_a_second(void **state)
     assert_true(sent >= 5 * RATE / 2);
 }
 
-static void both_at_once(void **state)
+TEST_IN(both_at_once, open_house, close_house)
 {
-    (void)state;
     limit_to(OP, 4, 0);
     limit_to(NULL, 3, 60);
     takes_us = 50000;
@@ -335,7 +318,7 @@ static void hang_all(void *context, int process)
     crew_threads(2, hang, &process);
 }
 
-static void what_a_dead_process_had_comes_free(void **state)
+TEST_IN(what_a_dead_process_had_comes_free, open_mortal, close_house)
 {
     const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_status answered = TL_OVERLOADED;
@@ -343,7 +326,6 @@ static void what_a_dead_process_had_comes_free(void **state)
     pid_t child;
     int status;
 
-    (void)state;
     limit_to(OP, 2, 0);
     leave();
     child = crew_fork(hang_all, NULL, 0);
@@ -395,30 +377,22 @@ static void await_rows_of_others(long long count, const char *prefix)
 
 /* What counts for nothing any more is removed a day later by who takes a share next, and that of a
  * channel that nothing limits any more with the session's row. */
-static void rows_of_the_dead_go(void **state)
+TEST_IN(rows_of_the_dead_go, open_mortal, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_client *client;
     int status;
 
-    (void)state;
     limit_to(OP, 9, 0);
     leave();
     for (int i = 0; i < 3; i++) {
         pid_t child = crew_fork(hang_all, NULL, i);
 
-        while (atomic_load(&shared->inside) < 2 * (i + 1)) {
-            assert_true(now_ms() < end_ms);
-            usleep(5000);
-        }
+        AWAIT_WHILE(atomic_load(&shared->inside) < 2 * (i + 1));
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, &status, 0), child);
     }
     come_back();
-    while (rows_of_others() < 3) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(rows_of_others() < 3);
     /* Their sends are over, and that was less than a day ago. */
     database_run(self.sql, "UPDATE tl_session SET ended_at = ended_at - INTERVAL 23 HOUR "
                            "WHERE ended_at IS NOT NULL");
@@ -484,20 +458,14 @@ static void end_only_permit(tl_lock *held)
 }
 
 /* What this process had is forgotten with the limit: another one later begins with all of it. */
-static void a_limit_that_is_lifted_and_set_again(void **state)
+TEST_IN(a_limit_that_is_lifted_and_set_again, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    (void)state;
     limit_to(OP, 1, 0);
     await_beats();
     expect_one("FIRST", TL_SUCCEEDED);
     assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit"), 1);
     limit_to(OP, 0, 0);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel_permit") > 0);
 }
 
 struct told {
@@ -538,14 +506,12 @@ static long long metric(const char *line)
            "\"} ")
 
 /* The limit is full: what is due is claimed, not sent, and has used up no attempt. */
-static void the_retry_lane_obeys(void **state)
+TEST_IN(the_retry_lane_obeys, open_house, close_house)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
     tl_lock *held = NULL;
 
-    (void)state;
     for (int i = 0; i < 6; i++) {
         tl_lock_options with = TL_LOCK_OPTIONS_INIT;
         tl_ending ending = TL_ENDING_INIT;
@@ -580,21 +546,17 @@ static void the_retry_lane_obeys(void **state)
     assert_int_equal(
         database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE parked IS NOT NULL"), 0);
     end_only_permit(held);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
-                                     "status = 'Y'") < 7) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
+                                          "status = 'Y'") < 7);
     assert_int_equal(atomic_load(&shared->most), 1);
     tl_worker_free(worker);
 }
 
 /* What a process lets through, and what it does not. */
-static void a_process_counts(void **state)
+TEST_IN(a_process_counts, open_house, close_house)
 {
     tl_lock *held = NULL;
 
-    (void)state;
     await_beats();
     assert_int_equal(REFUSED("sync", "sends"), -1);
     limit_to(OP, 1, 1);
@@ -623,11 +585,10 @@ static void a_process_counts(void **state)
 }
 
 /* What is there answers as ever, and a limit that is lifted holds nobody up. */
-static void a_trade_that_is_there_answers_as_ever(void **state)
+TEST_IN(a_trade_that_is_there_answers_as_ever, open_house, close_house)
 {
     tl_lock *held = NULL;
 
-    (void)state;
     expect_one("PAID", TL_SUCCEEDED);
     limit_to(OP, 1, 0);
     await_beats();
@@ -644,13 +605,12 @@ static void a_trade_that_is_there_answers_as_ever(void **state)
 }
 
 /* A lock that was refused has no permit, and one that is freed gives it back. */
-static void permits_come_back(void **state)
+TEST_IN(permits_come_back, open_house, close_house)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     const tl_key key = {"TWICE", "C1", OP};
     tl_lock *held = NULL, *lock = NULL;
 
-    (void)state;
     limit_to(OP, 1, 0);
     await_beats();
     options.max_hold_ms = 60000;
@@ -696,13 +656,12 @@ static uint64_t cost(const char *prefix)
 
 /* An ask and an ending, whatever another channel's limits are; and with limits a block of permits
  * now and then. */
-static void who_has_no_limit_pays_nothing(void **state)
+TEST_IN(who_has_no_limit_pays_nothing, open_silent, close_house)
 {
     tl_client *client;
     tl_limit limit = TL_LIMIT_INIT;
     uint64_t limited;
 
-    (void)state;
     takes_us = 0;
     (void)cost("WARM");
     assert_int_equal(cost("A"), 200);
@@ -726,25 +685,4 @@ static void who_has_no_limit_pays_nothing(void **state)
     assert_in_range(limited, 200, 204);
 }
 
-TEST_MAIN(limits)
-{
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(no_more_at_a_time),
-        IN_HOUSE(one_at_a_time),
-        IN_HOUSE(no_more_a_second),
-        IN_HOUSE(both_at_once),
-        cmocka_unit_test_setup_teardown(what_a_dead_process_had_comes_free, open_mortal,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(rows_of_the_dead_go, open_mortal, close_house),
-        IN_HOUSE(a_limit_that_is_lifted_and_set_again),
-        IN_HOUSE(the_retry_lane_obeys),
-        IN_HOUSE(a_process_counts),
-        IN_HOUSE(a_trade_that_is_there_answers_as_ever),
-        IN_HOUSE(permits_come_back),
-        cmocka_unit_test_setup_teardown(who_has_no_limit_pays_nothing, open_silent, close_house),
-    };
-
-    crew_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(limits, NULL, NULL)

@@ -4,17 +4,12 @@
  */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
 #include <tradelock/layer.h>
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LINES_MAX 512
 #define CUSTOMER "4711-customer"
@@ -94,27 +89,21 @@ static void open_sites(withdraw_kind kind)
     site_open(&office, "worker", kind);
 }
 
-static int open_idempotent(void **state)
+FIXTURE(open_idempotent)
 {
-    (void)state;
     open_sites(WITHDRAW_IDEMPOTENT);
-    return 0;
 }
 
-static int open_plain(void **state)
+FIXTURE(open_plain)
 {
-    (void)state;
     open_sites(WITHDRAW_PLAIN);
-    return 0;
 }
 
-static int close_sites(void **state)
+FIXTURE(close_sites)
 {
-    (void)state;
     site_close(&office);
     site_close(&service);
     house_close(&self);
-    return 0;
 }
 
 static void withdraw_at(struct site *site, const char *serial, tl_status wanted)
@@ -133,17 +122,13 @@ static void withdraw_at(struct site *site, const char *serial, tl_status wanted)
 static void work(void)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
 
     options.threads = 2;
     options.idle_max_ms = 50;
     assert_status(tl_worker_start(&worker, office.workflows, &options), TL_OK);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                     "status = 'P'") > 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                          "status = 'P'") > 0);
     tl_worker_free(worker);
 }
 
@@ -192,11 +177,10 @@ static void only_uuid(const char *serial, char uuid[TL_UUID_TEXT])
     free(text);
 }
 
-static void one_uuid_through_a_trade_that_is_sent_again(void **state)
+TEST_IN(one_uuid_through_a_trade_that_is_sent_again, open_idempotent, close_sites)
 {
     char uuid[TL_UUID_TEXT];
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     withdraw_at(&service, "W1", TL_IN_DOUBT);
     work();
@@ -215,11 +199,10 @@ static void one_uuid_through_a_trade_that_is_sent_again(void **state)
     house_books(&self, 1);
 }
 
-static void one_uuid_through_a_trade_that_is_cancelled(void **state)
+TEST_IN(one_uuid_through_a_trade_that_is_cancelled, open_plain, close_sites)
 {
     char uuid[TL_UUID_TEXT];
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     withdraw_at(&service, "W1", TL_IN_DOUBT);
     work();
@@ -231,11 +214,10 @@ static void one_uuid_through_a_trade_that_is_cancelled(void **state)
 }
 
 /* Two trades of two asks do not mix, whichever thread of the worker takes them. */
-static void each_trade_has_its_own(void **state)
+TEST_IN(each_trade_has_its_own, open_idempotent, close_sites)
 {
     char uuids[8][TL_UUID_TEXT], serial[8];
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_after\",\"count\":8}");
     for (int i = 0; i < 8; i++) {
         snprintf(serial, sizeof serial, "W%d", i);
@@ -279,11 +261,10 @@ static unsigned traced(struct site *site, const char *serial, const char *trace_
 
 /* Each line about a trade, in the service and in the worker, has its trace id; about another trade
  * it has that one's, or none.  Whoever asks again under another trace is told under that. */
-static void one_trace_through_a_trade(void **state)
+TEST_IN(one_trace_through_a_trade, open_idempotent, close_sites)
 {
     static const char other[] = "00-11111111111111111111111111111111-2222222222222222-00";
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":3}");
     self.traceparent = TRACE;
     withdraw_at(&service, "W1", TL_IN_DOUBT);
@@ -329,9 +310,8 @@ static unsigned said(struct site *site, const char *serial, int64_t amount_minor
 
 /* Each line about a trade, in the service and in the worker, says its amount and its batch, each of
  * them alone too.  Whoever asks again and names others is told under those of the trade. */
-static void amount_and_batch_through_a_trade(void **state)
+TEST_IN(amount_and_batch_through_a_trade, open_idempotent, close_sites)
 {
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":4}");
     self.batch = "payroll \"11\"]";
     withdraw_at(&service, "W1", TL_IN_DOUBT);
@@ -356,14 +336,12 @@ static void amount_and_batch_through_a_trade(void **state)
 }
 
 /* A janitor of any process tells of a dead holder under the trade's trace. */
-static void the_janitor_tells_the_trace(void **state)
+TEST_IN(the_janitor_tells_the_trace, open_idempotent, close_sites)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_key key = {"DEAD", CUSTOMER, WITHDRAW_OP};
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_lock *lock = NULL;
 
-    (void)state;
     house_leave(&self);
     options.max_hold_ms = 1;
     options.traceparent = TRACE;
@@ -373,17 +351,14 @@ static void the_janitor_tells_the_trace(void **state)
     assert_status(tl_lock_new(&lock, service.client, &key, &options), TL_OK);
     assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
     tl_lock_free(lock);
-    while (traced(&service, "DEAD", TRACE_ID) + traced(&office, "DEAD", TRACE_ID) < 2) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(traced(&service, "DEAD", TRACE_ID) + traced(&office, "DEAD", TRACE_ID) < 2);
     assert_true(said(&service, "DEAD", 7, "JPY", "monday") +
                     said(&office, "DEAD", 7, "JPY", "monday") >=
                 2);
 }
 
 /* A thread that works for one trade tells of another, which has no trace, without one. */
-static void another_trade_without_a_trace(void **state)
+TEST_IN(another_trade_without_a_trace, open_idempotent, close_sites)
 {
     const tl_key key = {"OTHER", CUSTOMER, "OTHER"};
     const tl_said other = {
@@ -393,7 +368,6 @@ static void another_trade_without_a_trace(void **state)
     tl_ending paid = TL_ENDING_INIT;
     tl_lock *lock = NULL;
 
-    (void)state;
     paid.outcome = TL_OUTCOME_SUCCESS;
     options.max_hold_ms = 10000;
     evidence.key = key;
@@ -413,13 +387,12 @@ static void another_trade_without_a_trace(void **state)
 }
 
 /* What a service said of its thread holds again behind each call, also a refused one. */
-static void a_thread_keeps_its_trace(void **state)
+TEST_IN(a_thread_keeps_its_trace, open_idempotent, close_sites)
 {
     const tl_said mine = {
         .amount_minor = 9, .currency = "USD", .batch = "mine", .traceparent = TRACE};
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     tl_work_say(&mine);
     withdraw_at(&service, "W1", TL_SUCCEEDED);
     assert_string_equal(tl_work_traced(), TRACE);
@@ -454,33 +427,12 @@ static void pay_in_vain(void *context, int number)
 }
 
 /* Five threads fail together: that is said, and not that it took no time. */
-static void a_channel_fails_five_threads_at_once(void **state)
+TEST_IN(a_channel_fails_five_threads_at_once, open_idempotent, close_sites)
 {
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":5}");
     crew_threads(5, pay_in_vain, NULL);
     assert_true(house_alarmed(&self, "has been failing for "));
     assert_false(house_alarmed(&self, "failing for 0."));
 }
 
-TEST_MAIN(log)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_sent_again,
-                                        open_idempotent, close_sites),
-        cmocka_unit_test_setup_teardown(one_uuid_through_a_trade_that_is_cancelled, open_plain,
-                                        close_sites),
-        cmocka_unit_test_setup_teardown(each_trade_has_its_own, open_idempotent, close_sites),
-        cmocka_unit_test_setup_teardown(one_trace_through_a_trade, open_idempotent, close_sites),
-        cmocka_unit_test_setup_teardown(amount_and_batch_through_a_trade, open_idempotent,
-                                        close_sites),
-        cmocka_unit_test_setup_teardown(another_trade_without_a_trace, open_idempotent,
-                                        close_sites),
-        cmocka_unit_test_setup_teardown(a_thread_keeps_its_trace, open_idempotent, close_sites),
-        cmocka_unit_test_setup_teardown(the_janitor_tells_the_trace, open_idempotent, close_sites),
-        cmocka_unit_test_setup_teardown(a_channel_fails_five_threads_at_once, open_idempotent,
-                                        close_sites),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(log, NULL, NULL)

@@ -5,7 +5,6 @@
  */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/crew.h"
 #include "support/theme.h"
 
@@ -17,12 +16,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define CHANNEL (self.kind == WITHDRAW_WINDOW ? "window" : "idempotent")
 #define PROCESSES 3
@@ -31,28 +26,22 @@
 static house self;
 static int all; /* what decide() decides about is the whole installation */
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
-    (void)state;
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 1000000);
-    return 0;
 }
 
-static int open_window(void **state)
+FIXTURE(open_window)
 {
-    (void)state;
     house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
     house_account(&self, "C1", 1000000);
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
-    (void)state;
     all = 0;
     house_close(&self);
-    return 0;
 }
 
 static tl_status decide(tl_client *client, const char *op_code, int pauses)
@@ -69,12 +58,7 @@ static tl_status decide(tl_client *client, const char *op_code, int pauses)
 /* Until this process has heard of it. */
 static void await(tl_status status)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (tl_channel_check(self.client, CHANNEL, WITHDRAW_OP) != status) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(self.client, CHANNEL, WITHDRAW_OP) != status);
 }
 
 static void pause_now(const char *op_code)
@@ -109,9 +93,8 @@ static long long revisions(void)
 
 /* ------------------------------------------------------------------------- one process -- */
 
-static void a_new_payment_is_told_to_come_again(void **state)
+TEST_IN(a_new_payment_is_told_to_come_again, open_house, close_house)
 {
-    (void)state;
     pause_now(NULL);
     house_expect(&self, "W1", "C1", 100, TL_OVERLOADED);
     assert_int_equal(tl_status_class(TL_OVERLOADED), TL_CLASS_RETRY);
@@ -125,9 +108,8 @@ static void a_new_payment_is_told_to_come_again(void **state)
     house_books(&self, 1);
 }
 
-static void one_operation_may_be_paused_alone(void **state)
+TEST_IN(one_operation_may_be_paused_alone, open_house, close_house)
 {
-    (void)state;
     pause_now(WITHDRAW_OP);
     assert_status(tl_channel_check(self.client, CHANNEL, "OTHER"), TL_OK);
     assert_status(tl_channel_check(self.client, "other", WITHDRAW_OP), TL_OK);
@@ -145,9 +127,8 @@ static void one_operation_may_be_paused_alone(void **state)
 }
 
 /* A pause hides from nobody what became of a trade that is there. */
-static void a_trade_that_is_there_answers_as_ever(void **state)
+TEST_IN(a_trade_that_is_there_answers_as_ever, open_house, close_house)
 {
-    (void)state;
     house_expect(&self, "PAID", "C1", 100, TL_SUCCEEDED);
     house_rule(&self, "{\"kind\":\"decline\"}");
     house_expect(&self, "DECLINED", "C1", 100, TL_FAILED);
@@ -172,12 +153,11 @@ static void a_trade_that_is_there_answers_as_ever(void **state)
     fail_msg("%s", "nobody heard of the restore");
 }
 
-static void nothing_is_tried_anew_and_the_channel_not_asked(void **state)
+TEST_IN(nothing_is_tried_anew_and_the_channel_not_asked, open_window, close_house)
 {
     tl_answer answer = TL_ANSWER_INIT;
     json_int_t queries;
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(&self, "LOST", "C1", 100, TL_IN_DOUBT);
     (void)house_work(&self, 1, PATIENCE_MS);
@@ -194,17 +174,15 @@ static void nothing_is_tried_anew_and_the_channel_not_asked(void **state)
     house_books(&self, 1);
 }
 
-static void what_is_due_waits_and_goes_on(void **state)
+TEST_IN(what_is_due_waits_and_goes_on, open_house, close_house)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_worker *worker = NULL;
     long long before;
     tl_stats stats = {.version = TL_STATS_VERSION};
     uint64_t statements, beats;
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":1}");
     house_expect(&self, "DUE", "C1", 100, TL_IN_DOUBT);
     pause_now(NULL);
@@ -224,17 +202,15 @@ static void what_is_due_waits_and_goes_on(void **state)
     /* No busy loop: what there is comes with each beat, and with each look for overdue work. */
     assert_true(stats.statements - statements < 40 * (stats.beats - beats + 1));
     assert_status(decide(self.client, NULL, 0), TL_OK);
-    while (database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'DUE' AND "
-                                     "lane = 'S' AND status = 'Y'") == 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql,
+                                "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'DUE' AND "
+                                "lane = 'S' AND status = 'Y'") == 0);
     tl_worker_free(worker);
     house_books(&self, 1);
 }
 
 /* Claimed before this process knew of the pause. */
-static void what_is_claimed_is_not_armed(void **state)
+TEST_IN(what_is_claimed_is_not_armed, open_house, close_house)
 {
     tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
@@ -242,7 +218,6 @@ static void what_is_claimed_is_not_armed(void **state)
     tl_lock *lock = NULL;
     size_t count = 1;
 
-    (void)state;
     house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\"}");
     house_expect(&self, "CLAIMED", "C1", 100, TL_IN_DOUBT);
     options.op_code = WITHDRAW_OP;
@@ -265,14 +240,13 @@ static void what_is_claimed_is_not_armed(void **state)
     house_books(&self, 1);
 }
 
-static void bare_locks_obey(void **state)
+TEST_IN(bare_locks_obey, open_house, close_house)
 {
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     const tl_key key = {"BARE", "C1", WITHDRAW_OP};
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock = NULL;
 
-    (void)state;
     options.max_hold_ms = 10000;
     options.channel = CHANNEL;
     assert_status(tl_lock_new(&lock, self.client, &key, &options), TL_OK);
@@ -315,9 +289,8 @@ static void finish(tl_lock *lock)
     tl_lock_free(lock);
 }
 
-static void a_drain_stops_payments_of_every_channel(void **state)
+TEST_IN(a_drain_stops_payments_of_every_channel, open_house, close_house)
 {
-    (void)state;
     all = 1;
     house_expect(&self, "PAID", "C1", 100, TL_SUCCEEDED);
     pause_now(NULL);
@@ -345,7 +318,7 @@ static void a_drain_stops_payments_of_every_channel(void **state)
 }
 
 /* Trades that name no channel, those that may be made again, and claims. */
-static void a_drain_grants_no_trade_at_all(void **state)
+TEST_IN(a_drain_grants_no_trade_at_all, open_house, close_house)
 {
     tl_lock *held, *bare, *again, *claim;
     tl_claim_options options = TL_CLAIM_OPTIONS_INIT;
@@ -355,7 +328,6 @@ static void a_drain_grants_no_trade_at_all(void **state)
     tl_lock *due = NULL;
     size_t count = 1;
 
-    (void)state;
     all = 1;
     held = new_lock("HELD", 0, TL_LANE_SYNC);
     assert_status(tl_lock_ask(held, 0), TL_GRANTED);
@@ -397,14 +369,13 @@ static void a_drain_grants_no_trade_at_all(void **state)
 }
 
 /* They send nothing, and may be held for days. */
-static void a_drain_leaves_other_locks_alone(void **state)
+TEST_IN(a_drain_leaves_other_locks_alone, open_house, close_house)
 {
     tl_mutex_options options = TL_MUTEX_OPTIONS_INIT;
     tl_rw_options of_rw = TL_RW_OPTIONS_INIT;
     tl_mutex *mutex = NULL;
     tl_rw *rw = NULL;
 
-    (void)state;
     all = 1;
     pause_now(NULL);
     options.lease_ms = 10000;
@@ -420,12 +391,11 @@ static void a_drain_leaves_other_locks_alone(void **state)
     resume_now(NULL);
 }
 
-static void what_is_no_drain_is_refused(void **state)
+TEST_IN(what_is_no_drain_is_refused, open_house, close_house)
 {
     tl_limit limit = TL_LIMIT_INIT;
     tl_filter filter = TL_FILTER_INIT;
 
-    (void)state;
     all = 1;
     assert_status(decide(self.client, WITHDRAW_OP, 1), TL_INVALID);
     assert_status(decide(self.client, NULL, 0), TL_ALREADY_DONE);
@@ -444,17 +414,11 @@ static void what_is_no_drain_is_refused(void **state)
 }
 
 /* The last state that was read holds. */
-static void what_cannot_be_read_changes_nothing(void **state)
+TEST_IN(what_cannot_be_read_changes_nothing, open_house, close_house)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    (void)state;
     pause_now(NULL);
     database_run(self.sql, "RENAME TABLE trade_channel TO elsewhere");
-    while (!house_alarmed(&self, "cannot be read")) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(!house_alarmed(&self, "cannot be read"));
     house_expect(&self, "W1", "C1", 100, TL_OVERLOADED);
     database_run(self.sql, "RENAME TABLE elsewhere TO trade_channel");
     resume_now(NULL);
@@ -527,12 +491,7 @@ static void await_number(long long wanted, const char *sql)
 
 static void await_refusals(int process)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (atomic_load(&shared->refused[process]) < 2L * CALLERS) {
-        assert_true(now_ms() < end_ms);
-        usleep(10000);
-    }
+    AWAIT_WHILE(atomic_load(&shared->refused[process]) < 2L * CALLERS);
 }
 
 static tl_client *open_operator(void)
@@ -585,7 +544,6 @@ static void nothing_new_leaves_any_process_of(const char *said)
 {
     pid_t children[PROCESSES];
     tl_client *client;
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     house_leave(&self);
     database_set(self.db, "site=test\nbeat_ms=100ms\nsession_ms=5s\nmax_hold_ms=2s\n"
@@ -600,10 +558,7 @@ static void nothing_new_leaves_any_process_of(const char *said)
         children[i] = crew_fork(serve, NULL, i);
     client = open_operator();
     for (int i = 0; i < PROCESSES; i++)
-        while (atomic_load(&shared->answered[i]) < 20) {
-            assert_true(now_ms() < end_ms);
-            usleep(10000);
-        }
+        AWAIT_WHILE(atomic_load(&shared->answered[i]) < 20);
     pause_and_see(client, children[0]);
     assert_status(decide(client, NULL, 0), TL_OK);
     for (int i = 1; i < PROCESSES; i++) {
@@ -631,45 +586,15 @@ static void nothing_new_leaves_any_process_of(const char *said)
     crew_unshare(shared, sizeof *shared);
 }
 
-static void nothing_new_leaves_any_process(void **state)
+TEST_IN(nothing_new_leaves_any_process, open_house, close_house)
 {
-    (void)state;
     nothing_new_leaves_any_process_of("channel idempotent");
 }
 
-static void nothing_new_leaves_any_process_in_a_drain(void **state)
+TEST_IN(nothing_new_leaves_any_process_in_a_drain, open_house, close_house)
 {
-    (void)state;
     all = 1;
     nothing_new_leaves_any_process_of("channel *");
 }
 
-TEST_MAIN(paused)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_new_payment_is_told_to_come_again, open_house,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(one_operation_may_be_paused_alone, open_house, close_house),
-        cmocka_unit_test_setup_teardown(a_trade_that_is_there_answers_as_ever, open_house,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(nothing_is_tried_anew_and_the_channel_not_asked,
-                                        open_window, close_house),
-        cmocka_unit_test_setup_teardown(what_is_due_waits_and_goes_on, open_house, close_house),
-        cmocka_unit_test_setup_teardown(what_is_claimed_is_not_armed, open_house, close_house),
-        cmocka_unit_test_setup_teardown(bare_locks_obey, open_house, close_house),
-        cmocka_unit_test_setup_teardown(what_cannot_be_read_changes_nothing, open_house,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(nothing_new_leaves_any_process, open_house, close_house),
-        cmocka_unit_test_setup_teardown(a_drain_stops_payments_of_every_channel, open_house,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(a_drain_grants_no_trade_at_all, open_house, close_house),
-        cmocka_unit_test_setup_teardown(a_drain_leaves_other_locks_alone, open_house, close_house),
-        cmocka_unit_test_setup_teardown(what_is_no_drain_is_refused, open_house, close_house),
-        cmocka_unit_test_setup_teardown(nothing_new_leaves_any_process_in_a_drain, open_house,
-                                        close_house),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(paused, NULL, NULL)

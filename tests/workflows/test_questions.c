@@ -4,13 +4,7 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
-#include "cmocka_all.h"
-
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define WAITERS 1000
 #define DOUBTS 100
@@ -57,9 +51,8 @@ static void grant(int is_given)
                      is_given ? "GRANT" : "REVOKE", rights[i], is_given ? "TO" : "FROM");
 }
 
-static int open_all(void **state)
+FIXTURE(open_all)
 {
-    (void)state;
     payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
     house_open(&self, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, server_start(NULL));
     payout_open(&self);
@@ -68,17 +61,14 @@ static int open_all(void **state)
     database_run(self.sql, "CREATE USER looker@'%%' IDENTIFIED BY 'looks only'");
     database_run(self.sql, "CREATE USER looker@localhost IDENTIFIED BY 'looks only'");
     grant(1);
-    return 0;
 }
 
-static int close_all(void **state)
+FIXTURE(close_all)
 {
-    (void)state;
     if (front != NULL)
         close_front();
     house_close(&self);
     server_free(self.own);
-    return 0;
 }
 
 /* ------------------------------------------------------------- the other process -- */
@@ -99,13 +89,9 @@ struct work {
 static void await_worked(const char *serial)
 {
     const tl_key key = {serial, "C1", PAYOUT_OP};
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_trade trade = TL_TRADE_INIT;
 
-    while (tl_workflow_look(self.workflows, &key, &trade) != TL_SUCCEEDED) {
-        CREW_CHECK(crew_now_ms() < end_ms);
-        crew_sleep_ms(50);
-    }
+    AWAIT_WHILE(tl_workflow_look(self.workflows, &key, &trade) != TL_SUCCEEDED);
 }
 
 static void pay(void *context, int number)
@@ -153,13 +139,12 @@ static tl_status look(const char *serial, tl_trade *trade)
 
 /* ----------------------------------------------------------------------- one trade -- */
 
-static void a_trade_that_another_process_pays_is_awaited(void **state)
+TEST(a_trade_that_another_process_pays_is_awaited)
 {
     const struct work work = {"Y1", TL_EXECUTE_SUCCEEDED, TL_SUCCEEDED, -1, "B-1", 500, NULL, NULL};
     pid_t child = crew_fork(pay, (void *)(uintptr_t)&work, 0);
     tl_trade trade = TL_TRADE_INIT, again = TL_TRADE_INIT;
 
-    (void)state;
     open_front();
     assert_string_equal(tl_client_session(front), "");
     assert_status(look("Y1", &trade), TL_NOT_FOUND);
@@ -182,13 +167,12 @@ static void a_trade_that_another_process_pays_is_awaited(void **state)
     close_front();
 }
 
-static void a_failure_is_told_with_its_proof(void **state)
+TEST(a_failure_is_told_with_its_proof)
 {
     const struct work work = {"F1", TL_EXECUTE_DECLINED, TL_FAILED, -1, "B-1", 500, NULL, NULL};
     pid_t child = crew_fork(pay, (void *)(uintptr_t)&work, 0);
     tl_trade trade = TL_TRADE_INIT;
 
-    (void)state;
     open_front();
     assert_status(await("F1", 60000, &trade), TL_FAILED);
     assert_int_equal(trade.proof, TL_PROOF_DECLINED);
@@ -198,13 +182,12 @@ static void a_failure_is_told_with_its_proof(void **state)
     close_front();
 }
 
-static void the_deadline_answers_what_it_was(void **state)
+TEST(the_deadline_answers_what_it_was)
 {
     const struct work work = {"D1", TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, -1, NULL, 0, NULL, NULL};
     tl_trade trade = TL_TRADE_INIT;
     int64_t start_ms;
 
-    (void)state;
     assert_int_equal(crew_wait(crew_fork(pay, (void *)(uintptr_t)&work, 0)), 0);
     open_front();
     start_ms = crew_now_ms();
@@ -225,14 +208,13 @@ static void the_deadline_answers_what_it_was(void **state)
 }
 
 /* The worker of another process ends it; meanwhile all connections are cut. */
-static void a_cut_connection_is_waited_for(void **state)
+TEST(a_cut_connection_is_waited_for)
 {
     const struct work work = {"K1", TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, 2000, NULL, 0, "K1", NULL};
     pid_t child = crew_fork(pay, (void *)(uintptr_t)&work, 0), cutter;
     tl_trade trade = TL_TRADE_INIT;
     atomic_int *is_open = crew_share(sizeof *is_open);
 
-    (void)state;
     cutter = fork();
     if (cutter == 0) {
         MYSQL *own = server_connect(self.own);
@@ -262,14 +244,13 @@ static void a_cut_connection_is_waited_for(void **state)
     close_front();
 }
 
-static void a_restart_of_the_server_is_waited_for(void **state)
+TEST(a_restart_of_the_server_is_waited_for)
 {
     const struct work doubt = {"R1", TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, -1, NULL, 0, NULL, NULL};
     const struct work work = {"R2", TL_EXECUTE_SUCCEEDED, TL_SUCCEEDED, 0, NULL, 0, "R1", NULL};
     tl_trade trade = TL_TRADE_INIT;
     pid_t child, restarted;
 
-    (void)state;
     assert_int_equal(crew_wait(crew_fork(pay, (void *)(uintptr_t)&doubt, 0)), 0);
     open_front();
     assert_status(await("R1", 300, &trade), TL_IN_DOUBT);
@@ -290,13 +271,12 @@ static void a_restart_of_the_server_is_waited_for(void **state)
 
 /* A server that falls silent keeps nobody beyond their time: neither who has read before, nor who
  * comes then.  Connections wait for half a minute. */
-static void a_silent_server_prolongs_no_wait(void **state)
+TEST(a_silent_server_prolongs_no_wait)
 {
     const struct work doubt = {"Q1", TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, -1, NULL, 0, NULL, NULL};
     static const int64_t waits_ms[] = {1500, 10, 3000};
     tl_trade trade = TL_TRADE_INIT;
 
-    (void)state;
     assert_int_equal(crew_wait(crew_fork(pay, (void *)(uintptr_t)&doubt, 0)), 0);
     open_front();
     assert_status(await("Q1", 1500, &trade), TL_IN_DOUBT);
@@ -326,7 +306,7 @@ static void *await_long(void *context)
 }
 
 /* One wait that stands through the death and the return of the server. */
-static void a_wait_outlasts_the_server(void **state)
+TEST(a_wait_outlasts_the_server)
 {
     const struct work doubt = {"S1", TL_EXECUTE_UNKNOWN, TL_IN_DOUBT, -1, NULL, 0, NULL, NULL};
     atomic_int *go = crew_share(sizeof *go);
@@ -335,7 +315,6 @@ static void a_wait_outlasts_the_server(void **state)
     pthread_t thread;
     pid_t child;
 
-    (void)state;
     assert_int_equal(crew_wait(crew_fork(pay, (void *)(uintptr_t)&doubt, 0)), 0);
     child = crew_fork(pay, (void *)(uintptr_t)&work, 0); /* before there are threads */
     open_front();
@@ -396,12 +375,11 @@ static void await_one_of_many(void *context, int number)
     CREW_CHECK(strcmp(trade.serial_no, serial) == 0);
 }
 
-static void a_thousand_waiters_share_their_reads(void **state)
+TEST(a_thousand_waiters_share_their_reads)
 {
     long long before, after;
     int64_t start_ms, took_ms;
 
-    (void)state;
     assert_int_equal(crew_wait(crew_fork(doubt_many, NULL, 0)), 0);
     open_front();
     before = database_counter(self.sql, "Questions");
@@ -467,13 +445,12 @@ static int keep_sum(void *context, const tl_batch_sum *sum)
     return 0;
 }
 
-static void lists_come_in_pages_each_trade_once(void **state)
+TEST(lists_come_in_pages_each_trade_once)
 {
     tl_trades which = TL_TRADES_INIT;
     static struct listed listed;
     char serial[16];
 
-    (void)state;
     open_front();
     which.batch = "many";
     which.limit = 30;
@@ -495,12 +472,11 @@ static void lists_come_in_pages_each_trade_once(void **state)
     close_front();
 }
 
-static void a_batch_is_complete_when_all_have_ended(void **state)
+TEST(a_batch_is_complete_when_all_have_ended)
 {
     tl_batch_total total = TL_BATCH_TOTAL_INIT;
     struct sums sums = {0};
 
-    (void)state;
     open_front();
     assert_status(tl_workflow_batch(questions, "B-1", &total, keep_sum, &sums), TL_OK);
     assert_string_equal(sums.text, "TL_FAILED 1 EUR 100;TL_SUCCEEDED 1 EUR 100;");
@@ -527,7 +503,7 @@ static void expect_invalid(tl_status status, const char *words)
     payout_said(words);
 }
 
-static void bad_input_is_one_sentence(void **state)
+TEST(bad_input_is_one_sentence)
 {
     const tl_key key = {"Y1", "C1", PAYOUT_OP}, hole = {"Y1", NULL, PAYOUT_OP},
                  blank = {"Y 1", "C1", PAYOUT_OP};
@@ -537,7 +513,6 @@ static void bad_input_is_one_sentence(void **state)
     static struct listed listed;
     char next[TL_TRADES_NEXT] = "kept";
 
-    (void)state;
     open_front();
     unset.version = 0;
     expect_invalid(tl_workflow_look(NULL, &key, &trade), "registry");
@@ -571,12 +546,11 @@ static void bad_input_is_one_sentence(void **state)
 }
 
 /* An account that lost its right is told at once, and not after a minute. */
-static void a_missing_right_ends_the_wait(void **state)
+TEST(a_missing_right_ends_the_wait)
 {
     tl_trade trade = TL_TRADE_INIT;
     int64_t start_ms;
 
-    (void)state;
     open_front();
     assert_status(await("M002", 0, &trade), TL_IN_DOUBT);
     grant(0);
@@ -595,12 +569,11 @@ static void *await_doubt(void *context)
     return NULL;
 }
 
-static void a_registry_is_not_freed_under_a_wait(void **state)
+TEST(a_registry_is_not_freed_under_a_wait)
 {
     tl_status status = TL_OK;
     pthread_t thread;
 
-    (void)state;
     open_front();
     assert_int_equal(pthread_create(&thread, NULL, await_doubt, &status), 0);
     crew_sleep_ms(500);
@@ -611,23 +584,4 @@ static void a_registry_is_not_freed_under_a_wait(void **state)
     close_front();
 }
 
-TEST_MAIN(questions)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trade_that_another_process_pays_is_awaited),
-        cmocka_unit_test(a_failure_is_told_with_its_proof),
-        cmocka_unit_test(the_deadline_answers_what_it_was),
-        cmocka_unit_test(a_cut_connection_is_waited_for),
-        cmocka_unit_test(a_restart_of_the_server_is_waited_for),
-        cmocka_unit_test(a_silent_server_prolongs_no_wait),
-        cmocka_unit_test(a_wait_outlasts_the_server),
-        cmocka_unit_test(a_thousand_waiters_share_their_reads),
-        cmocka_unit_test(lists_come_in_pages_each_trade_once),
-        cmocka_unit_test(a_batch_is_complete_when_all_have_ended),
-        cmocka_unit_test(bad_input_is_one_sentence),
-        cmocka_unit_test(a_missing_right_ends_the_wait),
-        cmocka_unit_test(a_registry_is_not_freed_under_a_wait),
-    };
-
-    return server_run_tests(tests, open_all, close_all);
-}
+TESTS_OF(questions, open_all, close_all)

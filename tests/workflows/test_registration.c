@@ -1,10 +1,7 @@
 /* What registration refuses, and the sentence it says. */
 #include "registry.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
-
-#include <string.h>
 
 static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *reply)
 {
@@ -67,11 +64,10 @@ static void refused(const tl_workflow *w, tl_status expected, const char *senten
         fail_msg("expected \"%s\" in \"%s\"", sentence, tl_error_message());
 }
 
-static void accepts_the_edges(void **state)
+TEST(accepts_the_edges)
 {
     tl_workflow w = good();
 
-    (void)state;
     /* Every limit of good() is met exactly. */
     assert_int_equal(workflow_check(&w), TL_OK);
     w.channel.key_chars = 20;
@@ -80,11 +76,10 @@ static void accepts_the_edges(void **state)
     assert_int_equal(workflow_check(&w), TL_OK);
 }
 
-static void refuses_a_channel_that_cannot_be_cleared_up(void **state)
+TEST(refuses_a_channel_that_cannot_be_cleared_up)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.channel.idempotent = 0;
     w.channel.window_ms = 0;
     w.channel.can_query = 0;
@@ -95,47 +90,42 @@ static void refuses_a_channel_that_cannot_be_cleared_up(void **state)
     assert_int_equal(workflow_check(&w), TL_OK);
 }
 
-static void refuses_a_short_hold(void **state)
+TEST(refuses_a_short_hold)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.policy.max_hold_ms--;
     refused(&w, TL_UNSAFE, "max_hold_ms 3999 is shorter than execute_ms and commit_ms");
 }
 
-static void refuses_sends_beyond_the_window(void **state)
+TEST(refuses_sends_beyond_the_window)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.policy.deadline_ms++;
     refused(&w, TL_UNSAFE, "(100697) reach beyond the window of channel fastpay (100696)");
 }
 
-static void refuses_a_short_grace(void **state)
+TEST(refuses_a_short_grace)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.policy.grace_ms--;
     refused(&w, TL_UNSAFE, "grace_ms 599 is shorter than the latency");
 }
 
-static void refuses_short_keys(void **state)
+TEST(refuses_short_keys)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.channel.key_chars = 19;
     refused(&w, TL_UNSAFE, "19 digits of channel key are fewer than 80 bits");
 }
 
-static void refuses_contradictions(void **state)
+TEST(refuses_contradictions)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.execute = NULL;
     refused(&w, TL_INVALID, "no execute callback");
     w = good();
@@ -185,12 +175,11 @@ static tl_status book_success(void *context, const tl_attempt *attempt, const tl
 }
 
 /* Business rows are declared or written with a connection, moment by moment. */
-static void refuses_two_forms_at_once(void **state)
+TEST(refuses_two_forms_at_once)
 {
     static const tl_statement statement = {.name = "s", .sql = "DELETE FROM t"};
     tl_workflow w = good();
 
-    (void)state;
     w.statements = &statement;
     w.statement_count = 1;
     refused(&w, TL_INVALID, "declares statements, but has no callback that writes lines");
@@ -208,11 +197,10 @@ static void refuses_two_forms_at_once(void **state)
     refused(&w, TL_INVALID, "has book_prepare, but declares no statements");
 }
 
-static void refuses_bad_names(void **state)
+TEST(refuses_bad_names)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.op_code = "WITHDRAW_RETRY";
     refused(&w, TL_INVALID, "ends in _RETRY");
     w.op_code = "_RETRY";
@@ -226,11 +214,10 @@ static void refuses_bad_names(void **state)
     refused(&w, TL_INVALID, "the channel name has byte 0xc3 at place 5");
 }
 
-static void refuses_times_out_of_range(void **state)
+TEST(refuses_times_out_of_range)
 {
     tl_workflow w = good();
 
-    (void)state;
     w.policy.execute_ms = -1;
     refused(&w, TL_INVALID, "execute_ms is -1; it must be from 1");
     w = good();
@@ -250,11 +237,10 @@ static void refuses_times_out_of_range(void **state)
     refused(&w, TL_INVALID, "window_ms is -5");
 }
 
-static void completes_the_policy(void **state)
+TEST(completes_the_policy)
 {
     tl_policy defaults = good().policy, given = {0}, policy;
 
-    (void)state;
     policy = policy_complete(&given, &defaults);
     assert_memory_equal(&policy, &defaults, sizeof policy);
     given.execute_ms = 7;
@@ -268,12 +254,11 @@ static void completes_the_policy(void **state)
     assert_int_equal(policy.commit_ms, defaults.commit_ms);
 }
 
-static void refuses_bad_calls(void **state)
+TEST(refuses_bad_calls)
 {
     tl_workflow w = good();
     tl_workflows *workflows;
 
-    (void)state;
     assert_int_equal(tl_workflows_new(&workflows, NULL), TL_INVALID);
     assert_int_equal(tl_workflow_register(NULL, &w), TL_INVALID);
     tl_workflows_free(NULL);
@@ -281,22 +266,4 @@ static void refuses_bad_calls(void **state)
     tl_worker_free(NULL);
 }
 
-TEST_MAIN(registration)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_the_edges),
-        cmocka_unit_test(refuses_a_channel_that_cannot_be_cleared_up),
-        cmocka_unit_test(refuses_a_short_hold),
-        cmocka_unit_test(refuses_sends_beyond_the_window),
-        cmocka_unit_test(refuses_a_short_grace),
-        cmocka_unit_test(refuses_short_keys),
-        cmocka_unit_test(refuses_contradictions),
-        cmocka_unit_test(refuses_two_forms_at_once),
-        cmocka_unit_test(refuses_bad_names),
-        cmocka_unit_test(refuses_times_out_of_range),
-        cmocka_unit_test(completes_the_policy),
-        cmocka_unit_test(refuses_bad_calls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(registration, NULL, NULL)

@@ -1,18 +1,13 @@
 /* What callbacks write is bounded, and made storable whatever a channel says. */
 #include "attempt.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static void takes_what_fits(void **state)
+TEST(takes_what_fits)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
     char text[TL_REF_MAX + 2];
 
-    (void)state;
     memset(text, 'x', sizeof text);
     text[TL_REF_MAX] = '\0';
     assert_int_equal(tl_reply_ref(reply, text), TL_OK);
@@ -26,12 +21,11 @@ static void takes_what_fits(void **state)
 }
 
 /* What would not be stored as it is, is refused, and the reference before it stays. */
-static void refuses_references_that_are_no_text(void **state)
+TEST(refuses_references_that_are_no_text)
 {
     static const char *const bad[] = {"R\xff", "R\xe9\x74\xe9", "R\xc3", "R\n1", "R\x7f"};
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     assert_int_equal(tl_reply_ref(reply, "R\xc3\xa9-1"), TL_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(tl_reply_ref(reply, bad[i]), TL_INVALID);
@@ -41,7 +35,7 @@ static void refuses_references_that_are_no_text(void **state)
     free(reply);
 }
 
-static void takes_times_up_to_the_limit(void **state)
+TEST(takes_times_up_to_the_limit)
 {
     static const struct {
         int64_t told_ms, kept_ms;
@@ -52,7 +46,6 @@ static void takes_times_up_to_the_limit(void **state)
                  {INT64_MAX, TL_RETRY_AFTER_MAX_MS}};
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(tl_reply_retry_after(reply, cases[i].told_ms), TL_OK);
         assert_int_equal(reply->retry_after_ms, cases[i].kept_ms);
@@ -70,12 +63,11 @@ static void takes_times_up_to_the_limit(void **state)
     free(reply);
 }
 
-static void takes_results_up_to_the_limit(void **state)
+TEST(takes_results_up_to_the_limit)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
     unsigned char *bytes = calloc(1, TL_RESULT_MAX + 1);
 
-    (void)state;
     bytes[TL_RESULT_MAX - 1] = 7;
     assert_int_equal(tl_reply_result(reply, bytes, TL_RESULT_MAX), TL_OK);
     assert_int_equal(reply->result_size, TL_RESULT_MAX);
@@ -89,12 +81,11 @@ static void takes_results_up_to_the_limit(void **state)
     free(reply);
 }
 
-static void cuts_remarks_between_characters(void **state)
+TEST(cuts_remarks_between_characters)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
     char text[400];
 
-    (void)state;
     tl_reply_remark(reply, "code %d", 51);
     assert_string_equal(reply->remark, "code 51");
     memset(text, 'a', sizeof text);
@@ -115,11 +106,10 @@ static const char *cleaned(tl_reply *reply, const char *text)
     return reply->remark;
 }
 
-static void cleans_odd_bytes(void **state)
+TEST(cleans_odd_bytes)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     assert_string_equal(cleaned(reply, "plain"), "plain");
     assert_string_equal(cleaned(reply, "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x92\xb6"),
                         "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x92\xb6");
@@ -133,11 +123,10 @@ static void cleans_odd_bytes(void **state)
     free(reply);
 }
 
-static void bounds_what_was_written_past_the_functions(void **state)
+TEST(bounds_what_was_written_past_the_functions)
 {
     tl_reply *reply = calloc(1, sizeof *reply);
 
-    (void)state;
     memset(reply->channel_ref, 'r', sizeof reply->channel_ref);
     memset(reply->remark, 'm', sizeof reply->remark);
     reply->result_size = SIZE_MAX;
@@ -148,17 +137,4 @@ static void bounds_what_was_written_past_the_functions(void **state)
     free(reply);
 }
 
-TEST_MAIN(reply)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_what_fits),
-        cmocka_unit_test(refuses_references_that_are_no_text),
-        cmocka_unit_test(takes_times_up_to_the_limit),
-        cmocka_unit_test(takes_results_up_to_the_limit),
-        cmocka_unit_test(cuts_remarks_between_characters),
-        cmocka_unit_test(cleans_odd_bytes),
-        cmocka_unit_test(bounds_what_was_written_past_the_functions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(reply, NULL, NULL)

@@ -4,12 +4,9 @@
  */
 #include "resolver.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <tradelock/lane.h>
-
-#include <string.h>
 
 #define SECOND_US INT64_C(1000000)
 #define NOW_US (INT64_C(1700000000) * SECOND_US)
@@ -466,11 +463,10 @@ static int check_row(const row *r)
     return wrong;
 }
 
-static void every_row(void **state)
+TEST(every_row)
 {
     int wrong = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         wrong += check_row(&rows[i]);
     assert_int_equal(wrong, 0);
@@ -539,9 +535,8 @@ static void check_laws(const resolver_facts *facts)
                      facts->send_until_us == LONG_AGO_US));
 }
 
-static void the_laws(void **state)
+TEST(the_laws)
 {
-    (void)state;
     for (unsigned bits = 0; bits < 1u << BITS; bits++)
         for (int query = TL_QUERY_UNREACHABLE; query <= TL_QUERY_NOT_FOUND; query++) {
             resolver_facts facts;
@@ -551,12 +546,4 @@ static void the_laws(void **state)
         }
 }
 
-TEST_MAIN(resolver)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row),
-        cmocka_unit_test(the_laws),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(resolver, NULL, NULL)

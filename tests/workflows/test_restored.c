@@ -2,29 +2,22 @@
  * after it. */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <tradelock/admin.h>
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static int open_window(void **state)
+FIXTURE(open_window)
 {
     static house self;
 
     house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 static void declare(house *self)
@@ -37,8 +30,7 @@ static void accept_now(house *self)
 {
     database_propose(self->sql);
     assert_status(tl_restore_accept(self->client, "bob", "compared", NULL), TL_OK);
-    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == 0; i++)
-        usleep(20000);
+    AWAIT_WHILE(tl_restore_accepted_us(self->client) == 0);
     assert_true(tl_restore_accepted_us(self->client) > 0);
 }
 
@@ -61,7 +53,7 @@ static tl_query say_failed(void *context, const tl_attempt *attempt, tl_reply *r
     return TL_QUERY_FAILED;
 }
 
-static void a_decline_is_no_failure_yet(void **state)
+TEST_IN(a_decline_is_no_failure_yet, open_window, close_house)
 {
     house *self = *state;
     tl_workflow workflow = TL_WORKFLOW_INIT;
@@ -123,7 +115,7 @@ static void queue_and_declare(house *self)
     house_reopen(self);
 }
 
-static void a_refused_arming_is_no_attempt(void **state)
+TEST_IN(a_refused_arming_is_no_attempt, open_window, close_house)
 {
     house *self = *state;
 
@@ -135,7 +127,7 @@ static void a_refused_arming_is_no_attempt(void **state)
 }
 
 /* As far as the row knows nothing was sent, and the deadline is over. */
-static void what_never_left_may_have(void **state)
+TEST_IN(what_never_left_may_have, open_window, close_house)
 {
     house *self = *state;
 
@@ -159,8 +151,7 @@ static void grow_old(house *self)
     database_run(self->sql, "UPDATE tl_schema SET accepted_at = accepted_at - INTERVAL 2 DAY; "
                             "UPDATE trade_lock SET created_at = created_at - INTERVAL 3 DAY, "
                             "rev = rev + 1, step = 'test' WHERE lane = 'S'");
-    for (int i = 0; i < PATIENCE_MS / 20 && tl_restore_accepted_us(self->client) == before_us; i++)
-        usleep(20000);
+    AWAIT_WHILE(tl_restore_accepted_us(self->client) == before_us);
     assert_true(tl_restore_accepted_us(self->client) < before_us);
 }
 
@@ -195,18 +186,18 @@ static void lost_reclaim(house *self, int late)
     assert_int_equal(sim_stat(&self->sim, "payments"), 1);
 }
 
-static void a_lost_reclaim_is_asked_about(void **state)
+TEST_IN(a_lost_reclaim_is_asked_about, open_window, close_house)
 {
     lost_reclaim(*state, 0);
 }
 
-static void so_it_is_where_the_failure_is_late(void **state)
+TEST_IN(so_it_is_where_the_failure_is_late, open_window, close_house)
 {
     lost_reclaim(*state, 1);
 }
 
 /* Nothing was lost: it is tried anew, but not while a lost send may be on its way. */
-static void a_failure_that_stands_is_tried_anew(void **state)
+TEST_IN(a_failure_that_stands_is_tried_anew, open_window, close_house)
 {
     house *self = *state;
     tl_answer answer = TL_ANSWER_INIT;
@@ -231,15 +222,4 @@ static void a_failure_that_stands_is_tried_anew(void **state)
     house_books(self, 1);
 }
 
-#define HOUSE(test) cmocka_unit_test_setup_teardown(test, open_window, close_house)
-
-TEST_MAIN(restored)
-{
-    const struct CMUnitTest tests[] = {
-        HOUSE(a_decline_is_no_failure_yet),        HOUSE(a_refused_arming_is_no_attempt),
-        HOUSE(what_never_left_may_have),           HOUSE(a_lost_reclaim_is_asked_about),
-        HOUSE(so_it_is_where_the_failure_is_late), HOUSE(a_failure_that_stands_is_tried_anew),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(restored, NULL, NULL)

@@ -1,11 +1,7 @@
 /* The input file of the withdraw service: amounts, columns, bad lines, and the answers. */
 #include "rows.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------------- amounts -- */
 
@@ -27,17 +23,15 @@ static void amount_fails(const char *text, const char *expected)
     assert_int_equal(amount_minor, 77);
 }
 
-static void reads_amounts(void **state)
+TEST(reads_amounts)
 {
-    (void)state;
     amount_is("1", 1);
     amount_is("12345", 12345);
     amount_is("9223372036854775807", INT64_MAX);
 }
 
-static void refuses_what_is_no_amount(void **state)
+TEST(refuses_what_is_no_amount)
 {
-    (void)state;
     amount_fails("", "the amount is empty");
     amount_fails("0", "the amount is zero");
     amount_fails("-0", "the amount is negative");
@@ -103,11 +97,10 @@ static void payee_is(const char *line, const char *payee)
     rows_free(&all);
 }
 
-static void takes_good_lines(void **state)
+TEST(takes_good_lines)
 {
     rows all;
 
-    (void)state;
     read_line(&all, "W1,C1,WITHDRAW,1250,EUR,Anna");
     assert_int_equal(all.count, 1);
     assert_int_equal(all.list[0].kind, ROW_OPEN);
@@ -126,9 +119,8 @@ static void takes_good_lines(void **state)
     payee_is("W1,C1,WITHDRAW,1,EUR,Anna\r", "Anna");
 }
 
-static void answers_bad_lines(void **state)
+TEST(answers_bad_lines)
 {
-    (void)state;
     line_fails("", "the line is empty");
     line_fails("W1,C1,WITHDRAW,1,EUR", "the line does not have 6 columns");
     line_fails("W1,C1,WITHDRAW,1,EUR,Anna,x", "the line does not have 6 columns");
@@ -146,11 +138,10 @@ static void answers_bad_lines(void **state)
     line_fails("W1,C1,WITHDRAW,1,EUR,Zo\xeb", "the payee is not UTF-8");
 }
 
-static void answers_long_lines(void **state)
+TEST(answers_long_lines)
 {
     char line[ROW_LINE_MAX + 200];
 
-    (void)state;
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\0';
     line_fails(line, "the line is too long");
@@ -160,7 +151,7 @@ static void answers_long_lines(void **state)
     line_fails(line, "the payee is longer than 128 bytes");
 }
 
-static void a_bad_line_spoils_only_itself(void **state)
+TEST(a_bad_line_spoils_only_itself)
 {
     static const char text[] = "\xef\xbb\xbf" ROWS_HEADER "\r\n"
                                "W1,C1,WITHDRAW,1,EUR,\"never closed\r\n"
@@ -170,7 +161,6 @@ static void a_bad_line_spoils_only_itself(void **state)
     char problem[256];
     rows all;
 
-    (void)state;
     assert_int_equal(read_bytes(&all, text, sizeof text - 1, problem), 0);
     assert_int_equal(all.count, 4);
     assert_int_equal(all.list[0].kind, ROW_BAD);
@@ -182,14 +172,13 @@ static void a_bad_line_spoils_only_itself(void **state)
     rows_free(&all);
 }
 
-static void refuses_another_header(void **state)
+TEST(refuses_another_header)
 {
     static const char *const headers[] = {"serial,cust,op\n", "\n", "W1,C1,WITHDRAW,1,E,A\n",
                                           ROWS_HEADER ",more\n"};
     char problem[256];
     rows all;
 
-    (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         assert_int_equal(read_bytes(&all, headers[i], strlen(headers[i]), problem), -1);
         assert_string_equal(problem, "in.csv:1: the header must be " ROWS_HEADER);
@@ -198,13 +187,12 @@ static void refuses_another_header(void **state)
 }
 
 /* A file that is picked up while it is uploaded: nobody pays a payee that was cut. */
-static void refuses_a_cut_file(void **state)
+TEST(refuses_a_cut_file)
 {
     static const char text[] = ROWS_HEADER "\nW1,C1,WITHDRAW,1,EUR,A\nW2,C1,WITHDRAW,1,EUR,Ann";
     char problem[256];
     rows all;
 
-    (void)state;
     assert_int_equal(read_bytes(&all, text, strlen(text), problem), -1);
     assert_string_equal(problem, "in.csv:3: the last line has no end: the file may be cut");
     rows_free(&all);
@@ -212,9 +200,8 @@ static void refuses_a_cut_file(void **state)
 
 /* ---------------------------------------------------------------------- answers -- */
 
-static void counts_each_answer_once(void **state)
+TEST(counts_each_answer_once)
 {
-    (void)state;
     assert_int_equal(answer_kind(TL_SUCCEEDED, 1), ROW_NEW);
     assert_int_equal(answer_kind(TL_FAILED, 1), ROW_NEW);
     assert_int_equal(answer_kind(TL_FAILED, 0), ROW_REPEATED);
@@ -228,14 +215,13 @@ static void counts_each_answer_once(void **state)
     assert_int_equal(answer_kind(TL_SESSION_LOST, 0), ROW_ERROR);
 }
 
-static void writes_what_can_be_read_again(void **state)
+TEST(writes_what_can_be_read_again)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     rows all;
 
-    (void)state;
     read_line(&all, "W1,C1,WITHDRAW,1,EUR,\"Smith, \"\"John\"\"\"\nW2,C1");
     all.list[0].kind = ROW_NEW;
     all.list[0].status = TL_SUCCEEDED;
@@ -252,12 +238,11 @@ static void writes_what_can_be_read_again(void **state)
     rows_free(&all);
 }
 
-static void orders_come_back_as_they_went(void **state)
+TEST(orders_come_back_as_they_went)
 {
     withdraw_order order = {.amount_minor = INT64_MAX, .currency = "EUR"}, back;
     char *payload;
 
-    (void)state;
     strcpy(order.payee, "Zo\xc3\xab \"x\", Ltd.");
     payload = withdraw_order_write(&order);
     assert_int_equal(withdraw_order_read(&back, payload, strlen(payload)), 1);
@@ -270,21 +255,4 @@ static void orders_come_back_as_they_went(void **state)
     free(payload);
 }
 
-TEST_MAIN(rows)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_amounts),
-        cmocka_unit_test(refuses_what_is_no_amount),
-        cmocka_unit_test(takes_good_lines),
-        cmocka_unit_test(answers_bad_lines),
-        cmocka_unit_test(answers_long_lines),
-        cmocka_unit_test(a_bad_line_spoils_only_itself),
-        cmocka_unit_test(refuses_another_header),
-        cmocka_unit_test(refuses_a_cut_file),
-        cmocka_unit_test(counts_each_answer_once),
-        cmocka_unit_test(writes_what_can_be_read_again),
-        cmocka_unit_test(orders_come_back_as_they_went),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(rows, NULL, NULL)

@@ -1,49 +1,40 @@
 /* Every answer of a run, with a real server, a real channel and real business rows. */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static int open_idempotent(void **state)
+FIXTURE(open_idempotent)
 {
     static house self;
 
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int open_window(void **state)
+FIXTURE(open_window)
 {
     static house self;
 
     house_open(&self, WITHDRAW_WINDOW, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int open_plain(void **state)
+FIXTURE(open_plain)
 {
     static house self;
 
     house_open(&self, WITHDRAW_PLAIN, NULL, NULL);
     house_account(&self, "C1", 1000);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 static void pays_once_and_answers_from_the_row(void **state)
@@ -261,8 +252,7 @@ static void the_same_key_twice_at_once_pays_once(void **state)
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     house_work(self, 1, PATIENCE_MS);
     house_row(self, "W1", "Y 1 2 -");
-    for (int i = 0; i < PATIENCE_MS / 20 && succeeded(self) < 2; i++)
-        usleep(20000);
+    AWAIT_WHILE(succeeded(self) < 2);
     assert_int_equal(succeeded(self), 2);
     house_books(self, 1);
 }
@@ -767,7 +757,5 @@ TEST_MAIN(run)
         IDEMPOTENT(bad_requests_are_named),
     };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     return server_report(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -2,14 +2,11 @@
  * of the service, of a worker in another process, and of the next epoch. */
 #include "house.h"
 
-#include "cmocka_all.h"
-
 #include "support/crew.h"
 #include "support/theme.h"
 
 #include <tradelock/layer.h>
 
-#include <string.h>
 #include <sys/mman.h>
 
 enum { PREPARED, EXECUTED, QUERIED, APPLIED, FAILED_AND_APPLIED, CALLBACKS };
@@ -27,7 +24,7 @@ struct told {
 /* What callbacks were shown, in memory that processes share. */
 static struct told *said;
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
     static house self;
 
@@ -35,14 +32,12 @@ static int open_house(void **state)
     assert_true(said != MAP_FAILED);
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
     munmap(said, 4096);
-    return 0;
 }
 
 static void note(int callback, const tl_attempt *from)
@@ -191,7 +186,7 @@ static void tell_all_epochs(house *self, const tl_request *what)
     assert_noted(APPLIED, what, created_us);
 }
 
-static void every_attempt_is_told_all(void **state)
+TEST_IN(every_attempt_is_told_all, open_house, close_house)
 {
     static const tl_request all = {.amount_minor = 1050,
                                    .currency = "EUR",
@@ -202,21 +197,21 @@ static void every_attempt_is_told_all(void **state)
     tell_all_epochs(*state, &all);
 }
 
-static void every_attempt_is_told_the_amount(void **state)
+TEST_IN(every_attempt_is_told_the_amount, open_house, close_house)
 {
     static const tl_request amount = {.amount_minor = 1050, .currency = "EUR"};
 
     tell_all_epochs(*state, &amount);
 }
 
-static void every_attempt_is_told_batch_and_trace(void **state)
+TEST_IN(every_attempt_is_told_batch_and_trace, open_house, close_house)
 {
     static const tl_request texts = {.batch = "B", .traceparent = TRACE, .label = "L"};
 
     tell_all_epochs(*state, &texts);
 }
 
-static void nothing_is_told_of_what_was_not_said(void **state)
+TEST_IN(nothing_is_told_of_what_was_not_said, open_house, close_house)
 {
     static const tl_request nothing = {.version = 0};
 
@@ -224,7 +219,7 @@ static void nothing_is_told_of_what_was_not_said(void **state)
 }
 
 /* The row says what no request may, typed by hand: it is tried anew all the same, and keeps it. */
-static void what_was_typed_by_hand_stays(void **state)
+TEST_IN(what_was_typed_by_hand_stays, open_house, close_house)
 {
     static const char *const typed[] = {"batch = 'a\nb'", "traceparent = 'short'", "batch = ''",
                                         "label = 'a\nb'"};
@@ -248,7 +243,7 @@ static void what_was_typed_by_hand_stays(void **state)
     }
 }
 
-static void what_cannot_be_said_is_refused(void **state)
+TEST_IN(what_cannot_be_said_is_refused, open_house, close_house)
 {
     static const struct {
         tl_request what;
@@ -275,7 +270,7 @@ static void what_cannot_be_said_is_refused(void **state)
 }
 
 /* A trace header that is none: it is paid without, and no callback hands it on. */
-static void a_trace_that_is_none_refuses_nothing(void **state)
+TEST_IN(a_trace_that_is_none_refuses_nothing, open_house, close_house)
 {
     static const tl_request given = {.amount_minor = 1050,
                                      .currency = "EUR",
@@ -294,20 +289,4 @@ static void a_trace_that_is_none_refuses_nothing(void **state)
                      1);
 }
 
-TEST_MAIN(said)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_attempt_is_told_all, open_house, close_house),
-        cmocka_unit_test_setup_teardown(every_attempt_is_told_the_amount, open_house, close_house),
-        cmocka_unit_test_setup_teardown(every_attempt_is_told_batch_and_trace, open_house,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(nothing_is_told_of_what_was_not_said, open_house,
-                                        close_house),
-        cmocka_unit_test_setup_teardown(what_was_typed_by_hand_stays, open_house, close_house),
-        cmocka_unit_test_setup_teardown(what_cannot_be_said_is_refused, open_house, close_house),
-        cmocka_unit_test_setup_teardown(a_trace_that_is_none_refuses_nothing, open_house,
-                                        close_house),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
-}
+TESTS_OF(said, NULL, NULL)

@@ -2,14 +2,12 @@
 #include "compensate.h"
 #include "schedule.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 static const tl_policy policy = {.schedule_ms = {100, 200, 5000}, .schedule_count = 3};
 
-static void steps_and_repeats_the_last(void **state)
+TEST(steps_and_repeats_the_last)
 {
-    (void)state;
     assert_int_equal(schedule_step_ms(&policy, 0), 100);
     assert_int_equal(schedule_step_ms(&policy, 1), 200);
     assert_int_equal(schedule_step_ms(&policy, 2), 5000);
@@ -17,9 +15,8 @@ static void steps_and_repeats_the_last(void **state)
     assert_int_equal(schedule_step_ms(&policy, UINT32_MAX), 5000);
 }
 
-static void jitter_only_adds(void **state)
+TEST(jitter_only_adds)
 {
-    (void)state;
     assert_int_equal(schedule_jitter_ms(1000, 25, 0), 1000);
     assert_int_equal(schedule_jitter_ms(1000, 25, 250), 1250);
     assert_int_equal(schedule_jitter_ms(1000, 25, 251), 1000);
@@ -34,11 +31,10 @@ static void jitter_only_adds(void **state)
     assert_true(schedule_jitter_ms(INT64_C(31622400000), 50, UINT32_MAX) >= INT64_C(31622400000));
 }
 
-static void jitter_spreads(void **state)
+TEST(jitter_spreads)
 {
     int64_t least = INT64_MAX, most = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         int64_t delay_ms = schedule_next_ms(&policy, 2, 0);
 
@@ -49,20 +45,18 @@ static void jitter_spreads(void **state)
     assert_true(most - least > 600);
 }
 
-static void not_before_what_must_be_waited_for(void **state)
+TEST(not_before_what_must_be_waited_for)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         assert_true(schedule_next_ms(&policy, 0, 700) >= 700);
         assert_true(schedule_next_ms(&policy, 2, 700) >= 5000);
     }
 }
 
-static void backoff_doubles_up_to_its_most(void **state)
+TEST(backoff_doubles_up_to_its_most)
 {
     int64_t delay_ms = 0, before_ms = 0;
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         int64_t wait_ms = schedule_backoff_ms(&delay_ms, 200);
 
@@ -73,9 +67,8 @@ static void backoff_doubles_up_to_its_most(void **state)
     assert_int_equal(delay_ms, 200);
 }
 
-static void only_deaths_alone_are_poison(void **state)
+TEST(only_deaths_alone_are_poison)
 {
-    (void)state;
     /* claims counts this one too: 2 is the first time alone. */
     assert_false(compensate_is_poison(0, 3));
     assert_false(compensate_is_poison(1, 3));
@@ -86,16 +79,4 @@ static void only_deaths_alone_are_poison(void **state)
     assert_false(compensate_is_poison(2, 1));
 }
 
-TEST_MAIN(schedule)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_and_repeats_the_last),
-        cmocka_unit_test(jitter_only_adds),
-        cmocka_unit_test(jitter_spreads),
-        cmocka_unit_test(not_before_what_must_be_waited_for),
-        cmocka_unit_test(backoff_doubles_up_to_its_most),
-        cmocka_unit_test(only_deaths_alone_are_poison),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(schedule, NULL, NULL)

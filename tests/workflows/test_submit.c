@@ -6,7 +6,6 @@
 #include "payout.h"
 
 #include "channel.h"
-#include "cmocka_all.h"
 #include "later.h"
 #include "support/crew.h"
 #include "support/metric.h"
@@ -16,13 +15,8 @@
 #include <tradelock/layer.h>
 
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define MANY 1000
 #define KEYS 40
@@ -148,7 +142,22 @@ static void pay_only(house *self, const char *serial, int64_t amount_minor, tl_s
 
 /* ------------------------------------------------------------------- what an answer leaves -- */
 
-static void each_answer_leaves_what_a_call_leaves(void **state)
+static int patient_house(void **state);
+static int waiting_house(void **state);
+static int plain_house(void **state);
+static int plain_house_close(void **state);
+static void killed_in_the_middle(withdraw_kind kind, int hold);
+
+/* First: before there are threads. */
+TEST(a_kill_leaves_what_a_call_leaves)
+{
+    killed_in_the_middle(WITHDRAW_IDEMPOTENT, 0);
+    killed_in_the_middle(WITHDRAW_IDEMPOTENT, 15);
+    killed_in_the_middle(WITHDRAW_WINDOW, 15);
+    killed_in_the_middle(WITHDRAW_PLAIN, 15);
+}
+
+TEST_IN(each_answer_leaves_what_a_call_leaves, patient_house, payout_house_close)
 {
     static const struct {
         tl_execute execute;
@@ -192,7 +201,7 @@ static void each_answer_leaves_what_a_call_leaves(void **state)
     }
 }
 
-static void the_worker_ends_it(void **state)
+TEST_IN(the_worker_ends_it, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -206,7 +215,7 @@ static void the_worker_ends_it(void **state)
 }
 
 /* Each refusal with the words that a call has, also when several are refused together. */
-static void a_refusal_says_why(void **state)
+TEST_IN(a_refusal_says_why, patient_house, payout_house_close)
 {
     enum { TOGETHER = 12 };
     house *self = *state;
@@ -266,7 +275,7 @@ static void a_refusal_says_why(void **state)
 }
 
 /* The outcome is true all the same: it is filed, and booked once the books accept it. */
-static void books_that_refuse_a_success_leave_it_on_file(void **state)
+TEST_IN(books_that_refuse_a_success_leave_it_on_file, payout_house, payout_house_close)
 {
     house *self = *state;
 
@@ -282,7 +291,7 @@ static void books_that_refuse_a_success_leave_it_on_file(void **state)
     assert_int_equal(atomic_load(&script.sent), 1);
 }
 
-static void who_asks_twice_hears_what_the_row_says(void **state)
+TEST_IN(who_asks_twice_hears_what_the_row_says, patient_house, payout_house_close)
 {
     house *self = *state;
     tl_request request = payout_request("W1", 100);
@@ -332,7 +341,7 @@ static void house_row_of(house *self, const char *serial, const char *op, const 
 }
 
 /* Nothing is sent when too little is left of the hold; the library puts it back by itself. */
-static void too_late_to_send(void **state)
+TEST_IN(too_late_to_send, payout_house, payout_house_close)
 {
     house *self = *state;
     tl_workflow workflow = payout_workflow();
@@ -366,7 +375,7 @@ static void too_late_to_send(void **state)
     payout_entries(self, "W1", "1P");
 }
 
-static void a_paused_channel_answers_at_once(void **state)
+TEST_IN(a_paused_channel_answers_at_once, patient_house, payout_house_close)
 {
     house *self = *state;
     tl_pause pause = TL_PAUSE_INIT;
@@ -465,19 +474,15 @@ static tl_lock *ask_beside_an_ending(house *self, const char *op)
 static void await_limit(house *self, const char *name)
 {
     char line[128];
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
 
     snprintf(line, sizeof line, "tradelock_channel_sends_under_way{channel=\"%s\",operation=\"\"}",
              name);
-    while (metric_of(self->client, line) < 0) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(metric_of(self->client, line) < 0);
 }
 
 /* An ask that takes its share of a limit waits where somebody has the limit's row locked.  The
  * ending beside it does not. */
-static void a_limit_holds_up_no_ending(void **state)
+TEST_IN(a_limit_holds_up_no_ending, waiting_house, payout_house_close)
 {
     house *self = *state;
     tl_limit limit = TL_LIMIT_INIT;
@@ -515,7 +520,7 @@ static void a_limit_holds_up_no_ending(void **state)
     payout_purse(self, "998 0");
 }
 
-static void a_pause_refuses_beside_an_ending(void **state)
+TEST_IN(a_pause_refuses_beside_an_ending, patient_house, payout_house_close)
 {
     house *self = *state;
     tl_pause pause = TL_PAUSE_INIT;
@@ -582,7 +587,7 @@ static void go_on(house *self, one *of)
 
 /* Neither the asks nor the endings that meet it keep the library's thread from what others submit,
  * and they go on once it is free. */
-static void a_held_row_stops_no_other_run(void **state)
+TEST_IN(a_held_row_stops_no_other_run, waiting_house, payout_house_close)
 {
     static one endings[STUCK], asks[STUCK];
     house *self = *state;
@@ -617,7 +622,7 @@ static void a_held_row_stops_no_other_run(void **state)
 }
 
 /* A workflow's own budget holds for its endings, whatever the client's is. */
-static void an_ending_is_given_up_in_its_workflows_time(void **state)
+TEST_IN(an_ending_is_given_up_in_its_workflows_time, waiting_house, payout_house_close)
 {
     tl_workflow workflow = payout_workflow();
     house *self = *state;
@@ -673,7 +678,7 @@ static void register_shared(house *self)
 }
 
 /* What may wait for such a row waits in the server, and nobody else with it. */
-static void a_held_shared_row_stops_no_other_run(void **state)
+TEST_IN(a_held_shared_row_stops_no_other_run, waiting_house, payout_house_close)
 {
     static one stuck[STUCK];
     house *self = *state;
@@ -715,7 +720,7 @@ static MYSQL *hold_row(house *self, const char *serial)
 }
 
 /* An ending that met a row somebody holds is tried again by the registry's thread. */
-static void the_row_names_who_submitted(void **state)
+TEST_IN(the_row_names_who_submitted, payout_house, payout_house_close)
 {
     house *self = *state;
     MYSQL *holder;
@@ -740,7 +745,7 @@ static void the_row_names_who_submitted(void **state)
                      1);
 }
 
-static void an_unknown_ending_is_settled(void **state)
+TEST_IN(an_unknown_ending_is_settled, payout_house, payout_house_close)
 {
     house *self = *state;
     MYSQL *holder;
@@ -769,7 +774,7 @@ static void an_unknown_ending_is_settled(void **state)
 /* ----------------------------------------------------------------------- what is noted -- */
 
 /* A service that closes gives its payments up. */
-static void what_is_not_sent_says_nothing_of_the_channel(void **state)
+TEST_IN(what_is_not_sent_says_nothing_of_the_channel, patient_house, payout_house_close)
 {
     house *self = *state;
 
@@ -801,7 +806,7 @@ static void leave(tl_book *book)
 }
 
 /* What left the books by an exception is called again, and the channel's answer counts once. */
-static void a_second_send_end_counts_once(void **state)
+TEST_IN(a_second_send_end_counts_once, patient_house, payout_house_close)
 {
     static one of;
     house *self = *state;
@@ -853,14 +858,13 @@ static void note_turn(later_item *item)
 }
 
 /* What is due first comes first, and what waits for the database after all others. */
-static void later_goes_in_turn(void **state)
+TEST(later_goes_in_turn)
 {
     static const int64_t due_ms[ITEMS] = {1, 3, 2, 2};
     static const int waits[ITEMS] = {1, 0, 0, 0};
     static const int expected[ITEMS] = {2, 3, 1, 0};
     static later all;
 
-    (void)state;
     assert_status(later_init(&all), TL_OK);
     assert_status(later_enter(&all), TL_OK);
     in_turn.gate.run = wait_at_gate;
@@ -881,7 +885,7 @@ static void later_goes_in_turn(void **state)
 
 /* -------------------------------------------------------------------------------- misuse -- */
 
-static void bad_input_writes_nothing(void **state)
+TEST_IN(bad_input_writes_nothing, patient_house, payout_house_close)
 {
     static const tl_answer empty = TL_ANSWER_INIT;
     house *self = *state;
@@ -948,7 +952,7 @@ static int call_in_child(house *self, one *of)
     return 0;
 }
 
-static void a_run_under_way_is_kept(void **state)
+TEST_IN(a_run_under_way_is_kept, patient_house, payout_house_close)
 {
     house *self = *state;
     const tl_attempt *attempt;
@@ -1099,7 +1103,7 @@ static void each_key_is_paid_once(house *self, unsigned expected)
     payout_purse(self, purse);
 }
 
-static void a_thousand_from_one_thread(void **state)
+TEST_IN(a_thousand_from_one_thread, plain_house, plain_house_close)
 {
     house *self = *state;
     const int before = threads_now();
@@ -1118,7 +1122,7 @@ static void a_thousand_from_one_thread(void **state)
     assert_true(stats.groups - was.groups < MANY / 2);
 }
 
-static void against_threads_with_the_same_keys(void **state)
+TEST_IN(against_threads_with_the_same_keys, plain_house, plain_house_close)
 {
     house *self = *state;
     struct rivals rivals = {.of = self};
@@ -1262,15 +1266,6 @@ static void killed_in_the_middle(withdraw_kind kind, int hold)
     crew_unshare(killed.sent, sizeof(atomic_int));
 }
 
-static void a_kill_leaves_what_a_call_leaves(void **state)
-{
-    (void)state;
-    killed_in_the_middle(WITHDRAW_IDEMPOTENT, 0);
-    killed_in_the_middle(WITHDRAW_IDEMPOTENT, 15);
-    killed_in_the_middle(WITHDRAW_WINDOW, 15);
-    killed_in_the_middle(WITHDRAW_PLAIN, 15);
-}
-
 struct cutter {
     house *of;
     MYSQL *own;
@@ -1321,7 +1316,7 @@ static unsigned pay_the_others(house *self)
     return paid;
 }
 
-static void a_lost_answer_is_settled(void **state)
+TEST_IN(a_lost_answer_is_settled, plain_house, plain_house_close)
 {
     house *self = *state;
     struct cutter cutter = {.of = self, .own = database_connect(self->db)};
@@ -1364,7 +1359,7 @@ static void a_lost_answer_is_settled(void **state)
 
 /* ------------------------------------------------------------------------------ the tests -- */
 
-static int patient_house(void **state)
+FIXTURE(patient_house)
 {
     static house self;
 
@@ -1372,11 +1367,10 @@ static int patient_house(void **state)
     house_open(&self, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
     payout_open(&self);
     *state = &self;
-    return 0;
 }
 
 /* Whoever waits for a row waits long. */
-static int waiting_house(void **state)
+FIXTURE(waiting_house)
 {
     static house self;
 
@@ -1389,10 +1383,9 @@ static int waiting_house(void **state)
                NULL);
     payout_open(&self);
     *state = &self;
-    return 0;
 }
 
-static int plain_house(void **state)
+FIXTURE(plain_house)
 {
     tl_workflow workflow = payout_workflow();
     house *self;
@@ -1407,7 +1400,6 @@ static int plain_house(void **state)
     database_run(self->sql, "UPDATE purse SET balance = 10000");
     for (int i = 0; i < MANY; i++)
         atomic_store(&paid_of[i], 0);
-    return 0;
 }
 
 static int plain_house_close(void **state)
@@ -1416,39 +1408,4 @@ static int plain_house_close(void **state)
     return payout_house_close(state);
 }
 
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, payout_house, payout_house_close)
-#define PLAIN(test) cmocka_unit_test_setup_teardown(test, plain_house, plain_house_close)
-#define WAITING(test) cmocka_unit_test_setup_teardown(test, waiting_house, payout_house_close)
-#define PATIENT(test) cmocka_unit_test_setup_teardown(test, patient_house, payout_house_close)
-
-TEST_MAIN(submit)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kill_leaves_what_a_call_leaves), /* before there are threads */
-        PLAIN(a_lost_answer_is_settled),
-        PATIENT(each_answer_leaves_what_a_call_leaves),
-        IN_HOUSE(the_worker_ends_it),
-        PATIENT(a_refusal_says_why),
-        IN_HOUSE(books_that_refuse_a_success_leave_it_on_file),
-        PATIENT(who_asks_twice_hears_what_the_row_says),
-        IN_HOUSE(too_late_to_send),
-        PATIENT(a_paused_channel_answers_at_once),
-        WAITING(a_limit_holds_up_no_ending),
-        WAITING(a_held_row_stops_no_other_run),
-        WAITING(a_held_shared_row_stops_no_other_run),
-        WAITING(an_ending_is_given_up_in_its_workflows_time),
-        PATIENT(a_pause_refuses_beside_an_ending),
-        IN_HOUSE(the_row_names_who_submitted),
-        IN_HOUSE(an_unknown_ending_is_settled),
-        PATIENT(what_is_not_sent_says_nothing_of_the_channel),
-        PATIENT(a_second_send_end_counts_once),
-        cmocka_unit_test(later_goes_in_turn),
-        PATIENT(bad_input_writes_nothing),
-        PATIENT(a_run_under_way_is_kept),
-        PLAIN(a_thousand_from_one_thread),
-        PLAIN(against_threads_with_the_same_keys),
-    };
-
-    crew_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF(submit, NULL, NULL)

@@ -6,16 +6,6 @@
 
 #include <tradelock/workflow.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 static database *db;
 static tl_client *client;
 static tl_workflows *workflows;
@@ -44,12 +34,11 @@ static tl_execute execute(void *context, const tl_attempt *attempt, tl_reply *re
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_workflow workflow = TL_WORKFLOW_INIT;
 
-    (void)state;
     db = database_new(server_shared(), "execute_ms=50ms\n");
     options.config_file = database_option_file(db);
     options.log = keep_warning;
@@ -60,16 +49,13 @@ static int setup(void **state)
     workflow.channel.idempotent = 1;
     workflow.execute = execute;
     CREW_STATUS(tl_workflow_register(workflows, &workflow), TL_OK);
-    return 0;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     tl_workflows_free(workflows);
     tl_client_close(client);
     database_free(db);
-    return 0;
 }
 
 static tl_status run(const char *serial, const char *payload, tl_answer *answer)
@@ -82,11 +68,10 @@ static tl_status run(const char *serial, const char *payload, tl_answer *answer)
     return tl_workflow_run(workflows, &request, answer);
 }
 
-static void test_an_execute_that_takes_too_long(void **state)
+TEST(test_an_execute_that_takes_too_long)
 {
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     warning[0] = '\0';
     CREW_STATUS(run("S-1", "1", &answer), TL_SUCCEEDED);
     assert_string_equal(warning, "");
@@ -103,11 +88,10 @@ static void test_an_execute_that_takes_too_long(void **state)
     tl_answer_clear(&answer);
 }
 
-static void test_a_mismatch_tells_the_epoch(void **state)
+TEST(test_a_mismatch_tells_the_epoch)
 {
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     CREW_STATUS(run("S-2", "1", &answer), TL_SUCCEEDED);
     tl_answer_clear(&answer);
     CREW_STATUS(run("S-2", "2", &answer), TL_MISMATCH);
@@ -117,11 +101,10 @@ static void test_a_mismatch_tells_the_epoch(void **state)
     tl_answer_clear(&answer);
 }
 
-static void test_the_view_is_of_afterwards(void **state)
+TEST(test_the_view_is_of_afterwards)
 {
     tl_answer answer = TL_ANSWER_INIT;
 
-    (void)state;
     CREW_STATUS(run("S-3", "1", &answer), TL_SUCCEEDED);
     assert_int_equal(answer.view->status, 'Y');
     assert_string_equal(tl_state_name(answer.view->state), "succeeded");
@@ -133,13 +116,4 @@ static void test_the_view_is_of_afterwards(void **state)
     tl_answer_clear(&answer);
 }
 
-TEST_MAIN(told)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_execute_that_takes_too_long),
-        cmocka_unit_test(test_a_mismatch_tells_the_epoch),
-        cmocka_unit_test(test_the_view_is_of_afterwards),
-    };
-
-    return server_report(cmocka_run_group_tests(tests, setup, teardown));
-}
+TESTS_OF(told, setup, teardown)

@@ -6,32 +6,25 @@
  */
 #include "house.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
     static house self;
 
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     house_account(&self, "C1", 1000000);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 /* ----------------------------------------------------------------- a poisoned trade -- */
@@ -110,7 +103,7 @@ static pid_t start_poisoned(house *self)
     return pid;
 }
 
-static void only_the_poisoned_trade_is_parked(void **state)
+TEST_IN(only_the_poisoned_trade_is_parked, open_house, close_house)
 {
     house *self = *state;
     char serial[16];
@@ -172,7 +165,37 @@ static void wait_until(house *self, const char *question, long long wanted)
     }
 }
 
-static void what_is_held_is_finished_and_nothing_new_taken(void **state)
+static void wait_for_check(tl_worker *worker, int works)
+{
+    const int64_t end_ms = now_ms() + PATIENCE_MS;
+
+    while ((tl_worker_check(worker) == TL_OK) != works) {
+        if (now_ms() > end_ms)
+            fail_msg("not in time: the worker %s", works ? "works" : "does not work");
+        usleep(10000);
+    }
+}
+
+/* Heartbeats go on, so they alone would tell of a worker that is well. */
+TEST_IN(claims_that_do_not_go_through_are_told, open_house, close_house)
+{
+    house *self = *state;
+    tl_worker *worker = start_worker(self, 2, 0);
+    tl_status status;
+
+    wait_for_check(worker, 1);
+    database_run(self->sql, "LOCK TABLES trade_lock WRITE");
+    wait_for_check(worker, 0);
+    status = tl_worker_check(worker);
+    assert_true(status == TL_UNREACHABLE || status == TL_TIMEOUT);
+    assert_true(strstr(tl_error_message(), "claiming") != NULL);
+    assert_true(tl_client_alive_ms(self->client) > 0);
+    database_run(self->sql, "UNLOCK TABLES");
+    wait_for_check(worker, 1);
+    tl_worker_free(worker);
+}
+
+TEST_IN(what_is_held_is_finished_and_nothing_new_taken, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
@@ -204,37 +227,7 @@ static void what_is_held_is_finished_and_nothing_new_taken(void **state)
     house_books(self, 6);
 }
 
-static void wait_for_check(tl_worker *worker, int works)
-{
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while ((tl_worker_check(worker) == TL_OK) != works) {
-        if (now_ms() > end_ms)
-            fail_msg("not in time: the worker %s", works ? "works" : "does not work");
-        usleep(10000);
-    }
-}
-
-/* Heartbeats go on, so they alone would tell of a worker that is well. */
-static void claims_that_do_not_go_through_are_told(void **state)
-{
-    house *self = *state;
-    tl_worker *worker = start_worker(self, 2, 0);
-    tl_status status;
-
-    wait_for_check(worker, 1);
-    database_run(self->sql, "LOCK TABLES trade_lock WRITE");
-    wait_for_check(worker, 0);
-    status = tl_worker_check(worker);
-    assert_true(status == TL_UNREACHABLE || status == TL_TIMEOUT);
-    assert_true(strstr(tl_error_message(), "claiming") != NULL);
-    assert_true(tl_client_alive_ms(self->client) > 0);
-    database_run(self->sql, "UNLOCK TABLES");
-    wait_for_check(worker, 1);
-    tl_worker_free(worker);
-}
-
-static void two_workers_share_the_work(void **state)
+TEST_IN(two_workers_share_the_work, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts one = {.version = TL_WORKER_COUNTS_VERSION}, two = one;
@@ -327,7 +320,7 @@ static tl_worker *start_stuck(tl_workflows *workflows)
 
 /* While attempts are short a worker claims ahead.  Once its threads are stuck, what waits for them
  * is given back: it counts as no attempt, and another worker may take it. */
-static void what_waits_for_stuck_threads_is_given_back(void **state)
+TEST_IN(what_waits_for_stuck_threads_is_given_back, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
@@ -364,13 +357,12 @@ static void what_waits_for_stuck_threads_is_given_back(void **state)
 
 /* ------------------------------------------------------------------- nobody serves it -- */
 
-static void unserved_work_raises_an_alarm(void **state)
+TEST_IN(unserved_work_raises_an_alarm, open_house, close_house)
 {
     house *self = *state;
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
     tl_key key = {"T1", "C1", "TRANSFER"};
-    int64_t end_ms = now_ms() + PATIENCE_MS;
     tl_lock *lock = NULL;
     tl_worker *worker;
 
@@ -382,10 +374,7 @@ static void unserved_work_raises_an_alarm(void **state)
     assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
     tl_lock_free(lock);
     worker = start_worker(self, 1, 200);
-    while (!house_alarmed(self, "TRANSFER: 1 compensating attempts are due and nobody")) {
-        assert_true(now_ms() < end_ms);
-        usleep(20000);
-    }
+    AWAIT_WHILE(!house_alarmed(self, "TRANSFER: 1 compensating attempts are due and nobody"));
     tl_worker_free(worker);
     assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                                 "lane = 'R' AND attempts > 0"),
@@ -394,7 +383,7 @@ static void unserved_work_raises_an_alarm(void **state)
 
 /* ------------------------------------------------------------------------- deadlines -- */
 
-static void what_never_left_fails_after_the_deadline(void **state)
+TEST_IN(what_never_left_fails_after_the_deadline, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts;
@@ -410,7 +399,7 @@ static void what_never_left_fails_after_the_deadline(void **state)
     house_books(self, 0);
 }
 
-static void attempts_used_up_are_parked(void **state)
+TEST_IN(attempts_used_up_are_parked, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts;
@@ -440,7 +429,7 @@ static tl_execute kill_server_then_pay(void *context, const tl_attempt *attempt,
     return TL_EXECUTE_SUCCEEDED;
 }
 
-static void an_ending_is_settled_when_the_server_is_back(void **state)
+TEST(an_ending_is_settled_when_the_server_is_back)
 {
     static house self;
     tl_workflow workflow = TL_WORKFLOW_INIT;
@@ -450,7 +439,6 @@ static void an_ending_is_settled_when_the_server_is_back(void **state)
     tl_status status;
     int64_t end_ms;
 
-    (void)state;
     dying = server_start(NULL);
     house_open(&self, WITHDRAW_IDEMPOTENT,
                "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
@@ -485,23 +473,9 @@ static void an_ending_is_settled_when_the_server_is_back(void **state)
     server_free(dying);
 }
 
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
-
 TEST_MAIN(worker)
 {
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(only_the_poisoned_trade_is_parked),
-        IN_HOUSE(claims_that_do_not_go_through_are_told),
-        IN_HOUSE(what_is_held_is_finished_and_nothing_new_taken),
-        IN_HOUSE(two_workers_share_the_work),
-        IN_HOUSE(what_waits_for_stuck_threads_is_given_back),
-        IN_HOUSE(unserved_work_raises_an_alarm),
-        IN_HOUSE(what_never_left_fails_after_the_deadline),
-        IN_HOUSE(attempts_used_up_are_parked),
-        cmocka_unit_test(an_ending_is_settled_when_the_server_is_back),
-    };
-
     if (argc == 3 && strcmp(argv[1], "poison") == 0)
         return poison_main(argv[2]);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+    return tests_run(NULL, NULL);
 }

@@ -9,7 +9,6 @@
 #include "compensate_now.h"
 #include "schedule.h"
 
-#include "cmocka_all.h"
 #include "support/theme.h"
 
 #include <tradelock/lane.h>
@@ -19,31 +18,25 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define EXECUTE_MS 800
 #define COMMIT_MS 1000
 
-static int open_house(void **state)
+FIXTURE(open_house)
 {
     static house self;
 
     house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
     *state = &self;
-    return 0;
 }
 
-static int close_house(void **state)
+FIXTURE(close_house)
 {
     house_close(*state);
-    return 0;
 }
 
 static void wait_until(house *self, const char *question, long long wanted)
@@ -378,7 +371,7 @@ static long long ended_between(house *self)
 }
 
 /* One operation's channel never answers.  The other one is served by the same worker. */
-static void one_that_hangs_leaves_the_others_their_share(void **state)
+TEST_IN(one_that_hangs_leaves_the_others_their_share, open_house, close_house)
 {
     house *self = *state;
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
@@ -426,7 +419,7 @@ static void one_that_hangs_leaves_the_others_their_share(void **state)
     tl_workflows_free(workflows);
 }
 
-static void suspects_follow_each_other(void **state)
+TEST_IN(suspects_follow_each_other, open_house, close_house)
 {
     house *self = *state;
 
@@ -435,7 +428,7 @@ static void suspects_follow_each_other(void **state)
     assert_int_equal(ended_between(self), 0);
 }
 
-static void slow_suspects_leave_the_others_their_time(void **state)
+TEST_IN(slow_suspects_leave_the_others_their_time, open_house, close_house)
 {
     house *self = *state;
 
@@ -474,7 +467,7 @@ static tl_worker *start_worker(tl_workflows *workflows, query_fn query, useconds
 #define BACKLOG 150
 
 /* They become due while the worker has enough to do for a quarter of a minute. */
-static void suspects_need_not_wait_for_the_backlog(void **state)
+TEST_IN(suspects_need_not_wait_for_the_backlog, open_house, close_house)
 {
     house *self = *state;
     tl_workflows *workflows = NULL;
@@ -498,7 +491,7 @@ static void want_too_much_memory(const tl_lock *lock)
 }
 
 /* An attempt for which there is no memory is none, and accuses nobody; it is made later. */
-static void without_memory_nothing_is_counted(void **state)
+TEST_IN(without_memory_nothing_is_counted, open_house, close_house)
 {
     house *self = *state;
     tl_workflows *workflows = NULL;
@@ -536,7 +529,7 @@ static int64_t cpu_ms(void)
 }
 
 /* Whoever waits for it sleeps. */
-static void a_stop_waits_for_a_suspect(void **state)
+TEST_IN(a_stop_waits_for_a_suspect, open_house, close_house)
 {
     useconds_t answers_us = 3000000;
     house *self = *state;
@@ -561,7 +554,7 @@ static void a_stop_waits_for_a_suspect(void **state)
 }
 
 /* Beyond its hold nobody waits for it. */
-static void a_suspect_that_hangs_stops_no_others(void **state)
+TEST_IN(a_suspect_that_hangs_stops_no_others, open_house, close_house)
 {
     house *self = *state;
     int status = 0;
@@ -578,7 +571,7 @@ static void a_suspect_that_hangs_stops_no_others(void **state)
 /* ------------------------------------------------------------- a process that was stopped -- */
 
 /* What waited in a stopped process is given back, and is no attempt that comes to nothing. */
-static void nothing_is_begun_with_half_a_hold(void **state)
+TEST_IN(nothing_is_begun_with_half_a_hold, open_house, close_house)
 {
     house *self = *state;
     int status = 0;
@@ -628,17 +621,12 @@ static tl_query holding(void *context, const tl_attempt *attempt, tl_reply *repl
 
 static void await_held(void)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (!atomic_load(&is_held)) {
-        assert_true(now_ms() < end_ms);
-        usleep(1000);
-    }
+    AWAIT_WHILE(!atomic_load(&is_held));
 }
 
 /* Another worker ends what was claimed ahead, while the thread is held and long before the holds
  * are over.  What was given back is no attempt. */
-static void what_waits_for_held_threads_is_given_back(void **state)
+TEST_IN(what_waits_for_held_threads_is_given_back, open_house, close_house)
 {
     house *self = *state;
     tl_client_options other = TL_CLIENT_OPTIONS_INIT;
@@ -685,7 +673,7 @@ static void what_waits_for_held_threads_is_given_back(void **state)
 
 #ifndef TL_SANITIZED
 /* What it had claimed ahead is given back, and need not wait until its hold is over. */
-static void a_worker_without_threads_gives_back(void **state)
+TEST_IN(a_worker_without_threads_gives_back, open_house, close_house)
 {
     house *self = *state;
     int status = 0;
@@ -705,28 +693,9 @@ static void a_worker_without_threads_gives_back(void **state)
 }
 #endif
 
-#define IN_HOUSE(test) cmocka_unit_test_setup_teardown(test, open_house, close_house)
-
 TEST_MAIN(worker_held)
 {
-    const struct CMUnitTest tests[] = {
-        IN_HOUSE(one_that_hangs_leaves_the_others_their_share),
-        IN_HOUSE(suspects_follow_each_other),
-        IN_HOUSE(slow_suspects_leave_the_others_their_time),
-        IN_HOUSE(suspects_need_not_wait_for_the_backlog),
-        IN_HOUSE(a_stop_waits_for_a_suspect),
-        IN_HOUSE(a_suspect_that_hangs_stops_no_others),
-        IN_HOUSE(nothing_is_begun_with_half_a_hold),
-        IN_HOUSE(what_waits_for_held_threads_is_given_back),
-#ifndef TL_SANITIZED
-        IN_HOUSE(without_memory_nothing_is_counted),
-        IN_HOUSE(a_worker_without_threads_gives_back),
-#endif
-    };
-
     if (argc == 5 && strcmp(argv[1], "held") == 0)
         return held_main(argv + 2);
-    if (argc == 2)
-        cmocka_set_test_filter(argv[1]);
-    return server_report(cmocka_run_group_tests(tests, NULL, NULL));
+    return tests_run(NULL, NULL);
 }

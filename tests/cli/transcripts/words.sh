@@ -71,3 +71,93 @@ settings() {
     shift 2
     "$@"
 }
+
+# told SERIAL OPTION...: evidence about the trade, of a web-hook.
+told() {
+    serial=$1
+    shift
+    tradelock evidence add "$serial" C1 WITHDRAW --source web-hook "$@"
+}
+
+# statement TEXT OPTION...: evidence of a file with these bytes.
+statement() {
+    # shellcheck disable=SC2059
+    printf "$1" >"$ADMIN.csv"
+    shift
+    tradelock evidence add --statement "$ADMIN.csv" --source bank --reason daily "$@"
+}
+
+# cells LINE...: a statement of these lines below the usual heading, of one payment that is meant.
+cells() {
+    statement "serial_no,cust_no,op_code,channel_ref,amount_minor,currency$1" --yes 1 2>&1 |
+        sed -e 's/^tradelock: [^:]*\.csv//' -e 's/; see `.*//'
+}
+
+# all_rows: how many rows there are of what a purge removes.
+all_rows() {
+    sql "SELECT (SELECT COUNT(*) FROM trade_lock) + (SELECT COUNT(*) FROM trade_lock_past) +
+        (SELECT COUNT(*) FROM trade_evidence) + (SELECT COUNT(*) FROM trade_resolution) +
+        (SELECT COUNT(*) FROM tl_session)"
+}
+
+# purged AGE: how many trades a purge removes; a dry run before it says the same, and removes none.
+purged() {
+    before=$(all_rows)
+    dry=$(tradelock purge --json --older "$1" --dry-run)
+    [ "$(all_rows)" = "$before" ] || echo 'the dry run removed rows'
+    text=$(tradelock purge --json --older "$1") || return
+    [ "$(printf '%s\n' "$dry" | sed 's/"dry_run": true/"dry_run": false/')" = "$text" ] ||
+        printf 'the dry run said %s\nthe purge %s\n' "$dry" "$text"
+    printf '%s\n' "$text" | grep -o '"trades": [0-9]*'
+}
+
+# quick COMMAND...: with settings by which a session is soon silent.
+quick() {
+    TRADELOCK_CONFIG=$ADMIN.quick
+    (
+        umask 077
+        cat "$ADMIN" - >"$TRADELOCK_CONFIG" <<TEXT
+beat_ms=50
+session_ms=2s
+TEXT
+    )
+    "$@"
+}
+
+# beside STATEMENT COMMAND...: the command while a transaction holds what the statement reads.
+beside() {
+    sql "BEGIN; $1 FOR UPDATE; DO SLEEP(1.5); ROLLBACK" >/dev/null &
+    while [ "$(sql "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'DO SLEEP%' AND db = DATABASE()")" = 0 ]; do
+        sleep 0.01
+    done
+    shift
+    "$@"
+}
+
+# paid LINES: from now on the channel's statement says so of these lines, "SERIAL,CUST\n" each.
+paid() {
+    # shellcheck disable=SC2059
+    printf "serial_no,cust_no\n$1" >"$ADMIN.csv"
+}
+
+# found: how many violations an audit finds by that statement, and how many are closed.
+found() {
+    text=$(tradelock audit --json --statement "$ADMIN.csv")
+    code=$?
+    printf '%s violations, %s\n' "$(printf '%s\n' "$text" | grep -c '"finding"')" \
+        "$(printf '%s\n' "$text" | grep -o '^  "closed": [0-9]*' | tr -d ' ')"
+    return $code
+}
+
+# finding RULE: the name of the open violation of this rule.
+finding() {
+    tradelock audit --json --statement "$ADMIN.csv" | tr -d '\n' | tr '{' '\n' | grep "\"rule\": \"$1\"" |
+        grep -o '"finding": "[0-9a-f]*"' | cut -d'"' -f4
+}
+
+# closing VERB NAME OPTION...: proposes or confirms that this violation is closed.
+closing() {
+    verb=$1 name=$2
+    shift 2
+    tradelock audit close "$verb" "$name" --reason "the bank's letter" --actor boss --statement "$ADMIN.csv" "$@"
+}
