@@ -161,7 +161,9 @@ CELL_OF(cell_beat, tl_session_row)
 
 CELL_OF(cell_permits, tl_session_row)
 {
-    snprintf(to, CELL, row->permits > 0 ? "%" PRIu64 : "", row->permits);
+    to[0] = '\0';
+    if (row->permits > 0)
+        snprintf(to, CELL, "%" PRIu64, row->permits);
 }
 
 CELL_OF(cell_obeys, tl_session_row)
