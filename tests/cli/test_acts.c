@@ -413,11 +413,11 @@ static void write_statement(char *path, int count)
     FILE *file = fdopen(mkstemp(path), "w");
 
     assert_non_null(file);
-    fputs("serial_no,cust_no,op_code,channel_ref\nS1,C1,WITHDRAW,r1\nS1,C1,WITHDRAW,r1\n"
-          "S2,C1,WITHDRAW,r2\n",
+    fputs("serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n"
+          "S1,C1,WITHDRAW,r1,100,EUR\nS1,C1,WITHDRAW,r1,100,EUR\nS2,C1,WITHDRAW,r2,50,EUR\n",
           file);
     for (int i = 0; i < count; i++)
-        fprintf(file, "nobody%d,C1,WITHDRAW,r\n", i);
+        fprintf(file, "nobody%d,C1,WITHDRAW,r,100,EUR\n", i);
     fclose(file);
 }
 
@@ -483,8 +483,9 @@ TEST(test_statement_is_bound_to_what_was_seen)
     ends = granted(w.f.client, "S4", "C1", &options);
     anew = granted(w.f.client, "S5", "C1", &options);
     make("S6", "C1", "paid", 50, "EUR");
-    fputs("serial_no,cust_no,op_code,channel_ref\nS3,C1,WITHDRAW,r3\nS4,C1,WITHDRAW,r4\n"
-          "S5,C1,WITHDRAW,r5\nS6,C1,WITHDRAW,r6\n",
+    fputs("serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n"
+          "S3,C1,WITHDRAW,r3,100,EUR\nS4,C1,WITHDRAW,r4,100,EUR\n"
+          "S5,C1,WITHDRAW,r5,100,EUR\nS6,C1,WITHDRAW,r6,50,EUR\n",
           file);
     fclose(file);
     TERMINAL(&t, "evidence", "add", "--statement", path, "--source", "bank", "--reason", "r",

@@ -488,7 +488,7 @@ static const char *write_statement(const char *lines)
     snprintf(path, sizeof path, "%s/statement.csv", server_dir(shards[A].where));
     file = fopen(path, "we");
     assert_non_null(file);
-    fprintf(file, "serial_no,cust_no,op_code,channel_ref\n%s", lines);
+    fprintf(file, "serial_no,cust_no,op_code,channel_ref,amount_minor,currency\n%s", lines);
     fclose(file);
     return path;
 }
@@ -498,7 +498,7 @@ static const char *statement_of(const char *const serials[], const int of[], con
     char lines[1024] = "";
 
     for (size_t i = 0; serials[i] != NULL; i++)
-        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "%s,%s," OP ",R%s\n",
+        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "%s,%s," OP ",R%s,1000,EUR\n",
                  serials[i], cust(of[i], 0), serials[i]);
     strcat(lines, more);
     return write_statement(lines);
@@ -515,7 +515,7 @@ TEST_IN(test_statement, clear, NULL)
     make_doubtful(A, "A1", cust(A, 0));
     make_doubtful(B, "B1", cust(B, 0));
     make_paid(B, "B2", cust(B, 0));
-    path = statement_of(serials, of, "NEVER,c1," OP ",RN\n");
+    path = statement_of(serials, of, "NEVER,c1," OP ",RN,1000,EUR\n");
     o = FLEET("evidence", "add", "--statement", path, "--source", "s", "--reason", "r", "--yes",
               "3");
     EXPECT_CODE(o, 1); /* it would be two */
@@ -560,9 +560,10 @@ TEST_IN(test_audit_with_statement, clear, NULL)
 
     /* What nobody asked for is told once, by the owner of its customer; and what a customer cannot
      * be called, too. */
-    document = document_of(FLEET("audit", "--json", "--statement",
-                                 statement_of(serials, of, "NEVER,no such customer," OP ",RN\n")),
-                           1);
+    document =
+        document_of(FLEET("audit", "--json", "--statement",
+                          statement_of(serials, of, "NEVER,no such customer," OP ",RN,1000,EUR\n")),
+                    1);
     pages = json_object_get(document, "shards");
     assert_string_equal(rows_in(json_object_get(json_array_get(pages, 0), "violations")),
                         "NEVER/a");

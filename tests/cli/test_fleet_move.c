@@ -324,7 +324,8 @@ static void write_payment(char path[600], const char *cust)
     file = fopen(path, "we");
     if (file == NULL)
         server_panic("%s cannot be written", path);
-    fprintf(file, "serial_no,cust_no,op_code\nlost,%s,WITHDRAW\n", cust);
+    fprintf(file, "serial_no,cust_no,op_code,amount_minor,currency\nlost,%s,WITHDRAW,1,EUR\n",
+            cust);
     fclose(file);
 }
 

@@ -148,8 +148,10 @@ static const struct command_option options[] = {
     {"source TEXT", "who says so, such as web-hook or statement 2026-03-01", OPTION_TEXT,
      .to = &request.evidence.source},
     {"remark TEXT", "for those who read it later", OPTION_TEXT, .to = &request.evidence.remark},
-    {"statement FILE.csv", "what the channel paid, as `audit` reads it", OPTION_TEXT,
-     .to = &request.filing.path},
+    {"statement FILE.csv",
+     "what the channel paid, as `audit` reads it,\n"
+     "with amount_minor and currency",
+     OPTION_TEXT, .to = &request.filing.path},
     {"op OP", "the operation of its payments that name none", OPTION_TEXT,
      .to = &request.filing.rules.op_code},
     {"ignore NAMES", "columns that are not compared, with commas between", OPTION_TEXT,

@@ -228,6 +228,10 @@ static void take_record(int terminator, void *context)
         take_payment(r);
     else if (r->places[COL_SERIAL] < 0 || r->places[COL_CUST] < 0)
         refuse(r, "the first line names no columns serial_no and cust_no");
+    else if (r->rules->is_filed && (r->places[COL_AMOUNT] < 0 || r->places[COL_CURRENCY] < 0))
+        refuse(r,
+               "the first line names no columns amount_minor and currency: what is filed as paid "
+               "is compared with the trade's amount");
     else if (r->unknown[0] != '\0')
         refuse(r,
                "the column %s is not known: what it says would not be compared, unless it is named "
