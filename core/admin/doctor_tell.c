@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SENTENCE_SPACE 512
+#define SENTENCE_SPACE 1024
 
 void doctor_tell(doctor *d, tl_finding_level level, const char *check, const char *found,
                  const char *format, ...)

@@ -48,7 +48,8 @@ struct move {
     slot_customers customers;
     struct text_buffer json;
     tl_slot_moved moved;
-    uint64_t act_no; /* of a cleaning */
+    int64_t deadline_ms; /* of waiting */
+    uint64_t act_no;     /* of a cleaning */
 };
 
 /* On a connection of its own, if the schema there is one that we know. */

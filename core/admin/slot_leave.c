@@ -202,7 +202,7 @@ static tl_status in_the_way(const struct move *m)
 
 tl_status slot_seal(struct move *m)
 {
-    const int64_t deadline_ms = clock_deadline(m->said->wait_ms);
+    const int64_t deadline_ms = m->deadline_ms;
     int blocked = 0;
     tl_status status = slot_read_customers(m, &m->from);
 

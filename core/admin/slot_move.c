@@ -48,6 +48,9 @@
 
 #include <string.h>
 
+/* Before a step is tried again. */
+#define AGAIN_MS 200
+
 /* ------------------------------------------------------------------- the hand-over -- */
 
 static tl_status let_go(struct move *m)
@@ -282,14 +285,23 @@ tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *mov
                        tl_slot_moved *moved)
 {
     const int64_t deadline_ms = clock_deadline(moving != NULL ? moving->wait_ms : 0);
-    struct move m;
+    tl_slot_moved done = {.rows = 0};
     tl_status status;
 
-    do {
-        m = (struct move){.said = moving, .from = {.client = from}, .to = {.client = to}};
+    for (;;) {
+        struct move m = {.said = moving, .from = {.client = from}, .to = {.client = to}};
+
+        m.deadline_ms = deadline_ms;
+        m.moved.customers = done.customers;
+        m.moved.rows = done.rows;
         status = attempt(&m);
-    } while (status == TL_TRY_AGAIN && clock_left_ms(deadline_ms) > 0);
+        done = m.moved;
+        if (status != TL_TRY_AGAIN || clock_left_ms(deadline_ms) == 0 ||
+            (moving->progress != NULL && moving->progress(moving->context, "waiting", &done) != 0))
+            break;
+        clock_sleep_until_ms(clock_deadline(AGAIN_MS));
+    }
     if (moved != NULL)
-        *moved = m.moved;
+        *moved = done;
     return status;
 }

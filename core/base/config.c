@@ -23,6 +23,7 @@ typedef enum section {
     SECTION_NONE,
     SECTION_SETTINGS, /* [tradelock] */
     SECTION_OWN,      /* [tradelock-client...]: ours, read by libmariadb */
+    SECTION_PLUGIN,   /* [service-NAME]: a plug-in's, passed over */
     SECTION_FOREIGN   /* [client], [mariadb] ...: for other programs too */
 } section;
 
@@ -82,8 +83,10 @@ static void enter_section(struct reader *reader, char *line)
         reader->suffix_found |= strcmp(line + strlen(OWN_GROUP), reader->suffix) == 0;
         text_buffer_append_format(&reader->sections, "%s\n", line + strlen(OWN_GROUP));
     } else if (starts_with(line, "client") || starts_with(line, "mysql") ||
-               starts_with(line, "mariadb") || starts_with(line, "service-")) {
+               starts_with(line, "mariadb")) {
         reader->section = SECTION_FOREIGN;
+    } else if (starts_with(line, "service-")) {
+        reader->section = SECTION_PLUGIN;
     } else {
         error_set(TL_BAD_CONFIG,
                   "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP
@@ -156,12 +159,12 @@ static char *next_line(char *to, int space, void *context)
         error_set(TL_BAD_CONFIG, "there is no section before this line; [tradelock] or "
                                  "[tradelock-client] must come first");
         fail(reader);
-    } else if (reader->section != SECTION_SETTINGS)
+    } else if (reader->section != SECTION_SETTINGS && reader->section != SECTION_PLUGIN)
         check_client_line(reader, line);
     else if (strchr(line, '=') == NULL) {
         error_set(TL_BAD_CONFIG, "'%.40s' is not of the form name = value", line);
         fail(reader);
-    } else if (!text_copy(to, (size_t)space, line)) {
+    } else if (reader->section == SECTION_SETTINGS && !text_copy(to, (size_t)space, line)) {
         error_set(TL_BAD_CONFIG, "the line is longer than %d bytes", space - 1);
         fail(reader);
     }

@@ -1,6 +1,7 @@
 /* Reads who holds rows or tables for long.  Touches no state. */
 #include "client/blocker.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "store/bind.h"
@@ -11,22 +12,35 @@
 #define LONG_US INT64_C(5000000)
 #define LOCK_WAIT_TIMEOUT 1205
 
-enum { CONNECTION, ACCOUNT, AGE_US, RUNS, COMMITS, TABLES };
+/* What changes a table is over in a moment. */
+#define MOMENT_MS 1000
+
+enum { CONNECTION, ACCOUNT, AGE_US, DOES, COMMITS, TABLES };
 
 static void add_one(blocker *found, const db_result *r, size_t row)
 {
     const unsigned long long id = db_get_uint(r, row, CONNECTION);
-    char words[512], runs[80];
+    char words[256], account[96];
 
-    text_printable(runs, sizeof runs, db_get_text(r, row, RUNS));
+    text_printable(account, sizeof account, db_get_text(r, row, ACCOUNT));
     snprintf(words, sizeof words, "%sconnection %llu of %s%s for %lld s (%s): KILL SOFT %llu",
-             row > 0 ? "; or " : "", id, db_get_text(r, row, ACCOUNT),
-             found->tables ? "," : " holds rows", (long long)db_get_int(r, row, AGE_US) / 1000000,
-             runs[0] != '\0' ? runs : "idle", id);
+             row > 0 ? "; or " : "", id, account, found->tables ? "," : " holds rows",
+             (long long)db_get_int(r, row, AGE_US) / 1000000, db_get_text(r, row, DOES), id);
     text_add(found->text, sizeof found->text, words);
 }
 
-db_answer blocker_read(db *connection, blocker *found)
+/* Of tables all who may hold them, and a row without a connection at the end. */
+static void tell_tables(blocker *found, const db_result *r)
+{
+    text_copy(found->text, sizeof found->text,
+              r->rows > 1 ? "tables are locked, perhaps by "
+                          : "tables are locked, and the server does not show by whom");
+    for (size_t row = 0; row + 1 < r->rows; row++)
+        if (!db_get_int(r, row, COMMITS))
+            add_one(found, r, row);
+}
+
+static db_answer read_once(db *connection, blocker *found)
 {
     db_result r = DB_RESULT_INIT;
     const db_answer answer = db_run(connection, &sql_blockers, NULL, 0, &r);
@@ -39,18 +53,29 @@ db_answer blocker_read(db *connection, blocker *found)
         found->tables = db_get_int(&r, 0, TABLES) != 0;
         text_copy(found->account, sizeof found->account, db_get_text(&r, 0, ACCOUNT));
         if (found->tables)
-            text_copy(found->text, sizeof found->text, "tables are locked, perhaps by ");
-        for (size_t row = 0; row < (found->tables ? r.rows : 1); row++)
-            add_one(found, &r, row);
+            tell_tables(found, &r);
+        else
+            add_one(found, &r, 0);
     }
     db_result_free(&r);
     return answer;
 }
 
+db_answer blocker_read(db *connection, blocker *found)
+{
+    db_answer answer = read_once(connection, found);
+
+    if (answer == DB_DONE && found->tables) {
+        clock_sleep_until_ms(clock_deadline(MOMENT_MS));
+        answer = read_once(connection, found);
+    }
+    return answer;
+}
+
 int blocker_is_long(const blocker *found)
 {
-    return found->connection != 0 && (found->tables || found->age_us >= LONG_US) &&
-           !found->waits_for_replica;
+    return !found->waits_for_replica &&
+           (found->tables || (found->connection != 0 && found->age_us >= LONG_US));
 }
 
 tl_status blocker_add(db *connection, tl_status status)

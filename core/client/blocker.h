@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct blocker {
-    uint64_t connection; /* 0: there is none */
+    uint64_t connection; /* 0: there is none, or who locked tables is not seen */
     int64_t age_us;
     int waits_for_replica, tables;
     char account[200];

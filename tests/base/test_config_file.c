@@ -100,8 +100,9 @@ TEST(test_good_connection_options)
                  "[client]\n"
                  "any-thing = 1\n"
                  "[mariadb-dump]\n"
+                 "quick\n"
                  "[service-payout]\n"
-                 "quick\n",
+                 "quick = yes\n",
                  &config);
 }
 

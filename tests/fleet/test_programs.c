@@ -50,7 +50,7 @@ static pid_t start(const char *program, const char *const words[])
     size_t count = 3;
     pid_t child;
 
-    sim_name_in(&town.sim, town.shards.file, "");
+    sim_name_in(&town.sim, town.shards.file, "channel=idempotent\n");
     snprintf(path, sizeof path, "%s/bin/%s", test_build_dir(), program);
     for (; *words != NULL && count + 1 < WORDS_MOST; words++)
         all[count++] = *words;

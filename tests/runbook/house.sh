@@ -132,7 +132,7 @@ channel_start() {
     pids+=("$channel")
     eventually 60 test -s port
     [ -n "${CHANNEL:-}" ] ||
-        printf '[service-withdraw]\nchannel_url = http://127.0.0.1:%s\n' "$(cat port)" >>app.cnf
+        printf '[service-withdraw]\nchannel_url = http://127.0.0.1:%s\nchannel = idempotent\n' "$(cat port)" >>app.cnf
     port=$(cat port)
     export CHANNEL=http://127.0.0.1:$port PLUGIN=$TL_BUILD_DIR/lib/withdraw.so
 }

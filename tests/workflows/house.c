@@ -93,7 +93,7 @@ void house_open(house *self, withdraw_kind kind, const char *settings, server *w
     sim_prepare(&self->sim);
     sim_start(&self->sim, arguments);
     snprintf(self->url, sizeof self->url, "http://127.0.0.1:%u", self->sim.port);
-    sim_name_in(&self->sim, database_option_file(self->db), "");
+    sim_name_in(&self->sim, database_option_file(self->db), "channel=idempotent\n");
     open_client(self);
 }
 

@@ -231,7 +231,7 @@ static const struct command_option options[] = {
     {"fence N", "unlock: the fence as `show` printed it", OPTION_NUMBER, .to = &wanted.fence,
      .given = &wanted.has_fence, .is = "a number as `tradelock resource show` prints it"},
     {"slot N", "unlock: the reader or writer of this number, as `show` prints it", OPTION_NUMBER,
-     .to = &wanted.slot, .least = 1,
+     .to = &wanted.slot, .least = 1, .most = UINT16_MAX,
      .is = "a reader's or writer's number as `tradelock resource show` prints it"},
     OPTION_REASON_OF(&wanted.reason, "unlock: why, for the record"),
     OPTION_ACTOR_OF(&wanted.actor, "unlock: who decided (the login name)"),

@@ -100,7 +100,7 @@ static void live(struct job *job)
 static void tell_keeper(struct job *job)
 {
     const int64_t at_ms =
-        steady_ms(); /* before it is asked: this process may be stopped in between */
+        steady_ms() - 1; /* before it is asked: this process may be stopped in between */
 
     keeper_certain(&job->keeper, at_ms, tl_mutex_remaining_ms(job->mutex));
 }

@@ -345,7 +345,7 @@ static void print_people(const struct screen *s)
              (unsigned long long)o->due, late[0] != '\0' ? ", oldest " : "",
              late[0] != '\0' ? late + 1 : "", (unsigned long long)o->overdue);
     print_line("Work", is_unclaimed(s) || o->overdue > 0, text);
-    if (o->blocker != 0)
+    if (o->blocker_text[0] != '\0')
         print_line("Blocked", 1, o->blocker_text);
     snprintf(text, sizeof text, "%llu proposal%s for a second person%s",
              (unsigned long long)s->proposals, s->proposals == 1 ? "" : "s",

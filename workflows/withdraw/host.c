@@ -226,13 +226,19 @@ int host_exit_code(tl_status status)
     case TL_UNREACHABLE:
     case TL_ACCESS_DENIED:
     case TL_OVERLOADED:
+    case TL_TIMEOUT:
+    case TL_TRY_AGAIN:
+    case TL_SESSION_LOST:
         return EXIT_SERVER;
     case TL_NO_SCHEMA:
     case TL_WRONG_SCHEMA:
         return EXIT_SCHEMA;
     case TL_SERVER_UNSAFE:
     case TL_READ_ONLY:
+    case TL_ASK_CHANNEL:
         return EXIT_UNSAFE;
+    case TL_UNKNOWN:
+        return EXIT_DOUBT;
     default:
         return EXIT_INTERNAL;
     }

@@ -8,6 +8,7 @@
 #include <tradelock/plugin.h>
 
 #include <ini.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,27 +16,29 @@
 
 typedef struct settings {
     char *url;
+    int has_channel;
     withdraw_options options;
-    int wrong;
+    char wrong[160]; /* the first setting that is not understood */
 } settings;
 
 /* Sections of others are passed over, whatever stands in them. */
 static int take_setting(void *context, const char *section, const char *name, const char *value)
 {
     settings *to = context;
+    int good = 0;
 
     if (strcmp(section, SECTION) != 0)
         return 1;
-    if (strcmp(name, "channel_url") == 0 && to->url == NULL)
-        to->url = strdup(value);
+    if (strcmp(name, "channel_url") == 0)
+        good = to->url == NULL && (to->url = strdup(value)) != NULL;
     else if (strcmp(name, "channel") == 0)
-        to->wrong |= !withdraw_kind_find(value, &to->options.kind);
+        good = !to->has_channel++ && withdraw_kind_find(value, &to->options.kind);
     else if (strcmp(name, "window_ms") == 0)
-        to->wrong |= withdraw_amount_read(&to->options.window_ms, value) != NULL;
+        good = withdraw_amount_read(&to->options.window_ms, value) == NULL;
     else if (strcmp(name, "exclusive") == 0)
-        to->wrong |= !(to->options.exclusive = strcmp(value, "yes") == 0);
-    else
-        to->wrong = 1;
+        good = (to->options.exclusive = strcmp(value, "yes") == 0) || strcmp(value, "no") == 0;
+    if (!good && to->wrong[0] == '\0')
+        snprintf(to->wrong, sizeof to->wrong, "'%s = %s' is wrong, or stands twice", name, value);
     return 1;
 }
 
@@ -48,11 +51,10 @@ static tl_status open_it(tl_client *client, tl_workflows *workflows, const char 
 
     if (ini_parse(config_file, take_setting, &from) < 0)
         status = tl_error_report(TL_BAD_CONFIG, "%s cannot be read", config_file);
-    else if (from.wrong || from.url == NULL)
-        status = tl_error_report(TL_BAD_CONFIG,
-                                 "%s needs channel_url under [" SECTION "], once; channel, "
-                                 "window_ms and exclusive may stand beside it",
-                                 config_file);
+    else if (from.wrong[0] != '\0' || from.url == NULL || !from.has_channel)
+        status =
+            tl_error_report(TL_BAD_CONFIG, "%s: [" SECTION "] needs channel_url and channel%s%s",
+                            config_file, from.wrong[0] != '\0' ? ": " : "", from.wrong);
     else {
         from.options.channel_url = from.url;
         status = withdraw_new(&self, workflows, &from.options);

@@ -212,14 +212,12 @@ void rows_free(rows *self)
     memset(self, 0, sizeof *self);
 }
 
-/* By serial number and customer, and then in the order of the file. */
+/* By serial number, and then in the order of the file. */
 static int compare(const void *a, const void *b)
 {
     const row *one = *(row *const *)a, *other = *(row *const *)b;
-    int order = strcmp(one->columns[COL_SERIAL], other->columns[COL_SERIAL]);
+    const int order = strcmp(one->columns[COL_SERIAL], other->columns[COL_SERIAL]);
 
-    if (order == 0)
-        order = strcmp(one->columns[COL_CUST], other->columns[COL_CUST]);
     return order != 0 ? order : (one->line > other->line) - (one->line < other->line);
 }
 
@@ -235,11 +233,10 @@ int rows_refuse_repeated(rows *self)
         sorted[i] = &self->list[i];
     qsort(sorted, self->count, sizeof *sorted, compare);
     for (size_t i = 1, first = 0; i < self->count; i++) {
-        if (strcmp(sorted[i]->columns[COL_SERIAL], sorted[first]->columns[COL_SERIAL]) != 0 ||
-            strcmp(sorted[i]->columns[COL_CUST], sorted[first]->columns[COL_CUST]) != 0) {
+        if (strcmp(sorted[i]->columns[COL_SERIAL], sorted[first]->columns[COL_SERIAL]) != 0)
             first = i;
+        if (first == i || sorted[i]->kind == ROW_BAD)
             continue;
-        }
         snprintf(sentence, sizeof sentence, "serial number %.64s stands in line %u already",
                  sorted[i]->columns[COL_SERIAL], sorted[first]->line);
         row_note(sorted[i], ROW_BAD, sentence);

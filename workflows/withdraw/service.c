@@ -185,7 +185,7 @@ static void run_row(service *self, row *of)
             note_moving(of);
         else
             note_answer(self, of, status, &answer);
-        if (tl_status_class(status) != TL_CLASS_RETRY)
+        if (tl_status_class(status) != TL_CLASS_RETRY && status != TL_ASK_CHANNEL)
             atomic_fetch_add(&self->taken, 1);
         else if (self->host->all == NULL)
             atomic_store(&self->stopped, 1);
@@ -237,7 +237,9 @@ int service_run(const host *self, const options *with, rows *all)
 static int note_state(void *context, const tl_view *view)
 {
     row *of = context;
-    const char *name = tl_state_name(view->state);
+    /* Of a failure that evidence contradicts, a person decides. */
+    const char *name =
+        view->status == 'F' && view->conflict ? "in conflict" : tl_state_name(view->state);
     size_t at = 0;
 
     for (; name[at] != '\0' && at + 1 < sizeof of->final; at++)
@@ -248,7 +250,7 @@ static int note_state(void *context, const tl_view *view)
 
 static int is_final(const row *of)
 {
-    static const char *const finals[] = {"succeeded", "failed", "parked", "none"};
+    static const char *const finals[] = {"succeeded", "failed", "in_conflict", "parked", "none"};
 
     for (size_t i = 0; i < sizeof finals / sizeof finals[0]; i++)
         if (strcmp(of->final, finals[i]) == 0)
@@ -256,7 +258,8 @@ static int is_final(const row *of)
     return 0;
 }
 
-static void look(const host *self, row *of)
+/* 0: there is no server to ask. */
+static int look(const host *self, row *of)
 {
     tl_key key = row_key(of);
     tl_client *client = NULL;
@@ -264,9 +267,9 @@ static void look(const host *self, row *of)
 
     if (status == TL_OK)
         status = tl_show(client, &key, TL_LANE_SYNC, note_state, of);
-
     if (status == TL_NOT_FOUND)
         strcpy(of->final, "none");
+    return tl_status_class(status) != TL_CLASS_RETRY || self->fleet != NULL;
 }
 
 size_t service_settle(const host *self, const options *with, rows *all)
@@ -275,13 +278,14 @@ size_t service_settle(const host *self, const options *with, rows *all)
 
     for (;;) {
         size_t open = 0;
+        int answers = 1;
 
         for (size_t i = 0; i < all->count; i++) {
             row *of = &all->list[i];
 
             if (of->kind == ROW_BAD || is_final(of))
                 continue;
-            look(self, of);
+            answers = answers && look(self, of);
             open += !is_final(of);
         }
         if (open == 0 || now_ms() >= end_ms)
