@@ -1313,11 +1313,7 @@ TEST(test_clean_meets_a_lock)
 
     leave_rows(&owner, &at);
     c.at = at;
-    for (int i = 0; i < 2; i++)
-        database_set(f.at[i], SETTINGS "business_lock_wait_s=1s\n");
     assert_status(clean_by(&c, owner, NULL), TL_OK);
-    for (int i = 0; i < 2; i++)
-        database_set(f.at[i], SETTINGS);
     assert_int_equal(crew_wait(holder), 0);
     assert_int_equal(all_left_at(at), 0);
 }
