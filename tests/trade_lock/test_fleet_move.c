@@ -1349,8 +1349,6 @@ TEST(test_claim_whose_answer_is_lost)
     struct mover m = {.from = from, .look_at = "leaving", .look = claim_in_doubt};
     char *before = state_at(from);
 
-    for (int i = 0; i < 2; i++)
-        database_set(f.at[i], SETTINGS "business_lock_wait_s=1s\n");
     assert_status(move_tables(from, 1500, &m, NULL, NULL, 0), TL_BUSY);
     assert_non_null(strstr(sentence, "another transaction has its row locked"));
     assert_int_equal(crew_wait(holder), 0);
@@ -1358,8 +1356,6 @@ TEST(test_claim_whose_answer_is_lost)
     assert_status(move_tables(from, PATIENCE_MS, &m, NULL, NULL, 0), TL_OK);
     assert_int_equal(crew_wait(holder), 0);
     assert_int_equal(owner_now(), 1 - from);
-    for (int i = 0; i < 2; i++)
-        database_set(f.at[i], SETTINGS);
     free(before);
 }
 
