@@ -296,8 +296,10 @@ tl_status tl_slot_move(tl_client *from, tl_client *to, const tl_slot_moving *mov
         m.moved.rows = done.rows;
         status = attempt(&m);
         done = m.moved;
-        if (status != TL_TRY_AGAIN || clock_left_ms(deadline_ms) == 0 ||
-            (moving->progress != NULL && moving->progress(moving->context, "waiting", &done) != 0))
+        if (status != TL_TRY_AGAIN || clock_left_ms(deadline_ms) == 0)
+            break;
+        status = slot_say(&m, "waiting");
+        if (status != TL_OK)
             break;
         clock_sleep_until_ms(clock_deadline(AGAIN_MS));
     }

@@ -2,6 +2,15 @@
 #include "operators.h"
 #include "support/theme.h"
 
+static void expect_booked(const char *serial, const char *channel_ref)
+{
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM ledger WHERE serial_no = '%s' "
+                                     "AND channel_ref = '%s'",
+                                     serial, channel_ref),
+                     1);
+}
+
 TEST(test_a_doubtful_trade_fails_by_two)
 {
     unsigned long long fence;
@@ -46,10 +55,7 @@ TEST(test_a_failure_was_paid)
     house_work(&operators.h, 1, 20000);
     house_row(&operators.h, "Y1", "Y 1 1 -");
     house_balance(&operators.h, "C1", "900 0");
-    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
-                                                      "serial_no = 'Y1' AND "
-                                                      "channel_ref = 'BANK-77'"),
-                     1);
+    expect_booked("Y1", "BANK-77");
     assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM withdraw_order WHERE "
                                                       "serial_no = 'Y1' AND state = 'PAID'"),
                      1);
@@ -276,10 +282,7 @@ TEST(test_an_earlier_epoch_was_paid)
     operators_decide_together("E1", "paid");
     house_work(&operators.h, 1, 20000);
     house_row(&operators.h, "E1", "Y 2 1 -");
-    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
-                                                      "serial_no = 'E1' AND "
-                                                      "channel_ref = 'BANK-90'"),
-                     1);
+    expect_booked("E1", "BANK-90");
 }
 
 /* The same while the later epoch is in process still: the refusals say the way, with the epoch, and
@@ -304,10 +307,7 @@ TEST(test_an_earlier_epoch_was_paid_and_another_runs)
     operators_decide_together("E2", "paid");
     house_work(&operators.h, 1, 20000);
     house_row(&operators.h, "E2", "Y 2 1 -");
-    assert_int_equal(database_number(operators.h.sql, "SELECT COUNT(*) FROM ledger WHERE "
-                                                      "serial_no = 'E2' AND "
-                                                      "channel_ref = 'BANK-92'"),
-                     1);
+    expect_booked("E2", "BANK-92");
 }
 
 TESTS_OF(resolve, operators_set_up, operators_tear_down)
