@@ -19,6 +19,7 @@ TEST(test_bad_lines)
     assert_refused("[tradelock]\npool_size 3\n",
                    ":2: 'pool_size 3' is not of the form name = value");
     assert_refused("[tradelock]\npool_size ; = 3\n", ":2: is not of the form name = value");
+    assert_refused("[service-payout]\nquick\n", ":2: 'quick' is not of the form name = value");
     assert_refused("[tradelock\n", ":1: the section's ']' is missing");
     assert_refused("[tradelok]\n", ":1: unknown section [tradelok]; tradelock reads "
                                    "[tradelock] and [tradelock-client], and passes over "

@@ -85,6 +85,7 @@ TEST(test_a_full_limit_is_seen)
     ENDS(RUN("ps", "--json", "--config", operators.config[ANN]), ANY_CODE, "\"permits\": 1");
     ENDS(RUN("ps", "--config", operators.config[ANN]), 0, "PERMITS");
     ENDS(RUN("explain", "D2", "C1", WITHDRAW_OP, "--config", operators.config[BOB]), 6,
+         "Its send waits for a permit: operators limit channel " CHANNEL " for " WITHDRAW_OP,
          "to 1 send at a time (their contract, ", "1 of 1 permits are out",
          "none takes longer than 1 h 0 min", "uses up no attempt");
     ENDS(RUN("exporter", "--once", "--config", operators.config[ANN]), ANY_CODE,

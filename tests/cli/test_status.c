@@ -17,6 +17,8 @@ static json_int_t unanswered(int *down)
     const json_int_t count = json_integer_value(json_object_get(one, "unanswered"));
 
     *down = json_is_string(json_object_get(one, "down_since"));
+    if (*down)
+        EXPECT_CODE(o, 6);
     json_decref(document);
     output_free(o);
     return count;
@@ -106,7 +108,7 @@ static void expect_holder(const struct hold *hold)
 {
     MYSQL *holder = connect_with(hold->by == BY_BOB ? operators.config[BOB] : operators.admin);
     const int64_t end_ms = crew_now_ms() + 30000;
-    char kill[40];
+    char kill[40], words[160];
     pthread_t later;
 
     print_message("%s\n", hold->sql);
@@ -117,6 +119,11 @@ static void expect_holder(const struct hold *hold)
     do
         assert_true(crew_now_ms() < end_ms);
     while (!is_named(STATUS(ANN), kill));
+    if (hold->by == BY_BOB && hold->later == NULL) {
+        snprintf(words, sizeof words, "connection %lu of %s@localhost holds rows for",
+                 mysql_thread_id(holder), operators.user[BOB]);
+        ENDS(STATUS(ANN), 6, words, kill);
+    }
     assert_true(is_named(RUN("doctor", "--config", operators.config[ANN]), kill));
     assert_true(is_named(
         RUN("explain", "GAP-1", "GAP-1", "WITHDRAW", "--config", operators.config[ANN]), kill));

@@ -253,6 +253,12 @@ TEST(orders_come_back_as_they_went)
     assert_int_equal(withdraw_order_read(&back, "{}", 2), 0);
     assert_int_equal(withdraw_order_read(&back, "", 0), 0);
     free(payload);
+    /* One that may not be asked for any more is brought to its end. */
+    strcpy(order.payee, "DE88370400440532013000");
+    assert_non_null(withdraw_order_problem(&order));
+    payload = withdraw_order_write(&order);
+    assert_int_equal(withdraw_order_read(&back, payload, strlen(payload)), 1);
+    free(payload);
 }
 
 TESTS_OF(rows, NULL, NULL)

@@ -237,14 +237,15 @@ int service_run(const host *self, const options *with, rows *all)
 static int note_state(void *context, const tl_view *view)
 {
     row *of = context;
-    /* Of a failure that evidence contradicts, a person decides. */
-    const char *name =
-        view->status == 'F' && view->conflict ? "in conflict" : tl_state_name(view->state);
+    const int is_contradicted = view->status == 'F' && view->conflict;
+    const char *name = is_contradicted ? "in conflict" : tl_state_name(view->state);
     size_t at = 0;
 
     for (; name[at] != '\0' && at + 1 < sizeof of->final; at++)
         of->final[at] = name[at] == ' ' ? '_' : (char)tolower((unsigned char)name[at]);
     of->final[at] = '\0';
+    if (is_contradicted)
+        row_note(of, of->kind, "evidence says that it was paid after all: two operators decide");
     return 0;
 }
 

@@ -42,7 +42,8 @@ pages() {
         case $page in *'"more": true'*) ;; *) break ;; esac
         next=${page##*'"next": "'} next=${next%'"'*}
     done | awk -F'"' '/"serial_no"/ { rows++; different += !seen[$4, $8, $12]++ } /"count"/ { pages++ }
-        END { print rows " rows, " different " different, " pages " pages" }'
+        /"status": "Y"/ { ended = 1 } /"status": "P"/ && ended { late++ }
+        END { print rows " rows, " different " different, " pages " pages" (late ? ", in process " late " late" : "") }'
 }
 
 # mine STATEMENT: how the server refuses it to the account that types it.
@@ -89,8 +90,15 @@ statement() {
 
 # cells LINE...: a statement of these lines below the usual heading, of one payment that is meant.
 cells() {
-    statement "serial_no,cust_no,op_code,channel_ref,amount_minor,currency$1" --yes 1 2>&1 |
-        sed -e 's/^tradelock: [^:]*\.csv//' -e 's/; see `.*//'
+    statement "serial_no,cust_no,op_code,channel_ref,amount_minor,currency$1" --yes 1
+}
+
+# filed SERIAL: what becomes of a statement of this payment and of one that nobody asked for.
+filed() {
+    text=$(statement "serial_no,cust_no,op_code,amount_minor,currency\\n$1,C1,WITHDRAW,5,EUR\\nnobody,C1,WITHDRAW,1,EUR\\n" --json --yes 1 2>/dev/null)
+    code=$?
+    printf '%s\n' "$text" | grep -o '"\(done\|known\|unknown\)": [0-9]*' | paste -sd ' ' -
+    return $code
 }
 
 # all_rows: how many rows there are of what a purge removes.
@@ -103,11 +111,13 @@ all_rows() {
 # purged AGE: how many trades a purge removes; a dry run before it says the same, and removes none.
 purged() {
     before=$(all_rows)
-    dry=$(tradelock purge --json --older "$1" --dry-run)
+    dry=$(tradelock purge --json --older "$1" --dry-run) || return
+    case $dry in *'"dry_run": true'*) ;; *) echo 'the dry run was none' ;; esac
     [ "$(all_rows)" = "$before" ] || echo 'the dry run removed rows'
     text=$(tradelock purge --json --older "$1") || return
     [ "$(printf '%s\n' "$dry" | sed 's/"dry_run": true/"dry_run": false/')" = "$text" ] ||
         printf 'the dry run said %s\nthe purge %s\n' "$dry" "$text"
+    case $text in *'"trades": 0,'*) [ "$(all_rows)" = "$before" ] || echo 'rows went' ;; esac
     printf '%s\n' "$text" | grep -o '"trades": [0-9]*'
 }
 
@@ -160,4 +170,15 @@ closing() {
     verb=$1 name=$2
     shift 2
     tradelock audit close "$verb" "$name" --reason "the bank's letter" --actor boss --statement "$ADMIN.csv" "$@"
+}
+
+# counts PATTERN NAME...: the named fields, in the order of the alphabet, of the object of `status` that
+# has the pattern.
+counts() {
+    pattern=$1
+    shift
+    object=$(tradelock status --json | tr -d '\n' | tr '{' '\n' | grep -e "$pattern")
+    for name in "$@"; do
+        printf '%s\n' "$object" | grep -o "\"$name\": [^, }]*"
+    done | sort | paste -sd ' ' -
 }
