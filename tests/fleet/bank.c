@@ -143,18 +143,15 @@ void bank_books(bank *self, int64_t payments)
         booked += database_number(sql, "SELECT COUNT(*) FROM ledger");
         money += database_number(sql, "SELECT COALESCE(SUM(amount_minor), 0) FROM ledger");
         /* A customer of another shard has nothing here. */
-        assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock t LEFT JOIN tl_slot "
-                                              "s ON s.slot = tl_customer_slot(t.cust_no) "
-                                              "AND s.state = 'owned' WHERE s.slot IS NULL"),
-                         0);
-        assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM account a LEFT JOIN (SELECT "
-                                              "cust_no, SUM(amount_minor) AS paid FROM ledger "
-                                              "GROUP BY cust_no) l ON l.cust_no = a.cust_no WHERE "
-                                              "a.balance_minor <> 100000000 - COALESCE(l.paid, 0)"),
-                         0);
-        assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
-                                              "AND status = 'Y'"),
-                         database_number(sql, "SELECT COUNT(*) FROM ledger"));
+        database_expect(sql, 0,
+                        "SELECT COUNT(*) FROM trade_lock t LEFT JOIN tl_slot s ON s.slot = "
+                        "tl_customer_slot(t.cust_no) AND s.state = 'owned' WHERE s.slot IS NULL");
+        database_expect(sql, 0,
+                        "SELECT COUNT(*) FROM account a LEFT JOIN (SELECT cust_no, "
+                        "SUM(amount_minor) AS paid FROM ledger GROUP BY cust_no) l ON l.cust_no = "
+                        "a.cust_no WHERE a.balance_minor <> 100000000 - COALESCE(l.paid, 0)");
+        database_expect(sql, database_number(sql, "SELECT COUNT(*) FROM ledger"),
+                        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
         check_ledger(self, i, paid);
     }
     free(paid);

@@ -36,7 +36,7 @@ void shards_make_at(shards *self, server *const where[], size_t count)
         database_run(self->sql[i], "%s", schema);
     }
     free(schema);
-    snprintf(self->file, sizeof self->file, "%s/fleet.cnf", server_dir(self->where[0]));
+    snprintf(self->file, sizeof self->file, "%s.fleet", database_option_file(self->db[0]));
 }
 
 void shards_make(shards *self, size_t count)
@@ -99,16 +99,30 @@ void shards_write(shards *self, const char *names, const size_t at[], const char
         server_panic("%s cannot be written: %s", self->file, strerror(errno));
 }
 
-void shards_open(shards *self, size_t count)
+static void join_all(shards *self)
 {
     static const char *const lists[] = {"", "a", "a, b", "a, b, c", "a, b, c, d"};
     static const size_t straight[] = {0, 1, 2, 3};
-    const unsigned part = TL_FLEET_SLOTS / (unsigned)count;
+    const unsigned count = (unsigned)self->count, part = TL_FLEET_SLOTS / count;
 
-    shards_make(self, count);
     for (unsigned i = 0; i < count; i++)
         shards_join(self, i, i * part, i + 1 == count ? TL_FLEET_SLOTS : (i + 1) * part);
     shards_write(self, lists[count], straight, NULL);
+}
+
+void shards_open(shards *self, size_t count)
+{
+    shards_make(self, count);
+    join_all(self);
+}
+
+void shards_open_shared(shards *self, size_t count)
+{
+    server *const where[] = {server_shared(), server_shared(), server_shared(), server_shared()};
+
+    shards_make_at(self, where, count);
+    self->is_shared = 1;
+    join_all(self);
 }
 
 void shards_close(shards *self)
@@ -117,7 +131,8 @@ void shards_close(shards *self)
     for (size_t i = 0; i < self->count; i++) {
         mysql_close(self->sql[i]);
         database_free(self->db[i]);
-        server_free(self->where[i]);
+        if (!self->is_shared)
+            server_free(self->where[i]);
     }
 }
 

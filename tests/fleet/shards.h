@@ -22,7 +22,8 @@ typedef struct shards {
     server *where[SHARDS_MOST];
     database *db[SHARDS_MOST];
     MYSQL *sql[SHARDS_MOST];
-    char file[640];
+    char file[660];
+    int is_shared; /* all databases are on the shared server */
 } shards;
 
 extern const char *const shards_names[SHARDS_MOST]; /* a, b, c, d */
@@ -35,6 +36,8 @@ void shards_make_at(shards *self, server *const where[], size_t count);
 void shards_join(shards *self, size_t i, unsigned from, unsigned end);
 /* Both, with even parts, and the settings file. */
 void shards_open(shards *self, size_t count);
+/* The same with all databases on the shared server, for tests that stop none. */
+void shards_open_shared(shards *self, size_t count);
 void shards_close(shards *self);
 
 /* Writes the settings file: at[i] is the database to which the section of shard i leads, of all

@@ -70,11 +70,9 @@ static double servers_us(void)
 
     for (size_t i = 0; i < all.count; i++) {
         unsigned long user = 0, system = 0;
-        char path[64];
         FILE *file;
 
-        snprintf(path, sizeof path, "/proc/%ld/stat", server_pid(all.where[i]));
-        file = fopen(path, "re");
+        file = fopen(text_of("/proc/%ld/stat", server_pid(all.where[i])).is, "re");
         assert_non_null(file);
         assert_int_equal(fscanf(file,
                                 "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu "

@@ -83,7 +83,7 @@ static long long rows_at(size_t i, const char *serial)
 
 TEST(test_customers_go_to_their_shard)
 {
-    char cust[TL_CUST_MAX + 1], serial[16];
+    char cust[TL_CUST_MAX + 1];
     tl_fleet *fleet = open_fleet();
     size_t owner = 9;
 
@@ -94,15 +94,15 @@ TEST(test_customers_go_to_their_shard)
     for (size_t i = 0; i < 2; i++)
         for (unsigned n = 0; n < 3; n++) {
             shards_cust(&all, i, n, cust);
-            snprintf(serial, sizeof serial, "go-%zu-%u", i, n);
+            const struct text serial = text_of("go-%zu-%u", i, n);
             assert_status(tl_fleet_owner(fleet, cust, &owner), TL_OK);
             assert_int_equal(owner, i);
             assert_int_equal(tl_fleet_slot(fleet, cust),
                              database_number(all.sql[0], "SELECT tl_customer_slot('%s')", cust));
-            assert_status(pay(fleet, serial, cust), TL_SUCCEEDED);
-            assert_int_equal(rows_at(i, serial), 1);
-            assert_int_equal(rows_at(1 - i, serial), 0);
-            assert_status(pay(fleet, serial, cust), TL_ALREADY_DONE);
+            assert_status(pay(fleet, serial.is, cust), TL_SUCCEEDED);
+            assert_int_equal(rows_at(i, serial.is), 1);
+            assert_int_equal(rows_at(1 - i, serial.is), 0);
+            assert_status(pay(fleet, serial.is, cust), TL_ALREADY_DONE);
         }
     assert_status(tl_fleet_owner(fleet, "two words", &owner), TL_INVALID);
     assert_status(tl_fleet_owner(fleet, NULL, &owner), TL_INVALID);
@@ -248,15 +248,14 @@ TEST(test_a_host_that_leads_elsewhere_later)
 static unsigned pay_until(tl_fleet *fleet, const char *prefix, const char *other,
                           tl_status expected)
 {
-    char cust[TL_CUST_MAX + 1], serial[32];
+    char cust[TL_CUST_MAX + 1];
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_client *client;
     unsigned paid = 0;
 
     while (crew_now_ms() < end_ms) {
         shards_cust(&all, 0, paid % 8, cust);
-        snprintf(serial, sizeof serial, "%s-%u", prefix, paid);
-        assert_status(pay(fleet, serial, cust), TL_SUCCEEDED);
+        assert_status(pay(fleet, text_of("%s-%u", prefix, paid).is, cust), TL_SUCCEEDED);
         paid++;
         if (tl_fleet_client(fleet, other, &client) == expected)
             return paid;

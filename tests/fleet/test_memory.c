@@ -17,10 +17,7 @@ static shards all;
 
 static void fail_allocation(unsigned n)
 {
-    char text[16];
-
-    snprintf(text, sizeof text, "%u", n);
-    setenv("TL_FAULT_ALLOC", text, 1);
+    setenv("TL_FAULT_ALLOC", text_of("%u", n).is, 1);
     fault_reload();
 }
 
@@ -176,15 +173,15 @@ static void check_works(unsigned n, tl_fleet *fleet, tl_fleet_workflows *workflo
                         const char *cust)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    char serial[32];
     tl_status status;
+    const struct text serial = text_of("after-%u", n);
 
-    snprintf(serial, sizeof serial, "after-%u", n);
     if (fleet == NULL)
         assert_int_equal(shards_fleet(&all, &fleet), TL_OK);
     if (workflows == NULL)
         assert_int_equal(open_all(fleet, &workflows), TL_OK);
-    while ((status = run(workflows, serial, cust)) != TL_SUCCEEDED && status != TL_ALREADY_DONE) {
+    while ((status = run(workflows, serial.is, cust)) != TL_SUCCEEDED &&
+           status != TL_ALREADY_DONE) {
         if (crew_now_ms() > end_ms)
             fail_msg("allocation %u: afterwards %s: %s", n, tl_status_name(status),
                      tl_error_message());
@@ -198,18 +195,17 @@ static void check_works(unsigned n, tl_fleet *fleet, tl_fleet_workflows *workflo
 
 TEST(test_every_allocation)
 {
-    char cust[TL_CUST_MAX + 1], serial[32];
+    char cust[TL_CUST_MAX + 1];
     unsigned n = 0, counted, failed = 0;
 
-    shards_open(&all, 2);
+    shards_open_shared(&all, 2);
     do {
         tl_fleet *fleet = NULL;
         tl_fleet_workflows *workflows = NULL;
 
         n++;
         shards_cust(&all, n % 2, n % 5, cust);
-        snprintf(serial, sizeof serial, "mem-%u", n);
-        try_without(n, &fleet, &workflows, serial, cust);
+        try_without(n, &fleet, &workflows, text_of("mem-%u", n).is, cust);
         counted = (unsigned)fault_allocations();
         fail_allocation(0);
         failed += counted >= n;

@@ -49,13 +49,7 @@ static tl_fleet_worker *start_worker(branch *self, unsigned threads)
 
 static void finish(tl_fleet_worker *worker)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (bank_open_trades(&town) > 0) {
-        if (crew_now_ms() > end_ms)
-            fail_msg("%lld trades are open", bank_open_trades(&town));
-        crew_sleep_ms(50);
-    }
+    AWAIT_WHILE(bank_open_trades(&town) > 0);
     tl_fleet_worker_stop(worker);
     assert_status(tl_fleet_worker_wait(worker, PATIENCE_MS), TL_OK);
     assert_status(tl_fleet_worker_check(worker), TL_WRONG_STATE);
@@ -69,14 +63,14 @@ static void finish(tl_fleet_worker *worker)
 static void pay_all(void *context, int number)
 {
     branch *self = context;
-    char cust[TL_CUST_MAX + 1], serial[32];
+    char cust[TL_CUST_MAX + 1];
 
     for (unsigned i = 0; i < SERIALS; i++) {
         const unsigned k = (i + 17 * (unsigned)number) % SERIALS;
+        const struct text serial = text_of("all-%u", k);
 
-        snprintf(serial, sizeof serial, "all-%u", k);
         shards_cust(&town.shards, k % 2, k / 2 % CUSTOMERS, cust);
-        (void)branch_pay(self, serial, cust, 100 + k);
+        (void)branch_pay(self, serial.is, cust, 100 + k);
     }
 }
 
@@ -127,15 +121,14 @@ typedef struct crowd {
 static void crowd_pay(void *context, int number)
 {
     crowd *self = context;
-    char cust[TL_CUST_MAX + 1], serial[64];
+    char cust[TL_CUST_MAX + 1];
 
     while (!atomic_load(&self->over)) {
         const unsigned n = atomic_fetch_add(&self->serial, 1);
         const size_t shard = n % 2;
         tl_status status;
 
-        snprintf(serial, sizeof serial, "%s-%u-%d", self->name, n, number);
-        status = branch_pay(&self->branch, serial,
+        status = branch_pay(&self->branch, text_of("%s-%u-%d", self->name, n, number).is,
                             shards_cust(&town.shards, shard, n / 2 % CUSTOMERS, cust), 10 + n % 7);
         if (status == TL_SUCCEEDED)
             atomic_fetch_add(&self->paid[shard], 1);
@@ -157,14 +150,9 @@ static void *crowd_main(void *context)
 
 static void await_more(atomic_uint *number, unsigned more)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     const unsigned from = atomic_load(number);
 
-    while (atomic_load(number) - from < more) {
-        if (crew_now_ms() > end_ms)
-            fail_msg("%u of %u came", atomic_load(number) - from, more);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(atomic_load(number) - from < more);
 }
 
 static uint64_t ended_at(tl_fleet_worker *worker, size_t shard)
@@ -178,14 +166,7 @@ static uint64_t ended_at(tl_fleet_worker *worker, size_t shard)
 /* The lanes of the shard that answers are worked off while the other one does not. */
 static void await_lane(tl_fleet_worker *worker, uint64_t from, uint64_t more)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (ended_at(worker, 0) - from < more) {
-        if (crew_now_ms() > end_ms)
-            fail_msg("%u of %u lanes ended", (unsigned)(ended_at(worker, 0) - from),
-                     (unsigned)more);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(ended_at(worker, 0) - from < more);
 }
 
 static void lose_a_shard(const char *name, int kills)
@@ -244,7 +225,6 @@ TEST(test_a_shard_that_is_killed)
 /* A worker that began while a shard was down serves it once it is up. */
 TEST(test_a_shard_that_comes_up_later)
 {
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     char cust[TL_CUST_MAX + 1], own[TL_CUST_MAX + 1];
     tl_workflows *registry = NULL;
     tl_fleet_worker *worker;
@@ -261,8 +241,7 @@ TEST(test_a_shard_that_comes_up_later)
     assert_status(tl_fleet_workflows_at(self.workflows, 1, &registry), TL_UNREACHABLE);
     shards_restart(&town.shards, 1);
     bank_rule(&town, "{\"kind\":\"drop_after\",\"count\":1}");
-    while ((status = branch_pay(&self, "late-2", cust, 5)) == TL_UNREACHABLE)
-        assert_true(crew_now_ms() < end_ms);
+    AWAIT_WHILE((status = branch_pay(&self, "late-2", cust, 5)) == TL_UNREACHABLE);
     assert_status(status, TL_IN_DOUBT);
     finish(worker);
     assert_status(branch_pay(&self, "late-2", cust, 5), TL_ALREADY_DONE);
@@ -286,12 +265,10 @@ TEST(test_a_customer_that_was_moved)
     assert_status(branch_pay(&self, "moved", cust, 77), TL_SUCCEEDED);
     assert_status(tl_fleet_workflows_of(self.workflows, cust, &after), TL_OK);
     assert_ptr_not_equal(before, after);
-    assert_int_equal(database_number(town.shards.sql[1], "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                         "serial_no = 'moved' AND status = 'Y'"),
-                     1);
-    assert_int_equal(database_number(town.shards.sql[0], "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                         "serial_no = 'moved'"),
-                     0);
+    database_expect(town.shards.sql[1], 1,
+                    "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'moved' AND status = 'Y'");
+    database_expect(town.shards.sql[0], 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'moved'");
     /* To a shard that the settings do not name. */
     database_run(town.shards.sql[1],
                  "UPDATE tl_slot SET state = 'gone', other = 'z', version = "
@@ -503,7 +480,6 @@ TEST(test_what_registering_says)
 {
     script self = {.registers = 1, .say = {TL_OK, TL_UNSAFE}, .left = 1000};
     tl_fleet_workflows_options none = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_fleet_workflows *workflows = NULL;
     tl_workflows *registry = NULL;
     tl_fleet *fleet = NULL;
@@ -524,8 +500,7 @@ TEST(test_what_registering_says)
     self.left = 3;
     assert_status(try_script(&self, fleet, &workflows, 0), TL_OK);
     assert_status(tl_fleet_workflows_at(workflows, 0, &registry), TL_OK);
-    while (tl_fleet_workflows_at(workflows, 1, &registry) == TL_UNREACHABLE)
-        assert_true(crew_now_ms() < end_ms);
+    AWAIT_WHILE(tl_fleet_workflows_at(workflows, 1, &registry) == TL_UNREACHABLE);
     assert_status(tl_fleet_workflows_at(workflows, 1, &registry), TL_OK);
     assert_status(tl_fleet_workflows_at(workflows, 2, &registry), TL_INVALID);
     assert_status(tl_fleet_workflows_of(workflows, "a b", &registry), TL_INVALID);
@@ -661,11 +636,8 @@ TEST(test_a_final_answer_of_before)
     database_run(town.shards.sql[0], "ROLLBACK");
     /* That there is none proves nothing of the other shard. */
     assert_status(watch(workflows, "final-2", &with), TL_MISDIRECTED);
-    assert_int_equal(database_number(town.shards.sql[0],
-                                     "SELECT COUNT(*) FROM tl_slot WHERE slot = %u AND "
-                                     "state = 'gone'",
-                                     with.slot),
-                     1);
+    database_expect(town.shards.sql[0], 1,
+                    "SELECT COUNT(*) FROM tl_slot WHERE slot = %u AND state = 'gone'", with.slot);
     give_back(with.slot);
     tl_fleet_workflows_free(workflows);
     tl_fleet_close(with.fleet);
@@ -696,9 +668,8 @@ TEST(test_a_shard_that_is_full)
     assert_status(second.status, TL_OVERLOADED);
     assert_string_equal(tl_error_message(),
                         "shard b: 1 calls are under way there, and no more are let in");
-    assert_int_equal(database_number(town.shards.sql[1], "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                         "serial_no = 'full-2'"),
-                     0);
+    database_expect(town.shards.sql[1], 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE serial_no = 'full-2'");
     tl_fleet_workflows_free(workflows);
     assert_non_null(strstr(tl_error_message(), "1 calls are under way"));
     assert_int_equal(pthread_create(&another, NULL, ask, &third), 0);

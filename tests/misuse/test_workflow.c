@@ -203,11 +203,7 @@ static void leave_run(const char *operation, enum place place, leave_way way, in
     assert_int_equal(atomic_load(&leaves), 0);
     /* Before the transaction nothing is in doubt. */
     if (place == IN_PREPARE && strcmp(operation, "DECLARED") == 0)
-        assert_int_equal(database_number(sql,
-                                         "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
-                                         "'%s'",
-                                         r.serial),
-                         0);
+        database_expect(sql, 0, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'", r.serial);
     if (settles) {
         CREW_STATUS(tl_workflow_settle(workflows, &r.answer),
                     place == IN_EXECUTE ? TL_IN_DOUBT : TL_SUCCEEDED);

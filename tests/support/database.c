@@ -1,6 +1,7 @@
 #include "support/database.h"
 
 #include "sql_text.h"
+#include "support/theme.h"
 
 #include <tradelock/admin.h>
 
@@ -259,20 +260,79 @@ char *database_text(MYSQL *connection, const char *format, ...)
     return text;
 }
 
+static long long number_of(MYSQL *connection, const char *statement)
+{
+    char *text = first_cell(connection, statement);
+    const long long number = text != NULL ? strtoll(text, NULL, 10) : 0;
+
+    free(text);
+    return number;
+}
+
 long long database_number(MYSQL *connection, const char *format, ...)
 {
     va_list arguments;
-    char *statement, *text;
+    char *statement;
     long long number;
 
     va_start(arguments, format);
     statement = format_statement(connection, format, arguments);
     va_end(arguments);
-    text = first_cell(connection, statement);
+    number = number_of(connection, statement);
     free(statement);
-    number = text != NULL ? strtoll(text, NULL, 10) : 0;
-    free(text);
     return number;
+}
+
+void database_expect_text_at(const char *file, int line, MYSQL *connection, const char *expected,
+                             const char *format, ...)
+{
+    va_list arguments;
+    char *statement, *text;
+
+    va_start(arguments, format);
+    statement = format_statement(connection, format, arguments);
+    va_end(arguments);
+    text = first_cell(connection, statement);
+    if (strcmp(text != NULL ? text : "none", expected) != 0) {
+        print_error("%s in place of %s: %s\n", text != NULL ? text : "none", expected, statement);
+        _fail(file, line);
+    }
+    free(text);
+    free(statement);
+}
+
+void database_expect_at(const char *file, int line, MYSQL *connection, long long expected,
+                        const char *format, ...)
+{
+    va_list arguments;
+    char *statement;
+    long long number;
+
+    va_start(arguments, format);
+    statement = format_statement(connection, format, arguments);
+    va_end(arguments);
+    number = number_of(connection, statement);
+    if (number != expected) {
+        print_error("%lld in place of %lld: %s\n", number, expected, statement);
+        _fail(file, line);
+    }
+    free(statement);
+}
+
+void database_await_at(const char *file, int line, MYSQL *connection, long long expected,
+                       const char *format, ...)
+{
+    va_list arguments;
+    char *statement;
+
+    va_start(arguments, format);
+    statement = format_statement(connection, format, arguments);
+    va_end(arguments);
+    for (int looks = 0; number_of(connection, statement) != expected; looks++) {
+        server_await(looks, file, line, statement);
+        usleep(15000); /* the server has others to serve */
+    }
+    free(statement);
 }
 
 /* The third column of the monitor's one row, to be freed. */

@@ -48,6 +48,21 @@ long long database_number(MYSQL *connection, const char *format, ...)
 long long database_counter(MYSQL *connection, const char *name);
 char *database_text(MYSQL *connection, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Fails the test where that number is another one, and says of which statement. */
+#define database_expect(connection, expected, ...)                                                 \
+    database_expect_at(__FILE__, __LINE__, connection, expected, __VA_ARGS__)
+void database_expect_at(const char *file, int line, MYSQL *connection, long long expected,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Looks until it is this number. */
+#define database_await(connection, expected, ...)                                                  \
+    database_await_at(__FILE__, __LINE__, connection, expected, __VA_ARGS__)
+void database_await_at(const char *file, int line, MYSQL *connection, long long expected,
+                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same of a text; "none" where there is no row, or NULL. */
+#define database_expect_text(connection, expected, ...)                                            \
+    database_expect_text_at(__FILE__, __LINE__, connection, expected, __VA_ARGS__)
+void database_expect_text_at(const char *file, int line, MYSQL *connection, const char *expected,
+                             const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* What SHOW SLAVE STATUS says in that column, to be freed with free(); NULL: nothing. */
 char *database_replication(MYSQL *connection, const char *column);
 

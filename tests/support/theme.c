@@ -37,6 +37,20 @@ void theme_spare_programs(void)
         (void)setenv("ASAN_OPTIONS", "detect_leaks=0:malloc_context_size=5", 0);
 }
 
+struct text text_of(const char *format, ...)
+{
+    struct text text;
+    va_list arguments;
+    int size;
+
+    va_start(arguments, format);
+    size = vsnprintf(text.is, sizeof text.is, format, arguments);
+    va_end(arguments);
+    if (size < 0 || (size_t)size >= sizeof text.is)
+        server_panic("no room for the text %s...", text.is);
+    return text;
+}
+
 static struct test *tests; /* of the folder, by their lines */
 
 void test_add(struct test *self)

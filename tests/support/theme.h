@@ -81,6 +81,12 @@ int tests_run_file(const char *file, test_fixture set_up, test_fixture tear_down
  * the programs that they start, all have it in themselves. */
 void theme_spare_programs(void);
 
+/* A short text that is its expression's, or a variable's: pay(text_of("W%d", i).is). */
+struct text {
+    char is[96];
+};
+struct text text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* How long a test waits for what must come: after that it hangs.  A busy machine is no hang. */
 #define PATIENCE_MS 240000
 

@@ -2,19 +2,24 @@
 
 #include "support/theme.h"
 
-tl_client *client_new(const fixture *f, unsigned flags)
+tl_client *client_at(const char *option_file, unsigned flags)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
     tl_status status;
 
-    options.config_file = database_option_file(f->db);
+    options.config_file = option_file;
     options.program = "test";
     options.flags = flags;
     status = tl_client_open(&client, &options);
     if (status != TL_OK)
         server_panic("no client: %s: %s", tl_status_name(status), tl_error_message());
     return client;
+}
+
+tl_client *client_new(const fixture *f, unsigned flags)
+{
+    return client_at(database_option_file(f->db), flags);
 }
 
 void fixture_open(fixture *f, const char *settings)
@@ -54,6 +59,14 @@ tl_lock_options sync_options(const char *payload)
     options.payload_size = payload != NULL ? strlen(payload) : 0;
     options.channel = "fastpay";
     return options;
+}
+
+const tl_lock_options *sync_plainly(void)
+{
+    static _Thread_local tl_lock_options options;
+
+    options = sync_options("x");
+    return &options;
 }
 
 tl_lock_options retry_options(void)
@@ -97,26 +110,21 @@ tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof)
 void assert_row(const fixture *f, const char *serial, const char *cust, const char *op,
                 const char *expected)
 {
-    char *row = database_text(f->sql,
-                              "SELECT CONCAT_WS(' ', status, epoch, sends) FROM trade_lock "
-                              "WHERE cust_no='%s' AND serial_no='%s' AND op_code='%s'",
-                              cust, serial, op);
-
-    assert_string_equal(row != NULL ? row : "-", expected);
-    free(row);
+    database_expect_text(f->sql, strcmp(expected, "-") == 0 ? "none" : expected,
+                         "SELECT CONCAT_WS(' ', status, epoch, sends) FROM trade_lock WHERE "
+                         "cust_no='%s' AND serial_no='%s' AND op_code='%s'",
+                         cust, serial, op);
 }
 
 void assert_log_whole(const fixture *f)
 {
     char *headless;
 
-    assert_int_equal(database_number(f->sql,
-                                     "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, "
-                                     "CAST(fence AS SIGNED) - LAG(fence) OVER w AS rise "
-                                     "FROM trade_lock_log WINDOW w AS "
-                                     "(PARTITION BY cust_no, serial_no, op_code ORDER BY rev)) x "
-                                     "WHERE step <> 1 OR rise < 0"),
-                     0);
+    database_expect(
+        f->sql, 0,
+        "SELECT COUNT(*) FROM (SELECT rev - LAG(rev) OVER w AS step, CAST(fence AS SIGNED) - "
+        "LAG(fence) OVER w AS rise FROM trade_lock_log WINDOW w AS (PARTITION BY cust_no, "
+        "serial_no, op_code ORDER BY rev)) x WHERE step <> 1 OR rise < 0");
     /* With 1 where a test typed it. */
     headless = database_text(
         f->sql, "SELECT GROUP_CONCAT(serial_no, ' ', op_code, ' ', first, ' made at ', "
@@ -135,15 +143,12 @@ long long server_counter(const fixture *f, const char *name)
 
 void await_granting(tl_client *client, const char *serial, const char *cust)
 {
-    tl_lock_options options = sync_options("x");
     tl_status status = TL_ASK_CHANNEL;
 
     for (int i = 0; i < 1200 && status != TL_GRANTED; i++) {
-        char number[32];
         tl_lock *lock;
 
-        snprintf(number, sizeof number, "%s-%d", serial, i);
-        lock = ask(client, number, cust, &options, &status);
+        lock = ask(client, text_of("%s-%d", serial, i).is, cust, SYNC, &status);
         if (status == TL_GRANTED)
             assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
@@ -155,17 +160,15 @@ void await_granting(tl_client *client, const char *serial, const char *cust)
 
 tl_status ask_now(tl_client *client, const char *serial)
 {
-    tl_lock_options options = sync_options("x");
     tl_status status;
 
-    tl_lock_free(ask(client, serial, "c1", &options, &status));
+    tl_lock_free(ask(client, serial, "c1", SYNC, &status));
     return status;
 }
 
 void await_grant(tl_client *client, const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(client, serial, "c1", &options);
+    tl_lock *lock = lock_new(client, serial, "c1", SYNC);
     tl_status status = tl_lock_ask(lock, 0);
 
     for (int i = 0; i < 6000 && status != TL_GRANTED; i++) {

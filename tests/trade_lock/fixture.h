@@ -34,12 +34,17 @@ void fixture_close(fixture *f);
     }
 
 tl_client *client_new(const fixture *f, unsigned flags);
+/* With other settings, or through another socket. */
+tl_client *client_at(const char *option_file, unsigned flags);
 
 /* A handle for (serial, cust, "WITHDRAW"). */
 tl_lock *lock_new(tl_client *client, const char *serial, const char *cust,
                   const tl_lock_options *options);
 /* The options of a sync lock with a payload and a channel. */
 tl_lock_options sync_options(const char *payload);
+/* The same with payload "x", for who changes nothing of it. */
+#define SYNC sync_plainly()
+const tl_lock_options *sync_plainly(void);
 tl_lock_options retry_options(void);
 
 /* A handle that was asked once; the answer in *status. */
@@ -57,6 +62,15 @@ void await_grant(tl_client *client, const char *serial);
 int has_row(MYSQL *sql, const char *serial);
 
 tl_status finish(tl_lock *lock, tl_outcome outcome, tl_proof proof);
+/* Ends it, with this answer, and frees it. */
+#define end_lock(lock, outcome, proof, expected)                                                   \
+    do {                                                                                           \
+        tl_lock *ending_lock = (lock);                                                             \
+        assert_status(finish(ending_lock, outcome, proof), expected);                              \
+        tl_lock_free(ending_lock);                                                                 \
+    } while (0)
+#define end_paid(lock) end_lock(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE, TL_SUCCEEDED)
+#define end_in_doubt(lock) end_lock(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE, TL_IN_DOUBT)
 
 /* The row's columns as one word each, "P 1 1" = status epoch sends; "-" when absent. */
 void assert_row(const fixture *f, const char *serial, const char *cust, const char *op,

@@ -52,29 +52,28 @@ TEST(test_the_row_keeps_what_the_first_ask_said)
     tl_lock_options first, later = of_amount(7, "USD"), silent = sync_options("100 EUR");
     tl_status status;
     tl_lock *lock, *again;
-    char serial[8];
 
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
         char currency[] = "EUR";
+        const struct text serial = text_of("k%zu", i);
 
-        snprintf(serial, sizeof serial, "k%zu", i);
         first = of_amount(amounts[i], currency);
-        lock = lock_new(f.client, serial, "c1", &first);
+        lock = lock_new(f.client, serial.is, "c1", &first);
         memset(currency, 'X', 3); /* it was copied */
         assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
         assert_said(tl_lock_view(lock), amounts[i], "EUR");
-        row_says(serial, TL_LANE_SYNC, amounts[i], "EUR");
-        again = ask(f.other, serial, "c1", &later, &status);
+        row_says(serial.is, TL_LANE_SYNC, amounts[i], "EUR");
+        again = ask(f.other, serial.is, "c1", &later, &status);
         assert_status(status, TL_BUSY);
         assert_said(tl_lock_view(again), amounts[i], "EUR");
         tl_lock_free(again);
         assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         assert_said(tl_lock_view(lock), amounts[i], "EUR");
         tl_lock_free(lock);
-        again = ask(f.other, serial, "c1", &silent, &status);
+        again = ask(f.other, serial.is, "c1", &silent, &status);
         assert_status(status, TL_ALREADY_DONE);
         tl_lock_free(again);
-        row_says(serial, TL_LANE_SYNC, amounts[i], "EUR");
+        row_says(serial.is, TL_LANE_SYNC, amounts[i], "EUR");
     }
     lock = granted(f.client, "silent", "c1", &silent);
     assert_said(tl_lock_view(lock), 0, "");
@@ -103,8 +102,7 @@ TEST(test_the_retry_lane_and_a_reclaim_keep_it)
     tl_ending failed = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "r", "c1", &options);
 
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     row_says("r", TL_LANE_RETRY, 0, "");
     lock = granted(f.other, "r", "c1", &retry);
     assert_said(tl_lock_view(lock), 1050, "EUR");
@@ -173,7 +171,6 @@ static void ask_in_crowd(void *context, int number)
     (void)context;
     for (int round = 0; round < ROUNDS; round++) {
         tl_lock_options options = of_amount(number * 100 + round, number % 2 ? "EUR" : NULL);
-        char serial[24];
         tl_status status;
         tl_lock *lock;
 
@@ -181,8 +178,7 @@ static void ask_in_crowd(void *context, int number)
             options.amount_minor = 0;
         if (number % 4 < 2)
             options.channel = NULL;
-        snprintf(serial, sizeof serial, "g%d-%d", number, round);
-        lock = ask(f.client, serial, "c1", &options, &status);
+        lock = ask(f.client, text_of("g%d-%d", number, round).is, "c1", &options, &status);
         CREW_STATUS(status, TL_GRANTED);
         CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
@@ -194,11 +190,8 @@ TEST(test_in_groups)
     crew_threads(THREADS, ask_in_crowd, NULL);
     for (int number = 0; number < THREADS; number++)
         for (int round = 0; round < ROUNDS; round++) {
-            char serial[24];
-
-            snprintf(serial, sizeof serial, "g%d-%d", number, round);
-            row_says(serial, TL_LANE_SYNC, number % 2 ? number * 100 + round : 0,
-                     number % 2 ? "EUR" : "");
+            row_says(text_of("g%d-%d", number, round).is, TL_LANE_SYNC,
+                     number % 2 ? number * 100 + round : 0, number % 2 ? "EUR" : "");
         }
 }
 
@@ -206,18 +199,15 @@ TEST(test_in_groups)
 TEST(test_by_hand_it_is_on_record)
 {
     tl_lock_options options = of_amount(1050, "EUR");
-    tl_lock *lock = granted(f.client, "hand", "c1", &options);
-
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(granted(f.client, "hand", "c1", &options));
     database_run(f.sql, "UPDATE trade_lock SET amount_minor = 105000 WHERE serial_no = 'hand'");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
-                                            "'hand' AND step = 'by hand'"),
-                     1);
+    database_expect(
+        f.sql, 1,
+        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = 'hand' AND step = 'by hand'");
     database_run(f.sql, "UPDATE trade_lock SET currency = 'USD' WHERE serial_no = 'hand'");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
-                                            "'hand' AND step = 'by hand'"),
-                     2);
+    database_expect(
+        f.sql, 2,
+        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = 'hand' AND step = 'by hand'");
     assert_log_whole(&f);
 }
 

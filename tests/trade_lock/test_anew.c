@@ -84,14 +84,8 @@ static void end_session(const char *session)
 /* Until the client lives under another session than this. */
 static void await_anew(struct process *p, const char *session)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (strcmp(tl_client_session(p->client), session) == 0 ||
-           tl_client_alive_ms(p->client) == 0) {
-        if (crew_now_ms() >= end_ms)
-            server_panic("the process takes no new session");
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(strcmp(tl_client_session(p->client), session) == 0 ||
+                tl_client_alive_ms(p->client) == 0);
 }
 
 /* The process loses its session by hand, and takes another. */
@@ -128,28 +122,20 @@ static long long evidence_of(const char *serial)
 
 static void await_opened(const char *serial)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (database_number(f.sql,
-                           "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND "
-                           "lane = 'R' AND status = 'F' AND next_run_at IS NOT NULL",
-                           serial) == 0) {
-        if (crew_now_ms() >= end_ms)
-            server_panic("nobody opens the lane of %s", serial);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(database_number(f.sql,
+                                "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND "
+                                "lane = 'R' AND status = 'F' AND next_run_at IS NOT NULL",
+                                serial) == 0);
 }
 
 /* The new session is as good as the first. */
 static void expect_work(tl_client *client, const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(client, serial, "c9", &options);
+    tl_lock *lock = granted(client, serial, "c9", SYNC);
 
     assert_string_equal(tl_lock_view(lock)->session_id, tl_client_session(client));
     assert_true(tl_may_send(lock, 1));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
 }
 
 static void expect_lost(tl_lock *lock, const char *serial)
@@ -166,15 +152,14 @@ static void expect_lost(tl_lock *lock, const char *serial)
 static void goes_on_after(const char *statement, const char *serial)
 {
     struct process p;
-    tl_lock_options options = sync_options("x");
-    char first[TL_UUID_TEXT], next[24];
+    char first[TL_UUID_TEXT];
     const char *old;
     tl_lock *lock;
 
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     old = tl_client_session(p.client);
     snprintf(first, sizeof first, "%s", old);
-    lock = granted(p.client, serial, "c1", &options);
+    lock = granted(p.client, serial, "c1", SYNC);
     assert_true(tl_may_send(lock, 1));
     database_run(f.sql, "%s '%s'", statement, first);
     await_anew(&p, first);
@@ -188,8 +173,7 @@ static void goes_on_after(const char *statement, const char *serial)
     assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
     expect_lost(lock, serial);
     assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
-    snprintf(next, sizeof next, "%s-next", serial);
-    expect_work(p.client, next);
+    expect_work(p.client, text_of("%s-next", serial).is);
     assert_int_equal(atomic_load(&p.losses), 1);
     tl_lock_free(lock);
     tl_client_close(p.client);
@@ -207,21 +191,20 @@ TEST(test_it_goes_on)
 TEST(test_a_row_that_is_gone)
 {
     struct process p;
-    tl_lock_options options = sync_options("x");
     char first[TL_UUID_TEXT];
     tl_lock *lock;
     tl_status status;
 
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     snprintf(first, sizeof first, "%s", tl_client_session(p.client));
-    lock = granted(p.client, "gone", "c1", &options);
+    lock = granted(p.client, "gone", "c1", SYNC);
     database_run(f.sql, "DELETE FROM tl_session WHERE session_id = '%s'", first);
     await_anew(&p, first);
     expect_lost(lock, "gone");
     tl_lock_free(lock);
-    tl_lock_free(ask(p.client, "gone-next", "c1", &options, &status));
+    tl_lock_free(ask(p.client, "gone-next", "c1", SYNC, &status));
     assert_status(status, TL_ASK_CHANNEL);
-    assert_int_equal(database_number(f.sql, "SELECT tl_restored()"), 1);
+    database_expect(f.sql, 1, "SELECT tl_restored()");
     database_propose(f.sql);
     assert_status(tl_restore_accept(f.other, "bob", "a test", NULL), TL_OK);
     await_granting(p.client, "gone-await", "c1");
@@ -250,7 +233,6 @@ static MYSQL *caller_new(void)
 TEST(test_every_ending_is_late)
 {
     static const char *const serials[] = {"late-with", "late-in", "late-submitted"};
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_completion done = {NULL, NULL, TL_OK};
     tl_lock *locks[3];
@@ -261,7 +243,7 @@ TEST(test_every_ending_is_late)
     ending.outcome = TL_OUTCOME_SUCCESS;
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     for (int i = 0; i < 3; i++)
-        locks[i] = granted(p.client, serials[i], "c1", &options);
+        locks[i] = granted(p.client, serials[i], "c1", SYNC);
     lose_session(&p);
     assert_status(tl_lock_finish_with(locks[0], &ending, not_to_be_called, &calls, 2000), TL_LOST);
     assert_int_equal(calls, 0);
@@ -284,7 +266,6 @@ TEST(test_every_ending_is_late)
 /* The child has neither the old session nor the new one. */
 TEST(test_a_fork)
 {
-    tl_lock_options options = sync_options("x");
     struct process p;
     tl_lock *lock;
     pid_t child;
@@ -292,7 +273,7 @@ TEST(test_a_fork)
 
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
     lose_session(&p);
-    lock = granted(p.client, "forked", "c1", &options);
+    lock = granted(p.client, "forked", "c1", SYNC);
     child = fork();
     if (child == 0) {
         int wrong = tl_client_alive_ms(p.client) != 0 || tl_may_send(lock, 0) ||
@@ -305,15 +286,13 @@ TEST(test_a_fork)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(tl_may_send(lock, 1));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
     tl_client_close(p.client);
 }
 
 /* Its own janitor finds what it held, and the lanes are claimed under the new session. */
 TEST(test_ended_again_and_again)
 {
-    tl_lock_options options = sync_options("x");
     tl_lock *locks[3];
     struct process p;
 
@@ -323,7 +302,7 @@ TEST(test_ended_again_and_again)
         uint64_t told_times;
 
         snprintf(serial, sizeof serial, "again-%d", i);
-        locks[i] = granted(p.client, serial, "c1", &options);
+        locks[i] = granted(p.client, serial, "c1", SYNC);
         lose_session(&p);
         await_opened(serial);
         assert_int_equal(atomic_load(&p.losses), i + 1);
@@ -346,14 +325,13 @@ TEST(test_ended_again_and_again)
 
 TEST(test_ended_while_the_server_is_away)
 {
-    tl_lock_options options = sync_options("x");
     char first[TL_UUID_TEXT];
     struct process p;
     tl_lock *lock;
 
     open_process(&p, far_file, TL_CLIENT_NO_JANITOR);
     snprintf(first, sizeof first, "%s", tl_client_session(p.client));
-    lock = granted(p.client, "away", "c1", &options);
+    lock = granted(p.client, "away", "c1", SYNC);
     tap_down(line, 1);
     end_session(first);
     crew_sleep_ms(100); /* a beat or two that do not arrive */
@@ -393,12 +371,11 @@ static void ask_across(void *context, int number)
 
 static void travels(const char *serial, tap_act act)
 {
-    tl_lock_options options = sync_options("x");
     struct process p;
     struct asking a = {.process = &p};
 
     open_process(&p, far_file, TL_CLIENT_NO_JANITOR);
-    a.lock = lock_new(p.client, serial, "c1", &options);
+    a.lock = lock_new(p.client, serial, "c1", SYNC);
     tap_rule(line, serial, 0, act, 0);
     crew_threads(2, ask_across, &a);
     /* It was carried out, under a session that is over; the process lives. */
@@ -421,14 +398,13 @@ TEST(test_a_grant_that_comes_too_late)
  * same handle hears from the same process afterwards; second: and then. */
 static void settled_anew(const char *serial, tap_act act, tl_status first, tl_status second)
 {
-    tl_lock_options options = sync_options("x");
     struct process p;
     const char *old;
     tl_lock *lock;
 
     open_process(&p, far_file, TL_CLIENT_NO_JANITOR);
     old = tl_client_session(p.client);
-    lock = lock_new(p.client, serial, "c1", &options);
+    lock = lock_new(p.client, serial, "c1", SYNC);
     tap_rule(line, serial, 0, act, 1);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
     end_session(old);
@@ -455,11 +431,7 @@ TEST(test_an_ask_that_is_settled_under_the_next)
 
 static void make_due(const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(f.client, serial, "c1", &options);
-
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(granted(f.client, serial, "c1", SYNC));
     database_run(f.sql,
                  "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE serial_no = "
                  "'%s' AND lane = 'R'",
@@ -539,8 +511,7 @@ TEST(test_claims_that_were_kept)
     kept = claim_kept(p.client);
     assert_string_equal(tl_lock_view(kept)->session_id, tl_client_session(p.client));
     assert_true(tl_may_send(kept, 1));
-    assert_status(finish(kept, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(kept);
+    end_paid(kept);
     tl_client_close(p.client);
     tl_client_close(janitor);
 }
@@ -675,23 +646,20 @@ TEST(test_readers_and_writers)
 /* What was left under the old session is not held against the next one. */
 TEST(test_it_ends_in_order)
 {
-    tl_lock_options options = sync_options("x");
     char last[TL_UUID_TEXT];
     struct process p;
     tl_lock *left;
 
     open_process(&p, database_option_file(f.db), TL_CLIENT_NO_JANITOR);
-    left = granted(p.client, "left", "c1", &options);
+    left = granted(p.client, "left", "c1", SYNC);
     lose_session(&p);
     expect_work(p.client, "done");
     snprintf(last, sizeof last, "%s", tl_client_session(p.client));
     tl_lock_free(left);
     tl_client_close(p.client);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT settled AND ended_by = session_id FROM "
-                                     "tl_session WHERE session_id = '%s'",
-                                     last),
-                     1);
+    database_expect(
+        f.sql, 1,
+        "SELECT settled AND ended_by = session_id FROM tl_session WHERE session_id = '%s'", last);
 }
 
 /* ------------------------------------------------------------------------ a crowd -- */
@@ -706,8 +674,7 @@ struct crowd {
 /* One trade to its end, whatever becomes of the session meanwhile. */
 static void one_trade(struct crowd *c, const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(c->process.client, serial, "crowd", &options);
+    tl_lock *lock = lock_new(c->process.client, serial, "crowd", SYNC);
     tl_status status;
 
     do {
@@ -739,7 +706,6 @@ static void one_trade(struct crowd *c, const char *serial)
 static void work_or_take_away(void *context, int number)
 {
     struct crowd *c = context;
-    char serial[32];
 
     if (number == 0) {
         for (int i = 0; i < LOSSES; i++) {
@@ -749,10 +715,8 @@ static void work_or_take_away(void *context, int number)
         atomic_store(&c->over, 1);
         return;
     }
-    for (int i = 0; !atomic_load(&c->over); i++) {
-        snprintf(serial, sizeof serial, "crowd-%d-%d", number, i);
-        one_trade(c, serial);
-    }
+    for (int i = 0; !atomic_load(&c->over); i++)
+        one_trade(c, text_of("crowd-%d-%d", number, i).is);
 }
 
 static long long crowd_number(const char *where)
@@ -773,9 +737,9 @@ TEST(test_a_crowd)
     assert_int_equal(atomic_load(&c.process.losses), LOSSES);
     assert_int_equal(crowd_number("status = 'Y'"), atomic_load(&c.succeeded));
     assert_int_equal(crowd_number("status = 'P'"), atomic_load(&c.lost) + atomic_load(&c.doubt));
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no = "
-                                            "'crowd' AND outcome = 'SUCCEEDED'"),
-                     atomic_load(&c.lost));
+    database_expect(
+        f.sql, atomic_load(&c.lost),
+        "SELECT COUNT(*) FROM trade_evidence WHERE cust_no = 'crowd' AND outcome = 'SUCCEEDED'");
     print_message("a crowd: %d succeeded, %d lost, %d in doubt, %d times told\n",
                   atomic_load(&c.succeeded), atomic_load(&c.lost), atomic_load(&c.doubt),
                   atomic_load(&c.told_lost));

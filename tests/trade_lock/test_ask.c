@@ -95,8 +95,7 @@ TEST(test_failure_needs_a_proof_and_is_reclaimed)
     assert_int_equal(tl_lock_view(lock)->epoch, 2);
     assert_string_not_equal(tl_lock_view(lock)->channel_key, first_key);
     refused("s3", "c1", &options, TL_BUSY);
-    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLARED), TL_FAILED);
-    tl_lock_free(lock);
+    end_lock(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLARED, TL_FAILED);
     options.reclaim_epoch = 2;
     options.reclaim_fence = 0;
     refused("s3", "c1", &options, TL_FAILED); /* not retryable */
@@ -104,20 +103,19 @@ TEST(test_failure_needs_a_proof_and_is_reclaimed)
 
 TEST(test_in_doubt_and_queued)
 {
-    tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
-    lock = granted(f.client, "s4", "c1", &options);
+    lock = granted(f.client, "s4", "c1", SYNC);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
     assert_row(&f, "s4", "c1", "WITHDRAW", "P 1 1");
     assert_row(&f, "s4", "c1", "WITHDRAW_RETRY", "F 1 0");
-    refused("s4", "c1", &options, TL_IN_DOUBT);
+    refused("s4", "c1", SYNC, TL_IN_DOUBT);
     tl_lock_free(lock);
 
-    lock = granted(f.client, "s5", "c1", &options);
+    lock = granted(f.client, "s5", "c1", SYNC);
     assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
     assert_row(&f, "s5", "c1", "WITHDRAW", "P 1 0");
-    refused("s5", "c1", &options, TL_QUEUED);
+    refused("s5", "c1", SYNC, TL_QUEUED);
     tl_lock_free(lock);
 }
 
@@ -137,8 +135,7 @@ TEST(test_exclusive_per_customer)
     assert_row(&f, "e2", "c2", "WITHDRAW", "-");
     refused("e1", "c2", &options, TL_BUSY);
     tl_lock_free(granted(f.other, "e3", "c3", &options));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
     tl_lock_free(granted(f.other, "e2", "c2", &options));
 }
 
@@ -207,21 +204,17 @@ TEST(test_open_transaction_answers_at_once)
 
 TEST(test_keys_never_meet)
 {
-    tl_lock_options options = sync_options("x");
     const char *serials[] = {"k", "K", "k-", "k."};
 
     for (size_t i = 0; i < 4; i++)
-        tl_lock_free(granted(f.client, serials[i], "a", &options));
-    tl_lock_free(granted(f.client, "k", "A", &options));
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                            "cust_no IN ('a','A')"),
-                     5);
+        tl_lock_free(granted(f.client, serials[i], "a", SYNC));
+    tl_lock_free(granted(f.client, "k", "A", SYNC));
+    database_expect(f.sql, 5, "SELECT COUNT(*) FROM trade_lock WHERE cust_no IN ('a','A')");
     database_run(f.sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
                         "thread_no, token, fence, rev, created_at, updated_at) VALUES "
                         "('a ','k','WITHDRAW','S','P','ask',UUID(),'1234567890123456',1,1,"
                         "NOW(6),NOW(6))");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='a ' "),
-                     1);
+    database_expect(f.sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='a ' ");
 }
 
 TEST(test_unknown_flags_of_a_client)
@@ -349,11 +342,7 @@ TEST(test_a_mutex_is_no_trade)
         trade.reclaim_epoch = 1;
         mismatch(serial, &trade);
         mismatch(serial, &retry);
-        assert_int_equal(database_number(f.sql,
-                                         "SELECT COUNT(*) FROM trade_lock WHERE "
-                                         "serial_no = '%s'",
-                                         serial),
-                         1);
+        database_expect(f.sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s'", serial);
     }
 }
 
@@ -389,10 +378,9 @@ static void mutexes_among_trades(const step *held)
     assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kg", "k", "WITHDRAW", "Y 1 1");
-    assert_int_equal(database_number(f.sql, "SELECT repeatable = 1 AND session_id IS NULL AND "
-                                            "next_run_at IS NULL FROM trade_lock WHERE "
-                                            "serial_no = 'kg'"),
-                     1);
+    database_expect(f.sql, 1,
+                    "SELECT repeatable = 1 AND session_id IS NULL AND next_run_at IS NULL FROM "
+                    "trade_lock WHERE serial_no = 'kg'");
 }
 
 /* The same where the asks of many threads share a statement. */
@@ -420,18 +408,18 @@ TEST(test_kinds_do_not_meet_in_a_group)
     assert_false(trade.changed);
     assert_row(&f, "ktY", "k", "WITHDRAW", "Y 1 1");
     assert_row(&f, "kmY", "k", "WITHDRAW", "Y 1 1");
-    assert_int_equal(database_number(f.sql, "SELECT repeatable = 1 AND session_id IS NOT NULL "
-                                            "FROM trade_lock WHERE serial_no = 'kg'"),
-                     1);
+    database_expect(
+        f.sql, 1,
+        "SELECT repeatable = 1 AND session_id IS NOT NULL FROM trade_lock WHERE serial_no = 'kg'");
     mutexes_among_trades(&fresh);
 }
 
 TEST(test_a_kind_that_was_changed_is_on_record)
 {
     database_run(f.sql, "UPDATE trade_lock SET repeatable = 1 WHERE serial_no = 'ktY'");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                            "serial_no = 'ktY' AND step = 'by hand'"),
-                     1);
+    database_expect(
+        f.sql, 1,
+        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = 'ktY' AND step = 'by hand'");
 }
 
 TEST(test_bad_arguments_change_nothing)

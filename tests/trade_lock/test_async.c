@@ -36,17 +36,13 @@ static void complete_all(size_t wanted, tl_status expected)
 TEST(test_many_share_statements)
 {
     static tl_lock *locks[MANY];
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
 
     ending.outcome = TL_OUTCOME_SUCCESS;
     tl_client_stats(f.client, &before);
     for (int i = 0; i < MANY; i++) {
-        char serial[16];
-
-        snprintf(serial, sizeof serial, "a%d", i);
-        locks[i] = lock_new(f.client, serial, "c1", &options);
+        locks[i] = lock_new(f.client, text_of("a%d", i).is, "c1", SYNC);
         assert_status(tl_lock_ask_submit(locks[i], NULL, NULL), TL_OK);
     }
     complete_all(MANY, TL_GRANTED);
@@ -55,8 +51,7 @@ TEST(test_many_share_statements)
     complete_all(MANY, TL_SUCCEEDED);
     tl_client_stats(f.client, &after);
     assert_true(after.statements - before.statements < 2 * MANY / 4);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'"),
-                     MANY);
+    database_expect(f.sql, MANY, "SELECT COUNT(*) FROM trade_lock WHERE status = 'Y'");
     for (int i = 0; i < MANY; i++)
         tl_lock_free(locks[i]);
 }
@@ -81,9 +76,8 @@ TEST(test_refusals_and_endings_that_open)
 /* Two calls of one handle at once would each judge the other's step: the second one is refused. */
 TEST(test_one_call_at_a_time)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
-    tl_lock *lock = lock_new(f.client, "once", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "once", "c1", SYNC);
 
     ending.outcome = TL_OUTCOME_SUCCESS;
     assert_status(tl_lock_ask_submit(lock, NULL, NULL), TL_OK);
@@ -109,8 +103,7 @@ static void note_call(void *context, tl_lock *lock, tl_status status)
 
 TEST(test_a_callback_instead)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, "c1", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "c1", "c1", SYNC);
     int seven = 7;
 
     assert_status(tl_lock_ask_submit(lock, note_call, &seven), TL_OK);
@@ -118,11 +111,8 @@ TEST(test_a_callback_instead)
         poll(NULL, 0, 5);
     assert_int_equal(atomic_load(&called), 7);
     /* The row names the thread that submitted. */
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT thread_no = '%s' FROM trade_lock WHERE "
-                                     "serial_no = 'c1'",
-                                     tl_thread_uuid()),
-                     1);
+    database_expect(f.sql, 1, "SELECT thread_no = '%s' FROM trade_lock WHERE serial_no = 'c1'",
+                    tl_thread_uuid());
     tl_lock_free(lock);
 }
 
@@ -165,16 +155,15 @@ static void complete_three(tl_status statuses[3])
 /* A row that is held holds up nothing that was submitted with it. */
 TEST(test_what_waits_is_in_nobodys_way)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *first = granted(f.client, "w-first", "c1", &options);
+    tl_lock *first = granted(f.client, "w-first", "c1", SYNC);
     MYSQL *holder = database_connect(f.db);
     tl_status statuses[3] = {TL_OK, TL_OK, TL_OK};
 
     together.success = together.unknown = (tl_ending)TL_ENDING_INIT;
     together.success.outcome = TL_OUTCOME_SUCCESS;
-    together.held = granted(f.client, "w-held", "c1", &options);
-    together.opens = granted(f.client, "w-opens", "c1", &options);
-    together.asks = lock_new(f.client, "w-later", "c1", &options);
+    together.held = granted(f.client, "w-held", "c1", SYNC);
+    together.opens = granted(f.client, "w-opens", "c1", SYNC);
+    together.asks = lock_new(f.client, "w-later", "c1", SYNC);
     database_run(holder, "START TRANSACTION; SELECT 1 FROM trade_lock WHERE serial_no = "
                          "'w-held' AND cust_no = 'c1' AND op_code = 'WITHDRAW' FOR UPDATE");
     assert_status(tl_lock_finish_submit(first, &together.success, submit_together, NULL), TL_OK);
@@ -211,10 +200,9 @@ static void submit_again(void *context, tl_lock *lock, tl_status status)
 /* Completions that submit again, as a service that polls, keep no client open. */
 TEST(test_a_close_ends_what_submits_again)
 {
-    tl_lock_options options = sync_options("x");
     tl_client *client = client_new(&f, 0);
-    tl_lock *held = granted(f.client, "again", "c1", &options);
-    tl_lock *lock = lock_new(client, "again", "c1", &options);
+    tl_lock *held = granted(f.client, "again", "c1", SYNC);
+    tl_lock *lock = lock_new(client, "again", "c1", SYNC);
     struct sigaction action;
 
     assert_status(tl_lock_ask_submit(lock, submit_again, NULL), TL_OK);
@@ -223,8 +211,7 @@ TEST(test_a_close_ends_what_submits_again)
     tl_client_close(client);
     assert_status((tl_status)atomic_load(&refused_as), TL_WRONG_STATE);
     tl_lock_free(lock);
-    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(held);
+    end_paid(held);
     /* And as the header says of an open client: */
     assert_int_equal(sigaction(SIGPIPE, NULL, &action), 0);
     assert_true(action.sa_handler == SIG_IGN);

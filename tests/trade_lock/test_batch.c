@@ -68,37 +68,35 @@ TEST(test_the_row_keeps_what_the_first_ask_said)
     tl_lock *lock, *again;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char serial[8], batch[TL_BATCH_MAX + 1], trace[TL_TRACEPARENT + 1];
+        char batch[TL_BATCH_MAX + 1], trace[TL_TRACEPARENT + 1];
+        const struct text serial = text_of("k%zu", i);
 
-        snprintf(serial, sizeof serial, "k%zu", i);
         strcpy(batch, cases[i].batch);
         strcpy(trace, cases[i].traceparent);
         first = of_batch(batch[0] != '\0' ? batch : NULL, trace[0] != '\0' ? trace : NULL);
-        lock = lock_new(f.client, serial, "c1", &first);
+        lock = lock_new(f.client, serial.is, "c1", &first);
         memset(batch, 'X', sizeof batch - 1); /* both were copied */
         memset(trace, 'X', sizeof trace - 1);
         assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
         assert_said(tl_lock_view(lock), cases[i].batch, cases[i].traceparent);
-        row_says(serial, TL_LANE_SYNC, cases[i].batch, cases[i].traceparent);
-        again = ask(f.other, serial, "c1", &later, &status);
+        row_says(serial.is, TL_LANE_SYNC, cases[i].batch, cases[i].traceparent);
+        again = ask(f.other, serial.is, "c1", &later, &status);
         assert_status(status, TL_BUSY);
         assert_said(tl_lock_view(again), cases[i].batch, cases[i].traceparent);
         tl_lock_free(again);
-        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(lock);
-        again = ask(f.other, serial, "c1", &silent, &status);
+        end_paid(lock);
+        again = ask(f.other, serial.is, "c1", &silent, &status);
         assert_status(status, TL_ALREADY_DONE);
         tl_lock_free(again);
-        row_says(serial, TL_LANE_SYNC, cases[i].batch, cases[i].traceparent);
+        row_says(serial.is, TL_LANE_SYNC, cases[i].batch, cases[i].traceparent);
     }
     lock = granted(f.client, "silent", "c1", &silent);
     assert_said(tl_lock_view(lock), "", "");
     row_says("silent", TL_LANE_SYNC, "", "");
-    assert_int_equal(database_number(f.sql, "SELECT batch IS NULL AND traceparent IS NULL FROM "
-                                            "trade_lock WHERE serial_no = 'silent'"),
-                     1);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    database_expect(
+        f.sql, 1,
+        "SELECT batch IS NULL AND traceparent IS NULL FROM trade_lock WHERE serial_no = 'silent'");
+    end_paid(lock);
 }
 
 TEST(test_the_retry_lane_and_a_reclaim_keep_it)
@@ -107,8 +105,7 @@ TEST(test_the_retry_lane_and_a_reclaim_keep_it)
     tl_ending failed = TL_ENDING_INIT;
     tl_lock *lock = granted(f.client, "r", "c1", &options);
 
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     row_says("r", TL_LANE_RETRY, "", "");
     lock = granted(f.other, "r", "c1", &retry);
     assert_said(tl_lock_view(lock), "b", TRACE);
@@ -157,7 +154,7 @@ TEST(test_what_is_none_is_refused)
     repeatable.channel = NULL;
     assert_status(tl_lock_new(&lock, f.client, &key, &repeatable), TL_INVALID);
     assert_non_null(strstr(tl_error_message(), "so it has no batch"));
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock"), before);
+    database_expect(f.sql, before, "SELECT COUNT(*) FROM trade_lock");
 }
 
 struct heard {
@@ -208,24 +205,23 @@ TEST(test_a_trace_that_is_none_is_left_out)
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         tl_lock_options traced = of_batch("b", none[i]);
         tl_lock *lock;
-        char serial[8];
 
         memset(&heard, 0, sizeof heard);
-        snprintf(serial, sizeof serial, "t%zu", i);
-        lock = granted(client, serial, "c1", &traced);
+        const struct text serial = text_of("t%zu", i);
+        lock = granted(client, serial.is, "c1", &traced);
         assert_string_equal(tl_error_message(), "");
         assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         assert_said(tl_lock_view(lock), "b", "");
         tl_lock_free(lock);
-        row_says(serial, TL_LANE_SYNC, "b", "");
+        row_says(serial.is, TL_LANE_SYNC, "b", "");
         assert_int_equal(heard.lines, 1);
         assert_int_equal(heard.level, TL_WARNING);
-        assert_string_equal(heard.serial, serial);
+        assert_string_equal(heard.serial, serial.is);
         assert_string_equal(heard.trace_id, "");
         assert_null(strpbrk(heard.message, "\n\xff"));
         /* Nor does a line of the log that is about another key. */
         tl_work_trace(none[i]);
-        tl_client_log(client, TL_INFO, &(tl_key){serial, "c1", "WITHDRAW"}, 0, "traceparent");
+        tl_client_log(client, TL_INFO, &(tl_key){serial.is, "c1", "WITHDRAW"}, 0, "traceparent");
         assert_string_equal(heard.trace_id, "");
         tl_work_trace(NULL);
     }
@@ -238,14 +234,12 @@ static void ask_in_crowd(void *context, int number)
     (void)context;
     for (int round = 0; round < ROUNDS; round++) {
         tl_lock_options options = of_batch(number % 2 ? "crowd" : NULL, number % 3 ? TRACE : NULL);
-        char serial[24];
         tl_status status;
         tl_lock *lock;
 
         if (number % 4 < 2)
             options.channel = NULL;
-        snprintf(serial, sizeof serial, "g%d-%d", number, round);
-        lock = ask(f.client, serial, "c1", &options, &status);
+        lock = ask(f.client, text_of("g%d-%d", number, round).is, "c1", &options, &status);
         CREW_STATUS(status, TL_GRANTED);
         CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
@@ -257,10 +251,8 @@ TEST(test_in_groups)
     crew_threads(THREADS, ask_in_crowd, NULL);
     for (int number = 0; number < THREADS; number++)
         for (int round = 0; round < ROUNDS; round++) {
-            char serial[24];
-
-            snprintf(serial, sizeof serial, "g%d-%d", number, round);
-            row_says(serial, TL_LANE_SYNC, number % 2 ? "crowd" : "", number % 3 ? TRACE : "");
+            row_says(text_of("g%d-%d", number, round).is, TL_LANE_SYNC, number % 2 ? "crowd" : "",
+                     number % 3 ? TRACE : "");
         }
 }
 
@@ -268,15 +260,12 @@ TEST(test_in_groups)
 TEST(test_by_hand_it_is_on_record)
 {
     tl_lock_options options = of_batch("b", TRACE);
-    tl_lock *lock = granted(f.client, "hand", "c1", &options);
-
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(granted(f.client, "hand", "c1", &options));
     database_run(f.sql, "UPDATE trade_lock SET batch = 'other' WHERE serial_no = 'hand'");
     database_run(f.sql, "UPDATE trade_lock SET traceparent = NULL WHERE serial_no = 'hand'");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
-                                            "'hand' AND step = 'by hand'"),
-                     2);
+    database_expect(
+        f.sql, 2,
+        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = 'hand' AND step = 'by hand'");
     assert_log_whole(&f);
 }
 
@@ -322,10 +311,8 @@ TEST(test_a_batch_that_is_paid_meanwhile)
 {
     for (int i = 0; i < MOVING; i++) {
         tl_lock_options options = of_batch("moving", NULL);
-        char serial[8];
 
-        snprintf(serial, sizeof serial, "M%d", i);
-        moving.lock[i] = granted(f.client, serial, "C1", &options);
+        moving.lock[i] = granted(f.client, text_of("M%d", i).is, "C1", &options);
     }
     crew_threads(2, end_or_count, NULL);
     for (int i = 0; i < MOVING; i++)

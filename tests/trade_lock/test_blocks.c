@@ -56,14 +56,10 @@ static tl_client *client;
 
 FIXTURE(setup)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-
     fixture_open(&f, "pool_size=1\nsession_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n");
     for (size_t i = 0; i < sizeof accident / sizeof accident[0]; i++)
         database_run(f.sql, "%s", accident[i]);
-    options.config_file = database_option_file(f.db);
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&client, &options), TL_OK);
+    client = client_at(database_option_file(f.db), TL_CLIENT_NO_JANITOR);
 }
 
 FIXTURE(teardown)
@@ -81,7 +77,7 @@ static void plan(const char *place, const char *kind)
 /* It has happened. */
 static void assert_happened(void)
 {
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM accident WHERE place <> ''"), 0);
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM accident WHERE place <> ''");
 }
 
 /* Connections that sleep within a transaction.  A heartbeat's may be one for a moment. */
@@ -92,7 +88,6 @@ static long long asleep_within(void)
 
 static void assert_nothing_left(const char *next)
 {
-    tl_lock_options options = sync_options("x");
     int64_t until_ms = crew_now_ms() + PATIENCE_MS;
     long long asleep;
     tl_lock *after;
@@ -100,7 +95,7 @@ static void assert_nothing_left(const char *next)
     while ((asleep = asleep_within()) > 0 && crew_now_ms() < until_ms)
         crew_sleep_ms(20);
     assert_int_equal(asleep, 0);
-    after = granted(client, next, "c2", &options);
+    after = granted(client, next, "c2", SYNC);
     assert_row(&f, next, "c2", "WITHDRAW", "P 1 1");
     assert_status(finish(after, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     assert_row(&f, next, "c2", "WITHDRAW", "Y 1 1");
@@ -121,9 +116,7 @@ static tl_lock *lock;
 
 static void ask_for(const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-
-    lock = granted(client, serial, "c1", &options);
+    lock = granted(client, serial, "c1", SYNC);
 }
 
 static void leave_waiting(const char *serial)
@@ -131,8 +124,7 @@ static void leave_waiting(const char *serial)
     tl_lock_options retry = retry_options();
 
     ask_for(serial);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     lock = lock_new(client, serial, "c1", &retry);
 }
 
@@ -168,9 +160,7 @@ static tl_status ask_again(const char *serial)
 
 static void think_of(const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-
-    lock = lock_new(client, serial, "c1", &options);
+    lock = lock_new(client, serial, "c1", SYNC);
 }
 
 static void leave_claimed(const char *serial)
@@ -187,20 +177,16 @@ static tl_status write_note(void *serial, struct st_mysql *connection)
 
 static tl_status ask_with_note(const char *serial)
 {
-    char note[64];
-
-    snprintf(note, sizeof note, "%s", serial);
-    return tl_lock_ask_with(lock, write_note, note, 0);
+    return tl_lock_ask_with(lock, write_note, text_of("%s", serial).is, 0);
 }
 
 static tl_status finish_with_note(const char *serial)
 {
     tl_ending ending = TL_ENDING_INIT;
-    char note[64];
+    struct text note = text_of("%s", serial);
 
-    snprintf(note, sizeof note, "%s", serial);
     ending.outcome = TL_OUTCOME_SUCCESS;
-    return tl_lock_finish_with(lock, &ending, write_note, note, 60000);
+    return tl_lock_finish_with(lock, &ending, write_note, note.is, 60000);
 }
 
 static void assert_both(const char *serial, const char *row, const char *retry_row)
@@ -246,37 +232,34 @@ static const struct block blocks[] = {
 
 static void assert_rows(const char *serial, const char *both)
 {
-    char row[32];
     const char *slash = strchr(both, '/');
 
-    snprintf(row, sizeof row, "%.*s", (int)(slash - both), both);
-    assert_both(serial, row, slash + 1);
+    assert_both(serial, text_of("%.*s", (int)(slash - both), both).is, slash + 1);
 }
 
 /* What failed did not happen, and is said to have failed; what could not be read has. */
 static void meet(const struct block *b, const char *place, const char *kind)
 {
-    char serial[40], next[48];
+    char next[48];
     tl_status status;
+    const struct text serial = text_of("%s-%s-%s", b->name, place, kind);
 
-    snprintf(serial, sizeof serial, "%s-%s-%s", b->name, place, kind);
-    snprintf(next, sizeof next, "%s-next", serial);
-    b->prepare(serial);
+    snprintf(next, sizeof next, "%s-next", serial.is);
+    b->prepare(serial.is);
     plan(place, kind);
-    status = b->call(serial);
+    status = b->call(serial.is);
     assert_happened();
     if (strcmp(place, "reading") != 0) {
         assert_status(status, TL_SERVER_ERROR);
         assert_non_null(strstr(tl_error_message(), "(error "));
-        assert_rows(serial, b->rows[0]);
+        assert_rows(serial.is, b->rows[0]);
         assert_nothing_left(next);
-        status = b->call(serial);
+        status = b->call(serial.is);
     }
     assert_status(status, b->done);
-    assert_rows(serial, b->rows[1]);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM note WHERE serial = '%s'", serial),
-        strstr(b->name, "-with") != NULL);
+    assert_rows(serial.is, b->rows[1]);
+    database_expect(f.sql, strstr(b->name, "-with") != NULL,
+                    "SELECT COUNT(*) FROM note WHERE serial = '%s'", serial.is);
     if (b->done == TL_GRANTED) {
         if (strstr(b->name, "-with") == NULL)
             assert_int_equal(tl_lock_view(lock)->payload_size, 1);
@@ -308,12 +291,8 @@ TEST(test_purge)
     tl_purged purged = {0};
 
     for (int i = 0; i < 3; i++) {
-        char serial[16];
-
-        snprintf(serial, sizeof serial, "old-%d", i);
-        ask_for(serial);
-        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(lock);
+        ask_for(text_of("old-%d", i).is);
+        end_paid(lock);
     }
     database_run(f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR, "
                         "send_until = NULL WHERE serial_no LIKE 'old-%%'");
@@ -321,8 +300,7 @@ TEST(test_purge)
     assert_status(tl_purge(client, year_ms, &purged), TL_SERVER_ERROR);
     assert_happened();
     assert_nothing_left("purge-next");
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'old-%%'"), 3);
+    database_expect(f.sql, 3, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'old-%%'");
     assert_status(tl_purge(client, year_ms, &purged), TL_OK);
     assert_int_equal(purged.trades, 3);
 }
@@ -338,8 +316,7 @@ TEST(test_read_only)
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_READ_ONLY);
     assert_row(&f, "read-only", "c1", "WITHDRAW", "P 1 1");
     assert_nothing_left("read-only-next-1");
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     plan("first", "read-only");
     lock = ask(client, "read-only", "c1", &retry, &status);
     assert_status(status, TL_READ_ONLY);

@@ -375,13 +375,11 @@ static void withdraw(void *context, int number)
     for (int round = 0; round < ROUNDS; round++) {
         const int twin = number % 8 == 1;
         const int trade = twin ? number - 1 : number;
-        char serial[32], cust[16];
         tl_lock *lock;
         tl_status status;
+        const struct text serial = text_of("g%d-%d", round, trade);
 
-        snprintf(serial, sizeof serial, "g%d-%d", round, trade);
-        snprintf(cust, sizeof cust, "c%d", trade + 20);
-        lock = new_lock(serial, cust);
+        lock = new_lock(serial.is, text_of("c%d", trade + 20).is);
         pthread_barrier_wait(&barrier);
         status = ask_with(lock, ask_book());
         if (status == TL_REFUSED) {
@@ -455,14 +453,12 @@ static void ask_at_once(void *context, int number)
 {
     const struct asking *a = context;
     const int tenth = number % 10 == 9, poor = tenth && a->poor;
-    char serial[32], cust[16];
+    const struct text cust = text_of("c%d", tenth && !poor ? 110 + number / 10 : 20 + number);
 
-    snprintf(cust, sizeof cust, "c%d", tenth && !poor ? 110 + number / 10 : 20 + number);
     for (int round = 0; round < a->rounds; round++) {
         tl_lock *lock;
 
-        snprintf(serial, sizeof serial, "%s%d-%d", a->name, round, number);
-        lock = new_lock(serial, cust);
+        lock = new_lock(text_of("%s%d-%d", a->name, round, number).is, cust.is);
         pthread_barrier_wait(&barrier);
         CREW_STATUS(ask_with(lock, ask_book()), poor ? TL_REFUSED : TL_GRANTED);
         tl_lock_free(lock);
@@ -521,12 +517,10 @@ static atomic_int through, held_through;
 
 static void beside_a_held_row(void *context, int number)
 {
-    char serial[32], cust[16];
     tl_lock *lock;
+    const struct text serial = text_of("h-%d", number);
 
-    snprintf(serial, sizeof serial, "h-%d", number);
-    snprintf(cust, sizeof cust, "c%d", 100 + number % 8);
-    lock = new_lock(serial, cust);
+    lock = new_lock(serial.is, text_of("c%d", 100 + number % 8).is);
     if (number == THREADS) {
         /* Everybody comes through but those whose account it is. */
         while (atomic_load(&through) < THREADS - THREADS / 8)
@@ -565,12 +559,10 @@ static void mark(void *context, int number)
 {
     const struct marking *m = context;
     tl_book *book = ask_book();
-    char serial[48], cust[16];
     tl_lock *lock;
+    const struct text serial = text_of("%s-%s-%d", m->statement, m->names[0], number);
 
-    snprintf(serial, sizeof serial, "%s-%s-%d", m->statement, m->names[0], number);
-    snprintf(cust, sizeof cust, "c%d", 120 + number);
-    lock = new_lock(serial, cust);
+    lock = new_lock(serial.is, text_of("c%d", 120 + number).is);
     tl_book_line(book, m->statement);
     tl_book_text(book, "name", m->names[number % 3]);
     pthread_barrier_wait(&barrier);
@@ -618,13 +610,11 @@ TEST(test_sums_are_not_enough)
 static void be_first(void *context, int number)
 {
     const int poor = number == 5, two = number == 7;
-    char serial[32], cust[16];
     tl_book *book = ask_book();
     tl_lock *lock;
+    const struct text serial = text_of("b%d-%d", *(int *)context, number);
 
-    snprintf(serial, sizeof serial, "b%d-%d", *(int *)context, number);
-    snprintf(cust, sizeof cust, "c%d", 100 + number % 8);
-    lock = new_lock(serial, poor ? "a-poor" : cust);
+    lock = new_lock(serial.is, poor ? "a-poor" : text_of("c%d", 100 + number % 8).is);
     if (two) {
         tl_book_line(book, "mark");
         tl_book_text(book, "name", "two");
@@ -716,28 +706,25 @@ static void plant_places(const struct doubling *d, int number)
 static void check_answer(const struct doubling *d, int number, tl_status status)
 {
     const int changed = changed_of(d, &kinds[kind_of(d, number)]);
-    char words[64];
 
     if (changed == 2) {
         CREW_STATUS(status, TL_GRANTED);
         return;
     }
     CREW_STATUS(status, d->otherwise);
-    snprintf(words, sizeof words, "'%s' changed %d rows instead of 2", d->statement, changed);
+    const struct text words = text_of("'%s' changed %d rows instead of 2", d->statement, changed);
     if (d->otherwise == TL_REFUSED)
         CREW_CHECK(strcmp(tl_error_message(), "not two places") == 0);
     else
-        CREW_CHECK(strstr(tl_error_message(), words) != NULL);
+        CREW_CHECK(strstr(tl_error_message(), words.is) != NULL);
 }
 
 /* Customers c120 to c174, but none of the poor ones. */
 static tl_lock *lock_two(const struct doubling *d, int number)
 {
-    char serial[48], cust[16];
+    const struct text serial = text_of("%c2-%d-%d-%d", d->statement[0], d->turn, d->fifth, number);
 
-    snprintf(serial, sizeof serial, "%c2-%d-%d-%d", d->statement[0], d->turn, d->fifth, number);
-    snprintf(cust, sizeof cust, "c%d", 120 + number / 9 * 10 + number % 9);
-    return new_lock(serial, cust);
+    return new_lock(serial.is, text_of("c%d", 120 + number / 9 * 10 + number % 9).is);
 }
 
 static tl_book *book_two(tl_book *book, const struct doubling *d, int number)
@@ -902,13 +889,11 @@ TEST(test_two_rows_are_right)
 static void take_fee(void *context, int number)
 {
     const int poor = number % 2;
-    char serial[32], cust[16];
     tl_book *book = new_book();
     tl_lock *lock;
+    const struct text serial = text_of("f%d-%d", *(int *)context, number);
 
-    snprintf(serial, sizeof serial, "f%d-%d", *(int *)context, number);
-    snprintf(cust, sizeof cust, "c%d", poor ? 189 : 180 + number / 2 % 9);
-    lock = new_lock(serial, cust);
+    lock = new_lock(serial.is, text_of("c%d", poor ? 189 : 180 + number / 2 % 9).is);
     if (!poor) {
         tl_book_line(book, "fee");
         tl_book_int(book, "fee", 1);
@@ -939,17 +924,16 @@ TEST(test_declared_order)
 static void set_twice(void *context, int number)
 {
     tl_book *book = ask_book();
-    char serial[32], cust[16], name[16];
     tl_lock *lock;
 
     (void)context;
-    snprintf(serial, sizeof serial, "s-%d", number);
-    snprintf(cust, sizeof cust, "c%d", 20 + number % 9);
-    snprintf(name, sizeof name, "s%d", number);
-    lock = new_lock(serial, cust);
+    const struct text serial = text_of("s-%d", number);
+    const struct text cust = text_of("c%d", 20 + number % 9);
+    const struct text name = text_of("s%d", number);
+    lock = new_lock(serial.is, cust.is);
     for (int n = 2; n > 0; n--) {
         tl_book_line(book, "set");
-        tl_book_text(book, "name", name);
+        tl_book_text(book, "name", name.is);
         tl_book_int(book, "n", n);
     }
     pthread_barrier_wait(&barrier);
@@ -1003,8 +987,7 @@ TEST(test_an_amount_is_the_trades)
 /* What was not said is not booked as nothing. */
 TEST(test_no_amount)
 {
-    tl_lock_options o = sync_options("x");
-    tl_lock *lock = lock_new(scene.f.client, "unsaid", "c12", &o);
+    tl_lock *lock = lock_new(scene.f.client, "unsaid", "c12", SYNC);
 
     assert_status(ask_with(lock, ask_book()), TL_REFUSED);
     assert_row(&scene.f, "unsaid", "c12", "WITHDRAW", "-");
@@ -1043,12 +1026,10 @@ static void transfer(void *context, int number)
     const char *fault = sum_fault(number);
     tl_book *book = ask_book();
     tl_lock *lock;
-    char serial[32], cust[16];
 
     (void)context;
-    snprintf(serial, sizeof serial, "sum%d-%d", odd_ones, number);
-    snprintf(cust, sizeof cust, "c%d", 20 + number % 9);
-    lock = new_lock(serial, cust);
+    const struct text serial = text_of("sum%d-%d", odd_ones, number);
+    lock = new_lock(serial.is, text_of("c%d", 20 + number % 9).is);
     tl_book_line(book, "transfer");
     if (odd_ones && number == NULL_SUM)
         tl_book_null(book, "sum");
@@ -1108,12 +1089,10 @@ static atomic_int without_treasury;
 /* Whoever has no line of the treasury's comes through while somebody holds its row. */
 static void beside_the_treasury(void *context, int number)
 {
-    char serial[32], cust[16];
     tl_lock *lock;
+    const struct text serial = text_of("t-%d", number);
 
-    snprintf(serial, sizeof serial, "t-%d", number);
-    snprintf(cust, sizeof cust, "c%d", 20 + number % 9);
-    lock = new_lock(serial, cust);
+    lock = new_lock(serial.is, text_of("c%d", 20 + number % 9).is);
     if (number == THREADS) {
         while (atomic_load(&without_treasury) < THREADS / 2)
             crew_sleep_ms(5);
@@ -1142,11 +1121,9 @@ TEST(test_a_held_treasury)
 static void use_one(void *context, int number)
 {
     tl_lock *lock;
-    char serial[32];
     tl_status status;
 
-    snprintf(serial, sizeof serial, "w-%d", number);
-    lock = new_lock(serial, "c13");
+    lock = new_lock(text_of("w-%d", number).is, "c13");
     pthread_barrier_wait(&barrier);
     do
         status = tl_lock_ask_book(lock, context, 0);

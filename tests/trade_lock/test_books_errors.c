@@ -98,14 +98,12 @@ static atomic_int go, enough; /* the trades may begin; more than ROUNDS are not 
 static tl_lock *new_lock(int number, int round)
 {
     tl_lock_options options = sync_options("x");
-    char serial[32], cust[16];
 
     options.amount_minor = AMOUNT;
     options.currency = "EUR";
     options.max_hold_ms = 10 * PATIENCE_MS;
-    snprintf(serial, sizeof serial, "%d-%d-%d", scene.tests, number, round);
-    snprintf(cust, sizeof cust, "c%d", number);
-    return lock_new(scene.f.client, serial, cust, &options);
+    const struct text serial = text_of("%d-%d-%d", scene.tests, number, round);
+    return lock_new(scene.f.client, serial.is, text_of("c%d", number).is, &options);
 }
 
 static tl_book *new_book(const char *const lines[])
@@ -431,15 +429,11 @@ typedef struct held {
 /* Trades without business rows, beside those with. */
 static void lock_without_books(int number)
 {
-    const tl_lock_options options = sync_options("x");
-
     for (int round = 0; !atomic_load(&let_go); round++) {
-        char serial[32], cust[16];
         tl_lock *lock;
+        const struct text serial = text_of("%d-bare-%d-%d", scene.tests, number, round);
 
-        snprintf(serial, sizeof serial, "%d-bare-%d-%d", scene.tests, number, round);
-        snprintf(cust, sizeof cust, "b%d", number);
-        lock = lock_new(scene.f.client, serial, cust, &options);
+        lock = lock_new(scene.f.client, serial.is, text_of("b%d", number).is, SYNC);
         CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
         CREW_STATUS(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
         tl_lock_free(lock);
@@ -618,11 +612,10 @@ static void kill_some(MYSQL *sql, const char *what)
             " ORDER BY info NOT LIKE '%%account%%' AND info NOT LIKE '%%treasury%%', RAND()"
             " LIMIT 1",
             mysql_thread_id(SQL));
-        char text[64];
 
         if (id != 0) {
-            snprintf(text, sizeof text, "KILL %s %lld", what, id);
-            kills += mysql_query(sql, text) == 0; /* else it is gone already */
+            kills += mysql_query(sql, text_of("KILL %s %lld", what, id).is) ==
+                     0; /* else it is gone already */
         }
         crew_sleep_ms(5);
     }

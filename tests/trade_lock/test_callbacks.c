@@ -193,8 +193,7 @@ static tl_status pay(tl_lock *lock, struct work *asking, struct work *ending)
 /* Each half has its rows, once, and nobody else's. */
 static void pay_innocently(const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
+    tl_lock *lock = lock_new(f.client, serial, "c1", SYNC);
     struct work asking = {.note = "ordered"}, ending = {.note = "booked"};
 
     database_run(f.sql, "DELETE FROM ledger");
@@ -225,7 +224,6 @@ TEST(test_what_is_run_again_is_run_as_a_whole)
 
     for (unsigned i = 0; i < sizeof again / sizeof again[0]; i++)
         for (int at_the_end = 0; at_the_end < 2; at_the_end++) {
-            tl_lock_options options = sync_options("x");
             struct work asking = {.note = "ordered"}, ending = {.note = "booked"};
             struct work *meddling = at_the_end ? &ending : &asking;
             tl_lock *lock;
@@ -234,7 +232,7 @@ TEST(test_what_is_run_again_is_run_as_a_whole)
             meddling->then = TL_TRY_AGAIN;
             snprintf(serial, sizeof serial, "again-%u-%d", i, at_the_end);
             database_run(f.sql, "DELETE FROM ledger");
-            lock = lock_new(f.client, serial, "c1", &options);
+            lock = lock_new(f.client, serial, "c1", SYNC);
             assert_status(pay(lock, &asking, &ending), TL_SUCCEEDED);
             assert_int_equal(asking.runs + ending.runs, 3);
             assert_int_equal(notes("ordered"), 1);
@@ -265,13 +263,12 @@ TEST(test_the_next_trade_is_not_concerned)
 
     for (unsigned i = 0; i < sizeof givers_up / sizeof givers_up[0]; i++)
         for (unsigned j = 0; j < sizeof answers / sizeof answers[0]; j++) {
-            tl_lock_options options = sync_options("x");
             struct work asking = {.note = "ordered", .meddle = givers_up[i], .then = answers[j]};
             tl_lock *lock;
 
             snprintf(serial, sizeof serial, "up-%u-%u", i, j);
             database_run(f.sql, "DELETE FROM ledger");
-            lock = lock_new(f.client, serial, "c1", &options);
+            lock = lock_new(f.client, serial, "c1", SYNC);
             assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), TL_CALLBACK_FAILED);
             assert_int_equal(asking.runs, 1);
             assert_int_equal(notes("stray"), 0);
@@ -292,21 +289,19 @@ TEST(test_results_that_nobody_read)
         {TL_SERVER_ERROR, TL_CALLBACK_FAILED, "TL_SERVER_ERROR"},
         {TL_REFUSED, TL_REFUSED, "refused"},
     };
-    char serial[32];
 
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tl_lock_options options = sync_options("x");
         struct work asking = {.note = "ordered", .meddle = leave_unread, .then = cases[i].then};
         tl_lock *lock;
+        const struct text serial = text_of("unread-%u", i);
 
-        snprintf(serial, sizeof serial, "unread-%u", i);
-        lock = lock_new(f.client, serial, "c1", &options);
+        lock = lock_new(f.client, serial.is, "c1", SYNC);
         assert_status(tl_lock_ask_with(lock, do_work, &asking, 0), cases[i].told);
         assert_non_null(strstr(tl_error_message(), cases[i].sentence));
         assert_int_equal(asking.runs, 1);
-        assert_row(&f, serial, "c1", "WITHDRAW", "-");
+        assert_row(&f, serial.is, "c1", "WITHDRAW", "-");
         tl_lock_free(lock);
-        pay_innocently(serial);
+        pay_innocently(serial.is);
     }
 }
 
@@ -317,7 +312,6 @@ static void (*const committers[])(MYSQL *) = {
 /* Ends the lock's statement alone, and says so to nobody. */
 static void commit_alone(void (*by)(MYSQL *), tl_status then, int at_the_end)
 {
-    tl_lock_options options = sync_options("x");
     struct work asking = {.note = "ordered"}, ending = {.note = "booked"};
     struct work *meddling = at_the_end ? &ending : &asking;
     static int number;
@@ -328,7 +322,7 @@ static void commit_alone(void (*by)(MYSQL *), tl_status then, int at_the_end)
     meddling->then = then;
     snprintf(serial, sizeof serial, "alone-%d", ++number);
     database_run(f.sql, "DELETE FROM ledger");
-    lock = lock_new(f.client, serial, "c1", &options);
+    lock = lock_new(f.client, serial, "c1", SYNC);
     assert_status(pay(lock, &asking, &ending), TL_CALLBACK_FAILED);
     if (by == commit_and_kill || then == TL_TRY_AGAIN)
         assert_non_null(strstr(tl_error_message(), "without its business rows"));
@@ -407,14 +401,11 @@ TEST(test_what_was_committed_alone_is_told_later)
     database_set(f.db, "business_pool_size=1\ncommit_ms=500ms\n");
     hasty = client_new(&f, TL_CLIENT_NO_JANITOR);
     for (unsigned i = 0; i < sizeof later_calls / sizeof later_calls[0]; i++) {
-        tl_lock_options options = sync_options("x");
         struct work work = {
             .note = "ordered", .meddle = commit_and_lose_sight, .then = TL_SERVER_ERROR};
-        char serial[32];
         tl_lock *lock;
 
-        snprintf(serial, sizeof serial, "later-%u", i);
-        lock = lock_new(hasty, serial, "c1", &options);
+        lock = lock_new(hasty, text_of("later-%u", i).is, "c1", SYNC);
         if (later_calls[i].first == end_with_rows)
             assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
         assert_status(later_calls[i].first(lock, &work), TL_UNKNOWN);
@@ -505,8 +496,7 @@ static const char *const meddlings[] = {
 
 static tl_status ask_and_meddle(const char *serial, struct meddling *meddling)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, serial, "c1", &options);
+    tl_lock *lock = lock_new(f.client, serial, "c1", SYNC);
     tl_status status = tl_lock_ask_with(lock, look_and_meddle, meddling, 0);
 
     tl_lock_free(lock);
@@ -556,10 +546,9 @@ TEST(test_the_next_trade_has_a_session_of_its_own)
             free(meddling.session);
             free(next.session);
         }
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE ABS("
-                                            "TIMESTAMPDIFF(MINUTE, created_at, "
-                                            "UTC_TIMESTAMP())) > 30"),
-                     0);
+    database_expect(f.sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE ABS(TIMESTAMPDIFF(MINUTE, created_at, "
+                    "UTC_TIMESTAMP())) > 30");
     free(first.session);
 }
 
@@ -567,14 +556,11 @@ TEST(test_the_next_trade_has_a_session_of_its_own)
 TEST(test_an_innocent_callback_keeps_its_connection)
 {
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
-    char serial[40];
 
     pay_innocently("keeps-it");
     assert_status(tl_client_stats(f.client, &before), TL_OK);
-    for (int i = 0; i < 20; i++) {
-        snprintf(serial, sizeof serial, "keeps-it-%d", i);
-        pay_innocently(serial);
-    }
+    for (int i = 0; i < 20; i++)
+        pay_innocently(text_of("keeps-it-%d", i).is);
     assert_status(tl_client_stats(f.client, &after), TL_OK);
     assert_int_equal(after.reconnects, before.reconnects);
 }
@@ -594,7 +580,6 @@ TEST(test_a_connection_without_its_name_commits_nothing)
     char serial[40];
 
     for (unsigned i = 0; i < sizeof answers / sizeof *answers; i++) {
-        tl_lock_options options = sync_options("x");
         struct work asking = {.note = "ordered", .meddle = release_all, .then = answers[i]};
         struct work ending = {.note = "booked"};
         tl_stats before = {.version = TL_STATS_VERSION}, after = before;
@@ -602,7 +587,7 @@ TEST(test_a_connection_without_its_name_commits_nothing)
 
         snprintf(serial, sizeof serial, "nameless-%u", i);
         database_run(f.sql, "DELETE FROM ledger");
-        lock = lock_new(f.client, serial, "c1", &options);
+        lock = lock_new(f.client, serial, "c1", SYNC);
         assert_status(tl_client_stats(f.client, &before), TL_OK);
         assert_status(pay(lock, &asking, &ending), told[i]);
         assert_row(&f, serial, "c1", "WITHDRAW", told[i] == TL_SUCCEEDED ? "Y 1 1" : "-");
@@ -618,9 +603,8 @@ TEST(test_a_connection_without_its_name_commits_nothing)
 /* An ask waits for nobody, whatever rows the callback may wait for. */
 TEST(test_a_row_that_is_taken)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *holder = granted(f.client, "taken", "c1", &options);
-    tl_lock *lock = lock_new(f.client, "taken", "c1", &options);
+    tl_lock *holder = granted(f.client, "taken", "c1", SYNC);
+    tl_lock *lock = lock_new(f.client, "taken", "c1", SYNC);
     struct work asking = {.note = "ordered"};
     MYSQL *other = database_connect(f.db);
 

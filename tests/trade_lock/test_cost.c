@@ -19,17 +19,6 @@ static database *base;
 static MYSQL *sql;
 static tl_client *client;
 
-static tl_client *open_client(const char *file)
-{
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *made = NULL;
-
-    options.config_file = file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&made, &options), TL_OK);
-    return made;
-}
-
 /* Connections are made, and statements prepared, before anything is counted. */
 static void warm_up(void)
 {
@@ -39,23 +28,16 @@ static void warm_up(void)
 
     mutex.flags = TL_ASK_REPEATABLE;
     mutex.max_hold_ms = 1000;
-    lock = granted(client, "warm-1", "cost", &mutex);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(granted(client, "warm-1", "cost", &mutex));
     for (int i = 0; i < 2; i++) {
-        lock = granted(client, i == 0 ? "warm-2" : "warm-3", "cost", &options);
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(client, i == 0 ? "warm-2" : "warm-3", "cost", &options));
         lock = granted(client, i == 0 ? "warm-2" : "warm-3", "cost", &retry);
         assert_status(tl_lock_arm(lock, 1000), TL_OK);
-        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(lock);
+        end_paid(lock);
     }
     options.flags = TL_ASK_RECLAIM;
     options.reclaim_epoch = 1;
-    lock = granted(client, "warm-4", "cost", &options);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(granted(client, "warm-4", "cost", &options));
 }
 
 FIXTURE(setup)
@@ -68,7 +50,7 @@ FIXTURE(setup)
     base = database_new(quiet, "beat_ms=1m\nsession_ms=10m\n");
     sql = database_connect(base);
     database_run(sql, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
-    client = open_client(database_option_file(base));
+    client = client_at(database_option_file(base), TL_CLIENT_NO_JANITOR);
     warm_up();
 }
 
@@ -168,12 +150,8 @@ static tl_lock *locks[ROUNDS];
 
 static void make(const char *prefix, int same, const tl_lock_options *options)
 {
-    for (int i = 0; i < ROUNDS; i++) {
-        char serial[40];
-
-        snprintf(serial, sizeof serial, "%s-%d", prefix, same ? 0 : i);
-        locks[i] = lock_new(client, serial, "cost", options);
-    }
+    for (int i = 0; i < ROUNDS; i++)
+        locks[i] = lock_new(client, text_of("%s-%d", prefix, same ? 0 : i).is, "cost", options);
 }
 
 static void free_locks(void)
@@ -264,12 +242,8 @@ TEST(test_exclusive)
     tl_lock_options options = sync_options("x");
 
     options.flags = TL_ASK_EXCLUSIVE;
-    for (int i = 0; i < ROUNDS; i++) {
-        char cust[16];
-
-        snprintf(cust, sizeof cust, "cost%d", i);
-        locks[i] = lock_new(client, "alone", cust, &options);
-    }
+    for (int i = 0; i < ROUNDS; i++)
+        locks[i] = lock_new(client, "alone", text_of("cost%d", i).is, &options);
     ask_all("an exclusive ask", ONE_INSERT);
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 }
@@ -431,7 +405,7 @@ TEST(test_one_statement_a_beat)
     enum { BEATS = 10 };
     char *file =
         database_option_file_at(base, server_socket(quiet), "beat_ms=100ms\nsession_ms=30s\n");
-    tl_client *beating = open_client(file);
+    tl_client *beating = client_at(file, TL_CLIENT_NO_JANITOR);
     const char *session = tl_client_session(beating);
     struct beating few, many;
 
@@ -461,12 +435,11 @@ static long long rows_read(void)
 /* Rows that the server reads for ROUNDS asks, and for their endings. */
 static void count_reads(const char *prefix, long long *asks, long long *endings)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     long long before = rows_read(), after;
 
     ending.outcome = TL_OUTCOME_SUCCESS;
-    make(prefix, 0, &options);
+    make(prefix, 0, SYNC);
     for (int i = 0; i < ROUNDS; i++)
         assert_status(tl_lock_ask(locks[i], 0), TL_GRANTED);
     after = rows_read();
@@ -481,7 +454,6 @@ static void count_reads(const char *prefix, long long *asks, long long *endings)
  * row by its key; an ending reads none.  A database of no fleet reads none either. */
 TEST(test_in_a_fleet)
 {
-    tl_lock_options options = sync_options("x");
     tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
     long long asks, endings, asks_in_fleet, endings_in_fleet;
     struct counters ask = ONE_INSERT;
@@ -496,7 +468,7 @@ TEST(test_in_a_fleet)
     assert_int_equal(asks_in_fleet - asks, ROUNDS);
     assert_int_equal(endings_in_fleet - endings, 0);
     ask.is[SELECTS] = 1; /* the trigger's */
-    make("in-fleet", 0, &options);
+    make("in-fleet", 0, SYNC);
     ask_all("an ask in a fleet", ask);
     finish_all("success", TL_OUTCOME_SUCCESS, TL_PROOF_NONE, 0, TL_SUCCEEDED, FIRST_UPDATE);
 }

@@ -52,9 +52,8 @@ static tl_ending success(void)
 
 TEST(test_rows_ride_along)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    tl_lock *lock = lock_new(f.client, "b1", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "b1", "c1", SYNC);
 
     assert_status(tl_lock_ask_with(lock, insert_note, note_prepared, 0), TL_GRANTED);
     assert_int_equal(notes("prepared"), 1);
@@ -86,8 +85,7 @@ static tl_status commit_inside(void *context, struct st_mysql *connection)
 
 static tl_status ask_inside(void *context, struct st_mysql *connection)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, "inside", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "inside", "c1", SYNC);
 
     (void)connection;
     *(tl_status *)context = tl_lock_ask(lock, 0);
@@ -97,8 +95,7 @@ static tl_status ask_inside(void *context, struct st_mysql *connection)
 
 TEST(test_refusing_leaves_nothing)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, "b2", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "b2", "c1", SYNC);
     tl_status inside = TL_OK;
 
     assert_status(tl_lock_ask_with(lock, refuse, note_refused, 0), TL_REFUSED);
@@ -115,9 +112,8 @@ TEST(test_refusing_leaves_nothing)
 
 TEST(test_a_callback_must_not_commit)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    tl_lock *lock = granted(f.client, "b3", "c1", &options);
+    tl_lock *lock = granted(f.client, "b3", "c1", SYNC);
 
     assert_status(tl_lock_finish_with(lock, &ending, break_off, note_failed, 1000),
                   TL_CALLBACK_FAILED);
@@ -140,13 +136,12 @@ static tl_status reset_inside(void *context, struct st_mysql *connection)
  * callback again. */
 TEST(test_a_callback_must_not_reset_the_connection)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
 
     for (int i = 0; i < 2; i++) {
         int resets = 0;
-        tl_lock *before = lock_new(f.client, i ? "r1" : "r0", "c1", &options);
-        tl_lock *lock = lock_new(f.client, i ? "r3" : "r2", "c1", &options);
+        tl_lock *before = lock_new(f.client, i ? "r1" : "r0", "c1", SYNC);
+        tl_lock *lock = lock_new(f.client, i ? "r3" : "r2", "c1", SYNC);
 
         assert_status(tl_lock_ask_with(before, insert_note, note_prepared, 0), TL_GRANTED);
         assert_status(tl_lock_ask_with(lock, reset_inside, &resets, 0), TL_CALLBACK_FAILED);
@@ -195,10 +190,9 @@ TEST(test_an_ending_that_meets_itself)
     database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no = "
                         "'itself-3'");
     assert_status(tl_lock_finish(failed, &ending), TL_LOST);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                            "serial_no = 'itself-2' OR serial_no = "
-                                            "'itself'"),
-                     0);
+    database_expect(
+        f.sql, 0,
+        "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'itself-2' OR serial_no = 'itself'");
     tl_lock_free(heir);
     tl_lock_free(failed);
     tl_lock_free(opened);
@@ -208,11 +202,10 @@ TEST(test_an_ending_that_meets_itself)
 /* With or without its rows, as the handle knows. */
 TEST(test_an_ending_with_rows_that_meets_itself)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
 
     for (int sent = 0; sent < 2; sent++) {
-        tl_lock *lock = granted(f.client, sent ? "itself-5" : "itself-4", "c1", &options);
+        tl_lock *lock = granted(f.client, sent ? "itself-5" : "itself-4", "c1", SYNC);
         long long before = notes("itself");
 
         assert_status(tl_lock_finish_with(lock, &ending, insert_note, note_itself, 5000),
@@ -235,9 +228,8 @@ static MYSQL *callers_own(void)
 
 TEST(test_in_the_callers_transaction)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    tl_lock *lock = granted(f.client, "b4", "c1", &options);
+    tl_lock *lock = granted(f.client, "b4", "c1", SYNC);
     MYSQL *mine = callers_own();
 
     assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
@@ -259,9 +251,8 @@ TEST(test_in_the_callers_transaction)
 /* As for the guards: a caller that vanishes in its transaction keeps the trade's row. */
 TEST(test_a_caller_that_may_be_silent_for_hours)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    tl_lock *lock = granted(f.client, "silent", "c1", &options);
+    tl_lock *lock = granted(f.client, "silent", "c1", SYNC);
     MYSQL *mine = database_connect(f.db);
 
     database_run(mine, "BEGIN");
@@ -272,7 +263,7 @@ TEST(test_a_caller_that_may_be_silent_for_hours)
     assert_status(tl_lock_finish_in(lock, mine, &ending, TL_GUARD_ANY_IDLE), TL_OK);
     database_run(mine, "COMMIT");
     assert_status(tl_lock_committed(lock, TL_COMMIT_OK), TL_SUCCEEDED);
-    assert_int_equal(database_number(mine, "SELECT @@idle_transaction_timeout"), 0);
+    database_expect(mine, 0, "SELECT @@idle_transaction_timeout");
     tl_lock_free(lock);
     mysql_close(mine);
 }
@@ -312,18 +303,16 @@ TEST(test_the_books_that_the_server_undid)
 {
     static const char *const then[] = {NULL, "DO 1", "SELECT COUNT(*) FROM account",
                                        "INSERT INTO ledger (note) VALUES ('rest')"};
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    char serial[40];
 
     database_run(f.sql, "CREATE TABLE account (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;"
                         "INSERT INTO account SELECT seq, 0 FROM seq_1_to_100");
     for (unsigned i = 0; i < 2 * sizeof then / sizeof *then; i++) {
         MYSQL *mine = callers_own();
         tl_lock *lock;
+        const struct text serial = text_of("undone-%u", i);
 
-        snprintf(serial, sizeof serial, "undone-%u", i);
-        lock = granted(f.client, serial, "c1", &options);
+        lock = granted(f.client, serial.is, "c1", SYNC);
         database_run(mine,
                      "SET autocommit = %u;"
                      "START TRANSACTION; INSERT INTO ledger (note) VALUES ('lost')",
@@ -335,7 +324,7 @@ TEST(test_the_books_that_the_server_undid)
         }
         assert_status(tl_lock_finish_in(lock, mine, &ending, 0), TL_NO_TRANSACTION);
         database_run(mine, "COMMIT");
-        assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
+        assert_row(&f, serial.is, "c1", "WITHDRAW", "P 1 1");
         assert_int_equal(notes("lost"), 0);
         tl_lock_free(lock);
         mysql_close(mine);
@@ -344,9 +333,8 @@ TEST(test_the_books_that_the_server_undid)
 
 TEST(test_a_stale_holder_must_roll_back)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    tl_lock *lock = granted(f.client, "b5", "c1", &options);
+    tl_lock *lock = granted(f.client, "b5", "c1", SYNC);
     MYSQL *mine = callers_own();
 
     database_run(f.sql, "UPDATE trade_lock SET fence = fence + 1 WHERE serial_no='b5'");
@@ -361,9 +349,8 @@ TEST(test_a_stale_holder_must_roll_back)
 
 static void settle_unanswered(const char *serial, const char *last, tl_status expected)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = success();
-    tl_lock *lock = granted(f.client, serial, "c1", &options);
+    tl_lock *lock = granted(f.client, serial, "c1", SYNC);
     MYSQL *mine = callers_own();
 
     database_run(mine, "BEGIN");
@@ -394,16 +381,12 @@ TEST(test_one_statement_and_one_commit_each)
         assert_status(tl_client_stats(f.client, &before), TL_OK);
         for (int round = 0; round < ROUNDS; round++) {
             tl_lock_options options = sync_options(kind == 1 ? NULL : "x");
-            char serial[40];
-            tl_lock *lock;
 
             options.flags = flags[kind];
             if (kind == 1)
                 options.channel = NULL;
-            snprintf(serial, sizeof serial, "n-%s-%d", kinds[kind], kind == 1 ? 0 : round);
-            lock = granted(f.client, serial, "c7", &options);
-            assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-            tl_lock_free(lock);
+            end_paid(granted(f.client, text_of("n-%s-%d", kinds[kind], kind == 1 ? 0 : round).is,
+                             "c7", &options));
         }
         assert_status(tl_client_stats(f.client, &after), TL_OK);
         /* A connection that was idle may have to be asked for, or made anew. */

@@ -10,21 +10,19 @@ WHOLE_FIXTURE_OF_ALL("")
 static void ask_and_end(int number)
 {
     tl_lock_options options = sync_options("x");
-    char serial[16];
     tl_lock *lock;
 
     options.channel = NULL;
-    snprintf(serial, sizeof serial, "f%d", number);
-    lock = granted(f.client, serial, "c1", &options);
+    const struct text serial = text_of("f%d", number);
+    lock = granted(f.client, serial.is, "c1", &options);
     assert_true(
         (long long)tl_lock_view(lock)->fence ==
-        database_number(f.sql, "SELECT fence FROM trade_lock WHERE serial_no='%s'", serial));
+        database_number(f.sql, "SELECT fence FROM trade_lock WHERE serial_no='%s'", serial.is));
     assert_true(database_number(f.sql,
                                 "SELECT fence = rev AND first_rev = rev FROM trade_lock "
                                 "WHERE serial_no='%s'",
-                                serial));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+                                serial.is));
+    end_paid(lock);
 }
 
 TEST(test_asks_in_a_row)
@@ -33,10 +31,8 @@ TEST(test_asks_in_a_row)
         ask_and_end(i);
 
     /* An ending has added one. */
-    assert_int_equal(
-        database_number(f.sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_REV),
-        ASKS);
+    database_expect(f.sql, ASKS,
+                    "SELECT COUNT(*) FROM trade_lock WHERE fence - 1 = " DATABASE_MADE_REV);
 }
 
 TESTS_OF(first_fence, open_all, close_all)

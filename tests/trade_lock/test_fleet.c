@@ -32,14 +32,12 @@ static void choose_customers(void)
     int here = 0, there = 0;
 
     for (int i = 0; here < CUSTOMERS || there < CUSTOMERS; i++) {
-        char name[16];
-
-        snprintf(name, sizeof name, "c%d", i);
-        if (database_number(f.sql, "SELECT tl_customer_slot('%s') < 512", name) == 1) {
+        const struct text name = text_of("c%d", i);
+        if (database_number(f.sql, "SELECT tl_customer_slot('%s') < 512", name.is) == 1) {
             if (here < CUSTOMERS)
-                strcpy(ours[here++], name);
+                strcpy(ours[here++], name.is);
         } else if (there < CUSTOMERS) {
-            strcpy(theirs[there++], name);
+            strcpy(theirs[there++], name.is);
         }
     }
 }
@@ -135,9 +133,7 @@ TEST(test_alone)
     tl_lock_free(lock);
     assert_int_equal(rows_of(theirs[0]), 0);
 
-    lock = granted(f.client, "a1", ours[0], &options);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(granted(f.client, "a1", ours[0], &options));
     assert_row(&f, "a1", ours[0], "WITHDRAW", "Y 1 1");
 }
 
@@ -164,12 +160,10 @@ static void mixed(void *unused, int number)
          round++) {
         const int foreign = (number + round) % 4 == 0;
         const char *cust = (foreign ? theirs : ours)[(number + round) % CUSTOMERS];
-        char serial[32];
         tl_status status;
         tl_lock *lock;
 
-        snprintf(serial, sizeof serial, "m-%d-%d", number, round);
-        lock = ask(f.client, serial, cust, &options, &status);
+        lock = ask(f.client, text_of("m-%d-%d", number, round).is, cust, &options, &status);
         CREW_STATUS(status, foreign ? TL_MISDIRECTED : TL_GRANTED);
         if (foreign)
             atomic_fetch_add(&misdirected, 1);
@@ -186,30 +180,23 @@ TEST(test_many_threads)
     crew_threads(THREADS, mixed, NULL);
     assert_true(grouped() > grouped_before);
     assert_true(atomic_load(&ended) >= THREADS * ROUNDS);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'm-%%'"),
-        atomic_load(&ended) - atomic_load(&misdirected));
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
-                                            "'m-%%' AND status <> 'Y'"),
-                     0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                            "tl_customer_slot(cust_no) >= 512"),
-                     0);
+    database_expect(f.sql, atomic_load(&ended) - atomic_load(&misdirected),
+                    "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'm-%%'");
+    database_expect(
+        f.sql, 0, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'm-%%' AND status <> 'Y'");
+    database_expect(f.sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE tl_customer_slot(cust_no) >= 512");
 }
 
 TEST(test_submitted)
 {
     static tl_lock *locks[SUBMITTED];
-    tl_lock_options options = sync_options("x");
     struct pollfd readable = {.fd = tl_client_completed_fd(f.client), .events = POLLIN};
     int taken = 0;
 
     for (int i = 0; i < SUBMITTED; i++) {
-        char serial[16];
-
-        snprintf(serial, sizeof serial, "s%d", i);
-        locks[i] =
-            lock_new(f.client, serial, (i % 5 == 0 ? theirs : ours)[i % CUSTOMERS], &options);
+        locks[i] = lock_new(f.client, text_of("s%d", i).is,
+                            (i % 5 == 0 ? theirs : ours)[i % CUSTOMERS], SYNC);
         assert_status(tl_lock_ask_submit(locks[i], NULL, &locks[i]), TL_OK);
     }
     while (taken < SUBMITTED) {
@@ -243,18 +230,14 @@ static const tl_statement statements[] = {
 
 static void booked(void *unused, int number)
 {
-    tl_lock_options options = sync_options("x");
-
     (void)unused;
     for (int round = 0; round < ROUNDS; round++) {
         const int foreign = (number + round) % 4 == 0;
         const char *cust = (foreign ? theirs : ours)[(number + round) % CUSTOMERS];
-        char serial[32];
         tl_book *book = NULL;
         tl_lock *lock;
 
-        snprintf(serial, sizeof serial, "b-%d-%d", number, round);
-        lock = lock_new(f.client, serial, cust, &options);
+        lock = lock_new(f.client, text_of("b-%d-%d", number, round).is, cust, SYNC);
         CREW_STATUS(tl_book_new(&book, books), TL_OK);
         tl_book_line(book, "order");
         CREW_STATUS(tl_lock_ask_book(lock, book, 0), foreign ? TL_MISDIRECTED : TL_GRANTED);
@@ -272,12 +255,11 @@ TEST(test_books)
     assert_status(tl_books_new(&books, f.client, statements, 1), TL_OK);
     booked(NULL, 1000);
     crew_threads(THREADS, booked, NULL);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM orders WHERE "
-                                            "tl_customer_slot(cust_no) >= 512"),
-                     0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM orders"),
-                     database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
-                                            "'b-%%' AND status = 'Y'"));
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM orders WHERE tl_customer_slot(cust_no) >= 512");
+    database_expect(f.sql,
+                    database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
+                                           "'b-%%' AND status = 'Y'"),
+                    "SELECT COUNT(*) FROM orders");
 }
 
 static tl_status write_order(void *context, struct st_mysql *connection)
@@ -289,20 +271,18 @@ static tl_status write_order(void *context, struct st_mysql *connection)
 
 TEST(test_callback)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, "cb", theirs[0], &options);
+    tl_lock *lock = lock_new(f.client, "cb", theirs[0], SYNC);
 
     assert_status(tl_lock_ask_with(lock, write_order, NULL, 0), TL_MISDIRECTED);
     tl_lock_free(lock);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM orders WHERE cust_no = 'by'"), 0);
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM orders WHERE cust_no = 'by'");
 }
 
 /* ------------------------------------------------------------- a slot that moves away -- */
 
 static void end_failed(const char *serial, const char *cust)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(f.client, serial, cust, &options);
+    tl_lock *lock = granted(f.client, serial, cust, SYNC);
     tl_ending ending = TL_ENDING_INIT;
 
     ending.outcome = TL_OUTCOME_FAILURE;
@@ -367,24 +347,16 @@ static size_t claim_all(void)
 TEST(test_claimed_beside_a_mover)
 {
     static const char *const serials[] = {"d0", "d1", "d2"};
-    tl_lock_options options = sync_options("x");
     MYSQL *mover = database_connect(f.db);
 
-    for (int i = 0; i < 3; i++) {
-        tl_lock *lock = granted(f.client, serials[i], ours[20 + i], &options);
-
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
-    }
+    for (int i = 0; i < 3; i++)
+        end_in_doubt(granted(f.client, serials[i], ours[20 + i], SYNC));
     while (database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = "
                                   "'F' AND next_run_at <= UTC_TIMESTAMP(6)") < 3)
         usleep(10000);
     for (int i = 1; i < 3; i++)
-        assert_int_equal(database_number(f.sql,
-                                         "SELECT tl_customer_slot('%s') = "
-                                         "tl_customer_slot('%s')",
-                                         ours[20], ours[20 + i]),
-                         0);
+        database_expect(f.sql, 0, "SELECT tl_customer_slot('%s') = tl_customer_slot('%s')",
+                        ours[20], ours[20 + i]);
     database_run(mover,
                  "START TRANSACTION; SELECT * FROM tl_slot WHERE slot = tl_customer_slot('%s') "
                  "FOR UPDATE",
@@ -419,11 +391,8 @@ TEST(test_evidence)
     assert_status(evidence("none", theirs[0]), TL_MISDIRECTED);
     set_slot(cust, "arriving", 0);
     assert_status(evidence("e1", cust), TL_MISDIRECTED);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no = '%s'", cust),
-        0);
-    assert_int_equal(
-        database_number(f.sql, "SELECT conflict FROM trade_lock WHERE cust_no = '%s'", cust), 0);
+    database_expect(f.sql, 0, "SELECT COUNT(*) FROM trade_evidence WHERE cust_no = '%s'", cust);
+    database_expect(f.sql, 0, "SELECT conflict FROM trade_lock WHERE cust_no = '%s'", cust);
     set_slot(cust, "leaving", 0);
     assert_status(evidence("e1", cust), TL_IN_CONFLICT);
     put_back(cust);
@@ -450,8 +419,7 @@ TEST(test_sealed)
     pthread_create(&other, NULL, unseal, cust);
     assert_status(evidence("z1", cust), TL_IN_CONFLICT);
     pthread_join(other, NULL);
-    assert_int_equal(
-        database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'z1'"), 1);
+    database_expect(f.sql, 1, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no = 'z1'");
 }
 
 TEST(test_gone)
@@ -549,11 +517,10 @@ TEST(test_mover_alone)
             "'bob@there', '2020-01-01')",
             cust),
         0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE account = "
-                                            "'bob@there' AND filed_at = '2020-01-01'"),
-                     1);
-    assert_int_equal(
-        database_number(f.sql, "SELECT conflict FROM trade_lock WHERE cust_no = '%s'", cust), 0);
+    database_expect(f.sql, 1,
+                    "SELECT COUNT(*) FROM trade_evidence WHERE account = 'bob@there' AND filed_at "
+                    "= '2020-01-01'");
+    database_expect(f.sql, 0, "SELECT conflict FROM trade_lock WHERE cust_no = '%s'", cust);
     assert_int_equal(try(mover, "DELETE FROM trade_lock WHERE cust_no = '%s'", cust), 0);
     database_run(f.sql,
                  "DELETE FROM trade_lock_past WHERE cust_no = '%s';"
@@ -643,13 +610,9 @@ TEST(test_service)
     as.password = "secret";
     assert_status(tl_client_open(&service, &as), TL_OK);
     for (int i = 0; i < 3; i++) {
-        char serial[16];
-
-        snprintf(serial, sizeof serial, "r%d", i);
-        lock = granted(service, serial, ours[8], &options);
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
-        lock = granted(service, serial, ours[8], &retry);
+        const struct text serial = text_of("r%d", i);
+        end_in_doubt(granted(service, serial.is, ours[8], &options));
+        lock = granted(service, serial.is, ours[8], &retry);
         assert_status(tl_lock_arm(lock, 1000), TL_OK);
         assert_status(finish(lock, i == 0 ? TL_OUTCOME_FAILURE : TL_OUTCOME_SUCCESS,
                              i == 0 ? TL_PROOF_DECLARED : TL_PROOF_NONE),
@@ -672,13 +635,7 @@ TEST(test_service)
 
 static tl_client *admin_of(database *db)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *client = NULL;
-
-    options.config_file = database_option_file(db);
-    options.flags = TL_CLIENT_NO_SESSION;
-    assert_status(tl_client_open(&client, &options), TL_OK);
-    return client;
+    return client_at(database_option_file(db), TL_CLIENT_NO_SESSION);
 }
 
 static long long fleet_triggers(MYSQL *sql)
@@ -701,9 +658,8 @@ static int count_slot(void *context, const tl_slot_row *row)
 static void assert_nothing(MYSQL *sql)
 {
     assert_int_equal(fleet_triggers(sql), 0);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM tl_slot"), 0);
-    assert_int_equal(database_number(sql, "SELECT fleet IS NULL AND shard IS NULL FROM tl_schema"),
-                     1);
+    database_expect(sql, 0, "SELECT COUNT(*) FROM tl_slot");
+    database_expect(sql, 1, "SELECT fleet IS NULL AND shard IS NULL FROM tl_schema");
 }
 
 static void expect_bad_joinings(tl_client *shards[])
@@ -828,7 +784,7 @@ TEST(test_mended)
     assert_int_equal(migrated.mended, 0);
     assert_nothing(sql);
     assert_status(join_as(client, "lengths", "l", NULL, NULL), TL_OK);
-    assert_int_equal(database_number(sql, "SELECT tl_customer_slot('abc')"), 3);
+    database_expect(sql, 3, "SELECT tl_customer_slot('abc')");
     assert_int_equal(worst(client), TL_FINDING_OK);
     database_run(sql, "DROP TRIGGER trade_lock_begun");
     assert_int_equal(worst(client), TL_FINDING_UNSAFE);
@@ -840,7 +796,7 @@ TEST(test_mended)
     assert_status(tl_migrate(client, &migrated), TL_OK);
     assert_int_equal(migrated.mended, 1);
     assert_int_equal(worst(client), TL_FINDING_OK);
-    assert_int_equal(database_number(sql, "SELECT tl_customer_slot('abc')"), 3);
+    database_expect(sql, 3, "SELECT tl_customer_slot('abc')");
     assert_status(tl_grant_roles(client), TL_OK);
     tl_client_close(client);
     mysql_close(sql);

@@ -92,13 +92,11 @@ static void race(int number, long round)
 {
     int trade = number / RIVALS;
     tl_lock_options options = options_of(round, "x");
-    char serial[48], cust[16];
     tl_status status;
     tl_lock *lock;
+    const struct text serial = text_of("g-%ld-%d", round, trade);
 
-    snprintf(serial, sizeof serial, "g-%ld-%d", round, trade);
-    snprintf(cust, sizeof cust, "g%d", trade % 5);
-    lock = lock_new(scene.f.client, serial, cust, &options);
+    lock = lock_new(scene.f.client, serial.is, text_of("g%d", trade % 5).is, &options);
     status = ask_on(lock);
     if (status == TL_GRANTED) {
         __atomic_add_fetch(&scene.granted[trade], 1, __ATOMIC_SEQ_CST);
@@ -113,13 +111,12 @@ static void race(int number, long round)
 static void take_turns(int number)
 {
     tl_lock_options options = sync_options("m");
-    char serial[48];
     tl_status status;
     tl_lock *lock;
+    const struct text serial = text_of("m-%d", number % 16);
 
-    snprintf(serial, sizeof serial, "m-%d", number % 16);
     options.flags = TL_ASK_REPEATABLE;
-    lock = lock_new(scene.f.client, serial, "mutex", &options);
+    lock = lock_new(scene.f.client, serial.is, "mutex", &options);
     status = ask_on(lock);
     if (status == TL_GRANTED)
         CREW_STATUS(finish_on(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
@@ -132,12 +129,10 @@ static void take_turns(int number)
 static void pay(int number, long round)
 {
     tl_lock_options options = options_of(round, "p");
-    char serial[48], cust[16];
     tl_lock *lock;
+    const struct text serial = text_of("p-%ld-%d", round, number);
 
-    snprintf(serial, sizeof serial, "p-%ld-%d", round, number);
-    snprintf(cust, sizeof cust, "p%d", number % 7);
-    lock = lock_new(scene.f.client, serial, cust, &options);
+    lock = lock_new(scene.f.client, serial.is, text_of("p%d", number % 7).is, &options);
     CREW_STATUS(ask_on(lock), TL_GRANTED);
     end(lock, is_failure(number, round));
     tl_lock_free(lock);
@@ -325,30 +320,20 @@ TEST(test_many_threads_share_statements)
         assert_true(phase->grouped > 2 * phase->groups);
     }
     assert_int_equal(stats.lost, 0);
-    assert_int_equal(database_number(scene.f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE cust_no <> "
-                                     "'mutex' AND status IN ('Y', 'F') AND rev > 1 AND "
-                                     "lane = 'S'"),
-                     trades + doubtful);
-    assert_int_equal(database_number(scene.f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                  "status = 'P'"),
-                     0);
+    database_expect(scene.f.sql, trades + doubtful,
+                    "SELECT COUNT(*) FROM trade_lock WHERE cust_no <> 'mutex' AND status IN ('Y', "
+                    "'F') AND rev > 1 AND lane = 'S'");
+    database_expect(scene.f.sql, 0, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'");
     /* Two steps each: nobody was granted what another had.  What was in doubt was opened and
      * claimed in between, and its other row with it; evidence about half of it is a step; what was
      * reclaimed ended once more. */
-    assert_int_equal(database_number(scene.f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no "
-                                     "<> 'mutex'"),
-                     2 * trades + (4 + 3) * doubtful + filed + 2 * reclaimed);
-    assert_int_equal(
-        database_number(scene.f.sql,
-                        "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r "
-                        "ON r.cust_no = s.cust_no AND r.serial_no = "
-                        "s.serial_no AND r.lane = 'R' WHERE s.lane = 'S' AND "
-                        "s.status = 'Y' AND r.status = IF(s.epoch = 1, s.status, 'F') AND "
-                        "(s.token = r.token) = (s.epoch = 1) AND "
-                        "r.session_id IS NULL AND r.next_run_at IS NULL"),
-        doubtful);
+    database_expect(scene.f.sql, 2 * trades + (4 + 3) * doubtful + filed + 2 * reclaimed,
+                    "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no <> 'mutex'");
+    database_expect(scene.f.sql, doubtful,
+                    "SELECT COUNT(*) FROM trade_lock s JOIN trade_lock r ON r.cust_no = s.cust_no "
+                    "AND r.serial_no = s.serial_no AND r.lane = 'R' WHERE s.lane = 'S' AND "
+                    "s.status = 'Y' AND r.status = IF(s.epoch = 1, s.status, 'F') AND (s.token = "
+                    "r.token) = (s.epoch = 1) AND r.session_id IS NULL AND r.next_run_at IS NULL");
     assert_log_whole(&scene.f);
 }
 
@@ -367,12 +352,10 @@ static struct {
 
 static void ask_held(int number)
 {
-    tl_lock_options options = sync_options("x");
-    char serial[24];
     tl_lock *lock;
+    const struct text serial = text_of("held-%d", number);
 
-    snprintf(serial, sizeof serial, "held-%d", number);
-    lock = lock_new(held.client, serial, serial, &options);
+    lock = lock_new(held.client, serial.is, serial.is, SYNC);
     CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
     end(lock, 0);
     tl_lock_free(lock);
@@ -387,14 +370,12 @@ static void await_left(int count)
 /* They come one after the other, so that some leave a group that others stay in. */
 static void ask_late(int number)
 {
-    tl_lock_options options = sync_options("x");
-    char serial[24];
     tl_lock *lock;
 
     await_left(number < IN_VAIN ? 0 : 1);
     crew_sleep_ms(number % IN_VAIN * POOL_WAIT_MS / IN_VAIN / 2);
-    snprintf(serial, sizeof serial, "late-%d", number);
-    lock = lock_new(held.client, serial, serial, &options);
+    const struct text serial = text_of("late-%d", number);
+    lock = lock_new(held.client, serial.is, serial.is, SYNC);
     if (number < IN_VAIN) {
         CREW_STATUS(tl_lock_ask(lock, 0), TL_OVERLOADED);
         CREW_CHECK(strstr(tl_error_message(), "no transition group") != NULL);
@@ -423,26 +404,19 @@ static void hold_or_come_late(void *context, int number)
 TEST(test_a_step_leaves_in_time)
 {
     char settings[200], *file;
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
 
     snprintf(settings, sizeof settings,
              "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", POOL_WAIT_MS);
     held.line = tap_start(server_socket(server_shared()));
     file = database_option_file_at(scene.f.db, tap_socket(held.line), settings);
-    options.config_file = file;
-    assert_status(tl_client_open(&held.client, &options), TL_OK);
-    for (int i = 0; i < HELD; i++) {
-        char word[24];
-
-        snprintf(word, sizeof word, "held-%d", i);
-        tap_rule(held.line, word, 0, TAP_DELAY_REQUEST, 0);
-    }
+    held.client = client_at(file, 0);
+    for (int i = 0; i < HELD; i++)
+        tap_rule(held.line, text_of("held-%d", i).is, 0, TAP_DELAY_REQUEST, 0);
     crew_threads(HELD + IN_VAIN + LATER, hold_or_come_late, NULL);
     /* Each trade was asked for once, and ended. */
-    assert_int_equal(database_number(scene.f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no "
-                                     "LIKE 'held-%%' OR serial_no LIKE 'late-%%'"),
-                     2 * (HELD + IN_VAIN + LATER));
+    database_expect(scene.f.sql, 2 * (HELD + IN_VAIN + LATER),
+                    "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no LIKE 'held-%%' OR "
+                    "serial_no LIKE 'late-%%'");
     tl_client_close(held.client);
     tap_free(held.line);
     remove(file);

@@ -35,8 +35,7 @@ static void leave_in_doubt(const char *serial)
     tl_lock *lock = granted(f.client, serial, "c1", &options);
 
     assert_int_equal(longest_hold_ms(serial), 2000);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
 }
 
 static tl_lock *claim(const char *serial, int64_t max_hold_ms)
@@ -71,8 +70,7 @@ TEST(test_it_rises_within_an_epoch)
     options.reclaim_epoch = 1;
     lock = granted(f.client, "k", "c1", &options);
     assert_int_equal(longest_hold_ms("k"), 3000);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
     told = database_text(f.sql, "SELECT GROUP_CONCAT(step, ' ', longest_hold_ms ORDER BY rev) FROM "
                                 "trade_lock_log WHERE serial_no = 'k' AND op_code = 'WITHDRAW'");
     assert_string_equal(told, "ask 2000,unknown 2000,claim 5000,arm 40000,arm 40000,end 40000,"
@@ -93,9 +91,9 @@ TEST(test_by_hand)
     assert_int_equal(longest_hold_ms("hand"), 7 * DAY_MS);
     database_run(f.sql, "UPDATE trade_lock SET longest_hold_ms = 1 WHERE serial_no = 'hand' AND "
                         "lane = 'S'");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = "
-                                            "'hand' AND step = 'by hand'"),
-                     3);
+    database_expect(
+        f.sql, 3,
+        "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no = 'hand' AND step = 'by hand'");
     assert_log_whole(&f);
 }
 
@@ -116,22 +114,19 @@ TEST(test_evidence_leaves_it_alone)
     evidence.source = "a statement";
     assert_status(tl_evidence_add(f.other, &evidence), TL_OK);
     assert_int_equal(longest_hold_ms("e"), 2000);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
 }
 
 /* Asks and endings that share statements. */
 static void ask_in_crowd(void *context, int number)
 {
     tl_lock_options options = of_hold(1000 + number);
-    char serial[24];
     tl_status status;
     tl_lock *lock;
 
     (void)context;
     for (int round = 0; round < 8; round++) {
-        snprintf(serial, sizeof serial, "g%d-%d", number, round);
-        lock = ask(f.client, serial, "c1", &options, &status);
+        lock = ask(f.client, text_of("g%d-%d", number, round).is, "c1", &options, &status);
         CREW_STATUS(status, TL_GRANTED);
         CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
@@ -141,10 +136,9 @@ static void ask_in_crowd(void *context, int number)
 TEST(test_in_groups)
 {
     crew_threads(THREADS, ask_in_crowd, NULL);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
-                                            "'g%%' AND longest_hold_ms = 1000 + "
-                                            "SUBSTRING_INDEX(SUBSTR(serial_no, 2), '-', 1)"),
-                     THREADS * 8);
+    database_expect(f.sql, THREADS * 8,
+                    "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'g%%' AND "
+                    "longest_hold_ms = 1000 + SUBSTRING_INDEX(SUBSTR(serial_no, 2), '-', 1)");
 }
 
 TESTS_OF(holds, open_all, close_all)

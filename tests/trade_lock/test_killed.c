@@ -71,13 +71,12 @@ static void kill_or_flush(int number)
 {
     MYSQL *sql = database_connect(scene.f.db);
     unsigned turn = 0;
-    char text[64];
 
     while (goes_on()) {
-        snprintf(text, sizeof text,
-                 number == FLUSHER ? "FLUSH TABLES trade_lock" : "KILL QUERY %llu",
-                 (unsigned long long)atomic_load(&scene.ids[turn++ % THREADS]));
-        (void)mysql_query(sql, text);
+        (void)mysql_query(sql,
+                          text_of(number == FLUSHER ? "FLUSH TABLES trade_lock" : "KILL QUERY %llu",
+                                  (unsigned long long)atomic_load(&scene.ids[turn++ % THREADS]))
+                              .is);
         usleep(number == FLUSHER ? 5000 : 50 + turn * 37 % 150);
     }
     mysql_close(sql);
@@ -97,12 +96,10 @@ static void ask_again_and_again(void *context, int number)
     const int round = *(int *)context;
 
     for (int i = 0; i < TRADES; i++) {
-        tl_lock_options options = sync_options("x");
-        char serial[32];
         tl_status status;
 
-        snprintf(serial, sizeof serial, "t%d-%d-%d", round, number, i);
-        tl_lock_free(ask(scene.f.client, serial, "c1", &options, &status));
+        tl_lock_free(
+            ask(scene.f.client, text_of("t%d-%d-%d", round, number, i).is, "c1", SYNC, &status));
         if (status == TL_GRANTED)
             atomic_fetch_add(&scene.granted, 1);
         else if (status == TL_TRY_AGAIN && strstr(tl_error_message(), "FLUSH TABLES") != NULL)
@@ -114,17 +111,12 @@ static void ask_again_and_again(void *context, int number)
 
 static void test_a_broken_trigger(void **state)
 {
-    tl_lock_options options = sync_options("x");
     tl_stats stats = {.version = TL_STATS_VERSION};
     int round;
 
     (void)state;
-    for (int i = 0; i < THREADS; i++) {
-        char cust[8];
-
-        snprintf(cust, sizeof cust, "k%d", i);
-        tl_lock_free(granted(scene.f.client, "made", cust, &options));
-    }
+    for (int i = 0; i < THREADS; i++)
+        tl_lock_free(granted(scene.f.client, "made", text_of("k%d", i).is, SYNC));
     scene.end_ms = crew_now_ms() + PATIENCE_MS;
     for (round = 0; stats.repeats == 0 && scene.wrong == 0 && crew_now_ms() < scene.end_ms;
          round++) {
@@ -157,8 +149,7 @@ static tl_status write_much_and_refuse(void *context, MYSQL *connection)
 
 static tl_status ask_and_be_refused(void)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(scene.f.client, "much", "c1", &options);
+    tl_lock *lock = lock_new(scene.f.client, "much", "c1", SYNC);
     tl_status status = tl_lock_ask_with(lock, write_much_and_refuse, NULL, 0);
 
     tl_lock_free(lock);
@@ -206,7 +197,7 @@ static void test_a_rollback_is_awaited(void **state)
     crew_threads(2, refuse_or_kill, NULL);
     assert_status(tl_client_stats(scene.f.client, &after), TL_OK);
     assert_true(after.reconnects > before.reconnects);
-    assert_int_equal(database_number(scene.f.sql, "SELECT COUNT(*) FROM much"), 0);
+    database_expect(scene.f.sql, 0, "SELECT COUNT(*) FROM much");
 }
 
 TEST_MAIN(killed)

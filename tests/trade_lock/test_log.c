@@ -112,13 +112,12 @@ FIXTURE(no_work)
 
 TEST_IN(test_a_trade_in_the_log, no_work, NULL)
 {
-    tl_lock_options options = sync_options("x");
     struct line seen[8];
     tl_lock *lock;
     uint64_t fence;
 
     assert_int_equal(tl_work_begin(), 1);
-    lock = granted(logging, "l1", CUSTOMER, &options);
+    lock = granted(logging, "l1", CUSTOMER, SYNC);
     fence = tl_lock_view(lock)->fence;
     assert_int_equal(take("l1", seen, 8), 1);
     check_line(&seen[0], fence);
@@ -127,12 +126,10 @@ TEST_IN(test_a_trade_in_the_log, no_work, NULL)
     assert_int_equal(take("l1", seen, 8), 1);
     check_line(&seen[0], fence);
     /* The row and the log of the database name the same thread and piece of work. */
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                     "serial_no='l1' AND thread_no='%s' AND "
-                                     "log_no='%s'",
-                                     tl_thread_uuid(), tl_log_uuid()),
-                     2);
+    database_expect(f.sql, 2,
+                    "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='l1' AND thread_no='%s' "
+                    "AND log_no='%s'",
+                    tl_thread_uuid(), tl_log_uuid());
     tl_lock_free(lock);
     tl_work_end(0);
 }
@@ -156,8 +153,7 @@ TEST_IN(test_losing_in_the_log, no_work, NULL)
     assert_int_equal(take("l2", seen, 8), 1);
     check_line(&seen[0], fence);
     assert_int_equal(seen[0].level, TL_WARNING);
-    assert_status(finish(other, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(other);
+    end_paid(other);
     tl_lock_free(lock);
     tl_work_end(0);
 }
@@ -169,13 +165,12 @@ struct handed {
 static void go_on(void *context, int number)
 {
     const struct handed *from = context;
-    tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
     (void)number;
     CREW_STATUS(tl_work_adopt(from->log_uuid), TL_OK);
     CREW_CHECK(strcmp(tl_thread_uuid(), from->thread_uuid) != 0);
-    lock = granted(logging, "l3", CUSTOMER, &options);
+    lock = granted(logging, "l3", CUSTOMER, SYNC);
     CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
 }
@@ -235,27 +230,25 @@ TEST_IN(test_other_contents_in_the_log, no_work, NULL)
     assert_int_equal(take("l4", seen, 8), 1);
     assert_int_equal(seen[0].level, TL_WARNING);
     assert_non_null(strstr(seen[0].message, "this key is a trade that happens once"));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
     tl_work_end(0);
 }
 
 /* What every double tap meets is for those who look for it. */
 TEST_IN(test_ordinary_refusals_in_the_log, no_work, NULL)
 {
-    tl_lock_options options = sync_options("x");
     struct line seen[8];
     tl_lock *lock;
 
     assert_int_equal(tl_work_begin(), 1);
-    lock = granted(f.other, "l5", CUSTOMER, &options);
-    refused("l5", &options, TL_BUSY);
+    lock = granted(f.other, "l5", CUSTOMER, SYNC);
+    refused("l5", SYNC, TL_BUSY);
     assert_int_equal(take("l5", seen, 8), 1);
     check_line(&seen[0], 0);
     assert_int_equal(seen[0].level, TL_DEBUG);
     assert_non_null(strstr(seen[0].message, "refused, TL_BUSY: in process by test "));
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    refused("l5", &options, TL_ALREADY_DONE);
+    refused("l5", SYNC, TL_ALREADY_DONE);
     assert_int_equal(take("l5", seen, 8), 1);
     assert_int_equal(seen[0].level, TL_DEBUG);
     assert_string_equal(seen[0].message, "refused, TL_ALREADY_DONE");
@@ -268,11 +261,7 @@ TEST_IN(test_ordinary_refusals_in_the_log, no_work, NULL)
 /* Asked for and left in doubt, due now. */
 static void leave_in_doubt(const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(f.other, serial, CUSTOMER, &options);
-
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(granted(f.other, serial, CUSTOMER, SYNC));
 }
 
 static tl_lock *claim_due(void)
@@ -397,8 +386,7 @@ TEST_IN(test_a_trade_without_work, no_work, NULL)
     (void)take("l8", seen, 8);
     lock = claim_due();
     check_claim(lock, "l8", begun);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
 }
 
 /* What a janitor does about a trade is said under the trade's work. */
@@ -458,7 +446,6 @@ static void note_work(void *context, tl_lock *lock, tl_status status)
 /* What was submitted is the work of who submitted it, whichever thread carries it out. */
 TEST_IN(test_submitted_work_in_the_log, no_work, NULL)
 {
-    tl_lock_options options = sync_options("x");
     struct noted noted = {"", 0};
     tl_ending ending = TL_ENDING_INIT;
     tl_completion completion;
@@ -466,7 +453,7 @@ TEST_IN(test_submitted_work_in_the_log, no_work, NULL)
     tl_lock *lock;
 
     assert_int_equal(tl_work_begin(), 1);
-    lock = lock_new(logging, "l10", CUSTOMER, &options);
+    lock = lock_new(logging, "l10", CUSTOMER, SYNC);
     assert_status(tl_lock_ask_submit(lock, note_work, &noted), TL_OK);
     while (!noted.over)
         crew_sleep_ms(1);

@@ -30,12 +30,8 @@ static tl_client *far, *patient; /* behind the tap, of these settings */
 
 static void open_place(struct place *place, const char *socket, const char *settings)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-
     place->file = database_option_file_at(f.db, socket, settings);
-    options.config_file = place->file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&place->client, &options), TL_OK);
+    place->client = client_at(place->file, TL_CLIENT_NO_JANITOR);
 }
 
 static void close_place(struct place *place)
@@ -142,9 +138,8 @@ TEST(test_unknown_until_it_is_known)
     static const tap_act acts[] = {TAP_LOSE_REQUEST, TAP_LOSE_ANSWER};
 
     for (int act = 0; act < 2; act++) {
-        tl_lock_options options = sync_options("x");
         char serial[] = {'t', '-', 'b', (char)('0' + act), '\0'};
-        tl_lock *lock = lock_new(far, serial, "c1", &options);
+        tl_lock *lock = lock_new(far, serial, "c1", SYNC);
 
         lose(serial, 0, acts[act], 1);
         assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
@@ -196,8 +191,7 @@ TEST(test_granted_but_not_read)
     line_up();
     ASSERT_KNOWN(tl_lock_ask_with(lock, give_back, &go_on, 0), TL_GRANTED);
     assert_int_equal(tl_lock_view(lock)->epoch, 2);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
 
     lock = lock_new(far, "t-d1", "c1", &retry);
     lose("t-d1", 0, TAP_LOSE_ANSWER, 1);
@@ -219,9 +213,8 @@ TEST(test_stopped_after_a_lost_ask)
     tl_status go_on = TL_OK;
 
     for (int i = 0; i < 2; i++) {
-        tl_lock_options options = sync_options("x");
         char serial[] = {'t', '-', 'l', (char)('0' + i), '\0'};
-        tl_lock *lock = lock_new(far, serial, "c1", &options);
+        tl_lock *lock = lock_new(far, serial, "c1", SYNC);
         tl_status stop = stops[i][0];
 
         lose(serial, 0, TAP_LOSE_REQUEST, 1);
@@ -237,11 +230,10 @@ TEST(test_stopped_after_a_lost_ask)
 /* A stalled packet arrives after the library has found out that it did not happen. */
 TEST(test_a_late_packet_changes_nothing)
 {
-    tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
     lose("t-e1", 0, TAP_HOLD_REQUEST, 0);
-    lock = granted(patient, "t-e1", "c1", &options);
+    lock = granted(patient, "t-e1", "c1", SYNC);
     assert_true(tap_done(line));
     tap_release(line);
     lose("t-e1", 0, TAP_HOLD_REQUEST, 0);
@@ -253,10 +245,10 @@ TEST(test_a_late_packet_changes_nothing)
     tl_lock_free(lock);
 
     /* Even when the trade was given away meanwhile. */
-    lock = lock_new(far, "t-e2", "c1", &options);
+    lock = lock_new(far, "t-e2", "c1", SYNC);
     lose("t-e2", 0, TAP_HOLD_REQUEST, 1);
     assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
-    tl_lock_free(granted(f.other, "t-e2", "c1", &options));
+    tl_lock_free(granted(f.other, "t-e2", "c1", SYNC));
     line_up();
     ASSERT_KNOWN(tl_lock_ask(lock, 0), TL_BUSY);
     tap_release(line);
@@ -297,18 +289,17 @@ TEST(test_a_grant_that_is_over)
 /* An ending that left the trade in doubt was never "failed, with proof". */
 TEST(test_settling_an_opening)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
-    tl_lock *lock = granted(far, "t-h1", "c1", &options);
+    tl_lock *lock = granted(far, "t-h1", "c1", SYNC);
 
     lose("t-h1", 0, TAP_LOSE_ANSWER, 1);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
     line_up();
     ASSERT_KNOWN(tl_lock_settle(lock), TL_IN_DOUBT);
     tl_lock_free(lock);
-    refused("t-h1", &options, TL_IN_DOUBT);
+    refused("t-h1", SYNC, TL_IN_DOUBT);
 
-    lock = granted(far, "t-h2", "c1", &options);
+    lock = granted(far, "t-h2", "c1", SYNC);
     ending.park_reason = "by test";
     lose("t-h2", 0, TAP_LOSE_ANSWER, 1);
     assert_status(tl_lock_finish(lock, &ending), TL_UNKNOWN);
@@ -316,20 +307,18 @@ TEST(test_settling_an_opening)
     ASSERT_KNOWN(tl_lock_settle(lock), TL_PARKED);
     tl_lock_free(lock);
 
-    lock = granted(far, "t-h3", "c1", &options);
+    lock = granted(far, "t-h3", "c1", SYNC);
     lose("t-h3", 0, TAP_LOSE_REQUEST, 1);
     assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_UNKNOWN);
     line_up();
     ASSERT_KNOWN(tl_lock_settle(lock), TL_GRANTED);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
 }
 
 /* While one ending may have been committed, another one is not an answer. */
 TEST(test_another_ending_meanwhile)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(far, "t-i1", "c1", &options);
+    tl_lock *lock = granted(far, "t-i1", "c1", SYNC);
 
     lose("t-i1", 0, TAP_LOSE_ANSWER, 1);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_UNKNOWN);
@@ -351,14 +340,12 @@ TEST(test_a_lost_arming)
         char serial[] = {'t', '-', 'j', (char)('0' + act), '\0'};
         tl_lock *lock = granted(f.client, serial, "c1", &options);
 
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(lock);
         lock = granted(patient, serial, "c1", &retry);
         lose(serial, 0, acts[act], 0);
         assert_status(tl_lock_arm(lock, 60000), TL_OK);
         assert_row(&f, serial, "c1", "WITHDRAW", "P 1 2");
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(lock);
         lock = granted(far, serial, "c1", &retry);
         lose(serial, 0, acts[act], 1);
         assert_status(tl_lock_arm(lock, 60000), TL_UNKNOWN);
@@ -381,11 +368,10 @@ static void kill_connections(struct storm *storm, MYSQL *sql)
                              "AND id NOT IN (CONNECTION_ID(), %lu) "
                              "ORDER BY RAND() LIMIT 1",
                              database_name(f.db), mysql_thread_id(f.sql));
-    char statement[64];
 
     if (id != NULL) {
-        snprintf(statement, sizeof statement, "KILL CONNECTION %s", id);
-        if (mysql_query(sql, statement) == 0)
+        const struct text statement = text_of("KILL CONNECTION %s", id);
+        if (mysql_query(sql, statement.is) == 0)
             __atomic_add_fetch(&storm->killed, 1, __ATOMIC_SEQ_CST);
     }
     free(id);
@@ -400,7 +386,6 @@ struct cycle {
 static void ask_and_finish(void *context, int number)
 {
     struct cycle *cycle = context;
-    tl_lock_options options = sync_options("x");
 
     for (long round = 0; round < cycle->rounds; round++) {
         tl_key key = {NULL, "storm", "WITHDRAW"};
@@ -410,7 +395,7 @@ static void ask_and_finish(void *context, int number)
 
         snprintf(serial, sizeof serial, "k-%d-%ld", number, round);
         key.serial_no = serial;
-        CREW_STATUS(tl_lock_new(&lock, cycle->client, &key, &options), TL_OK);
+        CREW_STATUS(tl_lock_new(&lock, cycle->client, &key, SYNC), TL_OK);
         do
             status = tl_lock_ask(lock, 0);
         while (is_open(status));
@@ -455,13 +440,11 @@ TEST(test_killed_connections)
     memset(&storm, 0, sizeof storm);
     crew_threads(5, storm_hand, &cycle);
     assert_true(storm.killed > 0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                            "cust_no='storm' AND status='Y'"),
-                     4 * cycle.rounds);
+    database_expect(f.sql, 4 * cycle.rounds,
+                    "SELECT COUNT(*) FROM trade_lock WHERE cust_no='storm' AND status='Y'");
     /* Each was asked for and ended once, and none of it twice. */
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                            "cust_no='storm'"),
-                     8 * cycle.rounds);
+    database_expect(f.sql, 8 * cycle.rounds,
+                    "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no='storm'");
     close_place(&near);
 }
 
@@ -521,8 +504,6 @@ static void share_a_fate(void *context, int number)
 /* Whoever has time goes on settling where the leader's time is over. */
 TEST(test_a_group_that_is_cut)
 {
-    tl_lock_options lock_options = sync_options("x");
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_stats stats = {.version = TL_STATS_VERSION};
     struct shared_fate all = {.client = NULL};
     char settings[200], *file;
@@ -532,13 +513,11 @@ TEST(test_a_group_that_is_cut)
              "read_timeout_s=20\nsession_ms=60s\n",
              HASTE_MS);
     file = database_option_file_at(f.db, tap_socket(line), settings);
-    options.config_file = file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&all.client, &options), TL_OK);
+    all.client = client_at(file, TL_CLIENT_NO_JANITOR);
     for (int i = 0; i < FATES; i++) {
         char serial[] = {'t', '-', 'q', (char)('0' + i), '\0'};
 
-        all.locks[i] = lock_new(all.client, serial, "c1", &lock_options);
+        all.locks[i] = lock_new(all.client, serial, "c1", SYNC);
         if (i < KEEPING)
             lose(serial, 0, TAP_DELAY_REQUEST, 0);
     }
@@ -586,18 +565,16 @@ static void line_up_again(void)
 /* With rows, without, and with rows again, on one handle: granted is what has the rows. */
 TEST(test_business_rows_by_and_by)
 {
-    tl_lock_options options = sync_options("x");
     int granted_with = 0, refused = 0;
     tl_status status;
 
     database_run(f.sql, "CREATE TABLE noted (note VARCHAR(20)) ENGINE=InnoDB");
     for (unsigned skip = 0; skip < 4; skip++) {
-        char serial[32];
         tl_lock *lock;
+        const struct text serial = text_of("by-and-by-%u", skip);
 
-        snprintf(serial, sizeof serial, "by-and-by-%u", skip);
         database_run(f.sql, "DELETE FROM noted");
-        lock = lock_new(far, serial, "c1", &options);
+        lock = lock_new(far, serial.is, "c1", SYNC);
         status = tl_lock_ask_with(lock, lose_the_commit, NULL, 0);
         line_up_again();
         if (status == TL_GRANTED) { /* a beat took the commit's place */
@@ -605,7 +582,7 @@ TEST(test_business_rows_by_and_by)
             continue;
         }
         assert_status(status, TL_UNKNOWN);
-        lose(serial, skip, TAP_LOSE_ANSWER, 1);
+        lose(serial.is, skip, TAP_LOSE_ANSWER, 1);
         assert_status(tl_lock_ask(lock, 0), TL_UNKNOWN);
         line_up_again();
         do
@@ -615,8 +592,7 @@ TEST(test_business_rows_by_and_by)
             assert_status(status, TL_CALLBACK_FAILED);
         granted_with += status == TL_GRANTED;
         refused += status == TL_CALLBACK_FAILED;
-        assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM noted"),
-                         status == TL_GRANTED);
+        database_expect(f.sql, status == TL_GRANTED, "SELECT COUNT(*) FROM noted");
         tl_lock_free(lock);
     }
     assert_true(granted_with > 0);
@@ -626,9 +602,8 @@ TEST(test_business_rows_by_and_by)
 /* Who writes none misses none. */
 TEST(test_no_business_rows)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
-    tl_lock *lock = lock_new(far, "no-rows", "c1", &options);
+    tl_lock *lock = lock_new(far, "no-rows", "c1", SYNC);
 
     ending.outcome = TL_OUTCOME_SUCCESS;
     lose("no-rows", 0, TAP_LOSE_ANSWER, 1);
@@ -663,9 +638,8 @@ static void *wait_for_it(void *context)
 /* What the others of its process wait for may be its own: it is not told to wait behind them. */
 TEST(test_an_ask_in_doubt_does_not_queue)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(far, "t-q", "c1", &options);
-    struct rival rival = {.lock = lock_new(far, "t-q", "c1", &options)};
+    tl_lock *lock = lock_new(far, "t-q", "c1", SYNC);
+    struct rival rival = {.lock = lock_new(far, "t-q", "c1", SYNC)};
     int64_t until_ms;
     tl_status status;
     pthread_t thread;
@@ -700,15 +674,13 @@ static void *line_up_soon(void *context)
 /* The next call is only said to have something where it has. */
 TEST(test_claims_that_did_not_happen)
 {
-    tl_lock_options options = sync_options("x");
     tl_claim_options claim = TL_CLAIM_OPTIONS_INIT;
-    tl_lock *lock = granted(f.client, "t-n", "c1", &options), *claimed;
+    tl_lock *lock = granted(f.client, "t-n", "c1", SYNC), *claimed;
     size_t count = 1; /* the oldest */
     pthread_t thread;
     tl_status status;
 
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) - INTERVAL 1 DAY "
                         "WHERE serial_no = 't-n' AND lane = 'R'");
     claim.op_code = "WITHDRAW";

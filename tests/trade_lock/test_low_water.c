@@ -19,18 +19,13 @@ WHOLE_FIXTURE_OF_ALL(LASTING)
 
 __attribute__((format(printf, 1, 2))) static void await(const char *format, ...)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     char condition[800];
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(condition, sizeof condition, format, arguments);
     va_end(arguments);
-    while (!database_number(f.sql, "SELECT %s", condition)) {
-        if (crew_now_ms() >= end_ms)
-            server_panic("not in time: %s", condition);
-        crew_sleep_ms(10);
-    }
+    AWAIT_WHILE(!database_number(f.sql, "SELECT %s", condition));
 }
 
 /* A row as an ask makes it, whose hold is over in so many milliseconds, or before. */
@@ -54,24 +49,21 @@ static void await_rounds(int rounds)
     static int number;
 
     for (int i = 0; i < rounds; i++) {
-        char serial[32];
-
-        snprintf(serial, sizeof serial, "round-%d", number++);
-        insert_row(f.sql, "ZZ", serial, "Y", SOON);
+        const struct text serial = text_of("round-%d", number++);
+        insert_row(f.sql, "ZZ", serial.is, "Y", SOON);
         await(MARK " > (SELECT next_run_at FROM trade_lock WHERE op_code='ZZ' AND "
                    "serial_no='%s')",
-              "ZZ", serial);
+              "ZZ", serial.is);
     }
 }
 
 static void assert_before_mark(const char *serial, int expected)
 {
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COALESCE(next_run_at < " MARK ", 0) FROM "
-                                     "trade_lock WHERE op_code='WITHDRAW' AND "
-                                     "serial_no='%s'",
-                                     "WITHDRAW", serial),
-                     expected);
+    database_expect(f.sql, expected,
+                    "SELECT COALESCE(next_run_at < " MARK ", 0) FROM "
+                    "trade_lock WHERE op_code='WITHDRAW' AND "
+                    "serial_no='%s'",
+                    "WITHDRAW", serial);
 }
 
 static void await_opened(const char *serial)
@@ -98,12 +90,10 @@ TEST(test_finished_trades_are_passed)
     options.max_hold_ms = 1000;
     lock = granted(f.client, "done", "c1", &options);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT session_id = '%s' AND next_run_at IS NOT "
-                                     "NULL AND max_hold_until IS NULL FROM trade_lock "
-                                     "WHERE serial_no='done'",
-                                     tl_client_session(f.client)),
-                     1);
+    database_expect(f.sql, 1,
+                    "SELECT session_id = '%s' AND next_run_at IS NOT NULL AND max_hold_until IS "
+                    "NULL FROM trade_lock WHERE serial_no='done'",
+                    tl_client_session(f.client));
     tl_lock_free(lock);
     again = ask(f.other, "done", "c1", &options, &status);
     assert_status(status, TL_ALREADY_DONE);
@@ -113,9 +103,7 @@ TEST(test_finished_trades_are_passed)
     assert_int_equal(view->next_run_us, 0);
     tl_lock_free(again);
     await("next_run_at < " MARK " FROM trade_lock WHERE serial_no='done'", "WITHDRAW");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                            "serial_no='done'"),
-                     1);
+    database_expect(f.sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='done'");
 }
 
 TEST(test_overdue_trades_are_opened)
@@ -184,7 +172,7 @@ TEST(test_a_clock_that_was_set_back)
     database_run(f.sql, "UPDATE trade_lock_low_water SET low_water = UTC_TIMESTAMP(6) + "
                         "INTERVAL 1 DAY WHERE op_code='WITHDRAW'");
     await_opened("earlier");
-    assert_int_equal(database_number(f.sql, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW"), 1);
+    database_expect(f.sql, 1, "SELECT " MARK " <= UTC_TIMESTAMP(6)", "WITHDRAW");
 }
 
 /* Of what was restored nothing is known; all of it is looked through again. */
@@ -205,26 +193,21 @@ TEST(test_a_restored_server)
  * is finished meets the locks. */
 TEST(test_the_proof_is_in_nobodys_way)
 {
-    tl_lock_options options = sync_options("x");
     MYSQL *janitors = database_connect(f.db);
-    tl_lock *held = granted(f.client, "held", "c1", &options), *again;
+    tl_lock *held = granted(f.client, "held", "c1", SYNC), *again;
     tl_status status;
 
-    again = granted(f.client, "ended", "c1", &options);
-    assert_status(finish(again, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(again);
+    end_paid(granted(f.client, "ended", "c1", SYNC));
     database_run(janitors, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     database_run(janitors, "START TRANSACTION");
     assert_true(database_number(janitors, "SELECT COUNT(*) FROM trade_lock FORCE INDEX (due) WHERE "
                                           "op_code='WITHDRAW' AND next_run_at >= '2000-01-01' AND "
                                           "next_run_at < '2200-01-01' LOCK IN SHARE MODE") >= 2);
     assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    again = ask(f.other, "ended", "c1", &options, &status);
+    again = ask(f.other, "ended", "c1", SYNC, &status);
     assert_status(status, TL_ALREADY_DONE);
     tl_lock_free(again);
-    again = granted(f.other, "new", "c1", &options);
-    assert_status(finish(again, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(again);
+    end_paid(granted(f.other, "new", "c1", SYNC));
     tl_lock_free(held);
     mysql_close(janitors);
 }
@@ -276,16 +259,13 @@ TEST(test_the_last_of_many)
     insert_many("MANY-A", DEAD, 40000);
     insert_many("MANY-B", DEAD, 3000);
     database_run(keeper, "START TRANSACTION");
-    assert_int_equal(database_number(keeper, "SELECT serial_no FROM trade_lock WHERE "
-                                             "cust_no='many' AND serial_no='2' AND "
-                                             "op_code='MANY-A' FOR UPDATE"),
-                     2);
+    database_expect(keeper, 2,
+                    "SELECT serial_no FROM trade_lock WHERE cust_no='many' AND serial_no='2' AND "
+                    "op_code='MANY-A' FOR UPDATE");
     end_session("dead");
     await("COUNT(*) = 3 FROM trade_lock WHERE cust_no='many' AND lane='R'");
     await_rounds(2);
-    assert_int_equal(database_number(f.sql, "SELECT swept_at IS NULL FROM tl_session "
-                                            "WHERE program='dead'"),
-                     1);
+    database_expect(f.sql, 1, "SELECT swept_at IS NULL FROM tl_session WHERE program='dead'");
     database_run(keeper, "ROLLBACK");
     await("COUNT(*) = 4 FROM trade_lock WHERE cust_no='many' AND lane='R'");
     await("COUNT(*) FROM tl_session WHERE program='dead' AND swept_at IS NOT NULL");
@@ -299,34 +279,29 @@ TEST(test_many_that_died_together)
     MYSQL *keeper = database_connect(f.db);
 
     for (int i = 0; i < TOGETHER; i++) {
-        char session_id[64], op[32];
-
-        snprintf(session_id, sizeof session_id, DEAD_TOGETHER, i);
-        snprintf(op, sizeof op, "TOGETHER-%02d", i);
-        insert_session("together", session_id);
-        insert_many(op, session_id, 5);
+        const struct text session_id = text_of(DEAD_TOGETHER, i);
+        const struct text op = text_of("TOGETHER-%02d", i);
+        insert_session("together", session_id.is);
+        insert_many(op.is, session_id.is, 5);
     }
     database_run(keeper, "START TRANSACTION");
-    assert_int_equal(database_number(keeper, "SELECT serial_no FROM trade_lock WHERE "
-                                             "cust_no='many' AND serial_no='2' AND "
-                                             "op_code='TOGETHER-03' FOR UPDATE"),
-                     2);
+    database_expect(keeper, 2,
+                    "SELECT serial_no FROM trade_lock WHERE cust_no='many' AND serial_no='2' AND "
+                    "op_code='TOGETHER-03' FOR UPDATE");
     end_session("together");
     await("COUNT(*) = %d FROM tl_session WHERE program='together' AND swept_at IS NOT NULL",
           TOGETHER - 1);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) = %d AND MAX(updated_at) <= (SELECT "
-                                     "MIN(swept_at) FROM tl_session WHERE program='together') "
-                                     "FROM trade_lock WHERE step='reap' AND op_code LIKE "
-                                     "'TOGETHER-__' AND op_code <> 'TOGETHER-03'",
-                                     2 * (TOGETHER - 1)),
-                     1);
+    database_expect(f.sql, 1,
+                    "SELECT COUNT(*) = %d AND MAX(updated_at) <= (SELECT MIN(swept_at) FROM "
+                    "tl_session WHERE program='together') FROM trade_lock WHERE step='reap' AND "
+                    "op_code LIKE 'TOGETHER-__' AND op_code <> 'TOGETHER-03'",
+                    2 * (TOGETHER - 1));
     database_run(keeper, "ROLLBACK");
     await("COUNT(*) = %d FROM tl_session WHERE program='together' AND swept_at IS NOT NULL",
           TOGETHER);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code LIKE "
-                                            "'TOGETHER-__' AND step='reap'"),
-                     2 * TOGETHER);
+    database_expect(
+        f.sql, 2 * TOGETHER,
+        "SELECT COUNT(*) FROM trade_lock WHERE op_code LIKE 'TOGETHER-__' AND step='reap'");
     mysql_close(keeper);
 }
 
@@ -339,16 +314,15 @@ static void use_mutex(void *context, int number)
 {
     struct mutexes *m = context;
     tl_lock_options options = TL_LOCK_OPTIONS_INIT;
-    char serial[32];
 
     options.flags = TL_ASK_REPEATABLE;
     options.max_hold_ms = 60000;
-    snprintf(serial, sizeof serial, "mutex-%d", number);
+    const struct text serial = text_of("mutex-%d", number);
     for (int turn = 0; turn < 20; turn++) {
         tl_lock *lock;
 
         (void)pthread_barrier_wait(&m->barrier);
-        lock = granted(m->client, serial, "m1", &options);
+        lock = granted(m->client, serial.is, "m1", &options);
         (void)pthread_barrier_wait(&m->barrier);
         if (turn < 19)
             (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
@@ -367,10 +341,9 @@ TEST(test_mutexes_in_groups)
     crew_barrier_init(&m.barrier, 16);
     crew_threads(16, use_mutex, &m);
     pthread_barrier_destroy(&m.barrier);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m1' "
-                                            "AND status='Y' AND session_id IS NULL AND "
-                                            "next_run_at IS NULL"),
-                     16);
+    database_expect(f.sql, 16,
+                    "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m1' AND status='Y' AND "
+                    "session_id IS NULL AND next_run_at IS NULL");
 }
 
 struct seen {
@@ -485,28 +458,25 @@ static void *reap(void *context)
 /* Whether the round was still under way when the process was dead. */
 static int try_a_new_operation(tl_client *hasty, int try)
 {
-    char session_id[64], op[32];
     int within;
     pthread_t thread;
     void *done;
+    const struct text session_id = text_of(DEAD_IN_ROUND, try);
+    const struct text op = text_of("NEW-%d", try);
 
-    snprintf(session_id, sizeof session_id, DEAD_IN_ROUND, try);
-    snprintf(op, sizeof op, "NEW-%d", try);
     insert_operations(100 * try + 1, 100 * try + 100); /* it moves the mark of each */
     assert_int_equal(pthread_create(&thread, NULL, reap, hasty), 0);
     await(OPERATIONS " > %d", 100 * try);
-    insert_session(op, session_id);
-    insert_many(op, session_id, 3);
-    end_session(op);
+    insert_session(op.is, session_id.is);
+    insert_many(op.is, session_id.is, 3);
+    end_session(op.is);
     within = (int)database_number(f.sql, "SELECT " OPERATIONS " < %d", 100 * try + 100);
     pthread_join(thread, &done);
     assert_non_null(done);
-    assert_int_equal(
-        database_number(f.sql,
-                        "SELECT swept_at IS NULL OR (SELECT COUNT(*) FROM trade_lock "
-                        "WHERE op_code='%s_RETRY') = 2 FROM tl_session WHERE program='%s'",
-                        op, op),
-        1);
+    database_expect(f.sql, 1,
+                    "SELECT swept_at IS NULL OR (SELECT COUNT(*) FROM trade_lock WHERE "
+                    "op_code='%s_RETRY') = 2 FROM tl_session WHERE program='%s'",
+                    op.is, op.is);
     return within;
 }
 

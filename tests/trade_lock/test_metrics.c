@@ -153,13 +153,12 @@ static struct {
 static void work(int number)
 {
     const tl_lock_options options = sync_options("100");
-    char serial[32];
 
     for (long round = 0; round < load.rounds; round++) {
         tl_lock *lock;
 
-        snprintf(serial, sizeof serial, "L%u-%d-%ld", load.passage, number, round);
-        lock = lock_new(f.client, serial, "C2", &options);
+        lock = lock_new(f.client, text_of("L%u-%d-%ld", load.passage, number, round).is, "C2",
+                        &options);
         CREW_STATUS(tl_lock_ask(lock, 0), TL_GRANTED);
         CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);

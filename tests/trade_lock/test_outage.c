@@ -26,16 +26,6 @@ FIXTURE(teardown)
     database_free(base);
 }
 
-static tl_client *open_client(const char *file)
-{
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *client = NULL;
-
-    options.config_file = file;
-    assert_status(tl_client_open(&client, &options), TL_OK);
-    return client;
-}
-
 static void away_by_restart(void)
 {
     server_kill9(own); /* its socket keeps its place */
@@ -76,15 +66,14 @@ static void nobody_is_ended(const char *serial, void (*away)(void))
     tap *line = tap_start(server_socket(own));
     char *file = database_option_file_at(base, tap_socket(line), SETTINGS);
     tl_client *clients[CLIENTS];
-    tl_lock_options options = sync_options("x");
     tl_lock *locks[CLIENTS];
     MYSQL *sql;
 
     for (int i = 0; i < CLIENTS; i++) {
         char cust[] = {'c', (char)('0' + i), '\0'};
 
-        clients[i] = open_client(i == LAST ? file : database_option_file(base));
-        locks[i] = granted(clients[i], serial, cust, &options);
+        clients[i] = client_at(i == LAST ? file : database_option_file(base), 0);
+        locks[i] = granted(clients[i], serial, cust, SYNC);
     }
     for (int i = 0; i < CLIENTS; i++)
         await_beats(clients[i], 2);
@@ -99,15 +88,15 @@ static void nobody_is_ended(const char *serial, void (*away)(void))
     for (int i = 0; i < CLIENTS; i++)
         await_beats(clients[i], 50); /* longer than a session time-out */
     sql = database_connect(base);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM tl_session WHERE ended_at "
-                                          "IS NOT NULL AND ended_by <> session_id"),
-                     0);
+    database_expect(
+        sql, 0,
+        "SELECT COUNT(*) FROM tl_session WHERE ended_at IS NOT NULL AND ended_by <> session_id");
     for (int i = 0; i < CLIENTS; i++) {
         assert_true(tl_may_send(locks[i], 1));
         assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(locks[i]);
     }
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE lane='R'"), 0);
+    database_expect(sql, 0, "SELECT COUNT(*) FROM trade_lock WHERE lane='R'");
     for (int i = 0; i < CLIENTS; i++)
         tl_client_close(clients[i]);
     mysql_close(sql);
@@ -159,7 +148,7 @@ TEST(test_a_connection_that_died_in_silence)
     char *file = database_option_file_at(base, tap_socket(line),
                                          "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=30\n"
                                          "janitor=0\n");
-    tl_client *client = open_client(file);
+    tl_client *client = client_at(file, 0);
     int64_t least_ms;
 
     await_beats(client, 2);

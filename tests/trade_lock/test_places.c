@@ -47,12 +47,8 @@ FIXTURE(teardown)
 
 static void open_near(const char *settings)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-
     file = database_option_file_at(f.db, tap_socket(line), settings);
-    options.config_file = file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&near, &options), TL_OK);
+    near = client_at(file, TL_CLIENT_NO_JANITOR);
 }
 
 static void close_near(void)
@@ -69,13 +65,12 @@ static void name_of(char *to, size_t space, int number)
 
 static void ask_and_end(int number)
 {
-    tl_lock_options options = sync_options("x");
     char serial[32];
     tl_lock *lock;
     tl_status status;
 
     name_of(serial, sizeof serial, number);
-    lock = lock_new(near, serial, "c1", &options);
+    lock = lock_new(near, serial, "c1", SYNC);
     do
         status = tl_lock_ask(lock, 0);
     while (tl_status_class(status) == TL_CLASS_RETRY || status == TL_UNKNOWN);

@@ -21,24 +21,21 @@ static void ask_in_thread(void *context, int number)
 /* Who holds is proved by the handle, not by the thread, which may be gone. */
 TEST(test_a_thread_that_ended)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, "thread", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "thread", "c1", SYNC);
     const char *own = tl_thread_uuid();
 
     crew_threads(1, ask_in_thread, &lock);
     assert_true(tl_may_send(lock, 1000));
     assert_string_not_equal(tl_lock_view(lock)->thread_no, own);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(DISTINCT thread_no) FROM "
-                                            "trade_lock_log WHERE serial_no='thread'"),
-                     2);
+    database_expect(
+        f.sql, 2, "SELECT COUNT(DISTINCT thread_no) FROM trade_lock_log WHERE serial_no='thread'");
     tl_lock_free(lock);
 }
 
 /* Everything that the child's thread may try with its parent's handles. */
 static void misuse(tl_lock *held, tl_lock *fresh)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_key key = {"child", "c1", "WITHDRAW"};
     tl_claim_options claim = TL_CLAIM_OPTIONS_INIT;
@@ -57,7 +54,7 @@ static void misuse(tl_lock *held, tl_lock *fresh)
     CREW_CHECK(!tl_may_send(held, 0));
     CREW_CHECK(tl_lock_remaining_ms(held) == 0);
     CREW_CHECK(tl_client_alive_ms(f.client) == 0);
-    CREW_STATUS(tl_lock_new(&made, f.client, &key, &options), TL_WRONG_PROCESS);
+    CREW_STATUS(tl_lock_new(&made, f.client, &key, SYNC), TL_WRONG_PROCESS);
     CREW_STATUS(tl_claim_due(f.client, &claim, claimed, &count), TL_WRONG_PROCESS);
     CREW_STATUS(tl_reap(f.client, NULL), TL_WRONG_PROCESS);
     CREW_STATUS(tl_client_stats(f.client, &stats), TL_WRONG_PROCESS);
@@ -71,7 +68,6 @@ struct inherited {
 static void child(void *context, int number)
 {
     struct inherited *from = context;
-    tl_lock_options options = sync_options("x");
     tl_client *own = NULL;
     tl_lock *lock;
     tl_status status;
@@ -88,10 +84,10 @@ static void child(void *context, int number)
     tl_client_close(f.other);
     if (own == NULL)
         own = client_new(&f, TL_CLIENT_NO_JANITOR);
-    lock = ask(own, "held", "c1", &options, &status);
+    lock = ask(own, "held", "c1", SYNC, &status);
     CREW_STATUS(status, TL_BUSY);
     tl_lock_free(lock);
-    lock = granted(own, number == 0 ? "child-0" : "child-1", "c1", &options);
+    lock = granted(own, number == 0 ? "child-0" : "child-1", "c1", SYNC);
     CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
     tl_client_close(own);
@@ -99,9 +95,8 @@ static void child(void *context, int number)
 
 TEST(test_a_child)
 {
-    tl_lock_options options = sync_options("x");
-    struct inherited handles = {.held = granted(f.client, "held", "c1", &options),
-                                .fresh = lock_new(f.client, "fresh", "c1", &options)};
+    struct inherited handles = {.held = granted(f.client, "held", "c1", SYNC),
+                                .fresh = lock_new(f.client, "fresh", "c1", SYNC)};
     tl_stats stats = {.version = TL_STATS_VERSION};
     uint64_t beats;
 
@@ -117,11 +112,9 @@ TEST(test_a_child)
     }
     assert_int_equal(stats.beats_unreachable, 0);
     assert_int_equal(stats.reconnects, 0);
-    assert_int_equal(database_number(f.sql,
-                                     "SELECT COUNT(*) FROM tl_session WHERE "
-                                     "session_id='%s' AND ended_at IS NULL",
-                                     tl_client_session(f.client)),
-                     1);
+    database_expect(f.sql, 1,
+                    "SELECT COUNT(*) FROM tl_session WHERE session_id='%s' AND ended_at IS NULL",
+                    tl_client_session(f.client));
     assert_status(tl_lock_ask(handles.fresh, 0), TL_GRANTED);
     assert_status(finish(handles.fresh, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     assert_status(finish(handles.held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
@@ -137,14 +130,11 @@ struct busy {
 static void work_and_fork(void *context, int number)
 {
     struct busy *busy = context;
-    tl_lock_options options = sync_options("x");
 
     for (long i = 0; number < 3 && !__atomic_load_n(&busy->stop, __ATOMIC_SEQ_CST); i++) {
-        char serial[48];
         tl_lock *lock;
 
-        snprintf(serial, sizeof serial, "busy-%d-%ld", number, i);
-        lock = granted(f.client, serial, "c1", &options);
+        lock = granted(f.client, text_of("busy-%d-%ld", number, i).is, "c1", SYNC);
         CREW_STATUS(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
     }
@@ -174,9 +164,9 @@ TEST(test_forks_while_others_work)
     rows = database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE "
                                   "'busy-%%'");
     assert_true(rows > 0);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                            "serial_no LIKE 'busy-%%' AND status='Y'"),
-                     rows);
+    database_expect(
+        f.sql, rows,
+        "SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'busy-%%' AND status='Y'");
 }
 
 TESTS_OF(process, open_all, close_all)

@@ -185,20 +185,19 @@ static void one_round(const struct hand *hand, int who, long round)
 {
     enum way way = (enum way)(round % WAYS);
     tl_lock_options options = options_of(who);
-    char serial[32];
     tl_lock *lock;
+    const struct text serial = text_of("r-%ld", round);
 
-    snprintf(serial, sizeof serial, "r-%ld", round);
-    lock = race(hand, who, serial, &options, 0);
+    lock = race(hand, who, serial.is, &options, 0);
     if (lock != NULL)
         end_first(lock, way);
     meet(hand->scene->board);
-    ask_after(hand, who, serial, way);
+    ask_after(hand, who, serial.is, way);
     meet(hand->scene->board);
     if (way == WAY_DECLINE)
-        race_to_reclaim(hand, who, serial);
+        race_to_reclaim(hand, who, serial.is);
     else if (way == WAY_UNKNOWN)
-        race_to_compensate(hand, who, serial);
+        race_to_compensate(hand, who, serial.is);
 }
 
 static void race_hand(void *context, int number)
@@ -240,13 +239,11 @@ static void sell(void *context, int number)
     for (long sale = 0; sale < hand->scene->sales; sale++) {
         int customer = rand_r(&seed) % CUSTOMERS;
         int *inside = &hand->scene->board->inside[customer];
-        char serial[48], cust[16];
         tl_status status;
         tl_lock *lock;
+        const struct text serial = text_of("x-%d-%ld", me(hand, number), sale);
 
-        snprintf(serial, sizeof serial, "x-%d-%ld", me(hand, number), sale);
-        snprintf(cust, sizeof cust, "x%d", customer);
-        lock = ask(hand->client, serial, cust, &options, &status);
+        lock = ask(hand->client, serial.is, text_of("x%d", customer).is, &options, &status);
         if (status == TL_GRANTED) {
             CREW_CHECK(__atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST) == 1);
             __atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
@@ -311,14 +308,12 @@ TEST(test_one_is_granted)
     crew_barrier_init(&scene.board->barrier, (unsigned)(scene.processes * scene.threads));
     assert_int_equal(crew_run(scene.processes, race_process, &scene), 0);
     /* Every trade was paid for once: one ending in success, at most one in failure. */
-    assert_int_equal(database_number(scene.f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
-                                     "AND cust_no = 'race' AND status = 'Y'"),
-                     scene.rounds);
-    assert_int_equal(database_number(scene.f.sql,
-                                     "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = "
-                                     "'race' AND op_code = 'WITHDRAW' AND step = 'ask'"),
-                     scene.rounds);
+    database_expect(
+        scene.f.sql, scene.rounds,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND cust_no = 'race' AND status = 'Y'");
+    database_expect(scene.f.sql, scene.rounds,
+                    "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no = 'race' AND op_code = "
+                    "'WITHDRAW' AND step = 'ask'");
     print_message("%d processes, %d threads in all, %ld trades: one granted of each, %llu "
                   "asks\n",
                   scene.processes, scene.processes * scene.threads, scene.rounds,

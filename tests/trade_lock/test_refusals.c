@@ -69,15 +69,11 @@ static void act(void *context, int number)
 /* A client behind a line of its own; its next heartbeat is far away. */
 static void open_far(struct scene *scene)
 {
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-
     scene->line = tap_start(server_socket(server_shared()));
     scene->file = database_option_file_at(f.db, tap_socket(scene->line),
                                           "beat_ms=60s\nsession_ms=10m\n"
                                           "read_timeout_s=60\n");
-    options.config_file = scene->file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&scene->far, &options), TL_OK);
+    scene->far = client_at(scene->file, TL_CLIENT_NO_JANITOR);
 }
 
 static void close_far(struct scene *scene)
@@ -105,13 +101,11 @@ static void play(const char *serial, const tl_lock_options *options, tl_status e
 
 TEST(test_a_trade)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *held = granted(f.client, "live", "c1", &options);
+    tl_lock *held = granted(f.client, "live", "c1", SYNC);
 
-    play("live", &options, TL_BUSY);
-    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(held);
-    play("live", &options, TL_ALREADY_DONE);
+    play("live", SYNC, TL_BUSY);
+    end_paid(held);
+    play("live", SYNC, TL_ALREADY_DONE);
 }
 
 TEST(test_a_mutex)
@@ -129,16 +123,13 @@ TEST(test_a_mutex)
 /* Somebody's open transaction may turn the failure into something else. */
 TEST(test_a_failure_that_is_being_decided)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *held = granted(f.client, "failed", "c1", &options);
-
-    assert_status(finish(held, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
-    tl_lock_free(held);
+    end_lock(granted(f.client, "failed", "c1", SYNC), TL_OUTCOME_FAILURE, TL_PROOF_DECLINED,
+             TL_FAILED);
     database_run(f.sql, "START TRANSACTION; SELECT 1 FROM trade_lock WHERE "
                         "cust_no = 'c1' AND serial_no = 'failed' FOR UPDATE");
-    play("failed", &options, TL_BUSY);
+    play("failed", SYNC, TL_BUSY);
     database_run(f.sql, "ROLLBACK");
-    play("failed", &options, TL_FAILED);
+    play("failed", SYNC, TL_FAILED);
 }
 
 static void act_beside(void *context, int number)
@@ -205,10 +196,8 @@ TEST(test_a_failure_meets_a_restore)
 {
     tl_lock_options options = sync_options("x");
     struct scene scene = {.options = &options, .serial = "backup"};
-    tl_lock *held = granted(f.client, "backup", "c1", &options);
-
-    assert_status(finish(held, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
-    tl_lock_free(held);
+    end_lock(granted(f.client, "backup", "c1", &options), TL_OUTCOME_FAILURE, TL_PROOF_DECLINED,
+             TL_FAILED);
     open_far(&scene);
     tap_rule(scene.line, "backup", 1, TAP_DELAY_REQUEST, 0);
     crew_threads(2, act_restored, &scene);

@@ -31,16 +31,14 @@ static tl_lock *claim(const char *serial)
 
 TEST(test_the_articles_way)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock, *retry;
 
     refused("r1", TL_NO_TRADE);
-    lock = granted(f.client, "r1", "c1", &options);
+    lock = granted(f.client, "r1", "c1", SYNC);
     refused("r1", TL_BUSY);
     /* The channel timed out. */
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     retry = claim("r1");
     assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "P 1 0");
     refused("r1", TL_BUSY);
@@ -69,10 +67,9 @@ TEST(test_the_articles_way)
 
 TEST(test_proven_failure_closes_the_lane)
 {
-    tl_lock_options options = sync_options("x");
     tl_lock *lock, *retry;
 
-    lock = granted(f.client, "r2", "c1", &options);
+    lock = granted(f.client, "r2", "c1", SYNC);
     (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
     tl_lock_free(lock);
     retry = claim("r2");
@@ -81,9 +78,9 @@ TEST(test_proven_failure_closes_the_lane)
     assert_row(&f, "r2", "c1", "WITHDRAW_RETRY", "F 1 0");
     tl_lock_free(retry);
     refused("r2", TL_FAILED);
-    assert_int_equal(database_number(f.sql, "SELECT next_run_at IS NULL FROM trade_lock "
-                                            "WHERE serial_no = 'r2' AND lane = 'R'"),
-                     1);
+    database_expect(
+        f.sql, 1,
+        "SELECT next_run_at IS NULL FROM trade_lock WHERE serial_no = 'r2' AND lane = 'R'");
 }
 
 TEST(test_parked)
@@ -109,8 +106,7 @@ TEST(test_parked)
     refused("r3", TL_PARKED);
     retry = ask(f.other, "r3", "c1", &over, &status);
     assert_status(status, TL_GRANTED);
-    assert_status(finish(retry, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(retry);
+    end_paid(retry);
 }
 
 /* It waits for a person, and so for no moment: a list would show it twice, parked and due. */
@@ -119,23 +115,22 @@ TEST(test_what_is_parked_is_not_due)
     static const char parked[] =
         "SELECT COUNT(*) FROM trade_lock WHERE serial_no = '%s' AND lane = "
         "'R' AND parked = 'by hand' AND next_run_at IS NULL";
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
     tl_lock *lock;
 
     ending.park_reason = "by hand";
     ending.next_run_ms = 1000;
-    lock = granted(f.client, "p7", "c1", &options);
+    lock = granted(f.client, "p7", "c1", SYNC);
     assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
     tl_lock_free(lock);
-    assert_int_equal(database_number(f.sql, parked, "p7"), 1);
-    lock = granted(f.client, "p8", "c1", &options);
+    database_expect(f.sql, 1, parked, "p7");
+    lock = granted(f.client, "p8", "c1", SYNC);
     (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
     tl_lock_free(lock);
     lock = claim("p8");
     assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
     tl_lock_free(lock);
-    assert_int_equal(database_number(f.sql, parked, "p8"), 1);
+    database_expect(f.sql, 1, parked, "p8");
 }
 
 TEST(test_forgotten_lock_is_opened_at_max_hold)
@@ -159,18 +154,17 @@ TEST(test_forgotten_lock_is_opened_at_max_hold)
     /* The forgetful holder wakes up. */
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_LOST);
     assert_row(&f, "r4", "c1", "WITHDRAW", "Y 1 1");
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                            "serial_no='r4' AND outcome='DECLINED'"),
-                     1);
+    database_expect(
+        f.sql, 1,
+        "SELECT COUNT(*) FROM trade_evidence WHERE serial_no='r4' AND outcome='DECLINED'");
     tl_lock_free(retry);
     tl_lock_free(lock);
 }
 
 TEST(test_a_dead_session_is_swept)
 {
-    tl_lock_options options = sync_options("x");
     tl_client *dying = client_new(&f, TL_CLIENT_NO_JANITOR);
-    tl_lock *lock = granted(dying, "r5", "c1", &options);
+    tl_lock *lock = granted(dying, "r5", "c1", SYNC);
     tl_reaped reaped;
 
     tl_lock_free(lock);
@@ -179,14 +173,13 @@ TEST(test_a_dead_session_is_swept)
     assert_status(tl_reap(f.other, &reaped), TL_OK);
     assert_int_equal(reaped.opened, 1);
     refused("r5", TL_GRANTED);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM tl_session WHERE "
-                                            "ended_at IS NOT NULL AND swept_at IS NULL"),
-                     0);
+    database_expect(
+        f.sql, 0,
+        "SELECT COUNT(*) FROM tl_session WHERE ended_at IS NOT NULL AND swept_at IS NULL");
 }
 
 TEST(test_batches)
 {
-    tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_lock *first[8], *second[8];
     size_t count = 5, rest = 8;
@@ -195,10 +188,7 @@ TEST(test_batches)
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < 8; i++) {
         char serial[] = {'b', (char)('0' + i), '\0'};
-        tl_lock *lock = granted(f.client, serial, "c9", &options);
-
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(f.client, serial, "c9", SYNC));
     }
     assert_status(tl_next_due_ms(f.client, "WITHDRAW", &due_ms), TL_OK);
     assert_int_equal(due_ms, 0);
@@ -226,7 +216,6 @@ TEST(test_batches)
 /* Counted is what waited for so long, in this lane, and is at nobody's hands. */
 TEST(test_overdue)
 {
-    tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_overdue found;
     tl_lock *claimed[1];
@@ -238,10 +227,7 @@ TEST(test_overdue)
     assert_int_equal(found.late_ms, 0);
     for (int i = 0; i < 3; i++) {
         char serial[] = {'o', (char)('0' + i), '\0'};
-        tl_lock *lock = granted(f.client, serial, "c9", &options);
-
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(f.client, serial, "c9", SYNC));
     }
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", 60000, &found), TL_OK);
     assert_int_equal(found.count, 0);
@@ -281,14 +267,10 @@ TEST(test_overdue_beside_a_paused_channel)
 
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < TL_OVERDUE_MAX + 2; i++) {
-        char serial[8];
-        tl_lock *lock;
+        const struct text serial = text_of("p%d", i);
 
-        snprintf(serial, sizeof serial, "p%d", i);
         options.channel = i < TL_OVERDUE_MAX + 1 ? "shut" : "open";
-        lock = granted(f.client, serial, "c9", &options);
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(f.client, serial.is, "c9", &options));
     }
     usleep(100000);
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", 50, &found), TL_OK);
@@ -306,15 +288,10 @@ TEST(test_overdue_beside_a_paused_channel)
 
 static void open_lanes(const char *prefix, int count)
 {
-    tl_lock_options options = sync_options("x");
-
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < count; i++) {
         char serial[] = {prefix[0], (char)('0' + i), '\0'};
-        tl_lock *lock = granted(f.client, serial, "c9", &options);
-
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(f.client, serial, "c9", SYNC));
     }
 }
 
@@ -343,8 +320,7 @@ static void end_claims(void)
     while (held.count > 0) {
         tl_lock *lock = held.locks[--held.count];
 
-        assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(lock);
+        end_paid(lock);
     }
 }
 
@@ -379,7 +355,6 @@ static void file(const char *serial, const char *outcome)
  * takes the rest. */
 TEST(test_claim_steps_over_locked_rows)
 {
-    tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     MYSQL *other = database_connect(f.db);
     tl_lock *locks[8];
@@ -388,10 +363,7 @@ TEST(test_claim_steps_over_locked_rows)
     database_run(f.sql, "DELETE FROM trade_lock");
     for (int i = 0; i < 4; i++) {
         char serial[] = {'l', (char)('0' + i), '\0'};
-        tl_lock *lock = granted(f.client, serial, "c9", &options);
-
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(f.client, serial, "c9", SYNC));
     }
     database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE cust_no = 'c9' AND "
                         "serial_no = 'l0' AND op_code = 'WITHDRAW_RETRY' FOR UPDATE; "
@@ -433,9 +405,8 @@ TEST(test_what_is_given_back_keeps_its_place)
     unknown.outcome = TL_OUTCOME_UNKNOWN;
     assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
     tl_lock_free(lock);
-    assert_int_equal(database_number(f.sql, "SELECT attempts FROM trade_lock WHERE "
-                                            "serial_no = 'g2' AND lane = 'R'"),
-                     0);
+    database_expect(f.sql, 0,
+                    "SELECT attempts FROM trade_lock WHERE serial_no = 'g2' AND lane = 'R'");
     usleep((DUE_MARK_MS + 50) * 1000);
     claim_oldest(1, serial);
     assert_string_equal(serial, "g2");
@@ -473,9 +444,8 @@ TEST(test_what_is_given_back_is_no_more_suspect)
         assert_int_equal(due, 0);
         assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
         tl_lock_free(lock);
-        assert_int_equal(database_number(f.sql, "SELECT claims FROM trade_lock WHERE serial_no = "
-                                                "'k0' AND lane = 'R'"),
-                         claims);
+        database_expect(f.sql, claims,
+                        "SELECT claims FROM trade_lock WHERE serial_no = 'k0' AND lane = 'R'");
     }
 }
 
@@ -553,12 +523,10 @@ TEST(test_standalone)
     /* Operators decide of trades, and here is none. */
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_OPERATORS), TL_INVALID);
     assert_row(&f, "r6", "c1", "WITHDRAW_RETRY", "P 1 1");
-    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_FAILED);
-    tl_lock_free(lock);
+    end_lock(lock, TL_OUTCOME_FAILURE, TL_PROOF_NONE, TL_FAILED);
     lock = granted(f.other, "r6", "c1", &options);
     assert_row(&f, "r6", "c1", "WITHDRAW_RETRY", "P 2 1");
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
     tl_lock_free(ask(f.other, "r6", "c1", &options, &status));
     assert_status(status, TL_ALREADY_DONE);
 }
@@ -574,12 +542,10 @@ TEST(test_standalone_beside_a_trade)
     alone.flags = TL_ASK_STANDALONE;
     mutex = granted(f.client, "r7", "c1", &alone);
     trade = granted(f.client, "r7", "c1", &options);
-    assert_status(finish(trade, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(trade);
+    end_paid(trade);
     refused("r7", TL_ALREADY_DONE); /* which closes a retry row that the trade left */
     assert_row(&f, "r7", "c1", "WITHDRAW_RETRY", "P 1 1");
-    assert_status(finish(mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(mutex);
+    end_paid(mutex);
 
     mutex = granted(f.client, "r8", "c1", &alone);
     trade = granted(f.client, "r8", "c1", &options);
@@ -588,15 +554,12 @@ TEST(test_standalone_beside_a_trade)
     assert_int_equal(tl_lock_view(again)->state, TL_STATE_LIVE);
     assert_false(tl_lock_view(again)->has_retry_row);
     tl_lock_free(again);
-    assert_status(finish(trade, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(trade);
-    assert_status(finish(mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
-    tl_lock_free(mutex);
+    end_in_doubt(trade);
+    end_lock(mutex, TL_OUTCOME_SUCCESS, TL_PROOF_NONE, TL_LOST);
     tl_lock_free(ask(f.other, "r8", "c1", &alone, &status));
     assert_status(status, TL_MISMATCH);
     trade = claim("r8");
-    assert_status(finish(trade, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(trade);
+    end_paid(trade);
 }
 
 static void file_success(const char *serial, uint32_t epoch, tl_status expected)
@@ -612,23 +575,19 @@ static void file_success(const char *serial, uint32_t epoch, tl_status expected)
 
 TEST(test_evidence)
 {
-    tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
     /* Success seen while the holder is about to fail: the failure is refused. */
-    lock = granted(f.client, "v1", "c1", &options);
+    lock = granted(f.client, "v1", "c1", SYNC);
     file_success("v1", 1, TL_OK);
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_EVIDENCE);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
     /* Success of a trade that failed: conflict, and nobody reclaims it. */
-    lock = granted(f.client, "v2", "c1", &options);
-    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
-    tl_lock_free(lock);
+    end_lock(granted(f.client, "v2", "c1", SYNC), TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, TL_FAILED);
     file_success("v2", 1, TL_IN_CONFLICT);
     refused("v2", TL_IN_CONFLICT);
     /* A waiting lane becomes due at once, and nothing is armed any more. */
-    lock = granted(f.client, "v3", "c1", &options);
+    lock = granted(f.client, "v3", "c1", SYNC);
     {
         tl_ending ending = TL_ENDING_INIT;
 
@@ -640,8 +599,7 @@ TEST(test_evidence)
     file_success("v3", 1, TL_OK);
     lock = claim("v3");
     assert_status(tl_lock_arm(lock, 1000), TL_EVIDENCE);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
+    end_paid(lock);
 }
 
 static void file_final(const char *serial, const char *outcome)
@@ -671,11 +629,10 @@ static void put_back_for_a_minute(tl_lock *lock, int apply_failed)
 TEST(test_evidence_during_an_attempt)
 {
     static const char *const outcomes[] = {"FAILED", "DECLINED"};
-    tl_lock_options options = sync_options("x");
 
     for (int i = 0; i < 2; i++) {
         const char *serial = i == 0 ? "e1" : "e2";
-        tl_lock *lock = granted(f.client, serial, "c1", &options);
+        tl_lock *lock = granted(f.client, serial, "c1", SYNC);
 
         file_final(serial, outcomes[i]);
         put_back_for_a_minute(lock, 0);
@@ -691,7 +648,7 @@ TEST(test_evidence_during_an_attempt)
         assert_status(tl_lock_arm(lock, 60000), TL_OK);
         put_back_for_a_minute(lock, 0);
         refused(serial, TL_NOT_DUE);
-        lock = granted(f.client, i == 0 ? "e3" : "e4", "c1", &options);
+        lock = granted(f.client, i == 0 ? "e3" : "e4", "c1", SYNC);
         file_final(i == 0 ? "e3" : "e4", outcomes[i]);
         put_back_for_a_minute(lock, 1);
         refused(i == 0 ? "e3" : "e4", TL_NOT_DUE);
@@ -702,9 +659,8 @@ TEST(test_evidence_during_an_attempt)
  * may be faster, so it is tried several times. */
 TEST(test_arming_while_a_clock_jump_is_open)
 {
-    tl_lock_options options = sync_options("x");
     tl_ending ending = TL_ENDING_INIT;
-    tl_lock *lock = granted(f.client, "j1", "c1", &options);
+    tl_lock *lock = granted(f.client, "j1", "c1", SYNC);
     tl_status status = TL_OK;
 
     ending.next_run_ms = 1;

@@ -31,8 +31,7 @@ TEST(test_only_an_own_send_is_taken_back)
         char serial[] = {'u', (char)('0' + i), '\0'};
         tl_lock *lock = granted(f.client, serial, "c1", &options);
 
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(lock);
         lock = granted(f.other, serial, "c1", &retry);
         assert_status(finish(lock, outcomes[i], TL_PROOF_NONE), TL_IN_DOUBT);
         assert_row(&f, serial, "c1", "WITHDRAW", "P 1 1");
@@ -76,11 +75,7 @@ static tl_lock *armed(const char *serial, int64_t hold_ms)
 /* Leaves it in doubt; the moment until which that first send counts. */
 static char *in_doubt(const char *serial)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(f.client, serial, "c1", &options);
-
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(granted(f.client, serial, "c1", SYNC));
     return send_until(serial);
 }
 
@@ -89,7 +84,6 @@ static char *in_doubt(const char *serial)
 TEST(test_a_send_that_did_not_happen_takes_no_time)
 {
     static const tl_outcome outcomes[] = {TL_OUTCOME_NOT_SENT, TL_OUTCOME_RETRY_LATER};
-    tl_lock_options options = sync_options("x");
     tl_lock *lock;
 
     for (int i = 0; i < 2; i++) {
@@ -107,7 +101,7 @@ TEST(test_a_send_that_did_not_happen_takes_no_time)
         tl_lock_free(lock);
         free(before);
     }
-    lock = granted(f.client, "t2", "c1", &options);
+    lock = granted(f.client, "t2", "c1", SYNC);
     assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
     assert_send_until("t2", "none");
     tl_lock_free(lock);
@@ -179,8 +173,7 @@ static void await_together(void)
  * ending is completed is carried out together. */
 TEST(test_the_same_in_a_group)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *first = granted(f.other, "v-first", "c1", &options);
+    tl_lock *first = granted(f.other, "v-first", "c1", SYNC);
     tl_ending success = TL_ENDING_INIT;
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
     char serials[TOGETHER][8], *expected[TOGETHER];
@@ -217,14 +210,13 @@ TEST(test_the_same_in_a_group)
 TEST(test_serials_that_look_like_names)
 {
     static const char *const serials[] = {"one_per_customer", "trade_lock_log", "PRIMARY"};
-    tl_lock_options options = sync_options("x");
 
     for (size_t i = 0; i < 3; i++) {
-        tl_lock *lock = granted(f.client, serials[i], "c1", &options);
+        tl_lock *lock = granted(f.client, serials[i], "c1", SYNC);
 
-        tl_lock_free(refused(serials[i], &options, TL_BUSY));
+        tl_lock_free(refused(serials[i], SYNC, TL_BUSY));
         assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
-        tl_lock_free(refused(serials[i], &options, TL_FAILED));
+        tl_lock_free(refused(serials[i], SYNC, TL_FAILED));
         tl_lock_free(lock);
     }
 }
@@ -285,8 +277,7 @@ static tl_status commit_and_refuse(void *context, struct st_mysql *connection)
 /* "No row was left" is only said when it is true. */
 TEST(test_a_refusal_that_committed)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(f.client, "k1", "c1", &options);
+    tl_lock *lock = lock_new(f.client, "k1", "c1", SYNC);
 
     assert_status(tl_lock_ask_with(lock, commit_and_refuse, NULL, 0), TL_CALLBACK_FAILED);
     assert_non_null(strstr(tl_error_message(), "must not commit"));
@@ -295,11 +286,10 @@ TEST(test_a_refusal_that_committed)
 
 TEST(test_bad_arguments)
 {
-    tl_lock_options options = sync_options("x");
     tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_ending ending = TL_ENDING_INIT;
     char reason[80], word[TL_OP_MAX * 3];
-    tl_lock *lock = granted(f.client, "b1", "c1", &options), *locks[4];
+    tl_lock *lock = granted(f.client, "b1", "c1", SYNC), *locks[4];
     size_t count = 4;
 
     memset(reason, 'r', sizeof reason);
@@ -361,8 +351,7 @@ TEST(test_unknown_proofs)
     for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++)
         assert_status(finish(lock, TL_OUTCOME_FAILURE, (tl_proof)proofs[i]), TL_INVALID);
     assert_row(&f, "p1", "c1", "WITHDRAW", "P 1 1");
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_in_doubt(lock);
     lock = granted(f.other, "p1", "c1", &retry);
     for (size_t i = 1; i < sizeof proofs / sizeof proofs[0]; i++)
         assert_status(finish(lock, TL_OUTCOME_FAILURE, (tl_proof)proofs[i]), TL_INVALID);
@@ -389,14 +378,13 @@ TEST(test_a_waiting_ending_stops_nobody_else)
     enum { WAITING = 6 };
     struct finisher ones[WAITING];
     pthread_t threads[WAITING];
-    tl_lock_options options = sync_options("x");
     MYSQL *holder = database_connect(f.db);
     int64_t start_ms;
 
     for (int i = 0; i < WAITING; i++) {
         char serial[] = {'o', (char)('0' + i), '\0'};
 
-        ones[i].lock = granted(f.client, serial, "c6", &options);
+        ones[i].lock = granted(f.client, serial, "c6", SYNC);
     }
     database_run(holder, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; "
                          "SELECT * FROM trade_lock WHERE cust_no = 'c6' FOR UPDATE");
@@ -407,7 +395,7 @@ TEST(test_a_waiting_ending_stops_nobody_else)
     for (int i = 0; i < 10; i++) {
         char serial[] = {'n', (char)('0' + i), '\0'};
 
-        tl_lock_free(granted(f.client, serial, "c7", &options));
+        tl_lock_free(granted(f.client, serial, "c7", SYNC));
     }
     assert_in_range(crew_now_ms() - start_ms, 0, 1500);
     database_run(holder, "ROLLBACK");
@@ -474,14 +462,13 @@ static uint64_t failures(const tl_stats *s)
 /* An ask is counted once however often it was repeated while it waited. */
 TEST(test_counters_add_up)
 {
-    tl_lock_options options = sync_options("x");
     tl_stats before = {.version = TL_STATS_VERSION}, after = before;
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
     tl_lock *lock, *asked;
 
     assert_status(tl_client_stats(client, &before), TL_OK);
-    lock = granted(client, "q1", "c1", &options);
-    asked = lock_new(client, "q1", "c1", &options);
+    lock = granted(client, "q1", "c1", SYNC);
+    asked = lock_new(client, "q1", "c1", SYNC);
     assert_status(tl_lock_ask(asked, 100), TL_BUSY);
     assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_FAILED);
     assert_status(tl_lock_ask(asked, 100), TL_FAILED);

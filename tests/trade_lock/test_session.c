@@ -83,30 +83,10 @@ static tl_lock_options mutex_options(void)
     return options;
 }
 
-/* Waits until the statement gives the wanted number. */
-__attribute__((format(printf, 2, 3))) static void await_number(long long wanted, const char *format,
-                                                               ...)
-{
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    char statement[400];
-    va_list arguments;
-    long long got;
-
-    va_start(arguments, format);
-    vsnprintf(statement, sizeof statement, format, arguments);
-    va_end(arguments);
-    do {
-        got = database_number(sql, "%s", statement);
-        if (got == wanted)
-            return;
-        crew_sleep_ms(10);
-    } while (crew_now_ms() < end_ms);
-    server_panic("%lld instead of %lld from: %s", got, wanted, statement);
-}
-
 static void await_ended(const char *session)
 {
-    await_number(1, "SELECT ended_at IS NOT NULL FROM tl_session WHERE session_id='%s'", session);
+    database_await(sql, 1, "SELECT ended_at IS NOT NULL FROM tl_session WHERE session_id='%s'",
+                   session);
 }
 
 static int is_readable(int fd)
@@ -133,8 +113,7 @@ static void await_loss(const tl_client *client, const struct losses *losses)
 /* It goes on under another session. */
 static void expect_it_goes_on(tl_client *far, const char *session)
 {
-    tl_lock_options options = sync_options("x");
-    tl_lock *asked = lock_new(far, "h2", "c1", &options);
+    tl_lock *asked = lock_new(far, "h2", "c1", SYNC);
     int64_t end_ms = crew_now_ms() + 2 * PATIENCE_MS;
     tl_status status;
 
@@ -144,8 +123,7 @@ static void expect_it_goes_on(tl_client *far, const char *session)
     assert_status(status, TL_GRANTED);
     assert_string_not_equal(tl_lock_view(asked)->session_id, session);
     assert_true(tl_may_send(asked, 1));
-    assert_status(finish(asked, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(asked);
+    end_paid(asked);
 }
 
 /* From now on no heartbeat arrives, however long it takes until somebody minds. */
@@ -254,12 +232,11 @@ TEST(test_a_stopped_process)
     kill(child, SIGSTOP);
     observer = near(0);
     /* Observed, ended, opened. */
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "z1");
-    assert_int_equal(database_number(sql,
-                                     "SELECT COUNT(*) FROM tl_session WHERE ended_at "
-                                     "IS NOT NULL AND ended_by='%s'",
-                                     tl_client_session(observer)),
-                     1);
+    database_await(sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
+                   "z1");
+    database_expect(sql, 1,
+                    "SELECT COUNT(*) FROM tl_session WHERE ended_at IS NOT NULL AND ended_by='%s'",
+                    tl_client_session(observer));
     told->go_on = 1;
     kill(child, SIGCONT);
     assert_int_equal(crew_wait(child), 0);
@@ -267,12 +244,10 @@ TEST(test_a_stopped_process)
     /* Only a heartbeat that was faster, and took another session, lets it ask. */
     assert_true(told->ask_class != TL_CLASS_DONE || told->anew);
     assert_status(told->finished, TL_LOST);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                          "serial_no='z1' AND status='P' AND lane='S'"),
-                     1);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                          "serial_no='z1' AND outcome='SUCCEEDED'"),
-                     1);
+    database_expect(
+        sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='z1' AND status='P' AND lane='S'");
+    database_expect(
+        sql, 1, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no='z1' AND outcome='SUCCEEDED'");
     tl_client_close(observer);
     crew_unshare(told, sizeof *told);
 }
@@ -296,8 +271,7 @@ static void lose_by_hand(const char *serial, const char *statement)
     asked = ask(other, serial, "c2", &mutex, &status);
     assert_status(status, TL_GRANTED);
     assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
-    assert_status(finish(asked, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(asked);
+    end_paid(asked);
     tl_lock_free(held);
     tl_lock_free(lock);
     tl_client_close(client);
@@ -313,15 +287,10 @@ static void hold_many(void *context, int number)
 {
     struct holder *holder = context;
     tl_client *client = mortal();
-    tl_lock_options options = sync_options("x");
 
     (void)number;
-    for (long i = 0; i < holder->locks; i++) {
-        char serial[32];
-
-        snprintf(serial, sizeof serial, "many-%ld", i);
-        tl_lock_free(granted(client, serial, "m", &options));
-    }
+    for (long i = 0; i < holder->locks; i++)
+        tl_lock_free(granted(client, text_of("many-%ld", i).is, "m", SYNC));
     holder->holding = 1;
     for (;;)
         pause();
@@ -344,13 +313,7 @@ static void add_rows(const char *session, long rows)
  * does not wait for. */
 static void await_opened(tl_client *const heirs[2], uint64_t wanted)
 {
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-
-    while (stats_of(heirs[0]).opened + stats_of(heirs[1]).opened != wanted) {
-        if (crew_now_ms() >= end_ms)
-            server_panic("the heirs count other openings than the log does");
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(stats_of(heirs[0]).opened + stats_of(heirs[1]).opened != wanted);
 }
 
 /* Two heirs of a process that died with many locks: each lane is opened once, nothing is left
@@ -383,17 +346,14 @@ TEST(test_a_dead_process_with_many_locks)
                 least_ms = tl_client_alive_ms(heirs[i]);
         crew_sleep_ms(5);
     }
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                          "cust_no='m' AND session_id IS NOT NULL"),
-                     0);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                          "cust_no='m' AND lane='R' AND next_run_at IS "
-                                          "NOT NULL"),
-                     holder->locks + more);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                          "cust_no='m' AND step='reap' AND "
-                                          "op_code='WITHDRAW'"),
-                     holder->locks + more);
+    database_expect(sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m' AND session_id IS NOT NULL");
+    database_expect(sql, holder->locks + more,
+                    "SELECT COUNT(*) FROM trade_lock WHERE cust_no='m' AND lane='R' AND "
+                    "next_run_at IS NOT NULL");
+    database_expect(sql, holder->locks + more,
+                    "SELECT COUNT(*) FROM trade_lock_log WHERE cust_no='m' AND step='reap' AND "
+                    "op_code='WITHDRAW'");
     assert_true(least_ms > 0);
     await_opened(heirs, (uint64_t)(holder->locks + more));
     for (int i = 0; i < 2; i++)
@@ -409,8 +369,7 @@ TEST(test_confirmed_unreachable_lost)
     struct losses losses = {0};
     tl_client *far = open_client(file, TL_CLIENT_NO_JANITOR, &losses);
     tl_client *observer;
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = granted(far, "h1", "c1", &options), *asked;
+    tl_lock *lock = granted(far, "h1", "c1", SYNC), *asked;
     tl_status status;
     char session[TL_UUID_TEXT];
     tl_stats before;
@@ -433,21 +392,21 @@ TEST(test_confirmed_unreachable_lost)
     assert_false(tl_may_send(lock, 0));
     assert_int_equal(tl_lock_remaining_ms(lock), 0);
     assert_true(stats_of(far).beats_unreachable > before.beats_unreachable);
-    asked = ask(far, "h2", "c1", &options, &status);
+    asked = ask(far, "h2", "c1", SYNC, &status);
     assert_status(status, TL_UNREACHABLE);
     tl_lock_free(asked);
     assert_int_equal(losses.count, 0);
     assert_false(is_readable(tl_client_loss_fd(far)));
 
     await_ended(session);
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "h1");
+    database_await(sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
+                   "h1");
     tap_down(line, 0);
     await_loss(far, &losses);
     assert_false(tl_may_send(lock, 0));
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                          "serial_no='h1' AND outcome='SUCCEEDED'"),
-                     1);
+    database_expect(
+        sql, 1, "SELECT COUNT(*) FROM trade_evidence WHERE serial_no='h1' AND outcome='SUCCEEDED'");
     expect_it_goes_on(far, session);
     crew_sleep_ms(3 * BEAT_MS);
     assert_int_equal(losses.count, 1);
@@ -503,9 +462,7 @@ TEST(test_an_ask_that_outlives_its_session)
     tap_rule(line, "travels", 0, TAP_DELAY_REQUEST, 0);
     crew_threads(2, release_later, &one);
     /* The row was written, under a session that is dead. */
-    assert_int_equal(database_number(sql, "SELECT COUNT(*) FROM trade_lock_log WHERE "
-                                          "serial_no='travels'"),
-                     1);
+    database_expect(sql, 1, "SELECT COUNT(*) FROM trade_lock_log WHERE serial_no='travels'");
     assert_int_equal(tl_status_class(one.status), TL_CLASS_CONFLICT);
     assert_false(tl_may_send(one.lock, 0));
     taken = granted(observer, "travels", "c1", &options);
@@ -551,24 +508,15 @@ TEST(test_a_stalled_janitor)
     char *file = database_option_file_at(
         base, tap_socket(line), "beat_ms=50ms\nsession_ms=30s\nread_timeout_s=600\npool_size=1\n");
     tl_client *far = open_client(file, 0, NULL), *dying = near(TL_CLIENT_NO_JANITOR);
-    int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    tl_lock_options options = sync_options("x");
     uint64_t beats;
 
     /* The janitor alone asks for what a dead session left. */
     tap_rule(line, tl_client_session(dying), 0, TAP_DELAY_REQUEST, 0);
-    tl_lock_free(granted(dying, "left", "c1", &options));
+    tl_lock_free(granted(dying, "left", "c1", SYNC));
     tl_client_close(dying);
-    while (!tap_done(line)) {
-        assert_true(crew_now_ms() < end_ms);
-        crew_sleep_ms(1);
-    }
+    AWAIT_WHILE(!tap_done(line));
     beats = stats_of(far).beats;
-    while (stats_of(far).beats < beats + 20) {
-        if (crew_now_ms() >= end_ms)
-            server_panic("the beats stand still behind the janitor's statement");
-        crew_sleep_ms(5);
-    }
+    AWAIT_WHILE(stats_of(far).beats < beats + 20);
     tap_release(line);
     tl_client_close(far);
     tap_free(line);
@@ -586,14 +534,14 @@ TEST(test_a_session_ended_by_hand)
 TEST(test_a_janitor_with_one_connection)
 {
     tl_client *dying = near(TL_CLIENT_NO_JANITOR), *heir;
-    tl_lock_options options = sync_options("x");
     char *file =
         database_option_file_at(base, server_socket(server_shared()), LASTING "pool_size=1\n");
 
-    tl_lock_free(granted(dying, "one", "c1", &options));
+    tl_lock_free(granted(dying, "one", "c1", SYNC));
     tl_client_close(dying);
     heir = open_client(file, 0, NULL);
-    await_number(1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'", "one");
+    database_await(sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE serial_no='%s' AND lane='R'",
+                   "one");
     tl_client_close(heir);
     remove(file);
     free(file);

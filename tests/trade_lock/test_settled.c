@@ -53,11 +53,8 @@ TEST(test_all_was_ended)
     tl_lock *lock = granted(client, "s1", "c1", &options);
     tl_status status;
 
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
-    lock = granted(client, "s2", "c1", &options);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-    tl_lock_free(lock);
+    end_paid(lock);
+    end_in_doubt(granted(client, "s2", "c1", &options));
     /* Refusals of three kinds. */
     tl_lock_free(ask(client, "held", "c1", &options, &status));
     assert_status(status, TL_BUSY);
@@ -67,8 +64,7 @@ TEST(test_all_was_ended)
     assert_status(status, TL_ALREADY_DONE);
     tl_lock_free(lock_new(client, "never", "c1", &options));
     assert_int_equal(close_and_ask(client), 1);
-    assert_status(finish(held, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(held);
+    end_paid(held);
 }
 
 /* A worker who ends what it claimed, and one who gives up. */
@@ -77,16 +73,13 @@ TEST(test_claims)
     for (int given_up = 0; given_up < 2; given_up++) {
         tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
         tl_lock_options options = retry_options(), first = sync_options("x");
-        char serial[16];
         tl_lock *lock;
+        const struct text serial = text_of("claim-%d", given_up);
 
-        snprintf(serial, sizeof serial, "claim-%d", given_up);
-        lock = granted(f.client, serial, "c1", &first);
-        assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
-        tl_lock_free(lock);
+        end_in_doubt(granted(f.client, serial.is, "c1", &first));
         database_run(f.sql, "UPDATE trade_lock SET next_run_at = UTC_TIMESTAMP(6) WHERE "
                             "serial_no LIKE 'claim-%%' AND lane = 'R'");
-        lock = granted(client, serial, "c1", &options);
+        lock = granted(client, serial.is, "c1", &options);
         if (!given_up)
             assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
         tl_lock_free(lock);
@@ -117,16 +110,12 @@ TEST(test_an_ask_whose_fate_is_unknown)
     tap *line = tap_start(server_socket(server_shared()));
     char *file = database_option_file_at(f.db, tap_socket(line),
                                          SETTINGS "pool_wait_ms=300ms\nconnect_timeout_s=1\n");
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_lock_options lock_options = sync_options("x");
     tl_client *client = NULL;
     tl_status status;
 
-    options.config_file = file;
-    options.flags = TL_CLIENT_NO_JANITOR;
-    assert_status(tl_client_open(&client, &options), TL_OK);
+    client = client_at(file, TL_CLIENT_NO_JANITOR);
     tap_rule(line, "unknown-1", 0, TAP_LOSE_ANSWER, 1);
-    tl_lock_free(ask(client, "unknown-1", "c1", &lock_options, &status));
+    tl_lock_free(ask(client, "unknown-1", "c1", SYNC, &status));
     assert_status(status, TL_UNKNOWN);
     tap_down(line, 0);
     /* The heartbeat has a connection again, by which the end is told. */
@@ -149,8 +138,7 @@ static tl_status commit_by_itself(void *context, struct st_mysql *connection)
 TEST(test_a_callback_that_commits)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
-    tl_lock_options options = sync_options("x");
-    tl_lock *lock = lock_new(client, "commits", "c1", &options);
+    tl_lock *lock = lock_new(client, "commits", "c1", SYNC);
 
     assert_status(tl_lock_ask_with(lock, commit_by_itself, NULL, 0), TL_CALLBACK_FAILED);
     tl_lock_free(lock);
@@ -190,13 +178,12 @@ TEST(test_a_restored_server)
 {
     tl_client *client = client_new(&f, TL_CLIENT_NO_JANITOR);
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
-    tl_lock_options options = sync_options("x");
     tl_status status = TL_OK;
 
     database_run(f.sql, "UPDATE tl_schema SET restore_no = restore_no + 1");
     while (status != TL_ASK_CHANNEL) {
         assert_true(crew_now_ms() < end_ms);
-        tl_lock_free(ask(client, "restored", "c1", &options, &status));
+        tl_lock_free(ask(client, "restored", "c1", SYNC, &status));
     }
     database_run(f.sql, "UPDATE tl_schema SET accepted_no = restore_no");
     assert_int_equal(close_and_ask(client), 0);

@@ -105,12 +105,10 @@ TEST(test_a_release_wakes_the_next)
 {
     char *file = database_option_file_at(f.db, server_socket(server_shared()),
                                          "ask_wait_min_ms=10s\nask_wait_max_ms=20s\n");
-    tl_client_options wanted = TL_CLIENT_OPTIONS_INIT;
     tl_lock_options options = mutex_options();
     struct queue q = {.serial = "quick", .others = 8};
 
-    wanted.config_file = file;
-    assert_status(tl_client_open(&q.client, &wanted), TL_OK);
+    q.client = client_at(file, 0);
     q.first = granted(q.client, q.serial, "wait", &options);
     q.asked_before = stats_of(q.client).asks;
     crew_threads(q.others + 1, queue_up, &q);

@@ -135,9 +135,8 @@ TEST(test_nobody_meets_anybody)
     total = run(&scene);
     assert_int_equal(scene.witness->overlaps, 0);
     assert_int_equal(scene.witness->value, total);
-    assert_int_equal(database_number(scene.f.sql, "SELECT epoch FROM trade_lock"), total);
-    assert_int_equal(database_number(scene.f.sql, "SELECT COUNT(*) FROM trade_lock_log"),
-                     2 * total);
+    database_expect(scene.f.sql, total, "SELECT epoch FROM trade_lock");
+    database_expect(scene.f.sql, 2 * total, "SELECT COUNT(*) FROM trade_lock_log");
     assert_log_whole(&scene.f);
     crew_unshare(scene.witness, sizeof *scene.witness);
     mysql_close(scene.f.sql);

@@ -48,7 +48,7 @@ static void open_client(house *self)
     if (status == TL_OK)
         status = tl_workflows_new(&self->workflows, self->client);
     sample.client = self->client;
-    if (status == TL_OK)
+    if (status == TL_OK && self->sim.port != 0)
         status = withdraw_new(&self->withdraw, self->workflows, &sample);
     if (status != TL_OK)
         server_panic("no workflow: %s: %s", tl_status_name(status), tl_error_message());
@@ -74,6 +74,22 @@ static void make_tables(house *self)
     free(schema);
 }
 
+static void make_database(house *self, const char *settings, server *where)
+{
+    memset(self, 0, sizeof *self);
+    pthread_mutex_init(&self->mutex, NULL);
+    self->own = where;
+    self->db = database_new(where != NULL ? where : server_shared(),
+                            settings != NULL ? settings : HOUSE_SETTINGS);
+    self->sql = database_connect(self->db);
+}
+
+void house_open_bare(house *self, const char *settings, server *where)
+{
+    make_database(self, settings, where);
+    open_client(self);
+}
+
 void house_open(house *self, withdraw_kind kind, const char *settings, server *where)
 {
     char window[32];
@@ -81,14 +97,9 @@ void house_open(house *self, withdraw_kind kind, const char *settings, server *w
         "--kind", kind_names[kind], "--window-ms", window, "--settle-ms",
         "100",    "--slow-ms",      "100",         NULL};
 
-    memset(self, 0, sizeof *self);
-    pthread_mutex_init(&self->mutex, NULL);
     snprintf(window, sizeof window, "%d", HOUSE_WINDOW_MS);
+    make_database(self, settings, where);
     self->kind = kind;
-    self->own = where;
-    self->db = database_new(where != NULL ? where : server_shared(),
-                            settings != NULL ? settings : HOUSE_SETTINGS);
-    self->sql = database_connect(self->db);
     make_tables(self);
     sim_prepare(&self->sim);
     sim_start(&self->sim, arguments);
@@ -100,7 +111,8 @@ void house_open(house *self, withdraw_kind kind, const char *settings, server *w
 void house_close(house *self)
 {
     house_leave(self);
-    sim_remove(&self->sim);
+    if (self->sim.port != 0)
+        sim_remove(&self->sim);
     mysql_close(self->sql);
     database_free(self->db);
     pthread_mutex_destroy(&self->mutex);
@@ -110,6 +122,17 @@ void house_reopen(house *self)
 {
     house_leave(self);
     open_client(self);
+}
+
+tl_client *house_operator(const house *self)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(self->db);
+    options.flags = TL_CLIENT_NO_SESSION;
+    assert_status(tl_client_open(&client, &options), TL_OK);
+    return client;
 }
 
 void house_account(house *self, const char *cust, int64_t balance_minor)
@@ -160,16 +183,26 @@ static long long count_open(house *self)
                                       "lane = 'S' AND status = 'P' AND state <> 'PARKED'");
 }
 
-tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms)
+tl_worker *house_worker(tl_workflows *workflows, unsigned threads)
 {
     tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
-    int64_t end_ms = now_ms() + wait_ms;
     tl_worker *worker = NULL;
+    tl_status status;
 
     options.threads = threads;
     options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&worker, self->workflows, &options), TL_OK);
+    status = tl_worker_start(&worker, workflows, &options);
+    if (status != TL_OK)
+        server_panic("no worker: %s: %s", tl_status_name(status), tl_error_message());
+    return worker;
+}
+
+tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms)
+{
+    tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
+    int64_t end_ms = now_ms() + wait_ms;
+    tl_worker *worker = house_worker(self->workflows, threads);
+
     while (count_open(self) > 0 && now_ms() < end_ms)
         usleep(20000);
     tl_worker_stop(worker);
@@ -180,28 +213,42 @@ tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms)
     return counts;
 }
 
+void house_leave_in_doubt(house *self, const char *op, const char *channel, const char *prefix,
+                          int count)
+{
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+
+    options.max_hold_ms = PATIENCE_MS;
+    options.channel = channel;
+    options.payload = "x";
+    options.payload_size = 1;
+    for (int i = 0; i < count; i++) {
+        const struct text serial = text_of("%s%d", prefix, i);
+        const tl_key key = {serial.is, "C1", op};
+        tl_lock *lock = NULL;
+
+        assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
+        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+        tl_lock_free(lock);
+    }
+}
+
 void house_row(house *self, const char *serial, const char *expected)
 {
-    char *row = database_text(self->sql,
-                              "SELECT CONCAT_WS(' ', status, epoch, sends, proof) FROM "
-                              "trade_lock WHERE serial_no = '%s' AND lane = 'S'",
-                              serial);
-
-    assert_string_equal(row != NULL ? row : "none", expected);
-    free(row);
+    database_expect_text(self->sql, expected,
+                         "SELECT CONCAT_WS(' ', status, epoch, sends, proof) FROM trade_lock "
+                         "WHERE serial_no = '%s' AND lane = 'S'",
+                         serial);
 }
 
 void house_retry_row(house *self, const char *serial, const char *status, const char *parked)
 {
-    char *row = database_text(self->sql,
-                              "SELECT CONCAT(status, ' ', COALESCE(parked, '')) FROM "
-                              "trade_lock WHERE serial_no = '%s' AND lane = 'R'",
-                              serial);
-    char expected[96];
-
-    snprintf(expected, sizeof expected, "%s %s", status, parked);
-    assert_string_equal(row != NULL ? row : "none", expected);
-    free(row);
+    database_expect_text(self->sql, text_of("%s %s", status, parked).is,
+                         "SELECT CONCAT(status, ' ', COALESCE(parked, '')) FROM trade_lock "
+                         "WHERE serial_no = '%s' AND lane = 'R'",
+                         serial);
 }
 
 void house_key(house *self, const char *serial, char key[TL_CHANNEL_KEY_MAX + 1])
@@ -217,13 +264,10 @@ void house_key(house *self, const char *serial, char key[TL_CHANNEL_KEY_MAX + 1]
 
 void house_balance(house *self, const char *cust, const char *expected)
 {
-    char *text = database_text(self->sql,
-                               "SELECT CONCAT(balance_minor, ' ', frozen_minor) FROM "
-                               "account WHERE cust_no = '%s' AND currency = 'EUR'",
-                               cust);
-
-    assert_string_equal(text, expected);
-    free(text);
+    database_expect_text(self->sql, expected,
+                         "SELECT CONCAT(balance_minor, ' ', frozen_minor) FROM account WHERE "
+                         "cust_no = '%s' AND currency = 'EUR'",
+                         cust);
 }
 
 void house_rule(house *self, const char *rule)

@@ -47,11 +47,16 @@ typedef struct house {
 
 /* settings NULL: HOUSE_SETTINGS.  where NULL: the shared server. */
 void house_open(house *self, withdraw_kind kind, const char *settings, server *where);
+/* Without the sample's workflow, tables and channel: the test registers its own. */
+void house_open_bare(house *self, const char *settings, server *where);
 void house_close(house *self);
 /* Ends the client and its workflows; the rows and the channel stay. */
 void house_leave(house *self);
 /* Ends the client and makes a new one, with another kind or exclusive flag if changed. */
 void house_reopen(house *self);
+
+/* A client for decisions, without a session; to be closed. */
+tl_client *house_operator(const house *self);
 
 /* The customer's account in EUR. */
 void house_account(house *self, const char *cust, int64_t balance_minor);
@@ -63,6 +68,11 @@ tl_status house_run(house *self, const char *serial, const char *cust, int64_t a
 void house_expect(house *self, const char *serial, const char *cust, int64_t amount_minor,
                   tl_status expected);
 
+/* A worker that looks for work each 50 ms; threads 0: as many as it has by itself. */
+tl_worker *house_worker(tl_workflows *workflows, unsigned threads);
+/* So many trades of C1, asked for with bare locks and ended without an answer. */
+void house_leave_in_doubt(house *self, const char *op, const char *channel, const char *prefix,
+                          int count);
 /* Runs a worker until no trade waits or is in process, at most wait_ms; gives counts. */
 tl_worker_counts house_work(house *self, unsigned threads, int64_t wait_ms);
 

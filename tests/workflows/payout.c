@@ -145,7 +145,7 @@ int payout_house(void **state)
     static house self;
 
     payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
-    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    house_open_bare(&self, NULL, NULL);
     payout_open(&self);
     *state = &self;
     return 0;
@@ -190,23 +190,17 @@ void payout_pay(house *self, const char *serial, int64_t amount_minor, tl_status
 
 void payout_purse(house *self, const char *expected)
 {
-    char *text = database_text(
-        self->sql, "SELECT CONCAT(balance, ' ', frozen) FROM purse WHERE cust_no = 'C1'");
-
-    assert_string_equal(text != NULL ? text : "none", expected);
-    free(text);
+    database_expect_text(self->sql, expected,
+                         "SELECT CONCAT(balance, ' ', frozen) FROM purse WHERE cust_no = 'C1'");
 }
 
 /* "1P 1Y" = epoch and moment of each entry. */
 void payout_entries(house *self, const char *serial, const char *expected)
 {
-    char *text = database_text(self->sql,
-                               "SELECT GROUP_CONCAT(epoch, what ORDER BY epoch, FIELD(what, 'P', "
-                               "'F', 'Y') SEPARATOR ' ') FROM entry WHERE serial_no = '%s'",
-                               serial);
-
-    assert_string_equal(text != NULL ? text : "none", expected);
-    free(text);
+    database_expect_text(self->sql, expected,
+                         "SELECT GROUP_CONCAT(epoch, what ORDER BY epoch, FIELD(what, 'P', 'F', "
+                         "'Y') SEPARATOR ' ') FROM entry WHERE serial_no = '%s'",
+                         serial);
 }
 
 void payout_said(const char *words)
@@ -271,12 +265,8 @@ static void not_utf8(tl_book *book)
 
 static void too_many_lines(tl_book *book)
 {
-    char what[8];
-
-    for (unsigned i = 0; i <= TL_BOOK_LINES; i++) {
-        snprintf(what, sizeof what, "%u", i);
-        enter(book, what);
-    }
+    for (unsigned i = 0; i <= TL_BOOK_LINES; i++)
+        enter(book, text_of("%u", i).is);
 }
 
 static void too_long_for_its_column(tl_book *book)

@@ -2,6 +2,7 @@
 
 #include "books.h"
 #include "channel.h"
+#include "support/theme.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +10,12 @@
 
 static tl_status open_channel(release *self, unsigned i, const bank *of, tl_channel *promises)
 {
-    char url[64];
+    const struct text url = text_of("http://127.0.0.1:%u", of->sim->port);
 
-    snprintf(url, sizeof url, "http://127.0.0.1:%u", of->sim->port);
     withdraw_contract(promises, of->kind, HOUSE_WINDOW_MS);
     promises->name = of->name;
     promises->replays_first_answer &= !of->is_lesser;
-    return channel_new(&self->channels[i], self->client, url);
+    return channel_new(&self->channels[i], self->client, url.is);
 }
 
 static tl_status register_all(release *self, const bank *now, const bank *former)

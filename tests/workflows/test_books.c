@@ -25,11 +25,10 @@ TEST_IN(each_moment_has_its_rows, payout_house, payout_house_close)
     house_row(self, "W2", "F 1 1 D");
     payout_purse(self, "900 0");
     payout_entries(self, "W2", "1P 1F");
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM entry WHERE serial_no = 'W2' "
-                                     "AND what = 'F' AND proof = %d",
-                                     TL_PROOF_DECLINED),
-                     1);
+    database_expect(
+        self->sql, 1,
+        "SELECT COUNT(*) FROM entry WHERE serial_no = 'W2' AND what = 'F' AND proof = %d",
+        TL_PROOF_DECLINED);
 }
 
 /* What a statement can name without being given it is what the row says. */
@@ -43,18 +42,15 @@ TEST_IN(the_trade_knows_its_own_values, payout_house, payout_house_close)
     assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
     payout_pay(self, "W1", 100, TL_SUCCEEDED);
     payout_expect(self, &other, TL_SUCCEEDED, NULL);
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM entry e JOIN trade_lock t ON "
-                                     "t.serial_no = e.serial_no AND t.cust_no = e.cust_no AND "
-                                     "t.op_code = e.op AND t.epoch = e.epoch AND "
-                                     "t.amount_minor = e.amount AND t.currency = e.currency AND "
-                                     "t.channel_key = e.channel_key WHERE t.lane = 'S'"),
-                     4);
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM entry WHERE (serial_no, op, what, ref) "
-                                     "IN (('W1', 'PAYOUT', 'P', ''), ('W1', 'PAYOUT', 'Y', 'W1'), "
-                                     "('W2', 'PAYOUT-2', 'P', ''), ('W2', 'PAYOUT-2', 'Y', 'W2'))"),
-                     4);
+    database_expect(
+        self->sql, 4,
+        "SELECT COUNT(*) FROM entry e JOIN trade_lock t ON t.serial_no = e.serial_no AND t.cust_no "
+        "= e.cust_no AND t.op_code = e.op AND t.epoch = e.epoch AND t.amount_minor = e.amount AND "
+        "t.currency = e.currency AND t.channel_key = e.channel_key WHERE t.lane = 'S'");
+    database_expect(self->sql, 4,
+                    "SELECT COUNT(*) FROM entry WHERE (serial_no, op, what, ref) IN (('W1', "
+                    "'PAYOUT', 'P', ''), ('W1', 'PAYOUT', 'Y', 'W1'), ('W2', 'PAYOUT-2', 'P', ''), "
+                    "('W2', 'PAYOUT-2', 'Y', 'W2'))");
 }
 
 TEST_IN(the_worker_writes_the_same, payout_house, payout_house_close)
@@ -105,7 +101,7 @@ TEST_IN(moments_may_differ, payout_house, payout_house_close)
     assert_status(tl_workflow_register(self->workflows, &workflow), TL_OK);
     payout_expect(self, &request, TL_SUCCEEDED, NULL);
     payout_purse(self, "1000 100");
-    assert_int_equal(database_number(self->sql, "SELECT n FROM counted WHERE serial_no = 'W1'"), 1);
+    database_expect(self->sql, 1, "SELECT n FROM counted WHERE serial_no = 'W1'");
     script.execute = TL_EXECUTE_DECLINED;
     request.key.serial_no = "W2";
     payout_expect(self, &request, TL_FAILED, NULL);

@@ -54,13 +54,11 @@ static void mend_callbacks(house *self)
 
 static void spoil_both_endings(house *self, spoil_fn spoil, tl_status answer, unsigned number)
 {
-    char serial[16];
-
     for (enum moment moment = AT_Y; moment <= AT_F; moment++) {
-        snprintf(serial, sizeof serial, "W%u-%d", number, (int)moment);
+        const struct text serial = text_of("W%u-%d", number, (int)moment);
         script.spoil[moment] = spoil;
         script.answer[moment] = answer;
-        expect_written_later(self, serial, moment, mend_callbacks);
+        expect_written_later(self, serial.is, moment, mend_callbacks);
     }
 }
 
@@ -70,7 +68,7 @@ TEST_IN(bad_lines_of_an_ending_are_written_later, payout_house, payout_house_clo
 
     for (unsigned i = 0; i < PAYOUT_BAD_LINES; i++)
         spoil_both_endings(self, payout_bad_lines[i].spoil, TL_OK, i);
-    assert_int_equal(database_number(self->sql, "SELECT frozen FROM purse"), 0);
+    database_expect(self->sql, 0, "SELECT frozen FROM purse");
 }
 
 TEST_IN(a_callback_that_cannot_ends_later, payout_house, payout_house_close)
@@ -81,7 +79,7 @@ TEST_IN(a_callback_that_cannot_ends_later, payout_house, payout_house_close)
 
     for (unsigned i = 0; i < LENGTH(answers); i++)
         spoil_both_endings(self, NULL, answers[i], i);
-    assert_int_equal(database_number(self->sql, "SELECT frozen FROM purse"), 0);
+    database_expect(self->sql, 0, "SELECT frozen FROM purse");
 }
 
 static void put_purse_back(house *self)
@@ -162,11 +160,9 @@ TEST_IN(each_epoch_has_its_rows, payout_house, payout_house_close)
     house_row(self, "W1", "Y 3 1 -");
     payout_entries(self, "W1", "1P 1F 2P 2F 3P 3Y");
     payout_purse(self, "900 0");
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry WHERE amount <> 100 OR "
-                                                "currency <> 'EUR'"),
-                     0);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(DISTINCT channel_key) FROM entry"),
-                     3);
+    database_expect(self->sql, 0,
+                    "SELECT COUNT(*) FROM entry WHERE amount <> 100 OR currency <> 'EUR'");
+    database_expect(self->sql, 3, "SELECT COUNT(DISTINCT channel_key) FROM entry");
 }
 
 TEST_IN(a_refusal_leaves_the_failure_as_it_was, payout_house, payout_house_close)
@@ -240,23 +236,19 @@ TEST_IN(many_are_written_once_each, payout_house, payout_house_close)
     database_run(self->sql, "INSERT INTO purse (cust_no, balance) VALUES ('C2', 10000), "
                             "('C3', 10000), ('POOR', 9)");
     crew_threads(THREADS, pay_many, NULL);
-    assert_int_equal(database_number(self->sql, "SELECT SUM(frozen) FROM purse"), 10 * asked);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                "lane = 'S' AND status = 'P'"),
-                     asked);
+    database_expect(self->sql, 10 * asked, "SELECT SUM(frozen) FROM purse");
+    database_expect(self->sql, asked,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'P'");
     counts = house_work(self, THREADS, PATIENCE_MS);
     assert_int_equal(counts.failed, failed);
     assert_int_equal(counts.succeeded, asked - failed);
-    assert_int_equal(database_number(self->sql, "SELECT SUM(frozen) FROM purse"), 0);
-    assert_int_equal(database_number(self->sql, "SELECT SUM(balance) FROM purse WHERE cust_no IN "
-                                                "('C2', 'C3')"),
-                     20000 - 10 * (asked - failed));
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry"), 2 * asked);
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT COUNT(*) FROM trade_lock t JOIN entry e ON "
-                                     "e.serial_no = t.serial_no AND e.what = t.status WHERE "
-                                     "t.lane = 'S'"),
-                     asked);
+    database_expect(self->sql, 0, "SELECT SUM(frozen) FROM purse");
+    database_expect(self->sql, 20000 - 10 * (asked - failed),
+                    "SELECT SUM(balance) FROM purse WHERE cust_no IN ('C2', 'C3')");
+    database_expect(self->sql, 2 * asked, "SELECT COUNT(*) FROM entry");
+    database_expect(self->sql, asked,
+                    "SELECT COUNT(*) FROM trade_lock t JOIN entry e ON e.serial_no = t.serial_no "
+                    "AND e.what = t.status WHERE t.lane = 'S'");
 }
 
 /* ------------------------------------------------------------------ somebody else's row, held */
@@ -395,7 +387,7 @@ static void hold_a_purse(const char *settings, int held, int given_up)
 
     is_held = let_go = bare = 0;
     payout_say(TL_EXECUTE_UNKNOWN, TL_QUERY_PENDING);
-    house_open(&self, WITHDRAW_IDEMPOTENT, settings, NULL);
+    house_open_bare(&self, settings, NULL);
     payout_open(&self);
     database_run(self.sql, "INSERT INTO purse (cust_no, balance) VALUES ('HELD', 1000), "
                            "('C2', 1000), ('C3', 1000)");
@@ -404,14 +396,12 @@ static void hold_a_purse(const char *settings, int held, int given_up)
     leave_in_doubt(&self, "F3-", "C3", FREE / 2);
     end_beside_a_held_purse(&self, held);
     assert_int_equal(house_alarmed(&self, "the books refused"), given_up);
-    assert_int_equal(database_number(self.sql, "SELECT SUM(frozen) FROM purse"), 0);
-    assert_int_equal(database_number(self.sql, "SELECT balance FROM purse WHERE cust_no = 'HELD'"),
-                     1000 - 10 * (held - held / 3));
-    assert_int_equal(database_number(self.sql,
-                                     "SELECT SUM(balance) FROM purse WHERE cust_no IN ('C2', "
-                                     "'C3')"),
-                     2000 - 10 * (FREE - FREE / 3));
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM entry"), 2 * (held + FREE));
+    database_expect(self.sql, 0, "SELECT SUM(frozen) FROM purse");
+    database_expect(self.sql, 1000 - 10 * (held - held / 3),
+                    "SELECT balance FROM purse WHERE cust_no = 'HELD'");
+    database_expect(self.sql, 2000 - 10 * (FREE - FREE / 3),
+                    "SELECT SUM(balance) FROM purse WHERE cust_no IN ('C2', 'C3')");
+    database_expect(self.sql, 2 * (held + FREE), "SELECT COUNT(*) FROM entry");
     house_close(&self);
 }
 
@@ -442,10 +432,10 @@ TEST(an_ending_is_settled_with_its_rows)
     tl_status status;
     int64_t end_ms;
 
-    house_open(&self, WITHDRAW_IDEMPOTENT,
-               "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
-               "commit_ms=300ms\npool_wait_ms=200ms\n",
-               own);
+    house_open_bare(&self,
+                    "beat_ms=100ms\nsession_ms=30s\nmax_hold_ms=60s\nexecute_ms=1s\n"
+                    "commit_ms=300ms\npool_wait_ms=200ms\n",
+                    own);
     payout_open(&self);
     payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
     script.dies = own;

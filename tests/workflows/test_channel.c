@@ -397,7 +397,6 @@ TEST(too_much_of_an_answer)
 /* A listener is there, and would answer. */
 TEST(nothing_is_begun_when_nothing_is_left)
 {
-    char url[64];
     tl_reply *reply = calloc(1, sizeof *reply);
     channel *asked;
     tl_attempt attempt;
@@ -408,8 +407,11 @@ TEST(nothing_is_begun_when_nothing_is_left)
     peer_start(&willing, 1, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     assert_int_equal(fate_of(willing.url, 0, &code), HTTP_NOT_SENT);
     assert_int_equal(fate_of(willing.url, -5000, &code), HTTP_NOT_SENT);
-    snprintf(url, sizeof url, "%.*s", (int)(strlen(willing.url) - strlen("/v1/pay")), willing.url);
-    assert_int_equal(channel_new(&asked, NULL, url), TL_OK);
+    assert_int_equal(
+        channel_new(
+            &asked, NULL,
+            text_of("%.*s", (int)(strlen(willing.url) - strlen("/v1/pay")), willing.url).is),
+        TL_OK);
     attempt = attempt_of(-1);
     assert_int_equal(tl_attempt_left_ms(&attempt), 0);
     assert_int_equal(channel_execute(asked, &attempt, reply), TL_EXECUTE_NOT_SENT);

@@ -101,17 +101,6 @@ static json_int_t all_requests(const struct sim *sim)
     return requests(sim, "pay") + requests(sim, "query") + requests(sim, "cancel");
 }
 
-static tl_worker *start_worker(void)
-{
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    tl_worker *worker = NULL;
-
-    options.threads = 2;
-    options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&worker, now.workflows, &options), TL_OK);
-    return worker;
-}
-
 static void stop_worker(tl_worker *worker)
 {
     tl_worker_stop(worker);
@@ -121,13 +110,7 @@ static void stop_worker(tl_worker *worker)
 
 static void await_number(long long least, const char *query)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(self.sql, "%s", query) < least) {
-        if (now_ms() > end_ms)
-            fail_msg("not in time: %s", query);
-        usleep(10000);
-    }
+    AWAIT_WHILE(database_number(self.sql, "%s", query) < least);
 }
 
 #define REV_OF(serial)                                                                             \
@@ -137,7 +120,7 @@ static void await_number(long long least, const char *query)
 static void work_on(const char *query)
 {
     const long long before = database_number(self.sql, "%s", query);
-    tl_worker *worker = start_worker();
+    tl_worker *worker = house_worker(now.workflows, 2);
 
     await_number(before + 8, query);
     stop_worker(worker);
@@ -145,7 +128,7 @@ static void work_on(const char *query)
 
 static void work_until(const char *query)
 {
-    tl_worker *worker = start_worker();
+    tl_worker *worker = house_worker(now.workflows, 2);
 
     await_number(1, query);
     stop_worker(worker);
@@ -181,8 +164,7 @@ TEST_IN(nobody_else_is_called, open_banks, close_banks)
     assert_int_equal(all_requests(&other), 0);
     assert_int_equal(requests(&self.sim, "query"), 0);
     /* It used up no attempt, and is not parked. */
-    assert_int_equal(database_number(self.sql, "SELECT attempts FROM trade_lock WHERE lane = 'R'"),
-                     0);
+    database_expect(self.sql, 0, "SELECT attempts FROM trade_lock WHERE lane = 'R'");
     house_retry_row(&self, "W1", "F", "");
     assert_true(house_alarmed(&self, "a trade of channel \"bank-a\" waits"));
     assert_true(metric_of(now.client, "tradelock_channel_answers_total{channel=\"bank-a\","
@@ -320,7 +302,7 @@ TEST_IN(a_failure_is_not_tried_anew_elsewhere, open_banks, close_banks)
     assert_int_equal(answer.retryable, 0);
     tl_answer_clear(&answer);
     assert_int_equal(all_requests(&other), 0);
-    assert_int_equal(database_number(self.sql, "SELECT epoch FROM trade_lock WHERE lane = 'S'"), 1);
+    database_expect(self.sql, 1, "SELECT epoch FROM trade_lock WHERE lane = 'S'");
 }
 
 /* ---------------------------------------------------------------------- its pauses -- */
@@ -446,10 +428,8 @@ TEST_IN(a_contract_falls, open_banks, close_banks)
 /* A process that was taken for dead goes on only by what holds meanwhile. */
 TEST_IN(a_process_that_wakes_declares_anew, open_banks, close_banks)
 {
-    char first[40];
-
     begin(A(WITHDRAW_PLAIN), NULL);
-    snprintf(first, sizeof first, "%s", tl_client_session(now.client));
+    const struct text first = text_of("%s", tl_client_session(now.client));
     /* In one transaction, so that it cannot go on in between. */
     database_run(self.sql, "UPDATE trade_channel SET contract = REPLACE(contract, 'idempotent=0',"
                            " 'idempotent=1') WHERE channel = 'bank-a'");
@@ -463,7 +443,7 @@ TEST_IN(a_process_that_wakes_declares_anew, open_banks, close_banks)
     database_run(self.sql,
                  "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6), ended_by = UUID()"
                  " WHERE session_id = '%s'",
-                 first);
+                 first.is);
     AWAIT_WHILE(tl_client_alive_ms(now.client) > 0);
     usleep(500000); /* some beats */
     assert_int_equal(tl_client_alive_ms(now.client), 0);
@@ -518,40 +498,38 @@ TEST_IN(services_start_together, open_banks, close_banks)
     start_behind("SELECT contract FROM trade_channel FOR UPDATE");
 }
 
+#define SAYERS 16
+#define SITE_ROUNDS 50
+
 static pthread_barrier_t together;
 
-static void *say_the_site(void *context)
+static void say_the_site(void *context, int number)
 {
     MYSQL *own = database_connect(self.db);
 
     database_run(own, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"); /* as services */
-    pthread_barrier_wait(&together);
-    if (mysql_query(own, "SET STATEMENT innodb_lock_wait_timeout = 5 FOR"
-                         " CALL tl_site_is('test', @said)") == 0)
-        atomic_fetch_add((atomic_int *)context, 1);
-    else
-        print_error("%s\n", mysql_error(own));
+    for (int round = 0; round < SITE_ROUNDS; round++) {
+        if (pthread_barrier_wait(&together) == PTHREAD_BARRIER_SERIAL_THREAD)
+            database_run(own, "UPDATE tl_schema SET site = NULL");
+        pthread_barrier_wait(&together);
+        if (mysql_query(own, "SET STATEMENT innodb_lock_wait_timeout = 5 FOR"
+                             " CALL tl_site_is('test', @said)") == 0)
+            atomic_fetch_add((atomic_int *)context, 1);
+        else
+            print_error("%d: %s\n", number, mysql_error(own));
+    }
     mysql_close(own);
-    return NULL;
 }
 
 /* On a fresh installation all of them find none. */
 TEST_IN(the_first_of_many_says_the_site, open_banks, close_banks)
 {
-    enum { MANY = 16, ROUNDS = 50 };
-    pthread_t threads[MANY];
     atomic_int well = 0;
 
-    pthread_barrier_init(&together, NULL, MANY);
-    for (int round = 0; round < ROUNDS; round++) {
-        database_run(self.sql, "UPDATE tl_schema SET site = NULL");
-        for (int i = 0; i < MANY; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, say_the_site, &well), 0);
-        for (int i = 0; i < MANY; i++)
-            pthread_join(threads[i], NULL);
-    }
+    pthread_barrier_init(&together, NULL, SAYERS);
+    crew_threads(SAYERS, say_the_site, &well);
     pthread_barrier_destroy(&together);
-    assert_int_equal(well, MANY * ROUNDS);
+    assert_int_equal(well, SAYERS * SITE_ROUNDS);
 }
 
 /* A file of settings with another site, beside the one of the house. */
@@ -646,10 +624,8 @@ static void release_of_chaos(void *context, int number)
     CREW_STATUS(tl_worker_start(&worker, mine.workflows, &options), TL_OK);
     for (int i = 0; i < PAYMENTS; i++) {
         tl_answer answer = TL_ANSWER_INIT;
-        char serial[32];
 
-        snprintf(serial, sizeof serial, "N%d-%d", number, i);
-        (void)release_pay(&mine, serial, "C1", 100, 0, &answer);
+        (void)release_pay(&mine, text_of("N%d-%d", number, i).is, "C1", 100, 0, &answer);
         tl_answer_clear(&answer);
     }
     tl_worker_stop(worker);

@@ -121,12 +121,8 @@ static void withdraw_at(struct site *site, const char *serial, tl_status wanted)
 /* The worker's process until nothing is in process any more. */
 static void work(void)
 {
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    tl_worker *worker = NULL;
+    tl_worker *worker = house_worker(office.workflows, 2);
 
-    options.threads = 2;
-    options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&worker, office.workflows, &options), TL_OK);
     AWAIT_WHILE(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE "
                                           "status = 'P'") > 0);
     tl_worker_free(worker);
@@ -417,12 +413,10 @@ TEST_IN(a_thread_keeps_its_trace, open_idempotent, close_sites)
 
 static void pay_in_vain(void *context, int number)
 {
-    char serial[16];
     tl_answer answer = TL_ANSWER_INIT;
 
     (void)context;
-    snprintf(serial, sizeof serial, "VAIN%d", number);
-    (void)house_run(&self, serial, CUSTOMER, 100, 0, &answer);
+    (void)house_run(&self, text_of("VAIN%d", number).is, CUSTOMER, 100, 0, &answer);
     tl_answer_clear(&answer);
 }
 

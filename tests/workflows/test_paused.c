@@ -231,8 +231,7 @@ TEST_IN(what_is_claimed_is_not_armed, open_house, close_house)
     ending.outcome = TL_OUTCOME_UNKNOWN;
     assert_status(tl_lock_put_back(lock, &ending, &findings), TL_IN_DOUBT);
     tl_lock_free(lock);
-    assert_int_equal(database_number(self.sql, "SELECT attempts FROM trade_lock WHERE lane = 'R'"),
-                     0);
+    database_expect(self.sql, 0, "SELECT attempts FROM trade_lock WHERE lane = 'R'");
     house_row(&self, "CLAIMED", "P 1 1 -");
     resume_now(NULL);
     (void)house_work(&self, 1, PATIENCE_MS);
@@ -348,9 +347,8 @@ TEST_IN(a_drain_grants_no_trade_at_all, open_house, close_house)
     options.max_hold_ms = 10000;
     assert_status(tl_claim_due(self.client, &options, &due, &count), TL_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN "
-                                               "('BARE', 'AGAIN')"),
-                     0);
+    database_expect(self.sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE serial_no IN ('BARE', 'AGAIN')");
     /* What is held ends as ever, and what somebody knows is filed. */
     finish(held);
     evidence.key = doubtful;
@@ -400,9 +398,7 @@ TEST_IN(what_is_no_drain_is_refused, open_house, close_house)
     assert_status(decide(self.client, WITHDRAW_OP, 1), TL_INVALID);
     assert_status(decide(self.client, NULL, 0), TL_ALREADY_DONE);
     assert_non_null(strstr(tl_error_message(), "the installation does not drain"));
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_channel WHERE "
-                                               "channel = '*'"),
-                     0);
+    database_expect(self.sql, 0, "SELECT COUNT(*) FROM trade_channel WHERE channel = '*'");
     assert_status(tl_channel_add(self.client, TL_CHANNEL_ALL, "X", NULL), TL_INVALID);
     limit.channel = TL_CHANNEL_ALL;
     limit.actor = limit.reason = "ann";
@@ -443,12 +439,11 @@ static void pay_on(void *context, int caller)
     while (!atomic_load(&shared->stop)) {
         tl_answer answer = TL_ANSWER_INIT;
         const long number = atomic_fetch_add(&shared->serial, 1);
-        char serial[32];
         tl_status status;
 
-        snprintf(serial, sizeof serial, "L%ld", number);
         /* The first send of each of C2's is lost. */
-        status = house_run(&self, serial, number % 5 == 0 ? "C2" : "C1", 1, 0, &answer);
+        status = house_run(&self, text_of("L%ld", number).is, number % 5 == 0 ? "C2" : "C1", 1, 0,
+                           &answer);
         tl_answer_clear(&answer);
         atomic_fetch_add(&shared->answered[process], 1);
         if (status == TL_OVERLOADED) {
@@ -463,14 +458,12 @@ static void pay_on(void *context, int caller)
 /* Waits, after the callers are done, until the lane is empty. */
 static void serve(void *context, int process)
 {
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_worker *worker = NULL;
 
     (void)context;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
     house_reopen(&self);
-    options.idle_max_ms = 50;
-    CREW_STATUS(tl_worker_start(&worker, self.workflows, &options), TL_OK);
+    worker = house_worker(self.workflows, 0);
     crew_threads(CALLERS, pay_on, &process);
     while (atomic_load(&shared->stop) < 2)
         usleep(20000);
@@ -478,31 +471,9 @@ static void serve(void *context, int process)
     house_leave(&self);
 }
 
-static void await_number(long long wanted, const char *sql)
-{
-    const int64_t end_ms = now_ms() + 2 * PATIENCE_MS;
-
-    while (database_number(self.sql, "%s", sql) != wanted) {
-        if (now_ms() > end_ms)
-            fail_msg("%s is still not %lld", sql, wanted);
-        usleep(20000);
-    }
-}
-
 static void await_refusals(int process)
 {
     AWAIT_WHILE(atomic_load(&shared->refused[process]) < 2L * CALLERS);
-}
-
-static tl_client *open_operator(void)
-{
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *client = NULL;
-
-    options.config_file = database_option_file(self.db);
-    options.flags = TL_CLIENT_NO_SESSION;
-    assert_status(tl_client_open(&client, &options), TL_OK);
-    return client;
 }
 
 static void pause_and_see(tl_client *client, pid_t killed)
@@ -518,8 +489,8 @@ static void pause_and_see(tl_client *client, pid_t killed)
     for (int i = 1; i < PROCESSES; i++)
         await_refusals(i);
     /* What was granted or armed before has ended, or is given back by a janitor. */
-    await_number(0,
-                 "SELECT COUNT(*) FROM trade_lock WHERE status = 'P' AND session_id IS NOT NULL");
+    database_await(self.sql, 0,
+                   "SELECT COUNT(*) FROM trade_lock WHERE status = 'P' AND session_id IS NOT NULL");
     /* A request of the process that was killed may be with the channel still. */
     do {
         sent = requests("pay");
@@ -532,12 +503,10 @@ static void pause_and_see(tl_client *client, pid_t killed)
                                           "status = 'F' AND next_run_at IS NOT NULL") > 0);
     usleep(2000000);
     assert_int_equal(requests("pay"), sent);
-    assert_int_equal(database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S'"),
-                     rows);
-    assert_int_equal(database_number(self.sql, "SELECT SUM(attempts) FROM trade_lock"), attempts);
+    database_expect(self.sql, rows, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S'");
+    database_expect(self.sql, attempts, "SELECT SUM(attempts) FROM trade_lock");
     assert_int_equal(parked, 0);
-    assert_int_equal(
-        database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE parked IS NOT NULL"), 0);
+    database_expect(self.sql, 0, "SELECT COUNT(*) FROM trade_lock WHERE parked IS NOT NULL");
 }
 
 static void nothing_new_leaves_any_process_of(const char *said)
@@ -556,7 +525,7 @@ static void nothing_new_leaves_any_process_of(const char *said)
     shared = crew_share(sizeof *shared);
     for (int i = 0; i < PROCESSES; i++)
         children[i] = crew_fork(serve, NULL, i);
-    client = open_operator();
+    client = house_operator(&self);
     for (int i = 0; i < PROCESSES; i++)
         AWAIT_WHILE(atomic_load(&shared->answered[i]) < 20);
     pause_and_see(client, children[0]);
@@ -569,19 +538,18 @@ static void nothing_new_leaves_any_process_of(const char *said)
             usleep(10000);
     }
     atomic_store(&shared->stop, 1);
-    await_number(0, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'P'");
+    database_await(self.sql, 0,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'P'");
     atomic_store(&shared->stop, 2);
     for (int i = 1; i < PROCESSES; i++)
         assert_int_equal(crew_wait(children[i]), 0);
-    await_number(0, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'");
+    database_await(self.sql, 0, "SELECT COUNT(*) FROM trade_lock WHERE status = 'P'");
     house_books(&self, database_number(self.sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' "
                                                  "AND status = 'Y'"));
-    assert_int_equal(
-        database_number(self.sql,
-                        "SELECT COUNT(*) FROM tl_act WHERE what IN ('pause', 'resume') "
-                        "AND actor = 'ann' AND said = '%s'",
-                        said),
-        2);
+    database_expect(self.sql, 2,
+                    "SELECT COUNT(*) FROM tl_act WHERE what IN ('pause', 'resume') AND actor = "
+                    "'ann' AND said = '%s'",
+                    said);
     tl_client_close(client);
     crew_unshare(shared, sizeof *shared);
 }

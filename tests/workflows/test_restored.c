@@ -76,9 +76,8 @@ TEST_IN(a_decline_is_no_failure_yet, open_window, close_house)
     tl_answer_clear(&answer);
     house_row(self, "W1", "P 1 1 -");
     /* As a remark: it may have been one of two sends. */
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                                "outcome = 'DECLINED' AND final = 0"),
-                     1);
+    database_expect(self->sql, 1,
+                    "SELECT COUNT(*) FROM trade_evidence WHERE outcome = 'DECLINED' AND final = 0");
     accept_now(self);
     house_row(self, "W1", "P 1 2 -");
     house_work(self, 1, PATIENCE_MS);
@@ -214,11 +213,9 @@ TEST_IN(a_failure_that_stands_is_tried_anew, open_window, close_house)
         usleep(20000);
     } while (status == TL_ASK_CHANNEL || status == TL_UNKNOWN);
     assert_status(status, TL_SUCCEEDED);
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT t.updated_at > s.accepted_at + INTERVAL 2200000 "
-                                     "MICROSECOND FROM trade_lock t, tl_schema s WHERE "
-                                     "t.serial_no = 'W1' AND t.lane = 'S'"),
-                     1);
+    database_expect(self->sql, 1,
+                    "SELECT t.updated_at > s.accepted_at + INTERVAL 2200000 MICROSECOND FROM "
+                    "trade_lock t, tl_schema s WHERE t.serial_no = 'W1' AND t.lane = 'S'");
     house_books(self, 1);
 }
 

@@ -308,9 +308,9 @@ static void the_deadline_comes_nearer_within_an_attempt(void **state)
     tl_answer_clear(&answer);
     assert_true(told.executed_ms <= 30000 && told.executed_ms > 0);
     house_work(self, 1, PATIENCE_MS);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
-                                                "'PAYOUT' AND status = 'Y' AND sends = 2"),
-                     1);
+    database_expect(
+        self->sql, 1,
+        "SELECT COUNT(*) FROM trade_lock WHERE op_code = 'PAYOUT' AND status = 'Y' AND sends = 2");
     assert_true(told.queried_ms <= 30000);
     assert_true(told.executed_ms <= told.queried_ms - QUERY_MS + 1);
 }
@@ -410,9 +410,8 @@ static void an_old_key_that_was_paid_is_a_conflict(void **state)
     assert_false(answer.own);
     tl_answer_clear(&answer);
     house_row(self, "W1", "F 1 1 N");
-    assert_int_equal(database_number(self->sql, "SELECT conflict FROM trade_lock WHERE "
-                                                "serial_no = 'W1' AND lane = 'S'"),
-                     1);
+    database_expect(self->sql, 1,
+                    "SELECT conflict FROM trade_lock WHERE serial_no = 'W1' AND lane = 'S'");
     assert_true(house_alarmed(self, "was closed as unpaid, but the channel says"));
     /* It stays so, asked in any way. */
     assert_status(house_run(self, "W1", "C1", 100, 1, &answer), TL_IN_CONFLICT);
@@ -593,9 +592,8 @@ static void a_failing_apply_is_booked_by_evidence(void **state)
     database_run(self->sql, "RENAME TABLE ledger TO hidden");
     house_expect(self, "W1", "C1", 100, TL_IN_DOUBT);
     assert_true(house_alarmed(self, "the books refused the outcome SUCCEEDED"));
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_evidence WHERE "
-                                                "outcome = 'SUCCEEDED'"),
-                     1);
+    database_expect(self->sql, 1,
+                    "SELECT COUNT(*) FROM trade_evidence WHERE outcome = 'SUCCEEDED'");
     house_row(self, "W1", "P 1 1 -");
     house_balance(self, "C1", "1000 100");
     database_run(self->sql, "RENAME TABLE hidden TO ledger");

@@ -30,7 +30,7 @@ FIXTURE(open_house)
 
     said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(said != MAP_FAILED);
-    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    house_open_bare(&self, NULL, NULL);
     *state = &self;
 }
 
@@ -235,11 +235,10 @@ TEST_IN(what_was_typed_by_hand_stays, open_house, close_house)
         house_work(self, 1, PATIENCE_MS);
         database_run(self->sql, "UPDATE trade_lock SET %s WHERE op_code = 'PAYOUT'", typed[i]);
         run_saying(self, &what, 1, TL_SUCCEEDED);
-        assert_int_equal(database_number(self->sql,
-                                         "SELECT COUNT(*) FROM trade_lock WHERE %s AND "
-                                         "status = 'Y' AND amount_minor = 1050",
-                                         typed[i]),
-                         1);
+        database_expect(
+            self->sql, 1,
+            "SELECT COUNT(*) FROM trade_lock WHERE %s AND status = 'Y' AND amount_minor = 1050",
+            typed[i]);
     }
 }
 
@@ -266,7 +265,7 @@ TEST_IN(what_cannot_be_said_is_refused, open_house, close_house)
         if (strstr(tl_error_message(), bad[i].words) == NULL)
             fail_msg("%zu: %s", i, tl_error_message());
     }
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock"), 0);
+    database_expect(self->sql, 0, "SELECT COUNT(*) FROM trade_lock");
 }
 
 /* A trace header that is none: it is paid without, and no callback hands it on. */
@@ -284,9 +283,9 @@ TEST_IN(a_trace_that_is_none_refuses_nothing, open_house, close_house)
     run_saying(self, &given, 0, TL_IN_DOUBT);
     assert_noted(PREPARED, &kept, 0);
     assert_noted(EXECUTED, &kept, said->created_us[EXECUTED]);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE op_code = "
-                                                "'PAYOUT' AND traceparent IS NULL"),
-                     1);
+    database_expect(
+        self->sql, 1,
+        "SELECT COUNT(*) FROM trade_lock WHERE op_code = 'PAYOUT' AND traceparent IS NULL");
 }
 
 TESTS_OF(said, NULL, NULL)

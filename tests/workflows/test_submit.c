@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #define MANY 1000
+#define SOME 400 /* against others, and with cut connections */
 #define KEYS 40
 #define CUTS 12 /* and then it goes on */
 #define POLL_MS 60000
@@ -174,27 +175,26 @@ TEST_IN(each_answer_leaves_what_a_call_leaves, patient_house, payout_house_close
     house *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char called[16], submitted[16];
         tl_request request;
         tl_answer answer = TL_ANSWER_INIT;
         one of;
+        const struct text called = text_of("C%zu", i);
+        const struct text submitted = text_of("S%zu", i);
 
-        snprintf(called, sizeof called, "C%zu", i);
-        snprintf(submitted, sizeof submitted, "S%zu", i);
-        request = payout_request(called, 10);
+        request = payout_request(called.is, 10);
         payout_say(cases[i].execute, TL_QUERY_UNREACHABLE);
         assert_status(tl_workflow_run(self->workflows, &request, &answer), cases[i].status);
-        pay(self, &of, submitted, 10, cases[i].status);
-        house_row(self, called, cases[i].row);
-        house_row(self, submitted, cases[i].row);
-        payout_entries(self, submitted, cases[i].entries);
+        pay(self, &of, submitted.is, 10, cases[i].status);
+        house_row(self, called.is, cases[i].row);
+        house_row(self, submitted.is, cases[i].row);
+        payout_entries(self, submitted.is, cases[i].entries);
         assert_int_equal(of.completed, 2);
         assert_int_equal(of.answer.own, answer.own);
         assert_int_equal(of.answer.epoch, answer.epoch);
         assert_int_equal(of.answer.proof, answer.proof);
         assert_int_equal(of.answer.retryable, answer.retryable);
         assert_true((of.answer.next_look_ms > 0) == (answer.next_look_ms > 0));
-        assert_string_equal(of.answer.channel_ref, submitted);
+        assert_string_equal(of.answer.channel_ref, submitted.is);
         assert_string_equal(tl_answer_sentence(&of.answer), "");
         tl_answer_clear(&of.answer);
         tl_answer_clear(&answer);
@@ -243,10 +243,7 @@ TEST_IN(a_refusal_says_why, patient_house, payout_house_close)
     }
     house_row(self, "W1", "none");
     for (int i = 0; i < TOGETHER; i++) {
-        char serial[16];
-
-        snprintf(serial, sizeof serial, "T%d", i);
-        one_begin(&many[i], serial);
+        one_begin(&many[i], text_of("T%d", i).is);
         script.spoil[AT_P] = i % 3 == 1 ? payout_bad_lines[0].spoil : NULL;
         assert_status(submit(self, &many[i], i % 3 == 0 ? 1001 : 1), TL_OK);
     }
@@ -524,7 +521,6 @@ TEST_IN(a_pause_refuses_beside_an_ending, patient_house, payout_house_close)
 {
     house *self = *state;
     tl_pause pause = TL_PAUSE_INIT;
-    int64_t end_ms;
     tl_lock *lock;
 
     register_other(self, "SHUT", "shut", 5000);
@@ -532,11 +528,7 @@ TEST_IN(a_pause_refuses_beside_an_ending, patient_house, payout_house_close)
     pause.actor = "ann";
     pause.reason = "maintenance";
     assert_status(tl_channel_pause(self->client, &pause), TL_OK);
-    end_ms = now_ms() + PATIENCE_MS;
-    while (tl_channel_check(self->client, "shut", "SHUT") == TL_OK) {
-        assert_true(now_ms() < end_ms);
-        usleep(5000);
-    }
+    AWAIT_WHILE(tl_channel_check(self->client, "shut", "SHUT") == TL_OK);
     lock = ask_beside_an_ending(self, "SHUT");
     while (beside.ending.completed < 2 || beside.ask.completed < 1)
         (void)next(self);
@@ -564,11 +556,9 @@ static void take_purse(MYSQL *holder)
 
 static tl_status submit_stuck(house *self, one *of, char kind, int number)
 {
-    char serial[16];
     tl_request request;
 
-    snprintf(serial, sizeof serial, "%c%d", kind, number);
-    one_begin(of, serial);
+    one_begin(of, text_of("%c%d", kind, number).is);
     request = payout_request(of->serial, 1);
     request.key.cust_no = "HELD";
     return tl_workflow_submit(self->workflows, &request, &of->answer, of);
@@ -603,22 +593,16 @@ TEST_IN(a_held_row_stops_no_other_run, waiting_house, payout_house_close)
         go_on(self, &endings[i]);
         assert_status(submit_stuck(self, &asks[i], 'A', i), TL_OK);
     }
-    for (int i = 0; i < FREE; i++) {
-        char serial[16];
-
-        snprintf(serial, sizeof serial, "F%d", i);
-        pay_only(self, serial, 1, TL_SUCCEEDED);
-    }
+    for (int i = 0; i < FREE; i++)
+        pay_only(self, text_of("F%d", i).is, 1, TL_SUCCEEDED);
     database_run(holder, "ROLLBACK");
     for (int i = 0; i < 3 * STUCK; i++)
         go_on(self, next(self));
     mysql_close(holder);
     payout_purse(self, "970 0");
-    assert_int_equal(database_number(self->sql, "SELECT balance FROM purse WHERE cust_no = 'HELD' "
-                                                "AND frozen = 0"),
-                     100 - 2 * STUCK);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry"),
-                     2 * (FREE + 2 * STUCK));
+    database_expect(self->sql, 100 - 2 * STUCK,
+                    "SELECT balance FROM purse WHERE cust_no = 'HELD' AND frozen = 0");
+    database_expect(self->sql, 2 * (FREE + 2 * STUCK), "SELECT COUNT(*) FROM entry");
 }
 
 /* A workflow's own budget holds for its endings, whatever the client's is. */
@@ -705,8 +689,7 @@ TEST_IN(a_held_shared_row_stops_no_other_run, waiting_house, payout_house_close)
     for (int i = 0; i < STUCK; i++)
         go_on(self, next(self));
     mysql_close(holder);
-    assert_int_equal(database_number(self->sql, "SELECT balance FROM purse WHERE cust_no = 'HELD'"),
-                     100 - STUCK);
+    database_expect(self->sql, 100 - STUCK, "SELECT balance FROM purse WHERE cust_no = 'HELD'");
 }
 
 static MYSQL *hold_row(house *self, const char *serial)
@@ -738,11 +721,10 @@ TEST_IN(the_row_names_who_submitted, payout_house, payout_house_close)
     mysql_close(holder);
     assert_status(next(self)->said, TL_SUCCEEDED);
     tl_answer_clear(&of.answer);
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT status = 'Y' AND thread_no = '%s' FROM trade_lock "
-                                     "WHERE serial_no = 'W1' AND lane = 'S'",
-                                     tl_thread_uuid()),
-                     1);
+    database_expect(self->sql, 1,
+                    "SELECT status = 'Y' AND thread_no = '%s' FROM trade_lock WHERE serial_no = "
+                    "'W1' AND lane = 'S'",
+                    tl_thread_uuid());
 }
 
 TEST_IN(an_unknown_ending_is_settled, payout_house, payout_house_close)
@@ -990,6 +972,8 @@ TEST_IN(a_run_under_way_is_kept, patient_house, payout_house_close)
 
 /* ------------------------------------------------------------------------ many at a time -- */
 
+static int many; /* of them are used */
+
 struct rivals {
     house *of;
     atomic_uint paid, other;
@@ -1005,13 +989,13 @@ static void run_all(void *context, int number)
 {
     struct rivals *rivals = context;
 
-    for (int i = 0; i < MANY / 2; i++) {
+    for (int i = 0; i < many / 2; i++) {
         char serial[16];
         tl_request request;
         tl_answer answer = TL_ANSWER_INIT;
         tl_status status;
 
-        serial_of(serial, number % 2 == 0 ? i : MANY - 1 - i);
+        serial_of(serial, number % 2 == 0 ? i : many - 1 - i);
         request = payout_request(serial, 1);
         request.key.op_code = op_code;
         status = tl_workflow_run(rivals->of->workflows, &request, &answer);
@@ -1048,9 +1032,9 @@ static one ones[MANY];
 static unsigned pay_many(house *self, int *most_threads)
 {
     unsigned paid = 0;
-    int asked = MANY, granted = 0;
+    int asked = many, granted = 0;
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         char serial[16];
 
         serial_of(serial, i);
@@ -1066,7 +1050,7 @@ static unsigned pay_many(house *self, int *most_threads)
     }
     if (most_threads != NULL)
         *most_threads = threads_now();
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         if (ones[i].said != TL_GRANTED)
             continue;
         assert_status(send_begin(self, &ones[i]), TL_OK);
@@ -1078,7 +1062,7 @@ static unsigned pay_many(house *self, int *most_threads)
         assert_status(of->said, TL_SUCCEEDED);
         paid++;
     }
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < many; i++)
         tl_answer_clear(&ones[i].answer);
     return paid;
 }
@@ -1087,20 +1071,16 @@ static unsigned pay_many(house *self, int *most_threads)
 static void each_key_is_paid_once(house *self, unsigned expected)
 {
     unsigned paid = 0;
-    char purse[32];
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         assert_true(atomic_load(&paid_of[i]) <= 1);
         paid += atomic_load(&paid_of[i]);
     }
     assert_int_equal(paid, expected);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                "lane = 'S' AND status = 'Y'"),
-                     paid);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM entry WHERE what = 'Y'"),
-                     paid);
-    snprintf(purse, sizeof purse, "%u 0", 10000 - paid);
-    payout_purse(self, purse);
+    database_expect(self->sql, paid,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
+    database_expect(self->sql, paid, "SELECT COUNT(*) FROM entry WHERE what = 'Y'");
+    payout_purse(self, text_of("%u 0", 10000 - paid).is);
 }
 
 TEST_IN(a_thousand_from_one_thread, plain_house, plain_house_close)
@@ -1110,6 +1090,7 @@ TEST_IN(a_thousand_from_one_thread, plain_house, plain_house_close)
     tl_stats stats = {.version = TL_STATS_VERSION}, was = stats;
     int most = 0;
 
+    many = MANY;
     tl_client_stats(self->client, &was);
     assert_int_equal(pay_many(self, &most), MANY);
     tl_client_stats(self->client, &stats);
@@ -1129,13 +1110,14 @@ TEST_IN(against_threads_with_the_same_keys, plain_house, plain_house_close)
     pthread_t thread;
     unsigned paid;
 
+    many = SOME;
     assert_int_equal(pthread_create(&thread, NULL, run_rivals, &rivals), 0);
     paid = pay_many(self, NULL);
     pthread_join(thread, NULL);
     print_message("the loop paid %u, threads %u\n", paid, atomic_load(&rivals.paid));
-    assert_int_equal(paid + atomic_load(&rivals.paid), MANY);
+    assert_int_equal(paid + atomic_load(&rivals.paid), SOME);
     assert_int_equal(atomic_load(&rivals.other), 0);
-    each_key_is_paid_once(self, MANY);
+    each_key_is_paid_once(self, SOME);
 }
 
 /* ------------------------------------------------------- a real channel, and real trouble -- */
@@ -1206,7 +1188,6 @@ static void service(void *context, int number)
 /* Whatever became of each trade, channel and books agree. */
 static void all_is_right(house *self, int count)
 {
-    char balance[32];
     long long paid;
 
     const int64_t begun_ms = now_ms();
@@ -1215,9 +1196,8 @@ static void all_is_right(house *self, int count)
     print_message("all have ended after %lld ms\n", (long long)(now_ms() - begun_ms));
     paid = database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND "
                                       "status = 'Y'");
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                "lane = 'S' AND status = 'P'"),
-                     0);
+    database_expect(self->sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'P'");
     house_books(self, paid);
     for (int i = 0; i < count; i++) {
         char serial[16];
@@ -1232,8 +1212,7 @@ static void all_is_right(house *self, int count)
         tl_answer_clear(&answer);
     }
     house_books(self, paid);
-    snprintf(balance, sizeof balance, "%lld 0", 100000 - paid);
-    house_balance(self, "C1", balance);
+    house_balance(self, "C1", text_of("%lld 0", 100000 - paid).is);
 }
 
 /* hold: how many have been sent when it is killed; of the others those that came first are P. */
@@ -1298,7 +1277,7 @@ static unsigned pay_the_others(house *self)
 {
     unsigned paid = 0;
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         char serial[16];
         tl_request request;
         tl_answer answer = TL_ANSWER_INIT;
@@ -1321,11 +1300,12 @@ TEST_IN(a_lost_answer_is_settled, plain_house, plain_house_close)
     house *self = *state;
     struct cutter cutter = {.of = self, .own = database_connect(self->db)};
     tl_stats stats = {.version = TL_STATS_VERSION};
-    int left = 2 * MANY, ended = 0;
+    int left = 2 * SOME, ended = 0;
     pthread_t thread;
 
+    many = SOME;
     assert_int_equal(pthread_create(&thread, NULL, cut_all, &cutter), 0);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         char serial[16];
 
         serial_of(serial, i);
@@ -1351,7 +1331,7 @@ TEST_IN(a_lost_answer_is_settled, plain_house, plain_house_close)
                   atomic_load(&cutter.cut), (unsigned long long)stats.repeats,
                   (unsigned long long)stats.settled, ended);
     assert_true(stats.repeats + stats.settled > 0);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < many; i++)
         tl_answer_clear(&ones[i].answer);
     house_work(self, 4, 2 * PATIENCE_MS);
     each_key_is_paid_once(self, pay_the_others(self));
@@ -1364,7 +1344,7 @@ FIXTURE(patient_house)
     static house self;
 
     payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
-    house_open(&self, WITHDRAW_IDEMPOTENT, HOUSE_PATIENT_SETTINGS, NULL);
+    house_open_bare(&self, HOUSE_PATIENT_SETTINGS, NULL);
     payout_open(&self);
     *state = &self;
 }
@@ -1375,12 +1355,12 @@ FIXTURE(waiting_house)
     static house self;
 
     payout_say(TL_EXECUTE_SUCCEEDED, TL_QUERY_UNREACHABLE);
-    house_open(&self, WITHDRAW_IDEMPOTENT,
-               "site=test\nbeat_ms=100ms\nsession_ms=2m\nmax_hold_ms=3m\nexecute_ms=20s\n"
-               "commit_ms=100s\ndeadline_ms=10m\nschedule=50ms,100ms\nattempts=8\n"
-               "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=40\n"
-               "read_timeout_s=60\n",
-               NULL);
+    house_open_bare(&self,
+                    "site=test\nbeat_ms=100ms\nsession_ms=2m\nmax_hold_ms=3m\nexecute_ms=20s\n"
+                    "commit_ms=100s\ndeadline_ms=10m\nschedule=50ms,100ms\nattempts=8\n"
+                    "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=40\n"
+                    "read_timeout_s=60\n",
+                    NULL);
     payout_open(&self);
     *state = &self;
 }

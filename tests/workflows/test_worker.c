@@ -106,16 +106,13 @@ static pid_t start_poisoned(house *self)
 TEST_IN(only_the_poisoned_trade_is_parked, open_house, close_house)
 {
     house *self = *state;
-    char serial[16];
     int deaths = 0, status = 0;
     int64_t end_ms = now_ms() + 2 * PATIENCE_MS;
     pid_t pid;
 
     house_rule(self, "{\"kind\":\"drop_after\",\"count\":0}");
-    for (int i = 0; i < 6; i++) {
-        snprintf(serial, sizeof serial, "GOOD%d", i);
-        house_expect(self, serial, "C1", 10, TL_IN_DOUBT);
-    }
+    for (int i = 0; i < 6; i++)
+        house_expect(self, text_of("GOOD%d", i).is, "C1", 10, TL_IN_DOUBT);
     house_expect(self, "POISON", "C1", 10, TL_IN_DOUBT);
     database_set(self->db, HOUSE_SETTINGS_OF("2s"));
     pid = start_poisoned(self);
@@ -133,9 +130,7 @@ TEST_IN(only_the_poisoned_trade_is_parked, open_house, close_house)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     house_retry_row(self, "POISON", "F", "poison");
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                "parked IS NOT NULL"),
-                     1);
+    database_expect(self->sql, 1, "SELECT COUNT(*) FROM trade_lock WHERE parked IS NOT NULL");
     /* The first death may be with others in flight; then three alone. */
     assert_in_range(deaths, 3, 5);
 }
@@ -154,26 +149,9 @@ static tl_worker *start_worker(house *self, unsigned threads, int64_t unclaimed_
     return worker;
 }
 
-static void wait_until(house *self, const char *question, long long wanted)
-{
-    int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(self->sql, "%s", question) != wanted) {
-        if (now_ms() > end_ms)
-            fail_msg("not in time: %s = %lld", question, wanted);
-        usleep(10000);
-    }
-}
-
 static void wait_for_check(tl_worker *worker, int works)
 {
-    const int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while ((tl_worker_check(worker) == TL_OK) != works) {
-        if (now_ms() > end_ms)
-            fail_msg("not in time: the worker %s", works ? "works" : "does not work");
-        usleep(10000);
-    }
+    AWAIT_WHILE((tl_worker_check(worker) == TL_OK) != works);
 }
 
 /* Heartbeats go on, so they alone would tell of a worker that is well. */
@@ -199,18 +177,16 @@ TEST_IN(what_is_held_is_finished_and_nothing_new_taken, open_house, close_house)
 {
     house *self = *state;
     tl_worker_counts counts = {.version = TL_WORKER_COUNTS_VERSION};
-    char serial[16];
     tl_worker *worker;
 
     house_rule(self, "{\"kind\":\"drop_after\",\"count\":6}");
-    for (int i = 0; i < 6; i++) {
-        snprintf(serial, sizeof serial, "W%d", i);
-        house_expect(self, serial, "C1", 10, TL_IN_DOUBT);
-    }
+    for (int i = 0; i < 6; i++)
+        house_expect(self, text_of("W%d", i).is, "C1", 10, TL_IN_DOUBT);
     house_rule(self, "{\"kind\":\"slow\",\"endpoint\":\"query\",\"count\":0,"
                      "\"delay_ms\":400}");
     worker = start_worker(self, 2, 0);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 2);
+    database_await(self->sql, 2,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
     assert_status(tl_worker_check(worker), TL_OK);
     tl_worker_stop(worker);
     assert_status(tl_worker_check(worker), TL_WRONG_STATE);
@@ -220,9 +196,8 @@ TEST_IN(what_is_held_is_finished_and_nothing_new_taken, open_house, close_house)
     assert_int_equal(counts.claimed, 2);
     assert_int_equal(counts.succeeded, 2);
     tl_worker_free(worker);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                "lane = 'S' AND status = 'P'"),
-                     4);
+    database_expect(self->sql, 4,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'P'");
     house_work(self, 4, PATIENCE_MS);
     house_books(self, 6);
 }
@@ -232,16 +207,14 @@ TEST_IN(two_workers_share_the_work, open_house, close_house)
     house *self = *state;
     tl_worker_counts one = {.version = TL_WORKER_COUNTS_VERSION}, two = one;
     tl_worker *first, *second;
-    char serial[16];
 
     house_rule(self, "{\"kind\":\"drop_after\",\"count\":40}");
-    for (int i = 0; i < 40; i++) {
-        snprintf(serial, sizeof serial, "W%d", i);
-        house_expect(self, serial, "C1", 10, TL_IN_DOUBT);
-    }
+    for (int i = 0; i < 40; i++)
+        house_expect(self, text_of("W%d", i).is, "C1", 10, TL_IN_DOUBT);
     first = start_worker(self, 4, 0);
     second = start_worker(self, 4, 0);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'", 40);
+    database_await(self->sql, 40,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
     tl_worker_stop(first);
     tl_worker_stop(second);
     assert_status(tl_worker_wait(first, PATIENCE_MS), TL_OK);
@@ -252,7 +225,7 @@ TEST_IN(two_workers_share_the_work, open_house, close_house)
     assert_int_equal(one.lost + two.lost, 0);
     tl_worker_free(first);
     tl_worker_free(second);
-    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"), 1);
+    database_expect(self->sql, 1, "SELECT MAX(attempts) FROM trade_lock");
     house_books(self, 40);
 }
 
@@ -276,33 +249,9 @@ static tl_query stuck_query(void *context, const tl_attempt *attempt, tl_reply *
     return TL_QUERY_SUCCEEDED;
 }
 
-static void leave_in_doubt(house *self, int count)
-{
-    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
-    tl_ending ending = TL_ENDING_INIT;
-
-    options.max_hold_ms = 60000;
-    options.channel = "c";
-    options.payload = "x";
-    options.payload_size = 1;
-    for (int i = 0; i < count; i++) {
-        char serial[16];
-        tl_key key = {serial, "C1", "PAYOUT"};
-        tl_lock *lock = NULL;
-
-        snprintf(serial, sizeof serial, "S%d", i);
-        assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
-        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
-        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
-        tl_lock_free(lock);
-    }
-}
-
 static tl_worker *start_stuck(tl_workflows *workflows)
 {
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_workflow workflow = TL_WORKFLOW_INIT;
-    tl_worker *worker = NULL;
 
     workflow.op_code = "PAYOUT";
     workflow.channel.name = "c";
@@ -312,10 +261,7 @@ static tl_worker *start_stuck(tl_workflows *workflows)
     workflow.query = stuck_query;
     workflow.policy.max_hold_ms = 4 * PATIENCE_MS; /* nobody opens the lanes meanwhile */
     assert_status(tl_workflow_register(workflows, &workflow), TL_OK);
-    options.threads = STUCK_THREADS;
-    options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
-    return worker;
+    return house_worker(workflows, STUCK_THREADS);
 }
 
 /* While attempts are short a worker claims ahead.  Once its threads are stuck, what waits for them
@@ -327,20 +273,20 @@ TEST_IN(what_waits_for_stuck_threads_is_given_back, open_house, close_house)
     tl_workflows *workflows = NULL;
     tl_worker *worker;
 
-    leave_in_doubt(self, STUCK_TRADES);
+    house_leave_in_doubt(self, "PAYOUT", "c", "S", STUCK_TRADES);
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
     worker = start_stuck(workflows);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
-               STUCK_FROM);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'",
-               STUCK_THREADS);
-    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock WHERE "
-                                                "next_run_at IS NOT NULL AND lane = 'R'"),
-                     0);
+    database_await(self->sql, STUCK_FROM,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
+    database_await(self->sql, STUCK_THREADS,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
+    database_expect(
+        self->sql, 0,
+        "SELECT MAX(attempts) FROM trade_lock WHERE next_run_at IS NOT NULL AND lane = 'R'");
     atomic_store(&may_answer, 1);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
-               STUCK_TRADES);
-    assert_int_equal(database_number(self->sql, "SELECT MAX(attempts) FROM trade_lock"), 1);
+    database_await(self->sql, STUCK_TRADES,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
+    database_expect(self->sql, 1, "SELECT MAX(attempts) FROM trade_lock");
     /* A job counts itself after its trade is over. */
     for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += 5) {
         counts = (tl_worker_counts)TL_WORKER_COUNTS_INIT;
@@ -376,9 +322,8 @@ TEST_IN(unserved_work_raises_an_alarm, open_house, close_house)
     worker = start_worker(self, 1, 200);
     AWAIT_WHILE(!house_alarmed(self, "TRANSFER: 1 compensating attempts are due and nobody"));
     tl_worker_free(worker);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE "
-                                                "lane = 'R' AND attempts > 0"),
-                     0);
+    database_expect(self->sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND attempts > 0");
 }
 
 /* ------------------------------------------------------------------------- deadlines -- */

@@ -30,46 +30,13 @@ FIXTURE(open_house)
 {
     static house self;
 
-    house_open(&self, WITHDRAW_IDEMPOTENT, NULL, NULL);
+    house_open_bare(&self, NULL, NULL);
     *state = &self;
 }
 
 FIXTURE(close_house)
 {
     house_close(*state);
-}
-
-static void wait_until(house *self, const char *question, long long wanted)
-{
-    int64_t end_ms = now_ms() + PATIENCE_MS;
-
-    while (database_number(self->sql, "%s", question) != wanted) {
-        if (now_ms() > end_ms)
-            fail_msg("not in time: %s = %lld", question, wanted);
-        usleep(10000);
-    }
-}
-
-static void leave_in_doubt(house *self, const char *op_code, const char *prefix, int count)
-{
-    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
-    tl_ending ending = TL_ENDING_INIT;
-
-    options.max_hold_ms = PATIENCE_MS;
-    options.channel = "c";
-    options.payload = "x";
-    options.payload_size = 1;
-    for (int i = 0; i < count; i++) {
-        char serial[16];
-        tl_key key = {serial, "C1", op_code};
-        tl_lock *lock = NULL;
-
-        snprintf(serial, sizeof serial, "%s%d", prefix, i);
-        assert_status(tl_lock_new(&lock, self->client, &key, &options), TL_OK);
-        assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
-        assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
-        tl_lock_free(lock);
-    }
 }
 
 /* ------------------------------------------------------------------- the workflows -- */
@@ -319,46 +286,42 @@ static void die_with_suspects(house *self)
     int status = 0;
     pid_t pid;
 
-    leave_in_doubt(self, "PAYOUT", "DIED", SUSPECTS);
+    house_leave_in_doubt(self, "PAYOUT", "c", "DIED", SUSPECTS);
     database_set(self->db, HOUSE_SETTINGS_OF("2s"));
     pid = start_held(self, "never", "16");
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", SUSPECTS);
+    database_await(self->sql, SUSPECTS,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    wait_until(self,
-               "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'F' AND claims = 1",
-               SUSPECTS);
-    leave_in_doubt(self, "PAYOUT", "GOOD", OTHERS);
-    wait_until(self,
-               "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND "
-               "next_run_at <= UTC_TIMESTAMP(6)",
-               SUSPECTS + OTHERS);
+    database_await(
+        self->sql, SUSPECTS,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'F' AND claims = 1");
+    house_leave_in_doubt(self, "PAYOUT", "c", "GOOD", OTHERS);
+    database_await(
+        self->sql, SUSPECTS + OTHERS,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND next_run_at <= UTC_TIMESTAMP(6)");
 }
 
 static void serve_all(house *self, useconds_t answers_us)
 {
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_workflows *workflows = NULL;
     tl_worker *worker = NULL;
 
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
     assert_status(register_query(workflows, "PAYOUT", answering, &answers_us, PATIENCE_MS), TL_OK);
-    options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
-               SUSPECTS + OTHERS);
+    worker = house_worker(workflows, 0);
+    database_await(self->sql, SUSPECTS + OTHERS,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
     tl_worker_free(worker);
     tl_workflows_free(workflows);
     /* Each was alone: none began before the one before it was over. */
-    assert_int_equal(
-        database_number(self->sql,
-                        "SELECT COUNT(*) FROM trade_lock_log s JOIN trade_lock_log c"
-                        " ON c.cust_no = s.cust_no AND c.serial_no = s.serial_no"
-                        " AND c.op_code = s.op_code AND c.rev = s.rev - 1"
-                        " JOIN trade_lock o ON o.lane = 'S' AND o.serial_no <> s.serial_no"
-                        " AND o.updated_at > c.logged_at AND o.updated_at < s.logged_at"
-                        " WHERE " SUSPECT " AND s.status = 'Y' AND c.step = 'claim'"),
-        0);
+    database_expect(self->sql, 0,
+                    "SELECT COUNT(*) FROM trade_lock_log s JOIN trade_lock_log c"
+                    " ON c.cust_no = s.cust_no AND c.serial_no = s.serial_no"
+                    " AND c.op_code = s.op_code AND c.rev = s.rev - 1"
+                    " JOIN trade_lock o ON o.lane = 'S' AND o.serial_no <> s.serial_no"
+                    " AND o.updated_at > c.logged_at AND o.updated_at < s.logged_at"
+                    " WHERE " SUSPECT " AND s.status = 'Y' AND c.step = 'claim'");
 }
 
 /* How many of the others were ended before the last suspect, and after the first. */
@@ -383,10 +346,10 @@ TEST_IN(one_that_hangs_leaves_the_others_their_share, open_house, close_house)
     uint64_t statements, a_second;
     int64_t since_ms;
 
-    leave_in_doubt(self, "HANGS", "H", 20);
-    wait_until(
-        self,
-        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND next_run_at <= UTC_TIMESTAMP(6)", 20);
+    house_leave_in_doubt(self, "HANGS", "c", "H", 20);
+    database_await(
+        self->sql, 20,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND next_run_at <= UTC_TIMESTAMP(6)");
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
     assert_status(register_query(workflows, "HANGS", hanging_on, (void *)&hangs, PATIENCE_MS),
                   TL_OK);
@@ -394,16 +357,14 @@ TEST_IN(one_that_hangs_leaves_the_others_their_share, open_house, close_house)
     options.idle_max_ms = 500;
     options.threads = 4;
     assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 3);
-    leave_in_doubt(self, "PAYOUT", "GOOD", 100);
-    wait_until(
-        self,
-        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y' AND op_code = 'PAYOUT'",
-        100);
-    assert_int_equal(
-        database_number(self->sql,
-                        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'"),
-        3);
+    database_await(self->sql, 3,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
+    house_leave_in_doubt(self, "PAYOUT", "c", "GOOD", 100);
+    database_await(
+        self->sql, 100,
+        "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y' AND op_code = 'PAYOUT'");
+    database_expect(self->sql, 3,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
     /* What hangs is no busy loop. */
     assert_status(tl_client_stats(self->client, &stats), TL_OK);
     statements = stats.statements;
@@ -414,7 +375,8 @@ TEST_IN(one_that_hangs_leaves_the_others_their_share, open_house, close_house)
     print_message("%d statements a second\n", (int)a_second);
     assert_true(a_second < 200);
     atomic_store(&hangs, 0);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'", 120);
+    database_await(self->sql, 120,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
     tl_worker_free(worker);
     tl_workflows_free(workflows);
 }
@@ -440,7 +402,7 @@ TEST_IN(slow_suspects_leave_the_others_their_time, open_house, close_house)
 /* Makes trades suspects by hand, as of a holder that died, due in so many seconds. */
 static void leave_suspects(house *self, int count, int due_s)
 {
-    leave_in_doubt(self, "PAYOUT", "DIED", count);
+    house_leave_in_doubt(self, "PAYOUT", "c", "DIED", count);
     database_run(self->sql,
                  "UPDATE trade_lock SET claims = 1, rev = rev + 1, step = 'died',"
                  " next_run_at = UTC_TIMESTAMP(6) + INTERVAL %d SECOND"
@@ -454,14 +416,8 @@ static void leave_suspects(house *self, int count, int due_s)
 
 static tl_worker *start_worker(tl_workflows *workflows, query_fn query, useconds_t *answers_us)
 {
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
-    tl_worker *worker = NULL;
-
     assert_status(register_query(workflows, "PAYOUT", query, answers_us, PATIENCE_MS), TL_OK);
-    options.threads = 6;
-    options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&worker, workflows, &options), TL_OK);
-    return worker;
+    return house_worker(workflows, 6);
 }
 
 #define BACKLOG 150
@@ -474,10 +430,10 @@ TEST_IN(suspects_need_not_wait_for_the_backlog, open_house, close_house)
     tl_worker *worker;
 
     leave_suspects(self, 2, 2);
-    leave_in_doubt(self, "PAYOUT", "GOOD", BACKLOG);
+    house_leave_in_doubt(self, "PAYOUT", "c", "GOOD", BACKLOG);
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
     worker = start_worker(workflows, unevenly_answering, NULL);
-    wait_until(self, ENDED("DIED"), 2);
+    database_await(self->sql, 2, ENDED("DIED"));
     assert_true(database_number(self->sql, ENDED("GOOD")) < BACKLOG);
     tl_worker_free(worker);
     tl_workflows_free(workflows);
@@ -511,10 +467,9 @@ TEST_IN(without_memory_nothing_is_counted, open_house, close_house)
     want_too_much_memory(lock);
     assert_status(compensate_now(self->client, workflows_find(workflows, "PAYOUT"), lock, &calls),
                   TL_IN_DOUBT);
-    assert_int_equal(database_number(self->sql, "SELECT 100 * attempts + 10 * claims + "
-                                                "(next_run_at > updated_at) FROM trade_lock "
-                                                "WHERE lane = 'R'"),
-                     11);
+    database_expect(self->sql, 11,
+                    "SELECT 100 * attempts + 10 * claims + (next_run_at > updated_at) FROM "
+                    "trade_lock WHERE lane = 'R'");
     tl_lock_free(lock);
     tl_workflows_free(workflows);
 }
@@ -540,7 +495,8 @@ TEST_IN(a_stop_waits_for_a_suspect, open_house, close_house)
     leave_suspects(self, 1, 0);
     assert_status(tl_workflows_new(&workflows, self->client), TL_OK);
     worker = start_worker(workflows, answering, &answers_us);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'", 1);
+    database_await(self->sql, 1,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
     tl_worker_stop(worker);
     used_ms = cpu_ms();
     usleep(2000000);
@@ -548,7 +504,7 @@ TEST_IN(a_stop_waits_for_a_suspect, open_house, close_house)
     if (used_ms > 500)
         fail_msg("a worker that waits for two seconds computed for %d ms", (int)used_ms);
     assert_status(tl_worker_wait(worker, PATIENCE_MS), TL_OK);
-    assert_int_equal(database_number(self->sql, ENDED("DIED")), 1);
+    database_expect(self->sql, 1, ENDED("DIED"));
     tl_worker_free(worker);
     tl_workflows_free(workflows);
 }
@@ -561,9 +517,9 @@ TEST_IN(a_suspect_that_hangs_stops_no_others, open_house, close_house)
     pid_t pid;
 
     leave_suspects(self, 1, 0);
-    leave_in_doubt(self, "PAYOUT", "GOOD", OTHERS);
+    house_leave_in_doubt(self, "PAYOUT", "c", "GOOD", OTHERS);
     pid = start_held(self, "hangs", "2");
-    wait_until(self, ENDED("GOOD"), OTHERS);
+    database_await(self->sql, OTHERS, ENDED("GOOD"));
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
 }
@@ -577,7 +533,7 @@ TEST_IN(nothing_is_begun_with_half_a_hold, open_house, close_house)
     int status = 0;
     pid_t pid, ended;
 
-    leave_in_doubt(self, "PAYOUT", "T", 2 * STOPS_AT);
+    house_leave_in_doubt(self, "PAYOUT", "c", "T", 2 * STOPS_AT);
     database_set(self->db, "site=test\nsession_ms=60s\n"); /* it outlives the stop with ease */
     pid = start_held(self, "stops", "1");
     assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
@@ -630,37 +586,33 @@ TEST_IN(what_waits_for_held_threads_is_given_back, open_house, close_house)
 {
     house *self = *state;
     tl_client_options other = TL_CLIENT_OPTIONS_INIT;
-    tl_worker_options options = TL_WORKER_OPTIONS_INIT;
     tl_worker_counts counts = TL_WORKER_COUNTS_INIT;
     useconds_t at_once = 0;
     tl_client *client = NULL;
     tl_workflows *held = NULL, *free_ones = NULL;
     tl_worker *holds = NULL, *helps = NULL;
 
-    leave_in_doubt(self, "PAYOUT", "T", 2 * STOPS_AT);
+    house_leave_in_doubt(self, "PAYOUT", "c", "T", 2 * STOPS_AT);
     assert_status(tl_workflows_new(&held, self->client), TL_OK);
     assert_status(register_query(held, "PAYOUT", holding, NULL, 10 * PATIENCE_MS), TL_OK);
-    options.threads = 1;
-    options.idle_max_ms = 50;
-    assert_status(tl_worker_start(&holds, held, &options), TL_OK);
+    holds = house_worker(held, 1);
     atomic_store(&worker_that_stops, holds);
     await_held();
     other.config_file = database_option_file(self->db);
     assert_status(tl_client_open(&client, &other), TL_OK);
     assert_status(tl_workflows_new(&free_ones, client), TL_OK);
     assert_status(register_query(free_ones, "PAYOUT", answering, &at_once, PATIENCE_MS), TL_OK);
-    assert_status(tl_worker_start(&helps, free_ones, &options), TL_OK);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
-               2 * STOPS_AT - 1);
+    helps = house_worker(free_ones, 1);
+    database_await(self->sql, 2 * STOPS_AT - 1,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
     assert_status(tl_worker_count(holds, &counts), TL_OK);
     assert_true(counts.waiting > 0);
     assert_int_equal(counts.claimed, counts.succeeded + counts.waiting + 1);
     atomic_store(&may_answer, 1);
-    wait_until(self, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'",
-               2 * STOPS_AT);
-    assert_int_equal(database_number(self->sql, "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' "
-                                                "AND attempts = 1"),
-                     2 * STOPS_AT);
+    database_await(self->sql, 2 * STOPS_AT,
+                   "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");
+    database_expect(self->sql, 2 * STOPS_AT,
+                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND attempts = 1");
     atomic_store(&worker_that_stops, NULL);
     tl_worker_free(holds);
     tl_worker_free(helps);
@@ -679,17 +631,15 @@ TEST_IN(a_worker_without_threads_gives_back, open_house, close_house)
     int status = 0;
     pid_t pid;
 
-    leave_in_doubt(self, "PAYOUT", "T", 2 * LEAVES_AT);
+    house_leave_in_doubt(self, "PAYOUT", "c", "T", 2 * LEAVES_AT);
     pid = start_held(self, "leaves", "1");
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     /* All but the trade that was under way are ended, or due again. */
-    assert_int_equal(database_number(self->sql,
-                                     "SELECT SUM((lane = 'S' AND status = 'Y') OR (lane = 'R' AND "
-                                     "next_run_at <= UTC_TIMESTAMP(6) AND claims = 0)) "
-                                     "FROM trade_lock"),
-                     2 * LEAVES_AT - 1);
+    database_expect(self->sql, 2 * LEAVES_AT - 1,
+                    "SELECT SUM((lane = 'S' AND status = 'Y') OR (lane = 'R' AND next_run_at <= "
+                    "UTC_TIMESTAMP(6) AND claims = 0)) FROM trade_lock");
 }
 #endif
 
