@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#define SETTINGS(beat, session)                                                                    \
-    "site=test\nbeat_ms=" beat "\nsession_ms=" session                                             \
-    "\nmax_hold_ms=4s\nexecute_ms=2s\ncommit_ms=1s\ndeadline_ms=600s\nschedule=50ms,100ms\n"       \
-    "attempts=3\ngrace_ms=200ms\nclock_margin_ms=50ms\n"
+#define SETTINGS(beat, session, holds)                                                             \
+    "site=test\nbeat_ms=" beat "\nsession_ms=" session "\n" holds                                  \
+    "deadline_ms=600s\nschedule=50ms,100ms\nattempts=3\ngrace_ms=200ms\nclock_margin_ms=50ms\n"
+#define SHORT "max_hold_ms=4s\nexecute_ms=2s\ncommit_ms=1s\n"
 
 struct gate gate;
 _Thread_local int64_t gate_asked_us;
@@ -40,19 +40,25 @@ static int open_with(const char *settings)
 int gate_open(void **state)
 {
     (void)state;
-    return open_with(SETTINGS("100ms", "30s"));
+    return open_with(SETTINGS("100ms", "30s", SHORT));
+}
+
+int gate_open_patient(void **state)
+{
+    (void)state;
+    return open_with(SETTINGS("100ms", "1m", "max_hold_ms=1m\nexecute_ms=20s\ncommit_ms=10s\n"));
 }
 
 int gate_open_mortal(void **state)
 {
     (void)state;
-    return open_with(SETTINGS("100ms", "2s"));
+    return open_with(SETTINGS("100ms", "2s", SHORT));
 }
 
 int gate_open_silent(void **state)
 {
     (void)state;
-    return open_with(SETTINGS("1m", "10m"));
+    return open_with(SETTINGS("1m", "10m", SHORT));
 }
 
 int gate_close(void **state)

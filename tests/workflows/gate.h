@@ -33,8 +33,10 @@ extern struct gate {
 /* The channel of the tests of a file. */
 void gate_of(const char *channel, tl_execute_fn execute, tl_query_fn query);
 
-/* Set-ups: with beats; one in which a process is soon found dead; one in which no beat comes. */
+/* Set-ups: with beats; one in which no hold ends on a busy machine; one in which a process is soon
+ * found dead; one in which no beat comes. */
 int gate_open(void **state);
+int gate_open_patient(void **state);
 int gate_open_mortal(void **state);
 int gate_open_silent(void **state);
 int gate_close(void **state);

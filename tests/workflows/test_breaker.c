@@ -108,7 +108,7 @@ static void await_closed(void)
 /* ------------------------------------------------------------------- several processes -- */
 
 /* No process alone has heard so many: they count together. */
-TEST_IN(all_processes_open_it_together, gate_open, gate_close)
+TEST_IN(all_processes_open_it_together, gate_open_patient, gate_close)
 {
     pid_t children[GATE_PROCESSES];
     long sends, refused;

@@ -84,7 +84,7 @@ static void serve_all(int64_t run_ms)
     gate_come_back();
 }
 
-TEST_IN(no_more_at_a_time, gate_open, gate_close)
+TEST_IN(no_more_at_a_time, gate_open_patient, gate_close)
 {
     limit_to(OP, 5, 0);
     serve_all(4000);
@@ -92,7 +92,7 @@ TEST_IN(no_more_at_a_time, gate_open, gate_close)
 }
 
 /* Fewer than processes: each has its turn. */
-TEST_IN(one_at_a_time, gate_open, gate_close)
+TEST_IN(one_at_a_time, gate_open_patient, gate_close)
 {
     limit_to(NULL, 1, 0);
     serve_all(2000);
@@ -101,7 +101,7 @@ TEST_IN(one_at_a_time, gate_open, gate_close)
 
 #define RATE 40
 
-TEST_IN(no_more_a_second, gate_open, gate_close)
+TEST_IN(no_more_a_second, gate_open_patient, gate_close)
 {
     long most = 0, sent;
 
@@ -127,7 +127,7 @@ TEST_IN(no_more_a_second, gate_open, gate_close)
     assert_true(sent >= 5 * RATE / 2);
 }
 
-TEST_IN(both_at_once, gate_open, gate_close)
+TEST_IN(both_at_once, gate_open_patient, gate_close)
 {
     limit_to(OP, 4, 0);
     limit_to(NULL, 3, 60);
