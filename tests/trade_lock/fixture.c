@@ -2,7 +2,7 @@
 
 #include "support/theme.h"
 
-tl_client *client_at(const char *option_file, unsigned flags)
+tl_client *client_of(const char *option_file, unsigned flags)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
@@ -19,7 +19,7 @@ tl_client *client_at(const char *option_file, unsigned flags)
 
 tl_client *client_new(const fixture *f, unsigned flags)
 {
-    return client_at(database_option_file(f->db), flags);
+    return client_of(database_option_file(f->db), flags);
 }
 
 void fixture_open(fixture *f, const char *settings)

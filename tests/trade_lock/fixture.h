@@ -35,7 +35,7 @@ void fixture_close(fixture *f);
 
 tl_client *client_new(const fixture *f, unsigned flags);
 /* With other settings, or through another socket. */
-tl_client *client_at(const char *option_file, unsigned flags);
+tl_client *client_of(const char *option_file, unsigned flags);
 
 /* A handle for (serial, cust, "WITHDRAW"). */
 tl_lock *lock_new(tl_client *client, const char *serial, const char *cust,

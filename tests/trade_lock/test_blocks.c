@@ -59,7 +59,7 @@ FIXTURE(setup)
     fixture_open(&f, "pool_size=1\nsession_ms=2m\npool_wait_ms=1m\ncommit_ms=1m\n");
     for (size_t i = 0; i < sizeof accident / sizeof accident[0]; i++)
         database_run(f.sql, "%s", accident[i]);
-    client = client_at(database_option_file(f.db), TL_CLIENT_NO_JANITOR);
+    client = client_of(database_option_file(f.db), TL_CLIENT_NO_JANITOR);
 }
 
 FIXTURE(teardown)

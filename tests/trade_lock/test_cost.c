@@ -50,7 +50,7 @@ FIXTURE(setup)
     base = database_new(quiet, "beat_ms=1m\nsession_ms=10m\n");
     sql = database_connect(base);
     database_run(sql, "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'");
-    client = client_at(database_option_file(base), TL_CLIENT_NO_JANITOR);
+    client = client_of(database_option_file(base), TL_CLIENT_NO_JANITOR);
     warm_up();
 }
 
@@ -405,7 +405,7 @@ TEST(test_one_statement_a_beat)
     enum { BEATS = 10 };
     char *file =
         database_option_file_at(base, server_socket(quiet), "beat_ms=100ms\nsession_ms=30s\n");
-    tl_client *beating = client_at(file, TL_CLIENT_NO_JANITOR);
+    tl_client *beating = client_of(file, TL_CLIENT_NO_JANITOR);
     const char *session = tl_client_session(beating);
     struct beating few, many;
 

@@ -635,7 +635,7 @@ TEST(test_service)
 
 static tl_client *admin_of(database *db)
 {
-    return client_at(database_option_file(db), TL_CLIENT_NO_SESSION);
+    return client_of(database_option_file(db), TL_CLIENT_NO_SESSION);
 }
 
 static long long fleet_triggers(MYSQL *sql)

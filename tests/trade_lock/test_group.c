@@ -409,7 +409,7 @@ TEST(test_a_step_leaves_in_time)
              "pool_size=3\nsession_ms=2m\ncommit_ms=2m\npool_wait_ms=%dms\n", POOL_WAIT_MS);
     held.line = tap_start(server_socket(server_shared()));
     file = database_option_file_at(scene.f.db, tap_socket(held.line), settings);
-    held.client = client_at(file, 0);
+    held.client = client_of(file, 0);
     for (int i = 0; i < HELD; i++)
         tap_rule(held.line, text_of("held-%d", i).is, 0, TAP_DELAY_REQUEST, 0);
     crew_threads(HELD + IN_VAIN + LATER, hold_or_come_late, NULL);

@@ -31,7 +31,7 @@ static tl_client *far, *patient; /* behind the tap, of these settings */
 static void open_place(struct place *place, const char *socket, const char *settings)
 {
     place->file = database_option_file_at(f.db, socket, settings);
-    place->client = client_at(place->file, TL_CLIENT_NO_JANITOR);
+    place->client = client_of(place->file, TL_CLIENT_NO_JANITOR);
 }
 
 static void close_place(struct place *place)
@@ -513,7 +513,7 @@ TEST(test_a_group_that_is_cut)
              "read_timeout_s=20\nsession_ms=60s\n",
              HASTE_MS);
     file = database_option_file_at(f.db, tap_socket(line), settings);
-    all.client = client_at(file, TL_CLIENT_NO_JANITOR);
+    all.client = client_of(file, TL_CLIENT_NO_JANITOR);
     for (int i = 0; i < FATES; i++) {
         char serial[] = {'t', '-', 'q', (char)('0' + i), '\0'};
 

@@ -72,7 +72,7 @@ static void nobody_is_ended(const char *serial, void (*away)(void))
     for (int i = 0; i < CLIENTS; i++) {
         char cust[] = {'c', (char)('0' + i), '\0'};
 
-        clients[i] = client_at(i == LAST ? file : database_option_file(base), 0);
+        clients[i] = client_of(i == LAST ? file : database_option_file(base), 0);
         locks[i] = granted(clients[i], serial, cust, SYNC);
     }
     for (int i = 0; i < CLIENTS; i++)
@@ -148,7 +148,7 @@ TEST(test_a_connection_that_died_in_silence)
     char *file = database_option_file_at(base, tap_socket(line),
                                          "beat_ms=100ms\nsession_ms=6s\nread_timeout_s=30\n"
                                          "janitor=0\n");
-    tl_client *client = client_at(file, 0);
+    tl_client *client = client_of(file, 0);
     int64_t least_ms;
 
     await_beats(client, 2);

@@ -48,7 +48,7 @@ FIXTURE(teardown)
 static void open_near(const char *settings)
 {
     file = database_option_file_at(f.db, tap_socket(line), settings);
-    near = client_at(file, TL_CLIENT_NO_JANITOR);
+    near = client_of(file, TL_CLIENT_NO_JANITOR);
 }
 
 static void close_near(void)

@@ -73,7 +73,7 @@ static void open_far(struct scene *scene)
     scene->file = database_option_file_at(f.db, tap_socket(scene->line),
                                           "beat_ms=60s\nsession_ms=10m\n"
                                           "read_timeout_s=60\n");
-    scene->far = client_at(scene->file, TL_CLIENT_NO_JANITOR);
+    scene->far = client_of(scene->file, TL_CLIENT_NO_JANITOR);
 }
 
 static void close_far(struct scene *scene)

@@ -197,7 +197,7 @@ static tl_client *slow_client(char **file)
 
     *file = database_option_file_at(f.db, server_socket(server_shared()),
                                     "beat_ms=60s\nsession_ms=10m\n");
-    client = client_at(*file, TL_CLIENT_NO_JANITOR);
+    client = client_of(*file, TL_CLIENT_NO_JANITOR);
     return client;
 }
 
@@ -979,7 +979,7 @@ TEST(test_a_filing_that_is_outrun)
     int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     pthread_t thread;
 
-    filer.client = client_at(file, TL_CLIENT_NO_JANITOR);
+    filer.client = client_of(file, TL_CLIENT_NO_JANITOR);
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     /* The row is looked for, made by the evidence, and locked; then looked for, and made. */
     tap_rule(line, "p2", 2, TAP_LOSE_ANSWER, 0);

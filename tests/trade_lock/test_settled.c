@@ -113,7 +113,7 @@ TEST(test_an_ask_whose_fate_is_unknown)
     tl_client *client = NULL;
     tl_status status;
 
-    client = client_at(file, TL_CLIENT_NO_JANITOR);
+    client = client_of(file, TL_CLIENT_NO_JANITOR);
     tap_rule(line, "unknown-1", 0, TAP_LOSE_ANSWER, 1);
     tl_lock_free(ask(client, "unknown-1", "c1", SYNC, &status));
     assert_status(status, TL_UNKNOWN);

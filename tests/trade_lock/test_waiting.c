@@ -108,7 +108,7 @@ TEST(test_a_release_wakes_the_next)
     tl_lock_options options = mutex_options();
     struct queue q = {.serial = "quick", .others = 8};
 
-    q.client = client_at(file, 0);
+    q.client = client_of(file, 0);
     q.first = granted(q.client, q.serial, "wait", &options);
     q.asked_before = stats_of(q.client).asks;
     crew_threads(q.others + 1, queue_up, &q);
