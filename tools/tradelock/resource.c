@@ -35,8 +35,8 @@ static int add_holder(void *context, const tl_holder_view *view)
 
 /* Begins the listing, which the caller frees, also on failure, and reads into it.  *count: how
  * many. */
-static tl_status holders_read(tl_client *client, const struct holders_wanted *w, struct listing *listing,
-                       unsigned *count)
+static tl_status holders_read(tl_client *client, const struct holders_wanted *w,
+                              struct listing *listing, unsigned *count)
 {
     struct holders h = {.prefix = w->prefix, .listing = listing};
     tl_status status;
