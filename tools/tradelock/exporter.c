@@ -30,10 +30,10 @@ typedef struct exporter_fleet exporter_fleet;
 #define PAGE_S 5
 #define NAME_SPACE 128
 
-typedef struct text {
+typedef struct printed {
     char *data;
     size_t size, space;
-} text;
+} printed;
 
 typedef struct site {
     exporter_fleet *all;
@@ -42,7 +42,7 @@ typedef struct site {
     int is_late; /* of the page's thread: it was told that the shard does not answer */
     pthread_t thread;
     int has_thread;
-    text page; /* of the shard's thread while that reads */
+    printed page; /* of the shard's thread while that reads */
     tl_status status;
     int reading; /* under the mutex */
 } site;
@@ -51,7 +51,7 @@ typedef struct site {
 typedef struct metric {
     char name[NAME_SPACE];
     size_t from; /* the shard that told it first */
-    text head, lines;
+    printed head, lines;
 } metric;
 
 struct exporter_fleet {
@@ -65,7 +65,7 @@ struct exporter_fleet {
 
 static int add_text(void *to, const char *from, size_t size)
 {
-    text *t = to;
+    printed *t = to;
 
     if (t->size + size > t->space) {
         const size_t space = (t->size + size) * 2;
@@ -238,7 +238,7 @@ static int add_line(metric *to, const char *line, size_t size, const char *shard
                : 0;
 }
 
-static int merge(exporter_fleet *self, size_t from, const text *page)
+static int merge(exporter_fleet *self, size_t from, const printed *page)
 {
     metric *at = NULL;
     const char *line = page->data, *end = page->data + page->size;
@@ -265,7 +265,7 @@ static int merge(exporter_fleet *self, size_t from, const text *page)
 static int merge_shard(exporter_fleet *self, size_t i, int is_late)
 {
     site *one = self->sites[i];
-    text down = {NULL, 0, 0};
+    printed down = {NULL, 0, 0};
     int failed;
 
     if (is_late != one->is_late)
