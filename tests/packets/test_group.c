@@ -310,7 +310,8 @@ static void cut_every_packet(deed what)
            (unsigned long long)figures.killed, figures.wrong,
            (long long)(clock_boottime_ms() - begin_ms) / 1000);
     assert_true(figures.grouped > figures.groups);
-    assert_true(figures.settled > 0);
+    /* A share may strike none of them. */
+    assert_true(stride > usual || figures.settled > 0);
     assert_true(figures.found_out >= (double)figures.settled);
     assert_int_equal(figures.wrong, 0);
 }

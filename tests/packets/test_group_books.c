@@ -467,7 +467,8 @@ static void cut_packets(deed what)
     figures.wrong += scene_log_problems(&world) != 0;
     scene_close(&world);
     print_figures(what, &figures, "packets", begin_ms);
-    assert_true(figures.settled > 0);
+    /* A share may strike none of them. */
+    assert_true(stride > usual || figures.settled > 0);
 }
 
 TEST(test_first_attempts)
