@@ -989,7 +989,7 @@ void restored_look_whether_kept(void *context, db *connection)
     const db_server *server = db_server_of(connection);
     const int64_t before_ms = clock_boottime_ms();
     struct met_server *here;
-    store_kept kept;
+    store_kept kept, now;
     int may_keep;
 
     pthread_mutex_lock(&all->mutex);
@@ -1005,6 +1005,9 @@ void restored_look_whether_kept(void *context, db *connection)
         store_attest_record(connection, &kept) != DB_DONE)
         return;
     kept.kept = kept.keeper != STORE_NOBODY && kept.keeper == kept.on_record;
+    /* In a planned switch the replica leaves a server that takes no writes any more. */
+    if (!kept.kept && (store_attest_kept(connection, &now) != DB_DONE || now.read_only))
+        return;
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
     if (here != NULL) {

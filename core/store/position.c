@@ -39,6 +39,7 @@ db_answer store_attest_kept(db *connection, store_kept *kept)
         kept->up_s = db_get_uint(&result, 0, 3);
         kept->server_id = db_get_int(&result, 0, 4);
         kept->on_record = id_of(&result, 5);
+        kept->read_only = db_get_int(&result, 0, 6) != 0;
     }
     db_result_free(&result);
     return answer;

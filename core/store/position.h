@@ -18,6 +18,7 @@ typedef struct store_kept {
     char cluster[RANDOM_UUID]; /* the Galera cluster that it is a node of; "": of none */
     uint64_t membership;       /* of that, its number */
     uint64_t up_s;             /* so long the server has been up at least */
+    int read_only;             /* it answers no commits now */
 } store_kept;
 db_answer store_attest_kept(db *connection, store_kept *kept); /* all but the keeper */
 /* Sees who acknowledges a server's commits; DB_DONE, also if that cannot be told. */

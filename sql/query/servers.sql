@@ -38,8 +38,8 @@ SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1
 -- name: attest_kept
 -- Whether this server answers a commit only when another one has it, and never stops waiting for
 -- that; and of which Galera cluster it is ('': of none), the number of that one's membership, for how
--- many seconds the server has been up, its own id, and who is on record as the one that has the
--- commits (tl_kept; NULL: nobody).
+-- many seconds the server has been up, its own id, who is on record as the one that has the commits
+-- (tl_kept; NULL: nobody), and whether it takes no writes now.
 --
 -- With semi-synchronous replicas: it has one, and waits for a day at least.  With several,
 -- asynchronous ones among them, nobody can tell which of them has a commit.
@@ -56,7 +56,8 @@ SELECT (k.galera AND k.size > 1 AND k.nodes REGEXP '[^,],+[^,]'
         AND @@rpl_semi_sync_master_wait_point = 'AFTER_SYNC'
         AND @@rpl_semi_sync_master_wait_no_slave = 1
         AND @@rpl_semi_sync_master_timeout >= 86400000 AND k.semi_sync),
-    IF(k.galera, k.cluster, ''), k.membership, k.up_s, @@server_id, r.reason
+    IF(k.galera, k.cluster, ''), k.membership, k.up_s, @@server_id, r.reason,
+    CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')
 FROM (SELECT
         COALESCE(SUM(variable_name = 'WSREP_READY' AND variable_value = 'ON'), 0) = 1
             AND COALESCE(SUM(variable_name = 'WSREP_CLUSTER_STATUS'

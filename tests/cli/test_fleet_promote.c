@@ -180,7 +180,7 @@ FIXTURE(set_up)
 
 /* ------------------------------------------------------------------------------- trades -- */
 
-static tl_client *client_of(tl_fleet *of, size_t shard)
+static tl_client *client_there(tl_fleet *of, size_t shard)
 {
     tl_client *client = NULL;
 
@@ -304,7 +304,7 @@ static uint64_t beats_at_b(tl_fleet *of)
 {
     tl_stats stats = {.version = TL_STATS_VERSION};
 
-    assert_status(tl_client_stats(client_of(of, B), &stats), TL_OK);
+    assert_status(tl_client_stats(client_there(of, B), &stats), TL_OK);
     return stats.beats;
 }
 
@@ -416,8 +416,8 @@ static void expect_healthy(void)
 /* By the slots that the replica has, and a has; of_a and moved are customers. */
 static void expect_slots(const char *of_a, const char *moved)
 {
-    assert_status(pay_with(client_of(fleet, B), "foreign", of_a), TL_MISDIRECTED);
-    assert_status(pay_with(client_of(second, A), "foreign", moved), TL_MISDIRECTED);
+    assert_status(pay_with(client_there(fleet, B), "foreign", of_a), TL_MISDIRECTED);
+    assert_status(pay_with(client_there(second, A), "foreign", moved), TL_MISDIRECTED);
     assert_null(row_at(sql_copy, "foreign"));
     assert_null(row_at(all.sql[A], "foreign"));
     assert_null(row_at(all.sql[A], "moved"));
@@ -467,10 +467,10 @@ static void test_a_shard_is_promoted(void **state)
     assert_status(pay(fleet, "before", moved), TL_SUCCEEDED);
     assert_status(shards_move(&all, A, B, tl_fleet_slot(fleet, moved), NULL, NULL), TL_OK);
     options.max_hold_ms = 600000;
-    lock = granted(client_of(fleet, B), "held", held, &options);
+    lock = granted(client_there(fleet, B), "held", held, &options);
     begin_at_a();
     await_rounds();
-    snprintf(session, sizeof session, "%s", tl_client_session(client_of(fleet, B)));
+    snprintf(session, sizeof session, "%s", tl_client_session(client_there(fleet, B)));
 
     shards_kill(&all, B);
     is_killed = 1;
@@ -487,7 +487,7 @@ static void test_a_shard_is_promoted(void **state)
     expect_row(sql_copy, "before", "Y 1");
 
     /* Who holds a lock keeps it. */
-    assert_string_equal(tl_client_session(client_of(fleet, B)), session);
+    assert_string_equal(tl_client_session(client_there(fleet, B)), session);
     expect_listed("held");
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);

@@ -54,13 +54,28 @@ void replicate(server *from, unsigned port, server *to)
     follow(port, to, 1);
 }
 
+/* Why a server is not accepted. */
+static void print_attestations(MYSQL *sql)
+{
+    char *text = database_text(
+        sql, "SELECT COALESCE(GROUP_CONCAT(CONCAT_WS(' ', restore_no, session_id, "
+             "COALESCE(attested_at, 'silent'), missing, kept, step, serial_no, op_code) SEPARATOR "
+             "'\n'), '') FROM tl_attestation LEFT JOIN tl_attestation_missing "
+             "USING (restore_no, session_id)");
+
+    fprintf(stderr, "restore, session, attested, missing, kept, what:\n%s\n", text);
+    free(text);
+}
+
 void await_number(MYSQL *sql, const char *query, long long wanted)
 {
     const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
 
     while (database_number(sql, "%s", query) != wanted) {
-        if (crew_now_ms() > end_ms)
+        if (crew_now_ms() > end_ms) {
+            print_attestations(sql);
             server_panic("%s never is %lld", query, wanted);
+        }
         usleep(10 * 1000);
     }
 }
