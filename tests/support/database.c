@@ -424,6 +424,15 @@ void database_propose(MYSQL *connection)
                              "VALUES (@open, 'proposed', 'a test', 'ann', 'ann@localhost')");
 }
 
+void database_kill(MYSQL *connection, const char *which)
+{
+    database_run(connection,
+                 "BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR 1094 BEGIN END; "
+                 "FOR one IN (SELECT id FROM information_schema.PROCESSLIST WHERE %s) DO "
+                 "EXECUTE IMMEDIATE CONCAT('KILL ', one.id); END FOR; END",
+                 which);
+}
+
 void database_cut(MYSQL *connection)
 {
     char *kill;

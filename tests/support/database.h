@@ -70,6 +70,8 @@ char *database_replication(MYSQL *connection, const char *column);
  * and has filed what was filed; tl_restore_accept() confirms it. */
 void database_propose(MYSQL *connection);
 
+/* Ends the connections of the process list that this condition holds for; one may be gone already. */
+void database_kill(MYSQL *connection, const char *which);
 /* Ends all connections to this database that are newer than the given one. */
 void database_cut(MYSQL *connection);
 

@@ -212,10 +212,7 @@ static atomic_int tidies;
 static void *tidy_up(void *connection)
 {
     while (atomic_load(&tidies)) {
-        database_run(connection,
-                     "FOR one IN (SELECT id FROM information_schema.PROCESSLIST WHERE STATE LIKE "
-                     "'Waiting for semi-sync ACK%%') DO "
-                     "EXECUTE IMMEDIATE CONCAT('KILL ', one.id); END FOR");
+        database_kill(connection, "STATE LIKE 'Waiting for semi-sync ACK%'");
         crew_sleep_ms(20);
     }
     return NULL;
