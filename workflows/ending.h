@@ -37,7 +37,7 @@ void ending_park(ending *e, tl_outcome outcome, const char *reason);
 tl_status ending_run(ending *e);
 
 /*
- * The same in parts, for an ending that is submitted (ending_later.h).  ending_is_callback(): a
+ * The same in parts, for an ending that is submitted (ending_later).  ending_is_callback(): a
  * callback with a connection writes its rows, so it cannot be.  ending_book() has the callback
  * write the lines, if there are any; ending_submit() submits the ending, as tl_lock_finish_submit()
  * does, and may be called again with the same lines.  ending_repeats(): the status of a try that

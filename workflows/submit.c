@@ -8,7 +8,7 @@
  *     ended        the client's thread; the service is told the answer
  *
  * An ask that has to be tried again, after a pause, is tried by the thread of later.c; the ending
- * likewise (ending_later.c).  No callback runs on a thread of the library.
+ * likewise (ending.c).  No callback runs on a thread of the library.
  *
  * A run has one owner at a time: the service while it is GRANTED or SENDING, the library else.  The
  * owner changes by a submission or by a completion, after which the one that gave it away touches

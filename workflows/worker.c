@@ -4,7 +4,7 @@
  *
  * It claims as many trades as there are free threads, and as many more as these will be done with
  * in the next moment (job_queue.h).  Those wait in a queue; one that waits for long is given back.
- * A thread hands its ending over, if no callback writes it (ending_later.h), and takes the next
+ * A thread hands its ending over, if no callback writes it (ending.h), and takes the next
  * trade; what is given up then, as when the books refused it, returns to a thread.
  *
  * Trades during whose last hold the holder died (suspects) are claimed one at a time, one after the

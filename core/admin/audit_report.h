@@ -1,4 +1,5 @@
-/* Pages of history and rows for an audit; each is one round trip. */
+/* What an audit reads, page by page, each one round trip; how it checks the history of a row; and how
+ * it reports what it found. */
 #ifndef TL_ADMIN_AUDIT_REPORT_H
 #define TL_ADMIN_AUDIT_REPORT_H
 

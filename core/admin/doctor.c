@@ -1,4 +1,8 @@
-/* Tells one finding to the doctor's caller, and counts unsafe ones.  Touches the doctor only. */
+/*
+ * The doctor: asks the server for everything that the guarantees need.  It looks with the account
+ * that it is given, so run it with the account of the service.  Writes nothing but a probe, which
+ * it rolls back.
+ */
 #include "admin/doctor.h"
 
 #include "base/error.h"
@@ -25,12 +29,6 @@ void doctor_tell(doctor *d, tl_finding_level level, const char *check, const cha
     if (!d->stopped && d->each(d->context, &finding) != 0)
         d->stopped = 1;
 }
-
-/*
- * The doctor: asks the server for everything that the guarantees need.  It looks with the account
- * that it is given, so run it with the account of the service.  Writes nothing but a probe, which
- * it rolls back.
- */
 
 static tl_status conclude(const doctor *d)
 {

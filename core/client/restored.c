@@ -989,8 +989,8 @@ void restored_look_whether_kept(void *context, db *connection)
     const db_server *server = db_server_of(connection);
     const int64_t before_ms = clock_boottime_ms();
     struct met_server *here;
-    store_kept kept, now;
-    int may_keep;
+    store_kept kept;
+    int may_keep, known;
 
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
@@ -1004,10 +1004,14 @@ void restored_look_whether_kept(void *context, db *connection)
     if (kept.keeper != STORE_NOBODY && kept.on_record == STORE_NOBODY &&
         store_attest_record(connection, &kept) != DB_DONE)
         return;
-    kept.kept = kept.keeper != STORE_NOBODY && kept.keeper == kept.on_record;
-    /* In a planned switch the replica leaves a server that takes no writes any more. */
-    if (!kept.kept && (store_attest_kept(connection, &now) != DB_DONE || now.read_only))
+    known = kept.keeper != STORE_NOBODY && kept.keeper == kept.on_record;
+    /* In a planned switch the replica leaves a server that takes no writes any more, perhaps between
+     * these statements: that tells nothing of what was answered before. */
+    if (!known && kept.kept && !kept.read_only && store_attest_kept(connection, &kept) != DB_DONE)
         return;
+    if (!known && kept.read_only)
+        return;
+    kept.kept = known;
     pthread_mutex_lock(&all->mutex);
     here = met_of(all, server);
     if (here != NULL) {
