@@ -328,10 +328,8 @@ void database_await_at(const char *file, int line, MYSQL *connection, long long 
     va_start(arguments, format);
     statement = format_statement(connection, format, arguments);
     va_end(arguments);
-    for (int looks = 0; number_of(connection, statement) != expected; looks++) {
+    for (int looks = 0; number_of(connection, statement) != expected; looks++)
         server_await(looks, file, line, statement);
-        usleep(15000); /* the server has others to serve */
-    }
     free(statement);
 }
 

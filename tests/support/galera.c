@@ -28,7 +28,7 @@ static void let_it_begin(const server *self)
                server_dir(self));
 }
 
-void galera_join(server *self, const galera_node *node, const char *first)
+server *galera_join(server *self, const galera_node *node, const char *first)
 {
     char cluster[64] = "--wsrep-cluster-address=gcomm://", at[64], id[32], address[64],
          incoming[64], provider[512], position[160];
@@ -49,10 +49,10 @@ void galera_join(server *self, const galera_node *node, const char *first)
                              node->position != NULL ? position : NULL,
                              NULL};
 
-    if (strcmp(node->address, first) == 0)
-        let_it_begin(self);
-    else
+    if (strcmp(node->address, first) != 0)
         snprintf(cluster, sizeof cluster, "--wsrep-cluster-address=gcomm://%s:4567", first);
+    else if (self != NULL)
+        let_it_begin(self);
     snprintf(at, sizeof at, "--bind-address=%s%s%s", node->address, node->also != NULL ? "," : "",
              node->also != NULL ? node->also : "");
     snprintf(id, sizeof id, "--server-id=%u", node->id);
@@ -66,7 +66,10 @@ void galera_join(server *self, const galera_node *node, const char *first)
              node->address, node->address);
     snprintf(position, sizeof position, "--wsrep-start-position=%s",
              node->position != NULL ? node->position : "");
+    if (self == NULL)
+        return server_start(options);
     server_restart_with(self, options);
+    return self;
 }
 
 void galera_forget(const server *self)

@@ -19,8 +19,9 @@ typedef struct galera_node {
 void galera_prepare(void);
 /* An option: where Galera's library is. */
 const char *galera_provider(void);
-/* Starts it.  first: the address of whom it finds the cluster at; its own: it makes one. */
-void galera_join(server *self, const galera_node *node, const char *first);
+/* Starts it anew, or a new server for NULL, and gives it.  first: the address of whom it finds the
+ * cluster at; its own: it makes one. */
+server *galera_join(server *self, const galera_node *node, const char *first);
 /* What it has is not the cluster's, and it is given a copy when it joins next. */
 void galera_forget(const server *self);
 

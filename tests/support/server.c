@@ -19,9 +19,9 @@
 extern char **environ;
 
 struct server {
-    int own;         /* started by this process */
-    int guard_fd;    /* our end of the guard's pipe, -1 without */
-    pid_t guard_pid; /* 0 without */
+    int own;      /* started by this process */
+    int guard_fd; /* our end of the pipe of an own server's guard */
+    pid_t guard_pid;
     char dir[PATH_SPACE];
     char option_file[PATH_SPACE + 16];
     char socket[128], user[128];
@@ -124,7 +124,7 @@ static void must_run_tool(const char *command, const server *self, const char *c
 /*
  * An own server must not outlive a test that crashed, was killed or ran into its time
  * limit.  The guard is a shell that reads from a pipe that only this process can write
- * to: the read ends when this process does, and the shell then removes the server.  It
+ * to: the read ends when this process does or closes it, and the shell then removes the server.  It
  * has a session of its own, so that a limit that kills the test's processes spares it.
  */
 static void start_guard(server *self)
@@ -158,7 +158,6 @@ static server *add_server(const char *dir, int own)
     if (self == NULL || strlen(dir) >= sizeof(self->dir))
         server_panic("no room for the server in %s", dir);
     self->own = own;
-    self->guard_fd = -1;
     snprintf(self->dir, sizeof(self->dir), "%s", dir);
     snprintf(self->option_file, sizeof(self->option_file), "%s/admin.cnf", dir);
     self->next = servers;
@@ -194,17 +193,17 @@ server *server_shared(void)
 void server_free(server *self)
 {
     server **link = &servers;
-    int state;
+    int state = 0;
 
     if (self == NULL)
         return;
-    if (self->own)
-        must_run_tool("remove", self, NULL);
-    if (self->guard_fd >= 0)
+    if (self->own) {
         close(self->guard_fd);
-    if (self->guard_pid > 0)
         while (waitpid(self->guard_pid, &state, 0) < 0 && errno == EINTR)
             ;
+        if (state != 0)
+            server_panic("the server in %s was not removed", self->dir);
+    }
     while (*link != self)
         link = &(*link)->next;
     *link = self->next;
@@ -398,7 +397,7 @@ int server_run_group(const char *name, const struct CMUnitTest *tests, size_t co
     return server_report(failures + !stands);
 }
 
-#define LOOK_MS 5
+#define LOOK_MS 20
 
 void server_await(int looks, const char *file, int line, const char *condition)
 {

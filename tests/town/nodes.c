@@ -8,17 +8,6 @@
 
 #include "support/theme.h"
 
-server *node_new(unsigned machine)
-{
-    server *self;
-
-    nets_enter(machine);
-    self = server_start(NULL);
-    nets_enter(NETS_HERE);
-    server_stop(self);
-    return self;
-}
-
 /* "UUID:NUMBER", as the log of a start says it that recovers, and no more.  Its end is not waited
  * for: now and then MariaDB 10.11 waits there for its own purge, for ever. */
 static void recover(const server *self, char *position, size_t space)
@@ -69,18 +58,19 @@ static int is_of_a_cluster(const server *self)
     return access(path, R_OK) == 0;
 }
 
-void node_join(server *self, unsigned machine, unsigned first)
+server *node_join(server *self, unsigned machine, unsigned first)
 {
     char position[128];
     galera_node node = {.id = machine, .address = nets_address(machine)};
 
-    if (is_of_a_cluster(self)) {
+    if (self != NULL && is_of_a_cluster(self)) {
         recover(self, position, sizeof position);
         node.position = position;
     }
     nets_enter(machine);
-    galera_join(self, &node, nets_address(first));
+    self = galera_join(self, &node, nets_address(first));
     nets_enter(NETS_HERE);
+    return self;
 }
 
 void node_await(MYSQL *sql, unsigned count, int patience_ms)

@@ -9,10 +9,8 @@
 
 #include "support/server.h"
 
-/* Makes the node's directory. */
-server *node_new(unsigned machine);
-/* Starts it.  first: whom it finds the cluster at; itself: it makes one. */
-void node_join(server *self, unsigned machine, unsigned first);
+/* Starts it, or a new one for NULL.  first: whom it finds the cluster at; itself: it makes one. */
+server *node_join(server *self, unsigned machine, unsigned first);
 /* Up to which commit its data reach; it does not run. */
 long long node_position(const server *self);
 /* Until it can be written to, in a cluster of so many. */

@@ -191,7 +191,7 @@ static void kill_node(struct machine *m)
 /* From its own data, at the cluster that it finds there. */
 static void join(struct machine *m, const struct machine *first)
 {
-    node_join(m->server, m->number, first->number);
+    m->server = node_join(m->server, m->number, first->number);
     m->is_dead = 0;
     if (m->sql != NULL)
         mysql_close(m->sql);
@@ -207,12 +207,7 @@ static void await_nodes(unsigned count)
 
 static void start_nodes(void)
 {
-    for (unsigned i = 0; i < SERVERS; i++) {
-        machines[i].server = node_new(machines[i].number);
-        machines[i].is_dead = 1;
-    }
-    join(&machines[0], &machines[0]);
-    for (unsigned i = 1; i < SERVERS; i++)
+    for (unsigned i = 0; i < SERVERS; i++)
         join(&machines[i], &machines[0]);
     await_nodes(SERVERS);
 }

@@ -39,7 +39,7 @@ static size_t path_count;
 /* ------------------------------------------------------------------------- the cluster -- */
 
 /* first: it makes the cluster. */
-static void join(const struct node *n, const struct node *first)
+static void join(struct node *n, const struct node *first)
 {
     const galera_node node = {
         .id = 1 + (unsigned)(n - nodes),
@@ -48,7 +48,7 @@ static void join(const struct node *n, const struct node *first)
         .incoming = n->incoming[0] != '\0' ? n->incoming : NULL,
     };
 
-    galera_join(n->server, &node, first->address);
+    n->server = galera_join(n->server, &node, first->address);
 }
 
 /* What the node says of itself; while the nodes find out who is gone, a read that waits for them
@@ -68,10 +68,8 @@ static void start_nodes(void)
     for (int i = 0; i < NODES; i++) {
         struct node *n = &nodes[i];
 
-        n->server = server_start(NULL);
         snprintf(n->address, sizeof n->address, "127.%u.%u.%d", 1 + (unsigned)getpid() / 250 % 250,
                  (unsigned)getpid() % 250, i + 1);
-        server_stop(n->server);
         join(n, &nodes[0]);
         n->sql = server_connect(n->server);
         await_status(n->sql, "WSREP_LOCAL_STATE_COMMENT", "Synced");
@@ -148,7 +146,6 @@ static void open_town(void)
 
 static void close_town(void)
 {
-    static const char *const alone[] = {"--wsrep-on=0", NULL};
     MYSQL *first = f.sql;
 
     f.sql = nodes[1].sql; /* the first node may be gone */
@@ -163,11 +160,11 @@ static void close_town(void)
         remove(paths[--path_count]);
         free(paths[path_count]);
     }
-    server_restart_with(nodes[0].server, alone);
-    database_free(f.db);
+    database_forget(f.db);
     for (int i = NODES; i-- > 0;) {
         mysql_close(nodes[i].sql);
         server_free(nodes[i].server);
+        nodes[i].server = NULL;
     }
     memset(&f, 0, sizeof f);
 }
