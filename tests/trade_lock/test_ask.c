@@ -53,9 +53,8 @@ TEST(test_mismatch)
 
     lock = granted(f.client, "s2", "c1", &options);
     refused("s2", "c1", &other, TL_MISMATCH);
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    end_paid(lock);
     refused("s2", "c1", &other, TL_MISMATCH);
-    tl_lock_free(lock);
 }
 
 TEST(test_failure_needs_a_proof_and_is_reclaimed)
@@ -106,17 +105,15 @@ TEST(test_in_doubt_and_queued)
     tl_lock *lock;
 
     lock = granted(f.client, "s4", "c1", SYNC);
-    assert_status(finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE), TL_IN_DOUBT);
+    end_in_doubt(lock);
     assert_row(&f, "s4", "c1", "WITHDRAW", "P 1 1");
     assert_row(&f, "s4", "c1", "WITHDRAW_RETRY", "F 1 0");
     refused("s4", "c1", SYNC, TL_IN_DOUBT);
-    tl_lock_free(lock);
 
     lock = granted(f.client, "s5", "c1", SYNC);
-    assert_status(finish(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE), TL_QUEUED);
+    end_lock(lock, TL_OUTCOME_NOT_SENT, TL_PROOF_NONE, TL_QUEUED);
     assert_row(&f, "s5", "c1", "WITHDRAW", "P 1 0");
     refused("s5", "c1", SYNC, TL_QUEUED);
-    tl_lock_free(lock);
 }
 
 TEST(test_exclusive_per_customer)
@@ -172,10 +169,8 @@ TEST(test_expired_mutex_is_taken_over)
     next = lock_new(f.other, "m2", "c1", &options);
     assert_status(tl_lock_ask(next, 5000), TL_GRANTED);
     assert_false(tl_may_send(lock, 0));
-    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_LOST);
-    assert_status(finish(next, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(lock);
-    tl_lock_free(next);
+    end_lock(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE, TL_LOST);
+    end_paid(next);
 }
 
 TEST(test_open_transaction_answers_at_once)
@@ -239,18 +234,18 @@ static long long written(void)
 
 TEST(test_a_refusal_writes_nothing)
 {
-    tl_lock_options options = sync_options("x"), mutex = TL_LOCK_OPTIONS_INIT;
+    tl_lock_options mutex = TL_LOCK_OPTIONS_INIT;
     tl_lock *lock, *held;
     long long before = written();
 
     mutex.flags = TL_ASK_REPEATABLE;
     mutex.max_hold_ms = 60000;
-    lock = granted(f.client, "w1", "c1", &options);
+    lock = granted(f.client, "w1", "c1", SYNC);
     assert_true(written() != before);
     held = granted(f.client, "w2", "c1", &mutex);
     before = written();
     for (int i = 0; i < 20; i++) {
-        refused("w1", "c1", &options, TL_BUSY);
+        refused("w1", "c1", SYNC, TL_BUSY);
         refused("w2", "c1", &mutex, TL_BUSY);
     }
     assert_int_equal(written(), before);

@@ -29,6 +29,30 @@ static tl_lock *claim(const char *serial)
     return granted(f.other, serial, "c1", &options);
 }
 
+/* Claims what is due, at most so many; how many there were. */
+static size_t claim_most(tl_client *client, tl_lock **locks, size_t most)
+{
+    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
+
+    wanted.op_code = "WITHDRAW";
+    wanted.max_hold_ms = 60000;
+    assert_status(tl_claim_due(client, &wanted, locks, &most), TL_OK);
+    return most;
+}
+
+static void end_all_paid(tl_lock **locks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        end_paid(locks[i]);
+}
+
+static void open_lanes(const char *prefix, int count)
+{
+    database_run(f.sql, "DELETE FROM trade_lock");
+    for (int i = 0; i < count; i++)
+        end_in_doubt(granted(f.client, text_of("%s%d", prefix, i).is, "c9", SYNC));
+}
+
 TEST(test_the_articles_way)
 {
     tl_ending ending = TL_ENDING_INIT;
@@ -43,10 +67,9 @@ TEST(test_the_articles_way)
     assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "P 1 0");
     refused("r1", TL_BUSY);
     /* The retry failed: F, and the next one takes F -> P. */
-    assert_status(finish(retry, TL_OUTCOME_FAILURE, TL_PROOF_NONE), TL_IN_DOUBT);
+    end_lock(retry, TL_OUTCOME_FAILURE, TL_PROOF_NONE, TL_IN_DOUBT);
     assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "F 1 0");
     assert_row(&f, "r1", "c1", "WITHDRAW", "P 1 1");
-    tl_lock_free(retry);
     retry = claim("r1");
     ending.outcome = TL_OUTCOME_UNKNOWN;
     ending.next_run_ms = 60000;
@@ -58,25 +81,21 @@ TEST(test_the_articles_way)
     retry = claim("r1");
     assert_status(tl_lock_arm(retry, 60000), TL_OK);
     assert_row(&f, "r1", "c1", "WITHDRAW", "P 1 2");
-    assert_status(finish(retry, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    end_paid(retry);
     assert_row(&f, "r1", "c1", "WITHDRAW", "Y 1 2");
     assert_row(&f, "r1", "c1", "WITHDRAW_RETRY", "Y 1 0");
-    tl_lock_free(retry);
     refused("r1", TL_ALREADY_DONE);
 }
 
 TEST(test_proven_failure_closes_the_lane)
 {
-    tl_lock *lock, *retry;
+    tl_lock *retry;
 
-    lock = granted(f.client, "r2", "c1", SYNC);
-    (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
-    tl_lock_free(lock);
+    end_in_doubt(granted(f.client, "r2", "c1", SYNC));
     retry = claim("r2");
-    assert_status(finish(retry, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND), TL_FAILED);
+    end_lock(retry, TL_OUTCOME_FAILURE, TL_PROOF_NOT_FOUND, TL_FAILED);
     assert_row(&f, "r2", "c1", "WITHDRAW", "F 1 1");
     assert_row(&f, "r2", "c1", "WITHDRAW_RETRY", "F 1 0");
-    tl_lock_free(retry);
     refused("r2", TL_FAILED);
     database_expect(
         f.sql, 1,
@@ -85,19 +104,17 @@ TEST(test_proven_failure_closes_the_lane)
 
 TEST(test_parked)
 {
-    tl_lock_options options = sync_options("x"), over = retry_options();
+    tl_lock_options over = retry_options();
     tl_ending ending = TL_ENDING_INIT;
-    tl_lock *lock, *retry;
+    tl_lock *retry;
     tl_status status;
 
-    lock = granted(f.client, "r3", "c1", &options);
-    (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
-    tl_lock_free(lock);
+    end_in_doubt(granted(f.client, "r3", "c1", SYNC));
     retry = claim("r3");
     ending.park_reason = "attempts used up";
     assert_status(tl_lock_finish(retry, &ending), TL_PARKED);
     tl_lock_free(retry);
-    retry = ask(f.client, "r3", "c1", &options, &status);
+    retry = ask(f.client, "r3", "c1", SYNC, &status);
     assert_status(status, TL_PARKED);
     assert_string_equal(tl_lock_view(retry)->parked, "attempts used up");
     over.flags = TL_ASK_OVERRIDE;
@@ -124,9 +141,7 @@ TEST(test_what_is_parked_is_not_due)
     assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
     tl_lock_free(lock);
     database_expect(f.sql, 1, parked, "p7");
-    lock = granted(f.client, "p8", "c1", SYNC);
-    (void)finish(lock, TL_OUTCOME_UNKNOWN, TL_PROOF_NONE);
-    tl_lock_free(lock);
+    end_in_doubt(granted(f.client, "p8", "c1", SYNC));
     lock = claim("p8");
     assert_status(tl_lock_finish(lock, &ending), TL_PARKED);
     tl_lock_free(lock);
@@ -150,15 +165,13 @@ TEST(test_forgotten_lock_is_opened_at_max_hold)
     assert_int_equal(reaped.opened, 1);
     assert_int_equal(reaped.sessions, 0);
     retry = claim("r4");
-    assert_status(finish(retry, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    end_paid(retry);
     /* The forgetful holder wakes up. */
-    assert_status(finish(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED), TL_LOST);
+    end_lock(lock, TL_OUTCOME_FAILURE, TL_PROOF_DECLINED, TL_LOST);
     assert_row(&f, "r4", "c1", "WITHDRAW", "Y 1 1");
     database_expect(
         f.sql, 1,
         "SELECT COUNT(*) FROM trade_evidence WHERE serial_no='r4' AND outcome='DECLINED'");
-    tl_lock_free(retry);
-    tl_lock_free(lock);
 }
 
 TEST(test_a_dead_session_is_swept)
@@ -180,35 +193,19 @@ TEST(test_a_dead_session_is_swept)
 
 TEST(test_batches)
 {
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_lock *first[8], *second[8];
-    size_t count = 5, rest = 8;
     int64_t due_ms;
 
-    database_run(f.sql, "DELETE FROM trade_lock");
-    for (int i = 0; i < 8; i++) {
-        char serial[] = {'b', (char)('0' + i), '\0'};
-        end_in_doubt(granted(f.client, serial, "c9", SYNC));
-    }
+    open_lanes("b", 8);
     assert_status(tl_next_due_ms(f.client, "WITHDRAW", &due_ms), TL_OK);
     assert_int_equal(due_ms, 0);
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, first, &count), TL_OK);
-    assert_int_equal(count, 5);
-    assert_status(tl_claim_due(f.other, &wanted, second, &rest), TL_OK);
-    assert_int_equal(rest, 3);
+    assert_int_equal(claim_most(f.client, first, 5), 5);
+    assert_int_equal(claim_most(f.other, second, 8), 3);
     assert_memory_equal(tl_lock_view(second[0])->payload, "x", 1);
     assert_int_equal(tl_lock_view(second[0])->attempts, 1);
     assert_int_equal(tl_lock_view(second[0])->state, TL_STATE_WORKING);
-    for (size_t i = 0; i < 5; i++) {
-        assert_status(finish(first[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(first[i]);
-    }
-    for (size_t i = 0; i < 3; i++) {
-        assert_status(finish(second[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(second[i]);
-    }
+    end_all_paid(first, 5);
+    end_all_paid(second, 3);
     assert_status(tl_next_due_ms(f.client, "WITHDRAW", &due_ms), TL_OK);
     assert_int_equal(due_ms, -1);
 }
@@ -216,19 +213,14 @@ TEST(test_batches)
 /* Counted is what waited for so long, in this lane, and is at nobody's hands. */
 TEST(test_overdue)
 {
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_overdue found;
-    tl_lock *claimed[1];
-    size_t count = 1;
+    tl_lock *claimed;
 
     database_run(f.sql, "DELETE FROM trade_lock");
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", 0, &found), TL_OK);
     assert_int_equal(found.count, 0);
     assert_int_equal(found.late_ms, 0);
-    for (int i = 0; i < 3; i++) {
-        char serial[] = {'o', (char)('0' + i), '\0'};
-        end_in_doubt(granted(f.client, serial, "c9", SYNC));
-    }
+    open_lanes("o", 3);
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", 60000, &found), TL_OK);
     assert_int_equal(found.count, 0);
     usleep(1100000);
@@ -237,14 +229,10 @@ TEST(test_overdue)
     assert_in_range(found.late_ms, 1000, 60000);
     assert_status(tl_lane_overdue(f.client, "PAYOUT", 1000, &found), TL_OK);
     assert_int_equal(found.count, 0);
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, claimed, &count), TL_OK);
-    assert_int_equal(count, 1);
+    assert_int_equal(claim_most(f.client, &claimed, 1), 1);
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", 1000, &found), TL_OK);
     assert_int_equal(found.count, 2);
-    assert_status(finish(claimed[0], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-    tl_lock_free(claimed[0]);
+    end_paid(claimed);
     assert_status(tl_lane_overdue(f.client, "WITHDRAW", -1, &found), TL_INVALID);
 }
 
@@ -286,15 +274,6 @@ TEST(test_overdue_beside_a_paused_channel)
     database_run(f.sql, "DELETE FROM trade_channel");
 }
 
-static void open_lanes(const char *prefix, int count)
-{
-    database_run(f.sql, "DELETE FROM trade_lock");
-    for (int i = 0; i < count; i++) {
-        char serial[] = {prefix[0], (char)('0' + i), '\0'};
-        end_in_doubt(granted(f.client, serial, "c9", SYNC));
-    }
-}
-
 static struct {
     tl_lock *locks[TL_CLAIM_MAX];
     size_t count;
@@ -303,25 +282,17 @@ static struct {
 /* Claims `count` trades, which must be there.  Of the first: its serial number. */
 static void claim_oldest(size_t count, char serial[TL_SERIAL_MAX + 1])
 {
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_lock **first = &held.locks[held.count];
-    size_t claimed = count;
 
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, first, &claimed), TL_OK);
-    assert_int_equal(claimed, count);
+    assert_int_equal(claim_most(f.client, first, count), count);
     strcpy(serial, tl_lock_view(*first)->serial_no);
-    held.count += claimed;
+    held.count += count;
 }
 
 static void end_claims(void)
 {
-    while (held.count > 0) {
-        tl_lock *lock = held.locks[--held.count];
-
-        end_paid(lock);
-    }
+    end_all_paid(held.locks, held.count);
+    held.count = 0;
 }
 
 /* Left by claims that began then; it holds for DUE_MARK_MS. */
@@ -355,52 +326,34 @@ static void file(const char *serial, const char *outcome)
  * takes the rest. */
 TEST(test_claim_steps_over_locked_rows)
 {
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     MYSQL *other = database_connect(f.db);
     tl_lock *locks[8];
-    size_t count = 8;
 
-    database_run(f.sql, "DELETE FROM trade_lock");
-    for (int i = 0; i < 4; i++) {
-        char serial[] = {'l', (char)('0' + i), '\0'};
-        end_in_doubt(granted(f.client, serial, "c9", SYNC));
-    }
+    open_lanes("l", 4);
     database_run(other, "BEGIN; SELECT 1 FROM trade_lock WHERE cust_no = 'c9' AND "
                         "serial_no = 'l0' AND op_code = 'WITHDRAW_RETRY' FOR UPDATE; "
                         "SELECT 1 FROM trade_lock WHERE cust_no = 'c9' AND "
                         "serial_no = 'l1' AND op_code = 'WITHDRAW' FOR UPDATE");
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
+    assert_int_equal(claim_most(f.client, locks, 8), 2);
     database_run(other, "ROLLBACK");
     mysql_close(other);
-    assert_int_equal(count, 2);
-    for (size_t i = 0; i < count; i++) {
-        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(locks[i]);
-    }
-    count = 8;
-    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
-    assert_int_equal(count, 2);
-    for (size_t i = 0; i < count; i++)
-        tl_lock_free(locks[i]);
+    end_all_paid(locks, 2);
+    assert_int_equal(claim_most(f.client, locks, 8), 2);
+    tl_lock_free(locks[0]);
+    tl_lock_free(locks[1]);
 }
 
 /* What was claimed and not begun goes to the front again, not behind all that is due. */
 TEST(test_what_is_given_back_keeps_its_place)
 {
     const tl_findings not_begun = {.not_counted = 1, .due_as_before = 1};
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_ending unknown = TL_ENDING_INIT;
     char serial[TL_SERIAL_MAX + 1];
     tl_lock *lock;
-    size_t count = 1;
 
     open_lanes("g", 4);
     due_since_an_hour_ago("g2");
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.other, &wanted, &lock, &count), TL_OK);
+    assert_int_equal(claim_most(f.other, &lock, 1), 1);
     assert_string_equal(tl_lock_view(lock)->serial_no, "g2");
     unknown.outcome = TL_OUTCOME_UNKNOWN;
     assert_status(tl_lock_put_back(lock, &unknown, &not_begun), TL_IN_DOUBT);
@@ -479,9 +432,7 @@ TEST(test_claims_begin_where_the_last_one_did)
 /* A claim says of each trade whether anything is on file, however much there is. */
 TEST(test_a_claim_knows_what_is_on_file)
 {
-    tl_claim_options wanted = TL_CLAIM_OPTIONS_INIT;
     tl_lock *locks[8];
-    size_t count = 8;
 
     open_lanes("f", 4);
     file("f1", "PENDING");
@@ -492,17 +443,13 @@ TEST(test_a_claim_knows_what_is_on_file)
                         "part, fence, epoch, reason, actor, thread_no) SELECT cust_no, serial_no, "
                         "op_code, rev, 'F', 1, fence, epoch, 'why', 'ann', thread_no "
                         "FROM trade_lock WHERE serial_no = 'f2' AND lane = 'S'");
-    wanted.op_code = "WITHDRAW";
-    wanted.max_hold_ms = 60000;
-    assert_status(tl_claim_due(f.client, &wanted, locks, &count), TL_OK);
-    assert_int_equal(count, 4);
-    for (size_t i = 0; i < count; i++) {
+    assert_int_equal(claim_most(f.client, locks, 8), 4);
+    for (size_t i = 0; i < 4; i++) {
         const char *serial = tl_lock_view(locks[i])->serial_no;
 
         assert_int_equal(tl_lock_on_file(locks[i]), serial[1] == '1' || serial[1] == '2');
         assert_memory_equal(tl_lock_view(locks[i])->payload, "x", 1);
-        assert_status(finish(locks[i], TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
-        tl_lock_free(locks[i]);
+        end_paid(locks[i]);
     }
     database_run(f.sql, "DELETE FROM trade_resolution");
     assert_int_equal(tl_lock_on_file(NULL), 1);
@@ -535,21 +482,21 @@ TEST(test_standalone)
  * to be opened, and then it is nobody else's any more. */
 TEST(test_standalone_beside_a_trade)
 {
-    tl_lock_options options = sync_options("x"), alone = retry_options();
+    tl_lock_options alone = retry_options();
     tl_lock *mutex, *trade, *again;
     tl_status status;
 
     alone.flags = TL_ASK_STANDALONE;
     mutex = granted(f.client, "r7", "c1", &alone);
-    trade = granted(f.client, "r7", "c1", &options);
+    trade = granted(f.client, "r7", "c1", SYNC);
     end_paid(trade);
     refused("r7", TL_ALREADY_DONE); /* which closes a retry row that the trade left */
     assert_row(&f, "r7", "c1", "WITHDRAW_RETRY", "P 1 1");
     end_paid(mutex);
 
     mutex = granted(f.client, "r8", "c1", &alone);
-    trade = granted(f.client, "r8", "c1", &options);
-    again = ask(f.other, "r8", "c1", &options, &status);
+    trade = granted(f.client, "r8", "c1", SYNC);
+    again = ask(f.other, "r8", "c1", SYNC, &status);
     assert_status(status, TL_BUSY);
     assert_int_equal(tl_lock_view(again)->state, TL_STATE_LIVE);
     assert_false(tl_lock_view(again)->has_retry_row);
