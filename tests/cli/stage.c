@@ -143,7 +143,8 @@ struct trade {
     tl_lock_options options;
     tl_ending ending;
     const char *log; /* the piece of work that it is of */
-    int armed;
+    int64_t reclaim; /* the epoch; 0: none */
+    int armed, by_other;
 };
 
 static const struct option {
@@ -158,6 +159,7 @@ static const struct option {
     {"trace=", TEXT, offsetof(struct trade, options.traceparent)},
     {"hold=", NUMBER, offsetof(struct trade, options.max_hold_ms)},
     {"deadline=", NUMBER, offsetof(struct trade, options.deadline_ms)},
+    {"reclaim=", NUMBER, offsetof(struct trade, reclaim)},
     {"next=", NUMBER, offsetof(struct trade, ending.next_run_ms)},
     {"why=", TEXT, offsetof(struct trade, ending.park_reason)},
     {"ref=", TEXT, offsetof(struct trade, ending.channel_ref)},
@@ -208,6 +210,8 @@ static void set_word(struct trade *trade, char *word)
         trade->options.not_sent = 1;
     } else if (strcmp(word, "armed") == 0) {
         trade->armed = 1;
+    } else if (strcmp(word, "other") == 0) {
+        trade->by_other = 1;
     } else if (strcmp(word, "retryable") == 0) {
         trade->ending.retryable = 1;
     } else if (!set_option(trade, word)) {
@@ -231,7 +235,14 @@ static struct held *find_held(const char *serial, const char *cust)
     return found;
 }
 
-/* "SERIAL CUST [WORD...] ENDING" in words. */
+/* A holder that does nothing more. */
+static void forget_held(struct held *held)
+{
+    tl_lock_free(held->lock);
+    held->lock = NULL;
+}
+
+/* "SERIAL[,SERIAL...] CUST [WORD...] ENDING" in words. */
 static void read_trade(struct trade *trade, char *const words[], size_t count)
 {
     if (count < 3)
@@ -243,6 +254,9 @@ static void read_trade(struct trade *trade, char *const words[], size_t count)
     trade->options.payload_size =
         trade->options.payload != NULL ? strlen(trade->options.payload) : 0;
     trade->ending.result_size = trade->ending.result != NULL ? strlen(trade->ending.result) : 0;
+    if (trade->reclaim > 0)
+        trade->options.flags |= TL_ASK_RECLAIM;
+    trade->options.reclaim_epoch = (uint32_t)trade->reclaim;
 }
 
 static void end_trade(struct held *held, tl_ending *ending, const char *name)
@@ -256,28 +270,38 @@ static void end_trade(struct held *held, tl_ending *ending, const char *name)
     ending->outcome = endings[i].outcome;
     ending->proof = endings[i].proof;
     assert_status(tl_lock_finish(held->lock, ending), endings[i].status);
-    tl_lock_free(held->lock);
-    held->lock = NULL;
+    forget_held(held);
 }
 
-/* Asks for it, unless it is held since an earlier step, and ends it so; "held" lets it be. */
-static void make_trade(char *text)
+static void make_one(struct trade *trade, const char *serial, const char *cust, const char *end)
+{
+    struct held *held = find_held(serial, cust);
+
+    if (held->lock == NULL)
+        held->lock = granted(trade->by_other ? stage.f.other : operators.h.client, serial, cust,
+                             &trade->options);
+    if (trade->armed)
+        assert_status(tl_lock_arm(held->lock, 60000), TL_OK);
+    if (strcmp(end, "left") == 0)
+        forget_held(held);
+    else if (strcmp(end, "held") != 0)
+        end_trade(held, &trade->ending, end);
+}
+
+/* Asks for each, unless it is held since an earlier step, and ends it so; "held" lets it be, and
+ * "left" forgets it. */
+static void make_trades(char *text)
 {
     struct trade trade = {.options = sync_options("pay"), .ending = TL_ENDING_INIT};
-    char *words[WORDS_MAX];
+    char *words[WORDS_MAX], *serials;
     const size_t count = split(text, words);
-    struct held *held;
 
     read_trade(&trade, words, count);
-    held = find_held(words[0], words[1]);
     if (trade.log != NULL)
         assert_status(tl_work_adopt(trade.log), TL_OK);
-    if (held->lock == NULL)
-        held->lock = granted(operators.h.client, words[0], words[1], &trade.options);
-    if (trade.armed)
-        assert_status(tl_lock_arm(held->lock, 60000), TL_OK);
-    if (strcmp(words[count - 1], "held") != 0)
-        end_trade(held, &trade.ending, words[count - 1]);
+    serials = words[0];
+    for (const char *serial; (serial = strsep(&serials, ",")) != NULL;)
+        make_one(&trade, serial, words[1], words[count - 1]);
     if (trade.log != NULL)
         tl_work_end(0);
 }
@@ -289,17 +313,13 @@ static void run_other(const char *statements)
     database_run(stage.other, "%s", statements);
 }
 
-/* A holder that does nothing more. */
 static void forget_trade(char *text)
 {
     char *words[WORDS_MAX];
-    struct held *held;
 
     if (split(text, words) != 2)
         server_panic("forget> SERIAL CUST");
-    held = find_held(words[0], words[1]);
-    tl_lock_free(held->lock);
-    held->lock = NULL;
+    forget_held(find_held(words[0], words[1]));
 }
 
 int stage_do(const char *verb, char *text)
@@ -310,7 +330,7 @@ int stage_do(const char *verb, char *text)
     }
     need_stage();
     if (strcmp(verb, "trade>") == 0)
-        make_trade(text);
+        make_trades(text);
     else if (strcmp(verb, "other>") == 0)
         run_other(text);
     else if (strcmp(verb, "forget>") == 0)

@@ -182,3 +182,22 @@ counts() {
         printf '%s\n' "$object" | grep -o "\"$name\": [^, }]*"
     done | sort | paste -sd ' ' -
 }
+
+# accused [OPTION...]: whom an audit accuses, as "RULE VIOLATIONS: TRADE...".
+accused() {
+    text=$(tradelock audit --json "$@")
+    code=$?
+    printf '%s\n' "$text" | tr -d '\n' | tr '{' '\n' | awk -F'"' '
+        $2 == "rule" && $6 == "violations" { total[$4] = $7; gsub(/[^0-9]/, "", total[$4]) }
+        $6 == "rule" { who[$8] = who[$8] " " $12 ($16 == "C1" ? "" : " of " $16) }
+        END { for (rule in who) print rule " " total[rule] ":" who[rule] }' | sort
+    return $code
+}
+
+# compared TEXT OPTION...: the same by a statement with these bytes.
+compared() {
+    # shellcheck disable=SC2059
+    printf "$1" >"$ADMIN.csv"
+    shift
+    accused --statement "$ADMIN.csv" "$@"
+}
