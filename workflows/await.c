@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define EVERY_MS 100
 /* The keys of a statement, and how long each statement of a round puts off the next round. */
@@ -298,21 +297,6 @@ static int64_t left_ms(const struct awaiting *me)
     return left > 0 ? left : 0;
 }
 
-/* Needs: the mutex held. */
-static void sleep_ms(awaits *all, struct awaiting *me, int64_t ms)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(ms / 1000);
-    at.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&me->wake, &all->mutex, &at);
-}
-
 /* On the thread for reads: a round, and the next one, as long as somebody waits. */
 static void begin_due(later_item *round)
 {
@@ -361,25 +345,11 @@ static tl_status await_end(awaits *all, struct awaiting *me)
     pthread_mutex_lock(&all->mutex);
     join(all, me);
     while (!me->over && left_ms(me) > 0)
-        sleep_ms(all, me, left_ms(me));
+        schedule_wait(&me->wake, &all->mutex, left_ms(me));
     leave(all, me);
     pthread_mutex_unlock(&all->mutex);
     later_leave(&all->reader);
     return TL_OK;
-}
-
-static int wake_init(pthread_cond_t *wake)
-{
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-
-    if (failed != 0)
-        return failed;
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (failed == 0)
-        failed = pthread_cond_init(wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return failed;
 }
 
 static tl_status check(tl_workflows *workflows, const tl_key *key, int64_t wait_ms,
@@ -414,7 +384,7 @@ tl_status workflow_await(tl_workflows *workflows, const tl_key *key, int64_t wai
     memcpy(me.key.serial_no, key->serial_no, strlen(key->serial_no) + 1);
     memcpy(me.key.cust_no, key->cust_no, strlen(key->cust_no) + 1);
     memcpy(me.key.op_code, key->op_code, strlen(key->op_code) + 1);
-    if (wake_init(&me.wake) != 0)
+    if (schedule_condition(&me.wake) != 0)
         return tl_error_report(TL_NO_MEMORY, "no condition to wait with");
     status = await_end(&workflows->awaits, &me);
     pthread_cond_destroy(&me.wake);

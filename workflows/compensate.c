@@ -274,22 +274,15 @@ static tl_status do_send(compensation *c)
 
 /* ------------------------------------------------------------------ the ending -- */
 
-/* How long looking again cannot help. */
-static int64_t idle_ms(const compensation *c, const resolver_action *action)
-{
-    if (action->not_before_us <= c->facts.now_us)
-        return 0;
-    return (action->not_before_us - c->facts.now_us) / 1000 + 1;
-}
-
 /* No longer than a hold and a grace: what says more was written by a clock that was set right
  * since, or by operators.  A wait that is cut short costs no attempt. */
 static void put_back(compensation *c, const resolver_action *action)
 {
     const tl_policy *policy = &c->call.of->given.policy;
     const int64_t longest_ms = policy->max_hold_ms + policy->grace_ms;
-    int64_t least_ms = idle_ms(c, action);
     const int64_t asked_ms = attempt_come_again_ms(&c->attempt);
+    const int64_t idle_us = action->not_before_us - c->facts.now_us;
+    int64_t least_ms = idle_us > 0 ? idle_us / 1000 + 1 : 0; /* looking again cannot help before */
     int is_cut = least_ms > longest_ms;
 
     if (is_cut)
@@ -315,23 +308,18 @@ static void note_answer(compensation *c)
     tl_reply_remark(reply, "%s%s%s", c->asked, remark[0] != '\0' ? "; " : "", remark);
 }
 
-/* Fills the reply for an ending by evidence or decision.  Operators' reasons are not for
- * customers. */
-static void take_filed(compensation *c, const resolver_action *action)
-{
-    c->attempt.reply = c->filed;
-    if (action->proof == TL_PROOF_OPERATORS)
-        tl_reply_remark(&c->attempt.reply, "decided by two operators");
-}
-
 static void finish(compensation *c, const resolver_action *action)
 {
     ending *e = &c->ending;
 
-    if (action->by_evidence)
-        take_filed(c, action);
-    else if (action->step == RESOLVE_PARK || action->step == RESOLVE_WAIT)
+    if (action->by_evidence) {
+        c->attempt.reply = c->filed;
+        /* Operators' reasons are not for customers. */
+        if (action->proof == TL_PROOF_OPERATORS)
+            tl_reply_remark(&c->attempt.reply, "decided by two operators");
+    } else if (action->step == RESOLVE_PARK || action->step == RESOLVE_WAIT) {
         note_answer(c);
+    }
     switch (action->step) {
     case RESOLVE_SUCCEED:
         ending_success(e);

@@ -113,13 +113,6 @@ static tl_status fail(ending *e)
     return tl_lock_finish(e->lock, &e->what);
 }
 
-static tl_status run_once(ending *e)
-{
-    if (!e->final)
-        return tl_lock_put_back(e->lock, &e->what, &e->findings);
-    return e->what.outcome == TL_OUTCOME_SUCCESS ? succeed(e) : fail(e);
-}
-
 int ending_repeats(tl_status status)
 {
     const tl_class class_ = tl_status_class(status);
@@ -136,7 +129,9 @@ static tl_status run_in_budget(ending *e)
     int64_t delay_ms = 0;
 
     for (;;) {
-        tl_status status = run_once(e);
+        const tl_status status = !e->final ? tl_lock_put_back(e->lock, &e->what, &e->findings)
+                                 : e->what.outcome == TL_OUTCOME_SUCCESS ? succeed(e)
+                                                                         : fail(e);
 
         if (!ending_repeats(status))
             return status;

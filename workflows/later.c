@@ -8,21 +8,13 @@
 #include <tradelock/test_hooks.h>
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 tl_status later_init(later *all)
 {
-    pthread_condattr_t attributes;
-    int failed;
-
     if (pthread_mutex_init(&all->mutex, NULL) != 0)
         return tl_error_report(TL_NO_MEMORY, "no mutex for a workflow registry");
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    failed = pthread_cond_init(&all->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (failed == 0)
+    if (schedule_condition(&all->wake) == 0)
         return TL_OK;
     pthread_mutex_destroy(&all->mutex);
     return tl_error_report(TL_NO_MEMORY, "no condition for a workflow registry");
@@ -46,14 +38,6 @@ void later_destroy(later *all)
 
 /* -------------------------------------------------------------------- the thread -- */
 
-static int comes_before(const later_item *a, const later_item *b)
-{
-    if (a->waits != b->waits)
-        return b->waits;
-    /* The list has the last one first. */
-    return a->due_ms <= b->due_ms;
-}
-
 /* Needs: the mutex held.  Takes the one of those that are due that comes first; else NULL, and
  * *wait_ms is until one is; -1: there is none. */
 static later_item *take_due(later *all, int64_t *wait_ms)
@@ -65,7 +49,10 @@ static later_item *take_due(later *all, int64_t *wait_ms)
     for (later_item **link = &all->first; *link != NULL; link = &(*link)->next) {
         item = *link;
         if (item->due_ms <= now_ms) {
-            if (first == NULL || comes_before(item, *first))
+            /* Of those that came together, the list has the last one first. */
+            if (first == NULL ||
+                (item->waits != (*first)->waits ? (*first)->waits
+                                                : item->due_ms <= (*first)->due_ms))
                 first = link;
         } else if (*wait_ms < 0 || item->due_ms - now_ms < *wait_ms) {
             *wait_ms = item->due_ms - now_ms;
@@ -76,25 +63,6 @@ static later_item *take_due(later *all, int64_t *wait_ms)
     item = *first;
     *first = item->next;
     return item;
-}
-
-/* Needs: the mutex held. */
-static void wait_for(later *all, int64_t wait_ms)
-{
-    struct timespec until;
-
-    if (wait_ms < 0) {
-        pthread_cond_wait(&all->wake, &all->mutex);
-        return;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&all->wake, &all->mutex, &until);
 }
 
 static void *later_main(void *argument)
@@ -111,7 +79,7 @@ static void *later_main(void *argument)
             item->run(item);
             pthread_mutex_lock(&all->mutex);
         } else {
-            wait_for(all, wait_ms);
+            schedule_wait(&all->wake, &all->mutex, wait_ms);
         }
     }
     pthread_mutex_unlock(&all->mutex);

@@ -156,19 +156,15 @@ static tl_status check_ranges(const tl_workflow *w)
     return TL_OK;
 }
 
-/* How far the server's clock may be off at the deadline although nobody saw a jump: a jump within
- * the margin, and the drift of a clock that is slewed. */
-static int64_t drift_ms(const tl_policy *policy)
-{
-    return policy->clock_margin_ms + policy->deadline_ms / 1000;
-}
-
 static tl_status check_safety(const tl_workflow *w)
 {
     const tl_channel *channel = &w->channel;
     const tl_policy *policy = &w->policy;
     int64_t call_ms = policy->execute_ms + policy->commit_ms;
-    int64_t late_ms = policy->max_hold_ms + channel->latency_ms + drift_ms(policy);
+    /* How far the server's clock may be off at the deadline although nobody saw a jump: a jump
+     * within the margin, and the drift of a clock that is slewed. */
+    int64_t drift_ms = policy->clock_margin_ms + policy->deadline_ms / 1000;
+    int64_t late_ms = policy->max_hold_ms + channel->latency_ms + drift_ms;
 
     if (!channel->can_query && (!channel->idempotent || w->execute == NULL))
         return tl_error_report(TL_UNSAFE,

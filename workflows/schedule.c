@@ -1,4 +1,4 @@
-/* Computes the delays between attempts and their jitter, and sleeps.  Touches no state. */
+/* Computes the delays between attempts and their jitter, sleeps and waits.  Touches no state. */
 #include "schedule.h"
 
 #include <errno.h>
@@ -59,6 +59,38 @@ void schedule_sleep_ms(int64_t wait_ms)
         return;
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         continue;
+}
+
+int schedule_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    int failed = pthread_condattr_init(&attributes);
+
+    if (failed != 0)
+        return failed;
+    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (failed == 0)
+        failed = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return failed;
+}
+
+void schedule_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t wait_ms)
+{
+    struct timespec until;
+
+    if (wait_ms < 0) {
+        pthread_cond_wait(condition, mutex);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(wait_ms / 1000);
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(condition, mutex, &until);
 }
 
 uint32_t schedule_random(void)

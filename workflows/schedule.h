@@ -4,6 +4,8 @@
 
 #include <tradelock/workflow.h>
 
+#include <pthread.h>
+
 /* At most so many hundredths of a delay are added to it. */
 #define SCHEDULE_JITTER_PERCENT 25u
 
@@ -24,6 +26,11 @@ int64_t schedule_next_ms(const tl_policy *policy, uint32_t attempts, int64_t lea
 int64_t schedule_now_ms(void);
 int64_t schedule_now_us(void);
 void schedule_sleep_ms(int64_t wait_ms);
+/* A condition for schedule_wait(); 0 or an errno. */
+int schedule_condition(pthread_cond_t *condition);
+/* Waits for a signal, for so long at most; negative: for ever.  It waits by CLOCK_MONOTONIC: after
+ * a suspension a thread wakes late and then looks again, which is enough.  Needs: mutex held. */
+void schedule_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t wait_ms);
 /* What is left until then, at least 1. */
 int64_t schedule_left_ms(int64_t until_ms);
 

@@ -27,7 +27,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define THREADS_DEFAULT 4u
@@ -126,6 +125,71 @@ typedef struct holding {
     unsigned era;
     int is_own; /* of a runner's stack */
 } holding;
+
+static void unlock(tl_worker *const *worker)
+{
+    pthread_mutex_unlock(&(*worker)->mutex);
+}
+
+/* Holds worker->mutex until the end of the function. */
+#define LOCKED(worker)                                                                             \
+    __attribute__((cleanup(unlock))) tl_worker *const locked = (worker);                           \
+    pthread_mutex_lock(&locked->mutex)
+
+static int may_hand_over(tl_worker *worker)
+{
+    LOCKED(worker);
+    return worker->in_flight < worker->busy + HANDED_MOST;
+}
+
+static unsigned room_for(tl_worker *worker, const workflow *of)
+{
+    LOCKED(worker);
+    return job_queue_room(&worker->queue, of, worker->threads);
+}
+
+static int is_in_flight(tl_worker *worker, const workflow *of)
+{
+    LOCKED(worker);
+    return job_queue_has(&worker->queue, of);
+}
+
+/* Whether the operation has all the threads that are for it. */
+static int is_held_back(tl_worker *worker, const workflow *of)
+{
+    LOCKED(worker);
+    return job_queue_is_held_back(&worker->queue, of, worker->threads);
+}
+
+static int64_t longest_ms(tl_worker *worker)
+{
+    LOCKED(worker);
+    return job_queue_longest_ms(&worker->queue);
+}
+
+static unsigned flying(tl_worker *worker)
+{
+    LOCKED(worker);
+    return worker->in_flight;
+}
+
+static unsigned count_busy(tl_worker *worker)
+{
+    LOCKED(worker);
+    return worker->busy;
+}
+
+static int something_hangs(tl_worker *worker)
+{
+    LOCKED(worker);
+    return worker->hung > 0;
+}
+
+static int is_stopping(tl_worker *worker)
+{
+    LOCKED(worker);
+    return worker->stopping;
+}
 
 /* What one runner is working on. */
 typedef struct running {
@@ -238,13 +302,6 @@ static void job_ran(running *r)
         holding_over(r->held, TL_UNKNOWN);
 }
 
-/* Half of the hold is over, as in a process that was stopped: what is left might not do.  The
- * claim's own answer may have come late, so the queue's time says too little. */
-static int is_late(const job *next)
-{
-    return tl_lock_remaining_ms(next->lock) < next->of->given.policy.max_hold_ms / 2;
-}
-
 static void give_back(tl_worker *worker, const job *unbegun)
 {
     tl_status status;
@@ -257,16 +314,6 @@ static void give_back(tl_worker *worker, const job *unbegun)
     count_ending(&worker->counts, status);
     leave_flight(worker, unbegun->of, unbegun->era);
     pthread_mutex_unlock(&worker->mutex);
-}
-
-static int may_hand_over(tl_worker *worker)
-{
-    int may;
-
-    pthread_mutex_lock(&worker->mutex);
-    may = worker->in_flight < worker->busy + HANDED_MOST;
-    pthread_mutex_unlock(&worker->mutex);
-    return may;
 }
 
 static void run_attempt(running *r)
@@ -294,7 +341,9 @@ static void run_job(tl_worker *worker, const job *next)
     __attribute__((cleanup(job_ran))) running r = {
         .worker = worker, .of = next->of, .since_us = schedule_now_us()};
 
-    if (is_late(next)) {
+    /* Half of the hold is over, as in a process that was stopped: what is left might not do.  The
+     * claim's own answer may have come late, so the queue's time says too little. */
+    if (tl_lock_remaining_ms(next->lock) < next->of->given.policy.max_hold_ms / 2) {
         r.call.taken = 1;
         give_back(worker, next);
     } else {
@@ -383,26 +432,6 @@ static void hand_out(tl_worker *worker, const workflow *of, tl_lock **locks, siz
     pthread_mutex_unlock(&worker->mutex);
 }
 
-static unsigned room_for(tl_worker *worker, const workflow *of)
-{
-    unsigned room;
-
-    pthread_mutex_lock(&worker->mutex);
-    room = job_queue_room(&worker->queue, of, worker->threads);
-    pthread_mutex_unlock(&worker->mutex);
-    return room;
-}
-
-static int is_in_flight(tl_worker *worker, const workflow *of)
-{
-    int found;
-
-    pthread_mutex_lock(&worker->mutex);
-    found = job_queue_has(&worker->queue, of);
-    pthread_mutex_unlock(&worker->mutex);
-    return found;
-}
-
 /* Claims work of one operation, TL_CLAIM_MAX trades at most, and adds to
  * *claimed.  What is due for a channel that is paused waits. */
 static tl_status claim_operation(tl_worker *worker, const workflow *of, int suspects, size_t most,
@@ -455,26 +484,6 @@ static tl_status claim(tl_worker *worker, int suspects, size_t *claimed)
     return status;
 }
 
-static unsigned read_count(tl_worker *worker, const unsigned *of_worker)
-{
-    unsigned count;
-
-    pthread_mutex_lock(&worker->mutex);
-    count = *of_worker;
-    pthread_mutex_unlock(&worker->mutex);
-    return count;
-}
-
-static unsigned flying(tl_worker *worker)
-{
-    return read_count(worker, &worker->in_flight);
-}
-
-static unsigned count_busy(tl_worker *worker)
-{
-    return read_count(worker, &worker->busy);
-}
-
 /* With how many busy jobs a claim is worth it: when a thread is free; or, if jobs of some
  * operation are short, when nothing waits for one. */
 static unsigned begin_of(tl_worker *worker)
@@ -492,32 +501,6 @@ static unsigned begin_of(tl_worker *worker)
     return begin;
 }
 
-static int is_stopping(tl_worker *worker)
-{
-    int stopping;
-
-    pthread_mutex_lock(&worker->mutex);
-    stopping = worker->stopping;
-    pthread_mutex_unlock(&worker->mutex);
-    return stopping;
-}
-
-/* All conditions here wait by CLOCK_MONOTONIC.  After a suspension a thread wakes late and then
- * looks again, which is enough. */
-static void wait_change(tl_worker *worker, int64_t wait_ms)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&worker->changed, &worker->mutex, &until);
-}
-
 /* Waits until at most `most` jobs are busy, or with all: in flight, the worker is stopped, or the
  * time is over. */
 static void wait_until_free(tl_worker *worker, int all, unsigned most, int64_t wait_ms)
@@ -532,7 +515,7 @@ static void wait_until_free(tl_worker *worker, int all, unsigned most, int64_t w
 
         if (left_ms <= 0)
             break;
-        wait_change(worker, left_ms);
+        schedule_wait(&worker->changed, &worker->mutex, left_ms);
     }
     pthread_mutex_unlock(&worker->mutex);
 }
@@ -549,20 +532,9 @@ static void sleep_unless_stopped(tl_worker *worker, int64_t wait_ms)
 
         if (left_ms <= 0)
             break;
-        wait_change(worker, left_ms);
+        schedule_wait(&worker->changed, &worker->mutex, left_ms);
     }
     pthread_mutex_unlock(&worker->mutex);
-}
-
-/* Whether the operation has all the threads that are for it. */
-static int is_held_back(tl_worker *worker, const workflow *of)
-{
-    int held_back;
-
-    pthread_mutex_lock(&worker->mutex);
-    held_back = job_queue_is_held_back(&worker->queue, of, worker->threads);
-    pthread_mutex_unlock(&worker->mutex);
-    return held_back;
 }
 
 /* How long to sleep: until the next row is due, at most idle_max_ms, with jitter.  What is due of
@@ -610,16 +582,6 @@ static void give_back_stuck(tl_worker *worker)
         give_back(worker, &stuck);
 }
 
-static int something_hangs(tl_worker *worker)
-{
-    int hangs;
-
-    pthread_mutex_lock(&worker->mutex);
-    hangs = worker->hung > 0;
-    pthread_mutex_unlock(&worker->mutex);
-    return hangs;
-}
-
 static void give_up_waiting(tl_worker *worker)
 {
     unsigned hung;
@@ -634,16 +596,6 @@ static void give_up_waiting(tl_worker *worker)
                   "%u attempts do not return although their hold is over: until they do, this "
                   "worker serves no trade whose last holder died",
                   hung);
-}
-
-static int64_t longest_ms(tl_worker *worker)
-{
-    int64_t longest;
-
-    pthread_mutex_lock(&worker->mutex);
-    longest = job_queue_longest_ms(&worker->queue);
-    pthread_mutex_unlock(&worker->mutex);
-    return longest;
 }
 
 /* Waits for a moment until nothing is in flight.  0: what was in flight since begin_ms hangs, and
@@ -741,15 +693,6 @@ static void wait_for_work(tl_worker *worker, int64_t wait_ms)
     give_back_stuck(worker);
 }
 
-/* Waits until a claim is worth it. */
-static void wait_for_room(tl_worker *worker, unsigned begin)
-{
-    const int64_t look_ms = worker->idle_max_ms < JOB_STUCK_MS ? worker->idle_max_ms : JOB_STUCK_MS;
-
-    wait_until_free(worker, 0, begin, look_ms);
-    give_back_stuck(worker);
-}
-
 /* One round of claiming; *wait_ms: how long there is nothing to do.  *is_round: it was one; it is
  * none while there is no room, so that threads which all hang are heard of. */
 static tl_status claim_round(tl_worker *worker, int64_t *wait_ms, int *is_round)
@@ -761,7 +704,9 @@ static tl_status claim_round(tl_worker *worker, int64_t *wait_ms, int *is_round)
     *wait_ms = 0;
     *is_round = 0;
     if (count_busy(worker) > begin) {
-        wait_for_room(worker, begin);
+        wait_until_free(worker, 0, begin,
+                        worker->idle_max_ms < JOB_STUCK_MS ? worker->idle_max_ms : JOB_STUCK_MS);
+        give_back_stuck(worker);
         return TL_OK;
     }
     *is_round = 1;
@@ -863,7 +808,7 @@ static void finish_held(tl_worker *worker)
         pthread_mutex_lock(&worker->mutex);
         worker->stopping = 1;
         if (worker->in_flight > 0)
-            wait_change(worker, JOB_STUCK_MS);
+            schedule_wait(&worker->changed, &worker->mutex, JOB_STUCK_MS);
         pthread_mutex_unlock(&worker->mutex);
         give_back_stuck(worker);
         run_all_returned(worker);
@@ -896,18 +841,8 @@ static void *claimer_main(void *argument)
 
 static int init_conditions(tl_worker *worker)
 {
-    pthread_condattr_t attributes;
-    int failed;
-
-    if (pthread_mutex_init(&worker->mutex, NULL) != 0)
-        return -1;
-    if (pthread_condattr_init(&attributes) != 0)
-        return -1;
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
-             pthread_cond_init(&worker->work, &attributes) != 0 ||
-             pthread_cond_init(&worker->changed, &attributes) != 0;
-    pthread_condattr_destroy(&attributes);
-    return failed ? -1 : 0;
+    return pthread_mutex_init(&worker->mutex, NULL) != 0 ||
+           schedule_condition(&worker->work) != 0 || schedule_condition(&worker->changed) != 0;
 }
 
 /* Needs: worker->mutex held. */
@@ -1021,7 +956,7 @@ tl_status tl_worker_wait(tl_worker *worker, int64_t wait_ms)
         return tl_error_report(TL_INVALID, "worker is NULL");
     pthread_mutex_lock(&worker->mutex);
     while (!worker->over && schedule_now_ms() < end_ms)
-        wait_change(worker, end_ms - schedule_now_ms());
+        schedule_wait(&worker->changed, &worker->mutex, schedule_left_ms(end_ms));
     status = worker->over ? worker->status : TL_TIMEOUT;
     pthread_mutex_unlock(&worker->mutex);
     return status;

@@ -65,19 +65,12 @@ static void load(void)
     fault.pid = getpid();
 }
 
-/* Needs: fault.mutex held. */
-static void load_once(void)
-{
-    if (fault.pid != getpid())
-        load();
-}
-
 static void lock_for_fork(void)
 {
     pthread_mutex_lock(&fault.mutex);
 }
 
-static void unlock_after_fork(void)
+static void leave(void)
 {
     pthread_mutex_unlock(&fault.mutex);
 }
@@ -86,7 +79,7 @@ static void watch_forks(void)
 {
     /* Without this, a child that is forked while another thread holds the mutex would wait for
      * ever. */
-    if (pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork) != 0)
+    if (pthread_atfork(lock_for_fork, leave, leave) != 0)
         abort();
 }
 
@@ -96,12 +89,8 @@ static void enter(void)
 
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&fault.mutex);
-    load_once();
-}
-
-static void leave(void)
-{
-    pthread_mutex_unlock(&fault.mutex);
+    if (fault.pid != getpid())
+        load();
 }
 
 /* Needs: fault.mutex held. */

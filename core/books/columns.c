@@ -97,14 +97,6 @@ static const token *item_end(const token *item, unsigned depth)
     return item;
 }
 
-/* The column of the row's next item, of an INSERT that lists none. */
-static size_t next_visible(const db_result *columns, size_t at)
-{
-    while (at < columns->rows && db_get_int(columns, at, COLUMN_INVISIBLE))
-        at++;
-    return at;
-}
-
 /* Whether the account sees as many columns as a row of an INSERT has that lists none. */
 static int sees_all_columns(const book_statement *statement, const db_result *columns)
 {
@@ -161,7 +153,8 @@ static tl_status check_insert(const book_statement *statement, const db_result *
         const token *end = item_end(item, depth);
 
         name = name != NULL ? item_end(name + 1, depth) : NULL;
-        column = next_visible(columns, column);
+        while (column < columns->rows && db_get_int(columns, column, COLUMN_INVISIBLE))
+            column++;
         if (item->kind == TOKEN_VALUE && end == item + 1)
             status = name != NULL ? compare_named(statement, item, columns, name - 1)
                                   : compare(statement, item, columns, column);
@@ -218,12 +211,6 @@ static tl_status check_comparison(const book_statement *statement, const token *
     return TL_OK;
 }
 
-/* A subquery has other tables. */
-static int is_subquery(const token *t)
-{
-    return token_is(t, "(") && (token_is(t + 1, "SELECT") || token_is(t + 1, "WITH"));
-}
-
 static tl_status check_comparisons(const book_statement *statement, const db_result *columns)
 {
     const book_text *text = &statement->text;
@@ -231,7 +218,8 @@ static tl_status check_comparisons(const book_statement *statement, const db_res
     tl_status status = TL_OK;
 
     for (; status == TL_OK && t->kind != TOKEN_END; t++) {
-        if (is_subquery(t))
+        /* A subquery has other tables. */
+        if (token_is(t, "(") && (token_is(t + 1, "SELECT") || token_is(t + 1, "WITH")))
             t = token_closing(t);
         else if (t->kind == TOKEN_VALUE)
             status = check_comparison(statement, t, columns);

@@ -255,13 +255,6 @@ static tl_status check_tail(const token *t)
     return TL_OK;
 }
 
-static const token *find_where(const token *t)
-{
-    while (t->kind != TOKEN_END && !(t->depth == 0 && token_is(t, "WHERE")))
-        t++;
-    return t;
-}
-
 static tl_status read_where(book_text *text, const token *t)
 {
     tl_status status = check_tail(t);
@@ -291,7 +284,9 @@ static tl_status read_update(book_text *text, const token *t)
         return expected("SET", t);
     text->set = t;
     status = check_tail(t);
-    return status == TL_OK ? read_where(text, find_where(t)) : status;
+    while (t->kind != TOKEN_END && !(t->depth == 0 && token_is(t, "WHERE")))
+        t++;
+    return status == TL_OK ? read_where(text, t) : status;
 }
 
 static tl_status read_delete(book_text *text, const token *t)
@@ -483,19 +478,16 @@ static tl_status make_texts(book_statement *to)
     return status;
 }
 
-static void sort_by(book_statement *to, const token *t)
-{
-    for (; t->kind != TOKEN_END; t++)
-        if (t->kind == TOKEN_VALUE && memchr(to->sort, (int)t->value, to->sort_count) == NULL)
-            to->sort[to->sort_count++] = (unsigned char)t->value;
-}
-
 static tl_status set_sort(book_statement *to)
 {
+    const token *t = to->text.where != NULL ? to->text.where : to->text.tokens;
+
     to->sort = memory_new(to->one.mark_count + 1u);
     if (to->sort == NULL)
         return no_memory();
-    sort_by(to, to->text.where != NULL ? to->text.where : to->text.tokens);
+    for (; t->kind != TOKEN_END; t++)
+        if (t->kind == TOKEN_VALUE && memchr(to->sort, (int)t->value, to->sort_count) == NULL)
+            to->sort[to->sort_count++] = (unsigned char)t->value;
     return TL_OK;
 }
 

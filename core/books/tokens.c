@@ -36,11 +36,6 @@ static int is_in_word(char c)
     return is_letter(c) || is_digit(c) || c == '$' || (unsigned char)c >= 0x80;
 }
 
-static int is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static const token *last(const struct scan *s)
 {
     return s->count > 0 ? &s->tokens[s->count - 1] : NULL;
@@ -179,8 +174,7 @@ tl_status tokens_read(token **out, const char *text)
     if (s.tokens == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for the statement");
     while (status == TL_OK) {
-        while (is_blank(*s.at))
-            s.at++;
+        s.at += strspn(s.at, " \t\n\v\f\r");
         if (*s.at == '\0')
             break;
         status = take(&s);

@@ -65,18 +65,15 @@ static struct channel_breaker *find(channel_breakers *all, const char *channel, 
     while (one != NULL &&
            (strcmp(one->channel, channel) != 0 || strcmp(one->op_code, op_code) != 0))
         one = one->next;
-    return one != NULL && one->unknowns > 0 ? one : NULL;
+    return one;
 }
 
 /* Needs: the mutex held.  NULL: no memory. */
 static struct channel_breaker *find_or_add(channel_breakers *all, const char *channel,
                                            const char *op_code)
 {
-    struct channel_breaker *one = all->list;
+    struct channel_breaker *one = find(all, channel, op_code);
 
-    while (one != NULL &&
-           (strcmp(one->channel, channel) != 0 || strcmp(one->op_code, op_code) != 0))
-        one = one->next;
     if (one != NULL)
         return one;
     one = memory_new(sizeof *one);
@@ -258,11 +255,6 @@ tl_status breakers_check(struct tl_client *client, const char *channel, const ch
  * one trade, which never has one.  The database counts them.  Needs: the mutex held. */
 #define PROBES_OF_LANE 3
 
-static int is_turn_of_asks(const struct channel_breaker *one)
-{
-    return one->in_a_row % (PROBES_OF_LANE + 1) == PROBES_OF_LANE;
-}
-
 /* Of two breakers, one is enough for the asks' turn: else a row of turns that never meet would
  * leave asks none.  Whose turn it is not comes late. */
 int breakers_may_probe(struct tl_client *client, const char *channel, const char *op_code,
@@ -279,7 +271,7 @@ int breakers_may_probe(struct tl_client *client, const char *channel, const char
         if (fits(one, channel, op_code) && refuses(one)) {
             open = 1;
             may = may && one->is_open && !has_probe(one);
-            asks |= is_turn_of_asks(one);
+            asks |= one->in_a_row % (PROBES_OF_LANE + 1) == PROBES_OF_LANE;
             if (one->next_ms > free_ms)
                 free_ms = one->next_ms;
             if (one->probe_ms > late_ms)
@@ -294,19 +286,40 @@ int breakers_may_probe(struct tl_client *client, const char *channel, const char
 
 /* --------------------------------------------------------------------------- telling -- */
 
+/* Tells what was counted, or asks for the probe (sql/object/channel.sql). */
+struct call {
+    const char *channel, *op_code;
+    int tells;      /* else it asks for the probe */
+    uint64_t probe; /* its number; 0: none */
+    int64_t hold_ms, latest_us;
+    uint64_t era;
+    int answered;
+    uint64_t tail, unknowns, sends;
+};
+
 /* Runs one of the procedures on a connection of its own; text "": there is no such breaker. */
-static tl_status call(struct tl_client *client, int64_t wait_ms, const store_breaker *what,
+static tl_status call(struct tl_client *client, int64_t wait_ms, const struct call *what,
                       char text[80])
 {
     db_result r = DB_RESULT_INIT;
     db *connection = NULL;
+    db_answer answer;
     /* One that waits: another process may be at the breaker. */
     tl_status status = pool_get(client->connections, POOL_BUSINESS, wait_ms, &connection);
 
     if (status != TL_OK)
         return TL_OVERLOADED;
-    status = db_read_status(connection, store_channel_breaker(connection, what, &r),
-                            "telling or probing the breaker of a channel");
+    answer = what->tells
+                 ? SQL_RUN(connection, NULL, channel_told, .channel = db_text(what->channel),
+                           .op_code = db_text(what->op_code), .era = db_uint(what->era),
+                           .probe = db_uint(what->probe), .answered = db_int(what->answered),
+                           .tail = db_uint(what->tail), .unknowns = db_uint(what->unknowns),
+                           .sends = db_uint(what->sends))
+                 : SQL_RUN(connection, NULL, channel_probe, .channel = db_text(what->channel),
+                           .op_code = db_text(what->op_code), .probe = db_uint(what->probe),
+                           .hold_ms = db_int(what->hold_ms), .latest_us = db_int(what->latest_us));
+    answer = store_called(connection, answer, &sql_channel_breaker_result, &r);
+    status = db_read_status(connection, answer, "telling or probing the breaker of a channel");
     if (status == TL_OK)
         text_copy(text, 80, r.rows == 1 ? db_get_text(&r, 0, 0) : "");
     db_result_free(&r);
@@ -325,33 +338,23 @@ static int has_something(const struct channel_breaker *one)
             (one->share > 0 && one->ended > 0));
 }
 
-/* As tl_channel_told() takes it. */
-static int told_of(breaker_heard came_to)
-{
-    switch (came_to) {
-    case BREAKER_ANSWER:
-        return 1;
-    case BREAKER_NOTHING:
-        return 2;
-    default:
-        return 0;
-    }
-}
-
 /* Needs: the mutex held; lets go of it meanwhile.  What the database may have taken is not told
  * again: then fewer are counted than there were. */
 static void tell(struct tl_client *client, struct channel_breaker *one)
 {
     channel_breakers *all = &client->breakers;
-    const store_breaker what = {.channel = one->channel,
-                                .op_code = one->op_code,
-                                .tells = 1,
-                                .era = one->era,
-                                .probe = one->is_over ? one->probe : 0,
-                                .answered = one->is_over ? told_of(one->came_to) : one->answered,
-                                .tail = one->tail,
-                                .unknowns = one->fails,
-                                .sends = one->ended};
+    /* As tl_channel_told() takes it. */
+    static const int told_of[] = {
+        [BREAKER_UNKNOWN] = 0, [BREAKER_ANSWER] = 1, [BREAKER_NOTHING] = 2};
+    const struct call what = {.channel = one->channel,
+                              .op_code = one->op_code,
+                              .tells = 1,
+                              .era = one->era,
+                              .probe = one->is_over ? one->probe : 0,
+                              .answered = one->is_over ? told_of[one->came_to] : one->answered,
+                              .tail = one->tail,
+                              .unknowns = one->fails,
+                              .sends = one->ended};
     const int answered = one->answered;
     const uint64_t was_in_a_row = one->in_a_row;
     struct standing is = {0};
@@ -447,14 +450,14 @@ static tl_status probe_one(struct tl_client *client, struct channel_breaker *one
 {
     channel_breakers *all = &client->breakers;
     const int has = i < BREAKERS_OF_ONE && probe->of[i] != NULL;
-    store_breaker what = {.hold_ms = hold_ms, .latest_us = clock_watch_latest_us(client)};
+    struct call what = {.hold_ms = hold_ms, .latest_us = clock_watch_latest_us(client)};
     uint64_t number = 0;
     int64_t in_ms = 0;
     int is_open = 0;
     char text[80] = "";
     tl_status status;
 
-    if (one == NULL || (!has && !refuses(one)))
+    if (one == NULL || one->unknowns == 0 || (!has && !refuses(one)))
         return TL_OK;
     /* One that is not told yet has no probe; and of one process only one hold has it. */
     if (!has && (!one->is_open || has_probe(one) || one->next_ms > clock_boottime_ms())) {

@@ -20,16 +20,10 @@ struct needed {
     const life *home;
 };
 
-static int is_at_home(const db_result *result, const life *home)
-{
-    const struct db_server *server = home != NULL ? life_server(home) : NULL;
-
-    return server == NULL || strcmp(restored_identity(server), db_get_text(result, 0, 3)) == 0;
-}
-
 static tl_status judge(const db_result *result, const struct needed *needed)
 {
-    int in_one = db_get_int(result, 0, 0) != 0, autocommit = db_get_int(result, 0, 1) != 0;
+    const int in_one = db_get_int(result, 0, 0) != 0, autocommit = db_get_int(result, 0, 1) != 0;
+    const struct db_server *home = needed->home != NULL ? life_server(needed->home) : NULL;
 
     if (needed->begun && !autocommit)
         return error_set(TL_NO_TRANSACTION,
@@ -45,7 +39,7 @@ static tl_status judge(const db_result *result, const struct needed *needed)
                          "the caller's connection has no idle_transaction_timeout: if its "
                          "process vanished, the lock would stay with it for hours; SET it "
                          "when connecting, or pass TL_GUARD_ANY_IDLE");
-    if (!is_at_home(result, needed->home))
+    if (home != NULL && strcmp(restored_identity(home), db_get_text(result, 0, 3)) != 0)
         return error_set(TL_ROLL_BACK, "roll back: the caller's connection leads to another server "
                                        "than the session of this process");
     return TL_OK;

@@ -389,15 +389,6 @@ static tl_status start_session(tl_client *client, const tl_client_options *optio
     return session_start(&client->session, client->connections, &wanted);
 }
 
-static void name_actor(tl_client *client, const char *program)
-{
-    char host[32] = "unknown";
-
-    (void)gethostname(host, sizeof host - 1);
-    snprintf(client->actor, sizeof client->actor, "%.20s %ld@%s",
-             program != NULL ? program : "tradelock", (long)getpid(), host);
-}
-
 static tl_status find_shard(tl_client *client, const tl_client_options *options)
 {
     const char *shard = options->shard;
@@ -415,6 +406,7 @@ static tl_status find_shard(tl_client *client, const tl_client_options *options)
 static tl_status open_parts(tl_client *client, const tl_client_options *options)
 {
     const int64_t since_ms = clock_boottime_ms();
+    char host[32] = "unknown";
     tl_status status =
         config_load_for(&client->config, options->config_file, options->group_suffix);
 
@@ -428,7 +420,9 @@ static tl_status open_parts(tl_client *client, const tl_client_options *options)
     client->logger.cust_key =
         client->config.log_cust == CONFIG_CUST_HASHED ? client->config.log_cust_key : NULL;
     client->logger.least = client->config.log_level;
-    name_actor(client, options->program);
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(client->actor, sizeof client->actor, "%.20s %ld@%s",
+             options->program != NULL ? options->program : "tradelock", (long)getpid(), host);
     client->waiting = waiters_new();
     client->reads = shared_reads_new();
     if (client->waiting == NULL || client->reads == NULL)

@@ -57,14 +57,6 @@ enum {
     PARTS
 };
 
-static void write_text(char to[CONTRACT_SPACE], const tl_promises *p)
-{
-    snprintf(to, CONTRACT_SPACE, CONTRACT_FORMAT("%" PRId64), (int64_t)(p->idempotent != 0),
-             p->window_ms, (int64_t)(p->replays_first_answer != 0), (int64_t)(p->can_query != 0),
-             (int64_t)(p->not_found_final != 0), (int64_t)(p->cancel_final != 0),
-             (int64_t)p->key_chars, p->latency_ms, p->grace_ms);
-}
-
 /* Each part as a number that is the greater the more is promised.  0: this is no contract. */
 static int read_parts(const char *text, int64_t part[PARTS])
 {
@@ -121,16 +113,15 @@ static tl_status declare(db *connection, const char *session_id, const struct co
 
     for (int i = 0; i < TRIES; i++) {
         const char *was = strncmp(said, "was ", 4) == 0 ? said + 4 : NULL;
-        const store_contract what = {.channel = one->channel,
-                                     .op_code = one->op_code,
-                                     .session_id = session_id,
-                                     .was = was,
-                                     .says = one->text,
-                                     .more = was != NULL && promises_more(one->text, was)};
+        const int more = was != NULL && promises_more(one->text, was);
         db_result r = DB_RESULT_INIT;
+        db_answer answer =
+            SQL_RUN(connection, NULL, channel_declare, .channel = db_text(one->channel),
+                    .op_code = db_text(one->op_code), .session_id = db_text(session_id),
+                    .was = db_text(was), .contract = db_text(one->text), .more = db_int(more));
 
-        status = db_read_status(connection, store_channel_declare(connection, &what, &r),
-                                "declaring what a channel promises");
+        answer = store_called(connection, answer, &sql_channel_declare_result, &r);
+        status = db_read_status(connection, answer, "declaring what a channel promises");
         if (status == TL_OK)
             text_copy(said, sizeof said, db_get_text(&r, 0, 0));
         db_result_free(&r);
@@ -143,9 +134,11 @@ static tl_status declare(db *connection, const char *session_id, const struct co
 static tl_status declare_site(struct tl_client *client, db *connection)
 {
     db_result r = DB_RESULT_INIT;
-    tl_status status =
-        db_read_status(connection, store_site_is(connection, client->config.site, &r),
-                       "saying of which site this process is");
+    db_answer answer = SQL_RUN(connection, NULL, site_is, .site = db_text(client->config.site));
+    tl_status status;
+
+    answer = store_called(connection, answer, &sql_channel_declare_result, &r);
+    status = db_read_status(connection, answer, "saying of which site this process is");
 
     if (status == TL_OK && strcmp(db_get_text(&r, 0, 0), client->config.site) != 0)
         status = error_set(TL_BAD_CONFIG,
@@ -170,7 +163,7 @@ tl_status contracts_declare(struct tl_client *client, db *connection, const char
 
 /* From here on each new session says it, too. */
 static struct contract *keep(struct tl_client *client, const char *channel, const char *op_code,
-                             const tl_promises *promises)
+                             const tl_promises *p)
 {
     struct contract *one = memory_new(sizeof *one);
 
@@ -178,17 +171,15 @@ static struct contract *keep(struct tl_client *client, const char *channel, cons
         return NULL;
     text_copy(one->channel, sizeof one->channel, channel);
     text_copy(one->op_code, sizeof one->op_code, op_code);
-    write_text(one->text, promises);
+    snprintf(one->text, sizeof one->text, CONTRACT_FORMAT("%" PRId64),
+             (int64_t)(p->idempotent != 0), p->window_ms, (int64_t)(p->replays_first_answer != 0),
+             (int64_t)(p->can_query != 0), (int64_t)(p->not_found_final != 0),
+             (int64_t)(p->cancel_final != 0), (int64_t)p->key_chars, p->latency_ms, p->grace_ms);
     pthread_mutex_lock(&client->contracts.mutex);
     one->next = client->contracts.list;
     client->contracts.list = one;
     pthread_mutex_unlock(&client->contracts.mutex);
     return one;
-}
-
-static int is_of(const struct contract *one, const struct contract *other)
-{
-    return strcmp(one->channel, other->channel) == 0 && strcmp(one->op_code, other->op_code) == 0;
 }
 
 /* Of a channel and operation the one that holds stays: this, or what was declared before it. */
@@ -200,7 +191,9 @@ static void settle(struct tl_client *client, struct contract *one, int holds)
     while (*link != NULL) {
         struct contract *at = *link;
 
-        if (holds ? at != one && is_of(at, one) : at == one) {
+        if (holds ? at != one && strcmp(at->channel, one->channel) == 0 &&
+                        strcmp(at->op_code, one->op_code) == 0
+                  : at == one) {
             *link = at->next;
             if (at != one)
                 memory_free(at);

@@ -52,13 +52,8 @@ struct channel_limit {
 
 void limits_init(channel_limits *all)
 {
-    pthread_condattr_t attributes;
-
     pthread_mutex_init(&all->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&all->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    (void)clock_condition_init(&all->changed);
 }
 
 void limits_end(channel_limits *all)
@@ -198,6 +193,12 @@ const struct channel_limit *limits_next(const channel_limits *all,
 
 /* ------------------------------------------------------------------------- the share -- */
 
+struct share {
+    char session_id[RANDOM_UUID];
+    uint64_t used, wanted, claims;
+    int64_t hold_ms;
+};
+
 /* What a share came to; all 0 if there is no such limit any more. */
 struct shared {
     uint64_t may, slots;
@@ -205,34 +206,35 @@ struct shared {
     int is_limited;
 };
 
-static tl_status read_share(const db_result *r, struct shared *shared)
-{
-    const char *text = r->rows == 1 ? db_get_text(r, 0, 0) : "none";
-
-    if (text[0] == '\0')
-        return TL_OK;
-    shared->is_limited = sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &shared->may,
-                                &shared->slots, &shared->ahead_us, &shared->interval_us) == 4;
-    return shared->is_limited
-               ? TL_OK
-               : error_set(TL_INTERNAL, "a share of a limited channel cannot be read: %.40s", text);
-}
-
-static tl_status ask_database(struct tl_client *client, const store_share *wanted,
-                              struct shared *shared)
+static tl_status ask_database(struct tl_client *client, const struct channel_limit *one,
+                              const struct share *wanted, struct shared *shared)
 {
     db_result r = DB_RESULT_INIT;
     db *connection = NULL;
+    const char *text;
+    db_answer answer;
     /* One that waits: another process may be taking its share. */
     tl_status status =
         pool_get(client->connections, POOL_BUSINESS, client->config.pool_wait_ms, &connection);
 
     if (status != TL_OK)
         return status;
-    status = db_read_status(connection, store_channel_share(connection, wanted, &r),
-                            "taking a share of a limited channel");
-    if (status == TL_OK)
-        status = read_share(&r, shared);
+    answer = SQL_RUN(connection, NULL, channel_share, .channel = db_text(one->channel),
+                     .op_code = db_text(one->op_code), .session_id = db_text(wanted->session_id),
+                     .used = db_uint(wanted->used), .wanted = db_uint(wanted->wanted),
+                     .hold_ms = db_int(wanted->hold_ms), .claims = db_uint(wanted->claims),
+                     .latest_us = db_int(clock_watch_latest_us(client)));
+    answer = store_called(connection, answer, &sql_channel_share_result, &r);
+    status = db_read_status(connection, answer, "taking a share of a limited channel");
+    text = r.rows == 1 ? db_get_text(&r, 0, 0) : "none";
+    if (status == TL_OK && text[0] != '\0') {
+        shared->is_limited =
+            sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &shared->may,
+                   &shared->slots, &shared->ahead_us, &shared->interval_us) == 4;
+        if (!shared->is_limited)
+            status =
+                error_set(TL_INTERNAL, "a share of a limited channel cannot be read: %.40s", text);
+    }
     db_result_free(&r);
     pool_put(client->connections, connection);
     return status;
@@ -269,24 +271,17 @@ static tl_status take_share(struct tl_client *client, struct channel_limit *one,
 {
     channel_limits *all = &client->limits;
     const unsigned era = one->era;
-    char session_id[RANDOM_UUID];
-    store_share share = {.channel = one->channel,
-                         .op_code = one->op_code,
-                         .session_id = session_id,
-                         .used = one->used,
-                         .wanted = wanted,
-                         .claims = claims,
-                         .hold_ms = one->hold_ms,
-                         .latest_us = clock_watch_latest_us(client)};
+    struct share share = {
+        .used = one->used, .wanted = wanted, .claims = claims, .hold_ms = one->hold_ms};
     struct shared shared = {0};
     tl_status status;
 
-    memcpy(session_id, one->session_id, sizeof session_id);
+    memcpy(share.session_id, one->session_id, sizeof share.session_id);
     one->asks = 1;
     one->may = one->used;
     one->has_row |= one->sends > 0;
     pthread_mutex_unlock(&all->mutex);
-    status = ask_database(client, &share, &shared);
+    status = ask_database(client, one, &share, &shared);
     pthread_mutex_lock(&all->mutex);
     one->asks = 0;
     if (era == one->era) {
@@ -306,24 +301,6 @@ static tl_status take_share(struct tl_client *client, struct channel_limit *one,
         one->next_slot_ms = one->slots > 0 ? 0 : clock_boottime_ms() + AGAIN_MS;
     pthread_cond_broadcast(&all->changed);
     return status;
-}
-
-/* Needs: the mutex held. */
-static void wait_for_change(channel_limits *all, int64_t until_ms)
-{
-    int64_t left_ms = until_ms - clock_boottime_ms();
-    struct timespec until;
-
-    if (left_ms <= 0)
-        return;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += left_ms / 1000;
-    until.tv_nsec += left_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&all->changed, &all->mutex, &until);
 }
 
 /* The share is one session's; another one begins with none.  Needs: the mutex held. */
@@ -367,7 +344,8 @@ static tl_status take_permit(struct tl_client *client, struct channel_limit *one
             *again_ms = client->config.beat_ms;
             status = refuse(one, ask, LIMITS_BY_SENDS);
         } else {
-            wait_for_change(all, one->asks || until_ms < one->next_ms ? until_ms : one->next_ms);
+            clock_wait(&all->changed, &all->mutex,
+                       one->asks || until_ms < one->next_ms ? until_ms : one->next_ms);
         }
     }
     one->waiting--;
@@ -423,8 +401,8 @@ static tl_status take_slot(struct tl_client *client, struct channel_limit *one,
             *again_ms = one->slots > 0 ? one->slot_us / 1000 - now_ms : AGAIN_MS;
             status = refuse(one, ask, LIMITS_BY_RATE);
         } else {
-            wait_for_change(all, one->asks || until_ms < one->next_slot_ms ? until_ms
-                                                                           : one->next_slot_ms);
+            clock_wait(&all->changed, &all->mutex,
+                       one->asks || until_ms < one->next_slot_ms ? until_ms : one->next_slot_ms);
         }
     }
     one->waiting--;
@@ -572,9 +550,9 @@ void limits_leave(struct tl_client *client)
     for (struct channel_limit *one = all->list; one != NULL; one = one->next) {
         /* The round that is under way may be taking a share, and others may be at it too. */
         while (one->asks && clock_boottime_ms() < until_ms)
-            wait_for_change(all, until_ms);
+            clock_wait(&all->changed, &all->mutex, until_ms);
         while (give_back(client, one, 0) && clock_boottime_ms() < until_ms)
-            wait_for_change(all, clock_boottime_ms() + LEAVE_AGAIN_MS);
+            clock_wait(&all->changed, &all->mutex, clock_boottime_ms() + LEAVE_AGAIN_MS);
     }
     pthread_mutex_unlock(&all->mutex);
 }

@@ -35,12 +35,6 @@ static const char *lower(char to[LABEL_SPACE], const char *word)
     return to;
 }
 
-/* "already_done" for TL_ALREADY_DONE. */
-static const char *label_of(char to[LABEL_SPACE], tl_status status)
-{
-    return lower(to, tl_status_name(status) + strlen("TL_"));
-}
-
 /* Those that are usual are written from the beginning, so that a rate can be told of the first. */
 static void by_status(metrics_text *m, const char *name, const char *label,
                       const atomic_uint_fast64_t counts[TL_STATUS_LAST_], const tl_status *usual,
@@ -55,7 +49,7 @@ static void by_status(metrics_text *m, const char *name, const char *label,
             is_usual |= usual[i] == (tl_status)status;
         if (is_usual || value_of(&counts[status]) > 0)
             metrics_line(m, name, value_of(&counts[status]), 0, label,
-                         label_of(word, (tl_status)status), NULL);
+                         lower(word, tl_status_name((tl_status)status) + strlen("TL_")), NULL);
     }
 }
 

@@ -38,14 +38,6 @@ void pauses_end(channel_pauses *all)
     pthread_mutex_destroy(&all->mutex);
 }
 
-/* So much of the notice that a drain gives is left. */
-static int64_t notice_left_ms(const db_result *r, size_t row, int64_t notice_ms)
-{
-    const int64_t for_ms = db_get_int(r, row, PAUSED_FOR_US) / 1000;
-
-    return for_ms < 0 || for_ms > notice_ms ? 0 : notice_ms - for_ms;
-}
-
 static tl_status copy_rows(struct pause **list, const db_result *r, int64_t notice_ms)
 {
     *list = NULL;
@@ -56,13 +48,15 @@ static tl_status copy_rows(struct pause **list, const db_result *r, int64_t noti
         return error_set(TL_NO_MEMORY, "out of memory for the channels that are paused");
     for (size_t row = 0; row < r->rows; row++) {
         struct pause *one = &(*list)[row];
+        /* What is left of the notice that a drain gives. */
+        const int64_t for_ms = db_get_int(r, row, PAUSED_FOR_US) / 1000;
 
         text_copy(one->channel, sizeof one->channel, db_get_text(r, row, PAUSED_CHANNEL));
         text_copy(one->op_code, sizeof one->op_code, db_get_text(r, row, PAUSED_OP));
         text_copy(one->reason, sizeof one->reason, db_get_text(r, row, PAUSED_REASON));
         text_copy(one->account, sizeof one->account, db_get_text(r, row, PAUSED_ACCOUNT));
         one->since_us = db_get_int(r, row, PAUSED_SINCE_US);
-        one->from_ms = clock_deadline(notice_left_ms(r, row, notice_ms));
+        one->from_ms = clock_deadline(for_ms < 0 || for_ms > notice_ms ? 0 : notice_ms - for_ms);
     }
     return TL_OK;
 }
@@ -128,28 +122,23 @@ static void tell_changes(const struct tl_client *client, const channel_pauses *w
             tell_end(client, &was->list[i]);
 }
 
-static int has_drain(const channel_pauses *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (drains(&all->list[i]))
-            return 1;
-    return 0;
-}
-
 static void take(struct tl_client *client, struct pause *list, size_t count)
 {
     channel_pauses *all = &client->pauses, is = {.list = list, .count = count};
     struct pause *old;
+    int is_drained = 0;
 
     pthread_mutex_lock(&all->mutex);
     for (size_t i = 0; i < count; i++)
-        if (drains(&list[i]))
+        if (drains(&list[i])) {
+            is_drained = 1;
             keep_moment(&list[i], all);
+        }
     tell_changes(client, all, &is);
     old = all->list;
     all->list = list;
     all->count = count;
-    if (!has_drain(all))
+    if (!is_drained)
         all->drained_ms = 0;
     else if (all->drained_ms == 0)
         all->drained_ms = clock_boottime_ms();

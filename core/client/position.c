@@ -133,23 +133,18 @@ static db_answer get_in_step(db *connection)
     return answer == DB_DONE && here.cluster[0] != '\0' ? store_attest_in_step(connection) : answer;
 }
 
-static db_answer clock_fits(tl_client *client, db *connection, int *fits)
-{
-    const int64_t margin_us = client->config.clock_margin_ms * 1000;
-    int64_t least_us, most_us;
-
-    clock_watch_now(client, &least_us, &most_us);
-    return store_attest_clock(connection, least_us - margin_us, most_us + margin_us, fits);
-}
-
 tl_status position_attest(tl_client *client, db *connection, uint64_t number, position_found *found)
 {
     commit_mark *all = NULL;
     size_t count = 0;
     int fits = 0, whole;
-    db_answer answer = clock_fits(client, connection, &fits);
+    const int64_t margin_us = client->config.clock_margin_ms * 1000;
+    int64_t least_us, most_us;
+    db_answer answer;
 
     *found = (position_found){.kept = -1};
+    clock_watch_now(client, &least_us, &most_us);
+    answer = store_attest_clock(connection, least_us - margin_us, most_us + margin_us, &fits);
     if (answer == DB_DONE && !fits)
         return error_set(TL_TRY_AGAIN, "the clock of the promoted server was not compared yet");
     whole = marks_of_others(&client->servers.noted, db_server_of(connection), &all, &count);

@@ -195,11 +195,6 @@ static int takes_writes(const struct met_server *one)
     return !atomic_load(&one->server.takes_no_writes);
 }
 
-static int may_rival(const restored_servers *all, const struct met_server *one)
-{
-    return one->is_accepted && takes_writes(one) && !is_left(all, one);
-}
-
 /* Of those that may grant each may be the one that other processes believe in.  A beat of ours that
  * only one of them has decides nothing: it was sent to the one that was taken first.  And what was
  * paid on one of them is not forgotten when that one stops taking writes: both stay rivals until
@@ -209,7 +204,7 @@ static void note_rivals(restored_servers *all)
     struct met_server *first = NULL;
 
     for (struct met_server *one = all->has_list ? all->met : NULL; one != NULL; one = one->next) {
-        if (!may_rival(all, one))
+        if (!one->is_accepted || !takes_writes(one) || is_left(all, one))
             continue;
         if (first != NULL) {
             first->is_rival = one->is_rival = 1;
@@ -220,17 +215,12 @@ static void note_rivals(restored_servers *all)
     }
 }
 
-static int has_rival(const struct met_server *one)
-{
-    return one->is_rival && is_same(one->term, one->rival_term);
-}
-
 /* Needs: all->mutex held. */
 static db_server_state what_it_is(const restored_servers *all, const struct met_server *one)
 {
     if (is_left(all, one))
         return DB_SERVER_LEFT;
-    if (has_rival(one))
+    if (one->is_rival && is_same(one->term, one->rival_term))
         return DB_SERVER_RIVAL;
     if (!one->may_lack)
         return DB_SERVER_WHOLE;
@@ -277,22 +267,16 @@ uint64_t restored_sending(void *context)
     return marks_begin(&((struct tl_client *)context)->servers.noted);
 }
 
-static int note_beat(restored_servers *all, const session_beat *beat)
-{
-    commit_mark m = {.kind = MARK_BEAT, .name = "heartbeat", .number = beat->number};
-
-    text_copy(m.serial_no, sizeof m.serial_no, beat->session_id);
-    return marks_note(&all->noted, &m, beat->server, beat->sent);
-}
-
 int restored_confirmed(void *context, const session_beat *beat)
 {
     restored_servers *all = &((struct tl_client *)context)->servers;
     const db_server *server = beat->server;
     const db_server *only = db_state_of(server) == DB_SERVER_WHOLE ? NULL : server;
     restored_witness *w = &all->witness;
+    commit_mark m = {.kind = MARK_BEAT, .name = "heartbeat", .number = beat->number};
 
-    if (!note_beat(all, beat))
+    text_copy(m.serial_no, sizeof m.serial_no, beat->session_id);
+    if (!marks_note(&all->noted, &m, server, beat->sent))
         return 0;
     pthread_mutex_lock(&all->mutex);
     if (replaces(w, only, server, beat->session_id, beat->number)) {

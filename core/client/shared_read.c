@@ -77,13 +77,6 @@ static void drop_if_idle(key_bucket *bucket, struct reading *reading)
         keys_drop(bucket, reading);
 }
 
-static void read_row(struct counted_row *row, shared_read_fn read, void *context)
-{
-    row->row.status = read(context, &row->row);
-    if (row->row.status != TL_OK)
-        text_copy(row->row.message, sizeof row->row.message, tl_error_message());
-}
-
 static struct counted_row *share(struct counted_row *row)
 {
     if (row != NULL)
@@ -109,7 +102,9 @@ static void lead(key_bucket *bucket, struct reading *reading, struct counted_row
     reading->under_way = mine;
     reading->gathering = NULL; /* a caller that comes now needs a later read */
     pthread_mutex_unlock(&bucket->mutex);
-    read_row(mine, read, context);
+    mine->row.status = read(context, &mine->row);
+    if (mine->row.status != TL_OK)
+        text_copy(mine->row.message, sizeof mine->row.message, tl_error_message());
     pthread_mutex_lock(&bucket->mutex);
     reading->under_way = NULL;
     drop_if_idle(bucket, reading);

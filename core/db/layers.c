@@ -28,11 +28,6 @@ static int is_section(const char *line, const char *group)
     return line[0] == '[' && strncmp(line + 1, group, size) == 0 && line[1 + size] == ']';
 }
 
-static int begins_section(const char *line)
-{
-    return line[strspn(line, " \t\r\f\v")] == '[';
-}
-
 /* over: the lines of that section alone; else all others. */
 static void copy_lines(FILE *to, FILE *from, const char *over_group, int over)
 {
@@ -42,7 +37,7 @@ static void copy_lines(FILE *to, FILE *from, const char *over_group, int over)
 
     (void)fseek(from, 0, SEEK_SET);
     while (getline(&line, &space, from) >= 0) {
-        const int begins = begins_section(line);
+        const int begins = line[strspn(line, " \t\r\f\v")] == '[';
 
         if (begins)
             is_over = is_section(line, over_group);

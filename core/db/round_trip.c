@@ -40,17 +40,12 @@ int db_error_is_client(unsigned number)
     return (number >= CR_MIN_ERROR && number <= 2999) || (number >= 5000 && number <= 5999);
 }
 
-/* The server read a trigger in part, since a statement was killed meanwhile.  Either it says so, or
- * it knows the trigger and not the table that the trigger alone writes. */
-static int is_broken_trigger(unsigned number, const char *text)
-{
-    return (number == 1064 && strstr(text, "has an error in its body") != NULL) ||
-           ((number == 1142 || number == 1146) && strstr(text, "tl_receipt") != NULL);
-}
-
 void db_keep_error(db *connection, unsigned number, const char *text)
 {
-    if (is_broken_trigger(number, text))
+    /* The server read a trigger in part, since a statement was killed meanwhile.  Either it says
+     * so, or it knows the trigger and not the table that the trigger alone writes. */
+    if ((number == 1064 && strstr(text, "has an error in its body") != NULL) ||
+        ((number == 1142 || number == 1146) && strstr(text, "tl_receipt") != NULL))
         number = ERROR_BROKEN_TRIGGER;
     connection->error_number = number;
     text_copy(connection->error_text, sizeof(connection->error_text), text);

@@ -67,14 +67,6 @@ static void leave_status(shard *s, tl_status status)
                  "shard %s: it cannot be used: %s", s->name, sentence);
 }
 
-static tl_status open_client(shard *s, tl_client **client)
-{
-    tl_client_options options;
-
-    fleet_client_options(s, &options);
-    return tl_client_open(client, &options);
-}
-
 static tl_status read_slots(tl_client *client, db_result *rows)
 {
     db *connection = NULL;
@@ -153,14 +145,6 @@ static void tell_watch(shard *s, tl_fleet_watch *watch)
     if (is_new && status != TL_OK)
         log_line(&fleet->logger, fleet_may_pass(status) ? TL_WARNING : TL_ALARM, NULL, 0,
                  "shard %s: nothing works there: %s", s->name, sentence);
-}
-
-static void tell_watches(shard *s, uint64_t round)
-{
-    tl_fleet_watch *watch;
-
-    while ((watch = next_watch(s, round)) != NULL)
-        tell_watch(s, watch);
 }
 
 /* ------------------------------------------------------------------------ the thread -- */
@@ -246,9 +230,12 @@ static tl_status look_which(shard *s, tl_client *client)
 static tl_status open_new(shard *s)
 {
     char sentence[ERROR_MAX];
+    tl_client_options options;
     tl_client *client = NULL;
-    tl_status status = open_client(s, &client);
+    tl_status status;
 
+    fleet_client_options(s, &options);
+    status = tl_client_open(&client, &options);
     if (status != TL_OK)
         return status;
     status = look_which(s, client);
@@ -280,14 +267,18 @@ static tl_status do_round(shard *s, uint64_t look)
 void *keeper_main(void *argument)
 {
     shard *s = argument;
+    tl_fleet_watch *watch;
     uint64_t look, round = 0;
 
     while ((look = begin_round(s)) != 0) {
         const tl_status status = do_round(s, look);
 
         leave_status(s, status);
-        if (status == TL_OK)
-            tell_watches(s, ++round);
+        if (status == TL_OK) {
+            round++;
+            while ((watch = next_watch(s, round)) != NULL)
+                tell_watch(s, watch);
+        }
         wait_for_round(s, look);
     }
     return NULL;

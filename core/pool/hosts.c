@@ -263,12 +263,6 @@ static int is_unclear(const hosts *h, db *const found[], size_t best)
     return h->one_writer && rank_of(found[best]) == RANK_MAY_LACK && count > 1;
 }
 
-/* The sentence of a host that answered says more than that of one that did not. */
-static int says_more(tl_status status, tl_status than)
-{
-    return status != TL_OK && (than == TL_OK || than == TL_UNREACHABLE);
-}
-
 static tl_status look_at_all(hosts *h, const db_options *connect, db *found[], size_t first)
 {
     char sentence[ERROR_MAX] = "";
@@ -280,7 +274,8 @@ static tl_status look_at_all(hosts *h, const db_options *connect, db *found[], s
         status = connect_to(h, &h->host[i], connect, POOL_LOOKED, &found[i]);
         if (n == 0 && rank_of(found[i]) == RANK_WRITER)
             return TL_OK; /* it is the one in use */
-        if (says_more(status, why)) {
+        /* The sentence of a host that answered says more than that of one that did not. */
+        if (status != TL_OK && (why == TL_OK || why == TL_UNREACHABLE)) {
             why = status;
             text_copy(sentence, sizeof sentence, tl_error_message());
         }

@@ -625,14 +625,6 @@ tl_status pool_get(pool *p, pool_kind kind, int64_t wait_ms, db **out)
     return status;
 }
 
-static int is_clean(db *connection)
-{
-    if (db_usable(connection))
-        return 1;
-    return db_in_transaction(connection) && db_rollback(connection) == DB_DONE &&
-           db_usable(connection);
-}
-
 void pool_put(pool *p, db *connection)
 {
     struct place *place;
@@ -642,7 +634,8 @@ void pool_put(pool *p, db *connection)
     /* In a child of a fork it stays in its place; pool_free() abandons it with the others. */
     if (p->generation != process_generation())
         return;
-    if (!is_clean(connection)) {
+    if (!db_usable(connection) && (!db_in_transaction(connection) ||
+                                   db_rollback(connection) != DB_DONE || !db_usable(connection))) {
         lock(p);
         place = place_of(p, connection);
         unlock(p);

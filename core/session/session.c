@@ -436,24 +436,6 @@ static int write_end(session *s, const life *of, int settled, int is_told)
     return answer == DB_DONE;
 }
 
-/* Nobody asked for anything under this name, nor was told of anything, whatever this process was told
- * under others: so it is asked for nothing where the server is promoted.  1: its row has ended. */
-static int take_row_back(session *s, const life *of)
-{
-    return s->connection != NULL && db_usable(s->connection) && write_end(s, of, 1, 0);
-}
-
-/* What is decided while a session begins is decided before its row is there, and then it is read
- * now; or after that, and then whoever decided waits for this session. */
-static tl_status read_decisions(session *s, const life *of)
-{
-    tl_status status = TL_OK;
-
-    if (s->options.begun != NULL)
-        status = s->options.begun(s->options.before_context, s->connection, of->session_id);
-    return status;
-}
-
 static int is_left(const struct db_server *server)
 {
     return db_state_of(server) == DB_SERVER_LEFT;
@@ -471,8 +453,12 @@ static int is_left(const struct db_server *server)
 static void give_up_begun(session *s, life *of)
 {
     life *before = atomic_load(&s->now);
+    /* Nobody asked for anything under this name, nor was told of anything, whatever this process
+     * was told under others: so it is asked for nothing where the server is promoted. */
+    const int has_ended =
+        s->connection != NULL && db_usable(s->connection) && write_end(s, of, 1, 0);
 
-    if (take_row_back(s, of) || before == NULL || s->given_up >= GIVEN_UP_MOST) {
+    if (has_ended || before == NULL || s->given_up >= GIVEN_UP_MOST) {
         memory_free(of);
         return;
     }
@@ -549,8 +535,10 @@ static tl_status begin(session *s, life **out)
         status = check_wait(s);
     if (status == TL_OK)
         status = insert_row(s, of, &is_there);
-    if (status == TL_OK)
-        status = read_decisions(s, of);
+    /* What is decided while a session begins is decided before its row is there, and then it is
+     * read now; or after that, and then whoever decided waits for this session. */
+    if (status == TL_OK && s->options.begun != NULL)
+        status = s->options.begun(s->options.before_context, s->connection, of->session_id);
     if (status == TL_OK) {
         s->given_up = 0;
         life_move(of, db_server_of(s->connection));

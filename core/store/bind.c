@@ -68,6 +68,14 @@ void step_bind(const struct sql_text *statement, const step *s, db_value *values
         values[i] = value_of(s, (enum step_field)statement->fields[i], &uuid);
 }
 
+db_answer store_called(db *connection, db_answer answer, const struct sql_text *left,
+                       db_result *result)
+{
+    if (answer == DB_DONE)
+        return db_run(connection, left, NULL, 0, result);
+    return answer == DB_ERROR ? db_undo(connection) : answer;
+}
+
 db_answer step_run(db *connection, const struct sql_text *statement, const step *s, store_way way,
                    db_result *result)
 {

@@ -36,6 +36,10 @@ void store_step_taken(step *s, store_ahead *ahead, int is_done);
 db_answer step_run(db *connection, const struct sql_text *statement, const step *s, store_way way,
                    db_result *result);
 
+/* After the call of a procedure, which this is the answer to: reads the one text that it left. */
+db_answer store_called(db *connection, db_answer answer, const struct sql_text *left,
+                       db_result *result);
+
 /*
  * SQL_RUN(connection, result, purge, .older_ms = db_int(older_ms), .most = db_uint(most)) runs
  * the statement purge.  Each of its names has to be given a value, in any order: one that it does
