@@ -14,7 +14,7 @@
 
 static struct options options = {.idle_ms = INT64_C(15) * 60 * 1000};
 
-static int take_address(const struct command *self, const char *text, void *to)
+static int take_address(const char *text, void *to)
 {
     struct sockaddr_in *address = to;
     const char *colon = strrchr(text, ':');
@@ -23,11 +23,11 @@ static int take_address(const struct command *self, const char *text, void *to)
 
     if (colon == NULL || (size_t)(colon - text) >= sizeof host ||
         !read_number(colon + 1, 65535, &port))
-        return usage_error(
-            self, "--listen is an IPv4 address and a port, as 127.0.0.1:8460, not %s", text);
+        return usage_error("--listen is an IPv4 address and a port, as 127.0.0.1:8460, not %s",
+                           text);
     snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
     if (inet_pton(AF_INET, host, &address->sin_addr) != 1)
-        return usage_error(self, "--listen: %s is no IPv4 address", host);
+        return usage_error("--listen: %s is no IPv4 address", host);
     address->sin_family = AF_INET;
     address->sin_port = htons((uint16_t)port);
     return EXIT_DONE;
@@ -47,51 +47,55 @@ static int take_shard(void *context, const char *shard)
 }
 
 /* Other settings are judged when somebody logs in. */
-static int check_shard(const struct command *self)
+static int check_shard(void)
 {
     struct shards shards = {.wanted = options.shard};
 
     if (options.shard == NULL || tl_shards(options.config_file, take_shard, &shards) != TL_OK ||
         shards.found)
         return EXIT_DONE;
-    return usage_error(self, "these settings name no shard %s", options.shard);
+    return usage_error("these settings name no shard %s", options.shard);
 }
 
-static int check(const struct command *self)
+static int check_files(void)
 {
     const int is_loopback = ntohl(options.address.sin_addr.s_addr) >> 24 == 127;
     const char *files[] = {options.config_file, options.certificate_file, options.key_file};
 
     if (options.idle_ms > IDLE_MOST_MS)
-        return usage_error(self, "--idle is from 1s to 12h");
+        return usage_error("--idle is from 1s to 12h");
     if ((options.certificate_file == NULL) != (options.key_file == NULL))
-        return usage_error(self, "--tls-cert and --tls-key go together");
+        return usage_error("--tls-cert and --tls-key go together");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         if (files[i] != NULL && access(files[i], R_OK) != 0)
-            return usage_error(self, "%s cannot be read", files[i]);
+            return usage_error("%s cannot be read", files[i]);
     if (!is_loopback && options.certificate_file == NULL && !options.is_behind_proxy)
         return usage_error(
-            self, "beyond loopback passwords would travel for all to read: name a certificate with "
-                  "--tls-cert and --tls-key, or say --behind-proxy if a proxy of yours speaks TLS "
-                  "to the browsers");
-    return check_shard(self);
+            "beyond loopback passwords would travel for all to read: name a certificate with "
+            "--tls-cert and --tls-key, or say --behind-proxy if a proxy of yours speaks TLS "
+            "to the browsers");
+    return check_shard();
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int check(int argc, char **argv)
 {
     int code = EXIT_DONE;
 
     (void)argc;
     (void)argv;
-    options.shard = common->shard;
-    options.config_file = command_config(common);
+    options.shard = common.shard;
+    options.config_file = command_config();
     if (options.config_file == NULL)
         return EXIT_USAGE;
     if (options.address.sin_family == 0)
-        code = take_address(self, "127.0.0.1:8460", &options.address);
-    if (code == EXIT_DONE)
-        code = check(self);
-    return code == EXIT_DONE ? desk_run(&options) : code;
+        code = take_address("127.0.0.1:8460", &options.address);
+    return code == EXIT_DONE ? check_files() : code;
+}
+
+static int work(tl_client *client)
+{
+    (void)client;
+    return desk_run(&options);
 }
 
 static const struct command_option known[] = {
@@ -118,6 +122,7 @@ const struct command command_serve = {
         "says where the server is; a user and a password in it are not used.  Runs until it is\n"
         "interrupted.  Beyond loopback it needs --tls-cert and --tls-key, or --behind-proxy.\n",
     .options = known,
-    .run = run,
+    .check = check,
+    .work = work,
     .why_no_json = "the desk prints no JSON",
 };

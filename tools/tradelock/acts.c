@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "fields.h"
+#include "fleet.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -42,81 +43,56 @@ static int add_act(void *context, const tl_act_view *act)
     return listing_add_as(context, act, object);
 }
 
-static int end_acts(struct listing *listing, tl_status status, const struct common *common,
-                    const char *next)
-{
-    int code;
-
-    if (status != TL_OK || !common->json) {
-        code = listing_end(listing, status, 0, "acts", "nobody did anything of that kind");
-        if (status == TL_OK && next[0] != '\0')
-            fprintf(stderr, "tradelock: there are more: the same with --after %s\n", next);
-        return code;
-    }
-    code = print_json(json_pack("{s:O, s:b, s:o}", "acts", listing->rows, "more", next[0] != '\0',
-                                "next", json_text(next)),
-                      EXIT_DONE);
-    listing_free(listing);
-    return code;
-}
-
-static int work_acts(tl_client *client, const struct common *common)
-{
-    struct listing listing;
-    char next[TL_NEXT_TEXT] = "";
-    tl_status status;
-
-    listing_begin(&listing, &record_act, "act,begun,by,what");
-    status = tl_act_list(client, &request.filter, add_act, &listing, next);
-    return end_acts(&listing, status, common, next);
-}
-
-/* -------------------------------------------------------------------- rows -- */
-
 static int add_row(void *context, const tl_act_row *row)
 {
     return listing_add(context, row);
 }
 
-static int work_rows(tl_client *client, const struct common *common)
+static int read_rows(tl_client *client, void *context)
 {
-    struct listing listing;
-    tl_status status;
-
-    listing_begin(&listing, &record_act_row, "row,acted,serial,customer,operation,fence,result");
-    status = tl_act_row_list(client, request.act_no, request.after_row, request.filter.limit,
-                             add_row, &listing);
-    return listing_end(&listing, status, common->json, "rows", "no such act has rows");
+    return fleet_told(tl_act_row_list(client, request.act_no, request.after_row,
+                                      request.filter.limit, add_row, context));
 }
 
-/* ----------------------------------------------------------------- command -- */
+static int work(tl_client *client)
+{
+    struct listing listing;
+    char next[TL_NEXT_TEXT] = "";
+    tl_status status;
+    int code;
 
-static int read_operand(const struct command *self, int argc, char **argv)
+    if (request.act_no != 0)
+        return listing_run(client, &record_act_row,
+                           "row,acted,serial,customer,operation,fence,result", "rows",
+                           "no such act has rows", read_rows);
+    listing_begin(&listing, &record_act, "act,begun,by,what");
+    status = tl_act_list(client, &request.filter, add_act, &listing, next);
+    if (status == TL_OK && common.json) {
+        code = print_json(json_pack("{s:O, s:b, s:o}", "acts", listing.rows, "more",
+                                    next[0] != '\0', "next", json_text(next)),
+                          EXIT_DONE);
+        listing_free(&listing);
+        return code;
+    }
+    code = listing_end(&listing, fleet_told(status), "acts", "nobody did anything of that kind");
+    if (status == TL_OK && next[0] != '\0')
+        fprintf(stderr, "tradelock: there are more: the same with --after %s\n", next);
+    return code;
+}
+
+static int check(int argc, char **argv)
 {
     const tl_act_filter *filter = &request.filter;
 
     if (argc == 0)
         return EXIT_DONE;
     if (argc > 1 || !read_number(argv[0], INT64_MAX, &request.act_no) || request.act_no == 0)
-        return usage_error(self, "acts takes the number of one act, or nothing, not %s",
-                           argv[argc - 1]);
+        return usage_error("acts takes the number of one act, or nothing, not %s", argv[argc - 1]);
     if (filter->since_us != 0 || filter->by != NULL)
-        return usage_error(self, "--since and --by are for the list of acts");
+        return usage_error("--since and --by are for the list of acts");
     if (filter->after != NULL && !read_number(filter->after, INT64_MAX, &request.after_row))
-        return usage_error(self, "--after is the number of a row here, not %s", filter->after);
+        return usage_error("--after is the number of a row here, not %s", filter->after);
     return EXIT_DONE;
-}
-
-static int work(tl_client *client, void *context)
-{
-    return (request.act_no != 0 ? work_rows : work_acts)(client, context);
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    const int code = read_operand(self, argc, argv);
-
-    return code == EXIT_DONE ? with_client(common, 0, work, common) : code;
 }
 
 static const struct command_option options[] = {
@@ -139,6 +115,8 @@ const struct command command_acts = {
             "server's word, when, what and why.  With the number of an act, its rows and\n"
             "what became of each.  A MOMENT is as of `tradelock ls`.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_DATABASE,
+    .work = work,
     .takes_operands = 1,
 };

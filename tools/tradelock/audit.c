@@ -55,7 +55,6 @@ static void audit_note(tl_client *client, const tl_audit_counts *counts,
 #define FINDING_LEAST 8
 
 static struct request {
-    const struct common *common;
     const char *path; /* of the statement */
     struct statement statement;
     struct statement_rules rules;
@@ -150,11 +149,11 @@ static void print_archived(const tl_archived *a)
 }
 
 static int print_counts(const tl_audit_counts *counts, const tl_archived *archived,
-                        const struct output *output, const struct common *common, int code)
+                        const struct output *output, int code)
 {
     char when[TIME_TEXT];
 
-    if (common->json)
+    if (common.json)
         return fleet_page(
             json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "account",
                       counts->account, "server", counts->server, "audited_at",
@@ -201,7 +200,6 @@ static tl_audit_scope scope_of(size_t first, size_t count)
 
 static int audit_one(tl_client *client, void *context)
 {
-    const struct common *common = request.common;
     const size_t *first = &request.first[fleet_at()];
     struct output output = {.rule_count = 0};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
@@ -214,16 +212,16 @@ static int audit_one(tl_client *client, void *context)
     listing_begin(&output.found, &record_violation,
                   "rule,serial,customer=CUST,operation=OP,rev,account,logged,sentence,finding,"
                   "closing");
-    progress_begin(&output.progress, common->json, request.every_ms, "violations");
+    progress_begin(&output.progress, common.json, request.every_ms, "violations");
     scope = scope_of(first[0], first[1] - first[0]);
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     if (status == TL_OK)
         audit_note(client, &counts, output.rules, output.rule_count, request.path);
     if (status != TL_OK)
-        code = fleet_missed(status);
+        code = fleet_told(status);
     else
-        code = print_counts(&counts, &archived, &output, common,
+        code = print_counts(&counts, &archived, &output,
                             counts.violations > 0 ? EXIT_REFUSED : EXIT_DONE);
     listing_free(&output.found);
     return code;
@@ -264,7 +262,7 @@ static int audit_fleet(int code)
         fprintf(stderr,
                 "tradelock: %zu payments of the statement are of no shard that could be asked\n",
                 rest);
-    if (request.common->json)
+    if (common.json)
         return fleet_print_pages(json_pack("{s:O}", "fleet", request.fleet_findings), code);
     printf("\nThe fleet\n\n");
     fflush(stdout);
@@ -338,9 +336,9 @@ static int take_wanted(void *context, const tl_violation *v)
     return 0;
 }
 
-static int print_closed(const struct found *found, const struct common *common, int confirms)
+static int print_closed(const struct found *found, int confirms)
 {
-    if (common->json)
+    if (common.json)
         return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "finding", found->finding,
                                     "rule", found->rule, "serial_no", found->serial_no, "cust_no",
                                     found->cust_no, "sentence", found->sentence, "confirmed",
@@ -376,14 +374,13 @@ static int close_one(tl_client *client, void *context)
                                      : "several findings begin so: give more of the name");
     if (status == TL_OK)
         status = tl_audit_close(client, &closing);
-    return status == TL_OK ? print_closed(&found, request.common, request.confirms)
-                           : report(status);
+    return status == TL_OK ? print_closed(&found, request.confirms) : report(status);
 }
 
 /* ------------------------------------------------------------------- command -- */
 
 /* close propose|confirm FINDING; nothing else may follow. */
-static int read_operands(const struct command *self, int argc, char **argv)
+static int read_operands(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "";
 
@@ -392,53 +389,46 @@ static int read_operands(const struct command *self, int argc, char **argv)
     request.confirms = strcmp(verb, "confirm") == 0;
     if (strcmp(argv[0], "close") != 0 || argc != 3 ||
         (!request.confirms && strcmp(verb, "propose") != 0))
-        return usage_error(self, "audit takes no operand but `close propose FINDING` and "
-                                 "`close confirm FINDING`");
+        return usage_error("audit takes no operand but `close propose FINDING` and "
+                           "`close confirm FINDING`");
     request.finding = argv[2];
     if (strlen(request.finding) < FINDING_LEAST ||
         strspn(request.finding, "0123456789abcdef") != strlen(request.finding))
-        return usage_error(self,
-                           "a finding is named by the digits that the audit prints, "
-                           "not '%s'",
+        return usage_error("a finding is named by the digits that the audit prints, not '%s'",
                            request.finding);
-    return needs_reason(self, request.reason);
+    return needs_reason(request.reason);
 }
 
-static int check_scope(const struct command *self)
+static int check(int argc, char **argv)
 {
     const tl_audit_scope *scope = &request.scope;
+    char problem[512];
 
+    if (read_operands(argc, argv) != EXIT_DONE)
+        return EXIT_USAGE;
     if (request.path == NULL && (scope->op_code != NULL || scope->channel != NULL ||
                                  scope->since_us != 0 || scope->until_us != 0))
-        return usage_error(self, "--op, --channel, --since and --until say what a statement is of: "
-                                 "they want --statement");
+        return usage_error("--op, --channel, --since and --until say what a statement is of: they "
+                           "want --statement");
     if (scope->until_us != 0 && scope->until_us <= scope->since_us)
-        return usage_error(self, "--until is not after --since");
+        return usage_error("--until is not after --since");
+    if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
+                                               problem, sizeof problem) != 0)
+        return usage_error("%s", problem);
     return EXIT_DONE;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    char problem[512];
-    int code = read_operands(self, argc, argv);
+    int code;
 
-    request.common = common;
-    if (code == EXIT_DONE)
-        code = check_scope(self);
-    if (code != EXIT_DONE)
-        return code;
-    if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
-                                               problem, sizeof problem) != 0)
-        return usage_error(self, "%s", problem);
-    code = fleet_begin(common);
-    fleet_by_pages();
-    if (code == EXIT_DONE && fleet_is() && request.scope.archive != NULL)
-        code = usage_error(self, "an archive is of one database: --archive wants --shard");
-    if (code == EXIT_DONE && fleet_is() && request.finding != NULL)
-        code = usage_error(self, "a finding is of one database: close wants --shard");
-    if (code == EXIT_DONE)
+    (void)client;
+    if (fleet_is() && request.scope.archive != NULL)
+        code = usage_error("an archive is of one database: --archive wants --shard");
+    else if (fleet_is() && request.finding != NULL)
+        code = usage_error("a finding is of one database: close wants --shard");
+    else
         code = request.finding != NULL ? fleet_each(0, close_one, &request) : work_audit();
-    fleet_end();
     statement_free(&request.statement);
     return code;
 }
@@ -490,6 +480,8 @@ const struct command command_audit = {
             "one line in place, in a log a line each TIME; nothing with --json.\n",
     .options = options,
     .help_width = 24,
-    .run = run,
+    .check = check,
+    .of = OF_PAGES,
+    .work = work,
     .takes_operands = 1,
 };

@@ -158,7 +158,7 @@ static int do_one(tl_client *client, void *context)
     bulk->act.planned = p.count;
     p.status = tl_act_begin(client, &bulk->act, &p.act_no);
     if (p.status != TL_OK)
-        return fleet_missed(p.status);
+        return fleet_told(p.status);
     do_rows(bulk, client, &p);
     /* The record is true without its end, which tells that nothing more follows. */
     char counts[64];
@@ -203,13 +203,12 @@ static void print_acts(const struct outcome *o)
     putchar('\n');
 }
 
-static int print_outcome(const struct bulk *self, const struct common *common,
-                         const struct outcome *o)
+static int print_outcome(const struct bulk *self, const struct outcome *o)
 {
     const uint64_t left = left_of(self, o);
     const int code = fleet_code(o->code, o->skipped > 0 || left > 0 ? EXIT_REFUSED : EXIT_DONE);
 
-    if (common->json)
+    if (common.json)
         return print_document(self, o, code);
     printf("%s%" PRIu64 " of %" PRIu64 " done", self->has_yes ? "" : "\n", o->done, self->count);
     if (o->skipped > 0)
@@ -220,34 +219,34 @@ static int print_outcome(const struct bulk *self, const struct common *common,
     return finish_output(code);
 }
 
-static int print_undone(const struct bulk *self, const struct common *common, int code)
+static int print_undone(const struct bulk *self, int code)
 {
     struct outcome nothing = {.acts = json_array()};
 
     code = fleet_code(code, EXIT_DONE);
-    code = common->json ? print_document(self, &nothing, code) : finish_output(code);
+    code = common.json ? print_document(self, &nothing, code) : finish_output(code);
     json_decref(nothing.acts);
     return code;
 }
 
-int bulk_run(struct bulk *self, const struct common *common)
+int bulk_run(struct bulk *self)
 {
     struct outcome o = {.code = EXIT_DONE};
     struct doing doing = {self, &o};
     int code;
 
     self->money.rows = self->money.trades;
-    if (!common->json)
+    if (!common.json)
         show(self);
     if (self->count == 0)
         fputs("tradelock: there is nothing to do\n", stderr);
     if (self->count == 0 || !is_agreed(self->count, "trade", self->verb, self->has_yes, self->yes))
-        return print_undone(self, common, self->count == 0 ? self->code_of_none : EXIT_REFUSED);
+        return print_undone(self, self->count == 0 ? self->code_of_none : EXIT_REFUSED);
     stop_between_rows();
     o.acts = json_array();
     o.code = fleet_each(0, do_one, &doing);
     /* One database that could not begin has nothing to tell. */
-    code = o.act_count > 0 || fleet_is() ? print_outcome(self, common, &o) : o.code;
+    code = o.act_count > 0 || fleet_is() ? print_outcome(self, &o) : o.code;
     json_decref(o.acts);
     return code;
 }

@@ -37,6 +37,6 @@ struct bulk {
 };
 
 /* Shows, asks, does, and tells what was done, after fleet_begin(); returns the exit code. */
-int bulk_run(struct bulk *self, const struct common *common);
+int bulk_run(struct bulk *self);
 
 #endif

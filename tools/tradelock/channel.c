@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include "fields.h"
+#include "fleet.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -32,19 +33,6 @@ static int add_row(void *context, const tl_pause_row *row)
     return listing_add_as(context, row, object);
 }
 
-static int list(tl_client *client, void *context)
-{
-    const struct common *common = context;
-    struct listing listing;
-    tl_status status;
-
-    listing_begin(&listing, &record_channel,
-                  "channel,operation,state,since,account,reason,limit,permits,breaker");
-    status = tl_pause_list(client, add_row, &listing);
-    return listing_end(&listing, status, common->json, "channels",
-                       "no workflow has registered a channel");
-}
-
 struct disobedient {
     const char *what;
     json_t *names; /* "program pid@host" */
@@ -60,180 +48,186 @@ static int take_disobedient(void *context, const tl_session_row *row)
     return 0;
 }
 
-/* The processes whose program is older than this kind of decision; the decision stands all the
- * same. */
-static json_t *disobedient(tl_client *client, const char *what)
+/* Tells what was decided, and the processes whose program is older than this kind of decision, each
+ * in a line; the decision stands all the same. */
+static int tell(tl_client *client, const char *what, json_t *document, const char *text)
 {
     struct disobedient all = {what, json_array()};
-
-    if (tl_session_list(client, take_disobedient, &all) != TL_OK)
-        (void)report(TL_UNKNOWN);
-    return all.names;
-}
-
-/* One line for each. */
-static int finish_names(json_t *names)
-{
     json_t *name;
     size_t i;
 
-    json_array_foreach(names, i, name)
+    if (tl_session_list(client, take_disobedient, &all) != TL_OK)
+        (void)report(TL_UNKNOWN);
+    json_object_set_new(document, "disobedient", all.names);
+    if (common.json)
+        return print_json(document, EXIT_DONE);
+    puts(text);
+    json_array_foreach(all.names, i, name)
         printf("%s does not obey: its program is older than such decisions.  End it.\n",
                json_string_value(name));
-    json_decref(names);
+    json_decref(document);
     return finish_output(EXIT_DONE);
 }
 
-static int decide(tl_client *client, const struct common *common, int pauses)
+static int read_channels(tl_client *client, void *context)
 {
-    const char *op_code = pause.op_code != NULL ? pause.op_code : "";
-    tl_status status =
-        pauses ? tl_channel_pause(client, &pause) : tl_channel_resume(client, &pause);
+    return fleet_told(tl_pause_list(client, add_row, context));
+}
+
+static int list(tl_client *client)
+{
+    return listing_run(client, &record_channel,
+                       "channel,operation,state,since,account,reason,limit,permits,breaker",
+                       "channels", "no workflow has registered a channel", read_channels);
+}
+
+/* " for OP"; "": the channel as a whole. */
+static const char *for_operation(void)
+{
+    static char text[TL_OP_MAX + 8];
+
+    if (pause.op_code != NULL)
+        snprintf(text, sizeof text, " for %s", pause.op_code);
+    return text;
+}
+
+static int decide(tl_client *client, tl_status status, int pauses)
+{
+    char text[512];
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:s, s:o, s:b, s:o}", "channel", pause.channel, "op_code",
-                                    json_text(op_code), "paused", pauses, "disobedient",
-                                    disobedient(client, "pause")),
-                          EXIT_DONE);
-    printf("Channel %s %s%s%s within a heartbeat of each process; %s.\n", pause.channel,
-           pauses ? "pauses" : "goes on", op_code[0] != '\0' ? " for " : "", op_code,
-           pauses ? "what was armed before may still be sent" : "what waited is due");
-    return finish_names(disobedient(client, "pause"));
+    snprintf(text, sizeof text, "Channel %s %s%s within a heartbeat of each process; %s.",
+             pause.channel, pauses ? "pauses" : "goes on", for_operation(),
+             pauses ? "what was armed before may still be sent" : "what waited is due");
+    return tell(client, "pause",
+                json_pack("{s:s, s:o, s:b}", "channel", pause.channel, "op_code",
+                          json_text(pause.op_code), "paused", pauses),
+                text);
 }
 
-static int work_pause(tl_client *client, void *context)
+static int work_pause(tl_client *client)
 {
-    return decide(client, context, 1);
+    return decide(client, tl_channel_pause(client, &pause), 1);
 }
 
-static int work_resume(tl_client *client, void *context)
+static int work_resume(tl_client *client)
 {
-    return decide(client, context, 0);
+    return decide(client, tl_channel_resume(client, &pause), 0);
 }
 
-static int work_limit(tl_client *client, void *context)
+static int work_limit(tl_client *client)
 {
-    const struct common *common = context;
-    const char *op_code = limit.op_code != NULL ? limit.op_code : "";
     const tl_status status = tl_channel_limit(client, &limit);
-    char text[LIMIT_TEXT];
+    char most[LIMIT_TEXT], text[512];
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(
-            json_pack("{s:s, s:o, s:o, s:o, s:o}", "channel", limit.channel, "op_code",
-                      json_text(op_code), "sends", json_number(limit.sends), "per_second",
-                      json_number(limit.per_second), "disobedient", disobedient(client, "limit")),
-            EXIT_DONE);
-    if (limit_text(text, limit.sends, limit.per_second)[0] == '\0')
-        snprintf(text, sizeof text, "as much as there is");
-    printf(
-        "Channel %s sends %s%s%s within a heartbeat of each process; what was sent before is not "
-        "counted.\n",
-        limit.channel, text, op_code[0] != '\0' ? " for " : "", op_code);
-    return finish_names(disobedient(client, "limit"));
+    limit_text(most, limit.sends, limit.per_second);
+    snprintf(
+        text, sizeof text,
+        "Channel %s sends %s%s within a heartbeat of each process; what was sent before is not "
+        "counted.",
+        limit.channel, most[0] != '\0' ? most : "as much as there is", for_operation());
+    return tell(client, "limit",
+                json_pack("{s:s, s:o, s:o, s:o}", "channel", limit.channel, "op_code",
+                          json_text(limit.op_code), "sends", json_number(limit.sends), "per_second",
+                          json_number(limit.per_second)),
+                text);
 }
 
-static int work_breaker(tl_client *client, void *context)
+static int work_breaker(tl_client *client)
 {
-    const struct common *common = context;
     const tl_breaker *b = &breaker;
-    const char *op_code = b->op_code != NULL ? b->op_code : "";
     const tl_status status = tl_channel_breaker(client, b);
+    char text[512];
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(
-            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "channel", b->channel, "op_code",
-                      json_text(op_code), "unknowns", json_number(b->unknowns), "share",
-                      json_number(b->share), "window_s", json_number(b->window_s), "probe_s",
-                      json_number(b->probe_s), "disobedient", disobedient(client, "breaker")),
-            EXIT_DONE);
-    printf("Channel %s has %s breaker%s%s within a heartbeat of each process%s.\n", b->channel,
-           b->unknowns > 0 ? "this" : "no", op_code[0] != '\0' ? " for " : "", op_code,
-           b->unknowns > 0 ? "; what was sent before is not counted" : "");
-    return finish_names(disobedient(client, "breaker"));
+    snprintf(text, sizeof text, "Channel %s has %s breaker%s within a heartbeat of each process%s.",
+             b->channel, b->unknowns > 0 ? "this" : "no", for_operation(),
+             b->unknowns > 0 ? "; what was sent before is not counted" : "");
+    return tell(client, "breaker",
+                json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "channel", b->channel, "op_code",
+                          json_text(b->op_code), "unknowns", json_number(b->unknowns), "share",
+                          json_number(b->share), "window_s", json_number(b->window_s), "probe_s",
+                          json_number(b->probe_s)),
+                text);
 }
 
 static const struct verb {
     const char *name;
-    int (*work)(tl_client *client, void *context);
+    int (*work)(tl_client *client);
 } verbs[] = {{"ls", list},
              {"pause", work_pause},
              {"resume", work_resume},
              {"limit", work_limit},
              {"breaker", work_breaker}};
 
+static const struct verb *verb;
+
 /* EXIT_DONE, or EXIT_USAGE with a sentence. */
-static int check_limit(const struct command *self)
+static int check_limit(void)
 {
     if (!none && !says_limit)
-        return usage_error(self, "channel limit needs --sends, --per-second or --none");
+        return usage_error("channel limit needs --sends, --per-second or --none");
     if (none && says_limit)
-        return usage_error(self, "--none goes with neither --sends nor --per-second");
+        return usage_error("--none goes with neither --sends nor --per-second");
     return EXIT_DONE;
 }
 
 /* EXIT_DONE, or EXIT_USAGE with a sentence. */
-static int check_breaker(const struct command *self)
+static int check_breaker(void)
 {
     if (!none && breaker.unknowns == 0)
-        return usage_error(self, "channel breaker needs --unknowns or --none");
+        return usage_error("channel breaker needs --unknowns or --none");
     if (none && says_breaker)
-        return usage_error(self, "--none goes with no number");
+        return usage_error("--none goes with no number");
     if (says_limit)
-        return usage_error(self, "channel breaker takes no limit");
+        return usage_error("channel breaker takes no limit");
     if ((breaker.share == 0) != (breaker.window_s == 0))
-        return usage_error(self, "--share and --window go together");
+        return usage_error("--share and --window go together");
     if (!none && breaker.probe_s == 0)
         breaker.probe_s = TL_BREAKER_PROBE_S;
     return EXIT_DONE;
 }
 
 /* EXIT_DONE, or EXIT_USAGE with a sentence. */
-static int check(const struct command *self, const struct verb *verb, int argc, char **argv)
+static int check(int argc, char **argv)
 {
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0] && argc > 0; i++)
+        if (strcmp(verbs[i].name, argv[0]) == 0)
+            verb = &verbs[i];
+    if (verb == NULL)
+        return usage_error("channel is followed by pause, resume, limit, breaker or ls%s%s",
+                           argc > 0 ? ", not " : "", argc > 0 ? argv[0] : "");
     const int limits = verb->work == work_limit, breaks = verb->work == work_breaker;
 
     if (!limits && !breaks && (says_limit || none))
-        return usage_error(self, "channel %s takes no limit", verb->name);
+        return usage_error("channel %s takes no limit", verb->name);
     if (!breaks && says_breaker)
-        return usage_error(self, "channel %s takes no breaker", verb->name);
+        return usage_error("channel %s takes no breaker", verb->name);
     if (verb->work == list && (argc > 1 || pause.op_code != NULL || pause.reason != NULL))
-        return usage_error(self, "channel ls takes neither an operand, nor --op or --reason");
+        return usage_error("channel ls takes neither an operand, nor --op or --reason");
     if (verb->work == list)
         return EXIT_DONE;
     if (argc != 2)
-        return usage_error(self, "channel %s takes one operand, the channel, not %d", verb->name,
+        return usage_error("channel %s takes one operand, the channel, not %d", verb->name,
                            argc - 1);
     if (pause.op_code != NULL && pause.op_code[0] == '\0')
-        return usage_error(self, "--op is empty");
-    if (needs_reason(self, pause.reason) != EXIT_DONE)
+        return usage_error("--op is empty");
+    if (needs_reason(pause.reason) != EXIT_DONE)
         return EXIT_USAGE;
     pause.channel = limit.channel = breaker.channel = argv[1];
     limit.op_code = breaker.op_code = pause.op_code;
     limit.reason = breaker.reason = pause.reason;
     limit.actor = breaker.actor = pause.actor;
-    return breaks ? check_breaker(self) : limits ? check_limit(self) : EXIT_DONE;
+    return breaks ? check_breaker() : limits ? check_limit() : EXIT_DONE;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    const struct verb *verb = NULL;
-    int code;
-
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0] && argc > 0; i++)
-        if (strcmp(verbs[i].name, argv[0]) == 0)
-            verb = &verbs[i];
-    if (verb == NULL)
-        return usage_error(self, "channel is followed by pause, resume, limit, breaker or ls%s%s",
-                           argc > 0 ? ", not " : "", argc > 0 ? argv[0] : "");
-    code = check(self, verb, argc, argv);
-    return code == EXIT_DONE ? with_client(common, 0, verb->work, common) : code;
+    return verb->work(client);
 }
 
 static const struct command_option options[] = {
@@ -286,6 +280,8 @@ const struct command command_channel = {
         "it.  Processes count by themselves and tell after their heartbeats.  It replaces the\n"
         "breaker before it; --none takes that away.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_DATABASE,
+    .work = work,
     .takes_operands = 1,
 };

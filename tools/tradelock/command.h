@@ -5,6 +5,7 @@
 
 #include <tradelock/tradelock.h>
 
+#include <jansson.h>
 #include <stddef.h>
 
 /* The one list of exit codes; tools/README.md and the tests know the same. */
@@ -25,13 +26,11 @@ enum exit_code {
 };
 
 /* The settings file, the shard, and whether JSON is wanted, which every command is told. */
-struct common {
+extern struct common {
     const char *config_file; /* NULL: look for it */
     const char *shard;       /* of a fleet: this one alone; or NULL */
     int json;
-};
-
-struct command;
+} common;
 
 enum option_kind {
     OPTION_FLAG,     /* int: becomes 1 */
@@ -54,7 +53,7 @@ struct command_option {
     uint64_t least, most;
     const char *is; /* "a number of trades", for whoever gives something else; or NULL */
     /* Reads the value into `to`; EXIT_DONE, or what is wrong was said. */
-    int (*take)(const struct command *self, const char *value, void *to);
+    int (*take)(const char *value, void *to);
     char letter;   /* or 0 */
     int is_filter; /* --where knows it, too */
 };
@@ -64,6 +63,14 @@ struct command_option {
 #define WHY "why, for the record"
 #define WHO "who decided (the login name)"
 
+/* What a command's work is given. */
+enum command_of {
+    OF_NOTHING,  /* NULL */
+    OF_DATABASE, /* a client of the one database, opened with `flags` */
+    OF_SHARDS,   /* NULL, between fleet_begin() and fleet_end() */
+    OF_PAGES     /* likewise, and each shard has a page of its own */
+};
+
 struct command {
     const char *name;
     const char *summary;                  /* one line, for the list of commands */
@@ -71,12 +78,16 @@ struct command {
     const char *text;                     /* what it does, as paragraphs */
     const struct command_option *options; /* the last has no name; or NULL */
     int help_width;                       /* of the options' names in --help; 0: 18 */
-    /* With the operands; a program runs one command once, so its options are read into variables of
-     * its file. */
-    int (*run)(const struct command *self, struct common *common, int argc, char **argv);
+    /* Compares what was said, with the operands, before anything is opened: EXIT_DONE, or what is
+     * wrong was said; or NULL.  A program runs one command once, so its options are read into
+     * variables of its file. */
+    int (*check)(int argc, char **argv);
+    enum command_of of;
+    unsigned flags;
+    int (*work)(tl_client *client); /* the exit code */
     int takes_operands;
     int of_all_shards;       /* it takes no --shard */
-    int is_program;          /* another program reads its options */
+    int is_program;          /* another program reads its options, which check() is given */
     const char *why_no_json; /* what --json is answered with; NULL: it prints JSON */
 };
 
@@ -95,18 +106,20 @@ int run_command(const struct command *self, int argc, char **argv);
  * "trade", "row"; verb: "retry". */
 int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes);
 
+/* The command that runs. */
+extern const struct command *running;
+
 /* Takes the value, NULL where it has none, for the option. */
-int option_take(const struct command *self, const struct command_option *option, const char *value);
+int option_take(const struct command_option *option, const char *value);
 
 /* "tradelock: " and the sentence on stderr; returns EXIT_USAGE. */
-int usage_error(const struct command *self, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* EXIT_DONE, or what is missing was said: a reason that is not empty. */
-int needs_reason(const struct command *self, const char *reason);
+int needs_reason(const char *reason);
 
 /* Exactly three operands: SERIAL CUST OP.  EXIT_DONE, or that was said. */
-int read_key(const struct command *self, tl_key *key, int argc, char **argv);
+int read_key(tl_key *key, int argc, char **argv);
 
 /* 250ms, 90s, 3m, 2h, 7d; 1 when it is one. */
 int read_duration_ms(const char *text, int64_t *duration_ms);
@@ -117,15 +130,10 @@ int read_number(const char *text, uint64_t most, uint64_t *number);
 const char *person(void);
 
 /* The settings file; NULL: there is none, and that was said. */
-const char *command_config(const struct common *common);
-/* Opens a client that only looks; flags are added.  0, or the exit code.  Of a fleet --shard has to
- * name one; fleet.h is for commands that go over all. */
-int open_client(tl_client **client, const struct common *common, unsigned flags);
-/* The same, closed after work(), which returns the exit code. */
-int with_client(const struct common *common, unsigned flags,
-                int (*work)(tl_client *client, void *context), void *context);
-/* One that may lock: it has a session. */
-int open_working_client(tl_client **client, const struct common *common, const char *program);
+const char *command_config(void);
+/* Opens a client.  0, or the exit code.  Of a fleet a shard has to be named; fleet.h is for commands
+ * that go over all. */
+int open_client(tl_client **client, const char *shard, unsigned flags, const char *program);
 
 /* The sentence of the last call on stderr; returns the exit code for the status. */
 int report(tl_status status);
@@ -137,5 +145,8 @@ void drain_warn(tl_client *client);
 
 /* Ends a command that printed: an output that could not be written is a failure. */
 int finish_output(int code);
+/* What a command that did one thing tells: the document, which it frees, or for people the text. */
+int print_answer(json_t *document, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -27,11 +27,10 @@ static int own_folder(char folder[PATH_MAX])
     return 1;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int lead(int argc, char **argv)
 {
     char folder[PATH_MAX], path[PATH_MAX + sizeof PROGRAM + 1];
 
-    (void)common;
     (void)argc;
     if (!own_folder(folder)) {
         fprintf(stderr, "tradelock: /proc/self/exe cannot be read: %s\n", strerror(errno));
@@ -40,7 +39,7 @@ static int run(const struct command *self, struct common *common, int argc, char
     snprintf(path, sizeof path, "%s/" PROGRAM, folder);
     argv[0] = path;
     execv(path, argv);
-    return usage_error(self, "%s is not there: it is built where libmicrohttpd is", path);
+    return usage_error("%s is not there: it is built where libmicrohttpd is", path);
 }
 
 const struct command command_desk = {
@@ -48,6 +47,6 @@ const struct command command_desk = {
     .summary = "serve the operators' pages to browsers",
     .arguments = "--config FILE --listen ADDRESS:PORT",
     .text = "",
-    .run = run,
+    .check = lead,
     .is_program = 1,
 };

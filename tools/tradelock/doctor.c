@@ -60,7 +60,7 @@ static int ask_one(tl_client *client, void *context)
     if (status == TL_OK)
         return EXIT_DONE;
     return status == TL_SERVER_UNSAFE || exit_code_of(status) == EXIT_SCHEMA ? report(status)
-                                                                             : fleet_missed(status);
+                                                                             : fleet_told(status);
 }
 
 /* -------------------------------------------------------------------- a fleet -- */
@@ -173,11 +173,12 @@ static int ask_fleet(struct output *output)
     return output->unsafe ? fleet_code(code, EXIT_UNSAFE) : code;
 }
 
-static int work(const struct common *common)
+static int work(tl_client *client)
 {
     struct output output = {.status = TL_OK};
     int code;
 
+    (void)client;
     listing_begin(&output.list, &record_finding, "level,check,found");
     code = fleet_each(TL_CLIENT_NO_SCHEMA, ask_one, &output);
 
@@ -189,7 +190,7 @@ static int work(const struct common *common)
         listing_free(&output.list);
         return code;
     }
-    if (common->json) {
+    if (common.json) {
         code = print_json(
             fleet_document(json_pack("{s:s, s:O}", "status", tl_status_name(output.status),
                                      "findings", output.list.rows)),
@@ -203,19 +204,6 @@ static int work(const struct common *common)
     return code;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    int code = fleet_begin(common);
-
-    (void)self;
-    (void)argc;
-    (void)argv;
-    if (code == EXIT_DONE)
-        code = work(common);
-    fleet_end();
-    return code;
-}
-
 const struct command command_doctor = {
     .name = "doctor",
     .summary = "check everything that the guarantees rest on",
@@ -225,5 +213,6 @@ const struct command command_doctor = {
             "account\n"
             "of a service: then it also proves, by a probe that is rolled back, that steps\n"
             "are recorded.\n",
-    .run = run,
+    .of = OF_SHARDS,
+    .work = work,
 };

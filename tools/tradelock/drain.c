@@ -42,7 +42,6 @@ static struct said {
 
 struct drain {
     tl_client *client;
-    int is_json;
     /* The decision. */
     int is_on;
     int64_t since_us;
@@ -162,7 +161,7 @@ static tl_status look(struct drain *d)
 
 static void tell(const struct drain *d)
 {
-    if (!d->is_json)
+    if (!common.json)
         fprintf(stderr, "%u%s in process; %u process%s not said yet that nothing begins there\n",
                 d->in_process, d->more ? " or more" : "", d->unheard,
                 d->unheard == 1 ? " has" : "es have");
@@ -197,7 +196,7 @@ static int print_result(struct drain *d, int empty)
     const int code = empty ? EXIT_DONE : EXIT_OPEN;
     char since[TIME_TEXT];
 
-    if (d->is_json)
+    if (common.json)
         return print_json(json_pack("{s:b, s:o, s:s, s:s, s:b, s:b, s:O, s:O}", "drains", 1,
                                     "since", json_time(d->since_us), "account", d->account,
                                     "reason", d->reason, "empty", empty, "more", d->more,
@@ -228,7 +227,7 @@ static int refuse(const char *sentence)
 static int wait_for_it(struct drain *d)
 {
     int empty;
-    tl_status status = await(d, said.timeout_ms, &empty);
+    tl_status status = await(d, said.timeout_ms >= 0 ? said.timeout_ms : TIMEOUT_MS, &empty);
 
     if (status != TL_OK)
         return report(status);
@@ -248,54 +247,44 @@ static int begin(struct drain *d)
     }
     if (status != TL_OK)
         return report(status);
-    if (!d->is_json)
+    if (!common.json)
         fputs("The installation drains within a heartbeat of each process.\n", stderr);
     return wait_for_it(d);
 }
 
-static int end(tl_client *client, const struct common *common)
+static int end(tl_client *client)
 {
     const tl_status status = tl_channel_resume(client, &said.pause);
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:b}", "drains", 0), EXIT_DONE);
-    puts("The drain is over: each process goes on within a heartbeat.");
-    return finish_output(EXIT_DONE);
+    return print_answer(json_pack("{s:b}", "drains", 0), EXIT_DONE,
+                        "The drain is over: each process goes on within a heartbeat.\n");
 }
 
 /* ---------------------------------------------------------------- the command -- */
 
 /* EXIT_DONE, or EXIT_USAGE with a sentence. */
-static int check(const struct command *self)
+static int check(int argc, char **argv)
 {
-    if (said.waits && said.ends)
-        return usage_error(self, "--wait and --end exclude each other");
-    if (said.waits && said.pause.reason != NULL)
-        return usage_error(self, "--wait decides nothing, so it takes no --reason");
-    if (said.ends && said.timeout_ms >= 0)
-        return usage_error(self, "--end waits for nothing, so it takes no --timeout");
-    return said.waits ? EXIT_DONE : needs_reason(self, said.pause.reason);
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    struct drain d = {.is_json = common->json};
-    int code = check(self);
-
     (void)argc;
     (void)argv;
     said.pause.channel = TL_CHANNEL_ALL;
-    if (code == EXIT_DONE)
-        code = open_client(&d.client, common, 0);
-    if (code != EXIT_DONE)
-        return code;
-    if (said.timeout_ms < 0)
-        said.timeout_ms = TIMEOUT_MS;
-    code = said.ends ? end(d.client, common) : said.waits ? wait_for_it(&d) : begin(&d);
+    if (said.waits && said.ends)
+        return usage_error("--wait and --end exclude each other");
+    if (said.waits && said.pause.reason != NULL)
+        return usage_error("--wait decides nothing, so it takes no --reason");
+    if (said.ends && said.timeout_ms >= 0)
+        return usage_error("--end waits for nothing, so it takes no --timeout");
+    return said.waits ? EXIT_DONE : needs_reason(said.pause.reason);
+}
+
+static int work(tl_client *client)
+{
+    struct drain d = {.client = client};
+    const int code = said.ends ? end(client) : said.waits ? wait_for_it(&d) : begin(&d);
+
     forget(&d);
-    tl_client_close(d.client);
     return code;
 }
 
@@ -328,5 +317,7 @@ const struct command command_drain = {
             "lane stays as it is.  Lease mutexes and read-write locks are granted as ever, and\n"
             "are not waited for.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_DATABASE,
+    .work = work,
 };

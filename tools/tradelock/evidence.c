@@ -204,7 +204,7 @@ static int look(tl_client *client, void *context)
     if (status == TL_OK)
         status = tl_paid_list(client, p->filing->statement->payments + first[0],
                               first[1] - first[0], take, p);
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(status);
 }
 
 static tl_status make_room(struct preview *p)
@@ -250,7 +250,7 @@ static int look_at_all(struct preview *p)
 
 /* After fleet_begin() it shows what it would file, and files it once that is agreed, each payment at
  * the shard that has its customer; returns the exit code. */
-static int evidence_statement(const struct common *common, const struct filing *filing)
+static int evidence_statement(const struct filing *filing)
 {
     char said[1024], apart[256];
     struct bulk bulk = {.act = {.what = "evidence add",
@@ -278,7 +278,7 @@ static int evidence_statement(const struct common *common, const struct filing *
     bulk.of_shard = preview.of_shard;
     /* What the shards that answered have is filed: the same again files the rest. */
     if (code == EXIT_DONE || (fleet_is() && preview.is_ready))
-        code = bulk_run(&bulk, common);
+        code = bulk_run(&bulk);
     if (code == EXIT_DONE && preview.contradicting + preview.standing + preview.unknown > 0)
         code = EXIT_REFUSED;
     table_free(bulk.examples);
@@ -295,121 +295,90 @@ static struct request {
     struct filing filing; /* of a statement; its actor is that of one payment, too */
 } request = {.evidence = {.version = TL_EVIDENCE_VERSION}};
 
-/* ---------------------------------------------------------------------- add -- */
-
-static int work_add(tl_client *client, const struct common *common, const tl_evidence *evidence,
-                    const char *actor)
-{
-    tl_status status = tl_evidence_file(client, evidence, actor);
-    const tl_key *key = &evidence->key;
-
-    if (status != TL_OK && status != TL_IN_CONFLICT)
-        return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no, "cust_no",
-                                    key->cust_no, "op_code", key->op_code, "status",
-                                    tl_status_name(status)),
-                          status == TL_OK ? EXIT_DONE : EXIT_REFUSED);
-    if (status == TL_IN_CONFLICT)
-        return report(status);
-    printf("%s is on record for %s %s %s.\n", evidence->outcome, key->serial_no, key->cust_no,
-           key->op_code);
-    return finish_output(EXIT_DONE);
-}
-
-static int run_add(const struct command *self, tl_client *client, const struct common *common)
+static int add_one(tl_client *client)
 {
     const tl_evidence *evidence = &request.evidence;
+    const tl_key *key = &evidence->key;
+    const tl_status status = tl_evidence_file(client, evidence, request.filing.actor);
 
-    if (evidence->outcome == NULL)
-        return usage_error(self, "--outcome is missing");
-    if (evidence->source == NULL)
-        return usage_error(self, "--source is missing: it says who knows it");
-    return work_add(client, common, evidence, request.filing.actor);
+    if (status != TL_OK && (status != TL_IN_CONFLICT || !common.json))
+        return report(status);
+    return print_answer(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no, "cust_no",
+                                  key->cust_no, "op_code", key->op_code, "status",
+                                  tl_status_name(status)),
+                        exit_code_of(status), "%s is on record for %s %s %s.\n", evidence->outcome,
+                        key->serial_no, key->cust_no, key->op_code);
 }
-
-/* ----------------------------------------------------------------------- ls -- */
 
 static int add_row(void *context, const tl_evidence_row *row)
 {
     return listing_add_as(context, row, json_evidence(row));
 }
 
-static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
+static int read_filed(tl_client *client, void *context)
 {
-    struct listing listing;
-    tl_status status;
-
-    listing_begin(&listing, &record_evidence,
-                  "filed,epoch,outcome,is_final,paid,ref=REF,source,remark");
-    status = tl_evidence_list(client, key, add_row, &listing);
-    return listing_end(&listing, status, common->json, "evidence",
-                       "nothing was filed about this trade");
+    return fleet_told(tl_evidence_list(client, &request.evidence.key, add_row, context));
 }
 
-/* ---------------------------------------------------------------- statement -- */
+static int adds;
+static struct statement statement;
 
-static int run_statement(const struct command *self, const struct common *common)
+static int check_statement(void)
 {
-    struct statement statement = {0};
-    struct filing filing = request.filing;
+    struct filing *filing = &request.filing;
     char problem[512];
-    int code;
 
-    filing.statement = &statement;
-    filing.rules.is_filed = 1;
-    filing.source = request.evidence.source;
-    if (filing.source == NULL)
-        return usage_error(self, "--source is missing: it says who knows it");
-    if (needs_reason(self, filing.reason) != EXIT_DONE)
+    filing->statement = &statement;
+    filing->rules.is_filed = 1;
+    filing->source = request.evidence.source;
+    if (filing->source == NULL)
+        return usage_error("--source is missing: it says who knows it");
+    if (needs_reason(filing->reason) != EXIT_DONE)
         return EXIT_USAGE;
-    if (statement_read(&statement, filing.path, &filing.rules, problem, sizeof problem) != 0)
-        return usage_error(self, "%s", problem);
-    code = fleet_begin(common);
-    if (code == EXIT_DONE)
-        code = evidence_statement(common, &filing);
-    fleet_end();
-    statement_free(&statement);
-    return code;
+    if (statement_read(&statement, filing->path, &filing->rules, problem, sizeof problem) != 0)
+        return usage_error("%s", problem);
+    return EXIT_DONE;
 }
 
-/* -------------------------------------------------------------------- command -- */
-
-static int run_key(const struct command *self, const struct common *common, int adds, int argc,
-                   char **argv)
-{
-    tl_evidence *evidence = &request.evidence;
-    tl_client *client = NULL;
-    int code = read_key(self, &evidence->key, argc, argv);
-
-    if (code != EXIT_DONE)
-        return code;
-    if (request.filing.reason != NULL || request.filing.has_yes)
-        return usage_error(self, "--reason and --yes go with --statement; --remark is for one "
-                                 "payment");
-    if (adds && (evidence->outcome == NULL || evidence->source == NULL))
-        return run_add(self, NULL, common);
-    code = fleet_begin(common);
-    if (code == EXIT_DONE)
-        code = fleet_owner(&client, evidence->key.cust_no);
-    if (code == EXIT_DONE)
-        code = adds ? run_add(self, client, common) : work_ls(client, common, &evidence->key);
-    fleet_end();
-    return code;
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int check(int argc, char **argv)
 {
     const char *verb = argc > 0 ? argv[0] : "";
-    const int adds = strcmp(verb, "add") == 0;
+    const tl_evidence *evidence = &request.evidence;
 
+    adds = strcmp(verb, "add") == 0;
     if (!adds && strcmp(verb, "ls") != 0)
-        return usage_error(self, "evidence is for `add` and `ls`, not '%s'", verb);
-    if (request.filing.path == NULL)
-        return run_key(self, common, adds, argc - 1, argv + 1);
-    if (!adds || argc > 1)
-        return usage_error(self, "--statement goes with `add` and without a trade");
-    return run_statement(self, common);
+        return usage_error("evidence is for `add` and `ls`, not '%s'", verb);
+    if (request.filing.path != NULL && (!adds || argc > 1))
+        return usage_error("--statement goes with `add` and without a trade");
+    if (request.filing.path != NULL)
+        return check_statement();
+    if (read_key(&request.evidence.key, argc - 1, argv + 1) != EXIT_DONE)
+        return EXIT_USAGE;
+    if (request.filing.reason != NULL || request.filing.has_yes)
+        return usage_error("--reason and --yes go with --statement; --remark is for one payment");
+    if (adds && evidence->outcome == NULL)
+        return usage_error("--outcome is missing");
+    if (adds && evidence->source == NULL)
+        return usage_error("--source is missing: it says who knows it");
+    return EXIT_DONE;
+}
+
+static int work(tl_client *client)
+{
+    int code;
+
+    if (request.filing.path != NULL) {
+        code = evidence_statement(&request.filing);
+        statement_free(&statement);
+        return code;
+    }
+    code = fleet_owner(&client, request.evidence.key.cust_no);
+    if (code != EXIT_DONE)
+        return code;
+    return adds ? add_one(client)
+                : listing_run(client, &record_evidence,
+                              "filed,epoch,outcome,is_final,paid,ref=REF,source,remark", "evidence",
+                              "nothing was filed about this trade", read_filed);
 }
 
 static const struct command_option options[] = {
@@ -463,6 +432,8 @@ const struct command command_evidence = {
             "meanwhile is left alone (exit code 1).  Ctrl-C stops it between two payments,\n"
             "and the same again goes on.  `tradelock acts` tells what was done.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
     .takes_operands = 1,
 };

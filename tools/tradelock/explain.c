@@ -145,17 +145,17 @@ static void print_quoted(const char *file)
 }
 
 /* The command as it can be typed here: with the settings that this one was given. */
-static void print_command(const char *command, const struct common *common)
+static void print_command(const char *command)
 {
     if (command[0] == '\0')
         return;
     printf("%*s%s", LABEL + 2, "", command);
-    if (common->config_file != NULL)
-        print_quoted(common->config_file);
+    if (common.config_file != NULL)
+        print_quoted(common.config_file);
     putchar('\n');
 }
 
-void explained_print(const struct explained *explained, const struct common *common)
+void explained_print(const struct explained *explained)
 {
     const char *last = "";
     json_t *sentence;
@@ -167,7 +167,7 @@ void explained_print(const struct explained *explained, const struct common *com
 
         wrap_print(strcmp(topic, last) != 0 ? label_of(topic) : "", LABEL,
                    text_of(sentence, "text"));
-        print_command(text_of(sentence, "command"), common);
+        print_command(text_of(sentence, "command"));
         last = topic;
     }
 }
@@ -185,18 +185,29 @@ static int print_explained_json(const struct explained *explained, int code)
                       code);
 }
 
-static int work(tl_client *client, const struct common *common, const tl_key *key)
+static tl_key key;
+
+static int check(int argc, char **argv)
+{
+    return read_key(&key, argc, argv);
+}
+
+static int work(tl_client *client)
 {
     struct explained explained = {.sentences = json_array()};
-    tl_status status = tl_explain(client, key, take_sentence, &explained);
-    int code;
+    int code = fleet_owner(&client, key.cust_no);
+    tl_status status = TL_OK;
 
-    if (status != TL_OK) {
+    if (code == EXIT_DONE)
+        status = tl_explain(client, &key, take_sentence, &explained);
+    if (status != TL_OK)
+        code = report_trade(client, status, &key);
+    if (code != EXIT_DONE) {
         explained_free(&explained);
-        return report_trade(client, status, key);
+        return code;
     }
     code = is_in_doubt_or_parked(&explained.view) ? EXIT_OPEN : EXIT_DONE;
-    if (common->json) {
+    if (common.json) {
         code = print_explained_json(&explained, code);
     } else {
         char amount[AMOUNT_TEXT], when[TIME_TEXT];
@@ -207,26 +218,10 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
                time_text(when, explained.view.now_us), explained.view.status,
                tl_state_name(explained.view.state), amount[0] != '\0' ? "; minor units: " : "",
                amount, (unsigned long long)explained.view.fence);
-        explained_print(&explained, common);
+        explained_print(&explained);
         code = finish_output(code);
     }
     explained_free(&explained);
-    return code;
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    tl_client *client = NULL;
-    tl_key key;
-    int code = read_key(self, &key, argc, argv);
-
-    if (code == EXIT_DONE)
-        code = fleet_begin(common);
-    if (code == EXIT_DONE)
-        code = fleet_owner(&client, key.cust_no);
-    if (code == EXIT_DONE)
-        code = work(client, common, &key);
-    fleet_end();
     return code;
 }
 
@@ -238,6 +233,8 @@ const struct command command_explain = {
             "said, who tried before, what happens next, what would make it Y or F, and what an\n"
             "operator may do now, with the command.  Exit code 6 when the trade is in doubt or\n"
             "parked.\n",
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
     .takes_operands = 1,
 };

@@ -17,7 +17,7 @@ struct explained {
 /* Takes a sentence; explained->sentences is an array. */
 void explained_take(struct explained *explained, const tl_sentence *sentence);
 /* For people, within the width of the terminal. */
-void explained_print(const struct explained *explained, const struct common *common);
+void explained_print(const struct explained *explained);
 /* All texts as one; the caller frees it. */
 json_t *explained_text(const struct explained *explained);
 void explained_free(struct explained *explained);

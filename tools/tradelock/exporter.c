@@ -455,16 +455,18 @@ static int serve(const struct exporter *e, metrics_page_fn make, void *of)
 
 static struct exporter exporter;
 
-static int check(const struct command *self, const struct common *common)
+static int check(int argc, char **argv)
 {
     struct exporter *e = &exporter;
 
+    (void)argc;
+    (void)argv;
     if (e->once && e->listen != NULL)
-        return usage_error(self, "--once prints and ends, --listen serves: give one of them");
+        return usage_error("--once prints and ends, --listen serves: give one of them");
     if (e->listen != NULL && tl_metrics_check_listen("--listen", e->listen) != TL_OK)
-        return usage_error(self, "%s", tl_error_message());
-    e->config_file = command_config(common);
-    e->shard = common->shard;
+        return usage_error("%s", tl_error_message());
+    e->config_file = command_config();
+    e->shard = common.shard;
     return e->config_file != NULL ? EXIT_DONE : EXIT_USAGE;
 }
 
@@ -532,14 +534,13 @@ static int tell_fleet(const struct exporter *e, const struct shards *all)
     return code;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
     struct shards all = {.of = &exporter};
-    int code = check(self, common);
+    int code = EXIT_DONE;
 
-    (void)argc;
-    (void)argv;
-    if (code == EXIT_DONE && exporter.shard == NULL) {
+    (void)client;
+    if (exporter.shard == NULL) {
         const tl_status status = tl_shards(exporter.config_file, take_shard, &all);
 
         code = status == TL_OK ? EXIT_DONE : report(status);
@@ -580,6 +581,7 @@ const struct command command_exporter = {
             "the server is away it says tradelock_up 0.\n",
     .options = options,
     .help_width = 20,
-    .run = run,
+    .check = check,
+    .work = work,
     .why_no_json = "the text for Prometheus has no JSON form",
 };

@@ -236,34 +236,26 @@ void listing_free(struct listing *listing)
     json_decref(listing->rows);
 }
 
-static int listing_print(struct listing *listing, int code, int json, const char *name,
-                         const char *nothing)
-{
-    if (json)
-        return print_json(fleet_document(json_pack("{s:O}", name, listing->rows)), code);
-    if (code == EXIT_DONE)
-        table_print_or_say(listing->table, nothing);
-    else
-        table_print(listing->table);
-    return finish_output(code);
-}
-
-int listing_end(struct listing *listing, tl_status status, int json, const char *name,
-                const char *nothing)
-{
-    const int code =
-        status == TL_OK ? listing_print(listing, EXIT_DONE, json, name, nothing) : report(status);
-
-    listing_free(listing);
-    return code;
-}
-
-int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
-                      const char *nothing)
+int listing_end(struct listing *listing, int code, const char *name, const char *nothing)
 {
     /* What others told is shown; one database that told nothing has shown nothing. */
-    if (code == EXIT_DONE || fleet_is())
-        code = listing_print(listing, code, json, name, nothing);
+    if ((code == EXIT_DONE || fleet_is()) && common.json) {
+        code = print_json(fleet_document(json_pack("{s:O}", name, listing->rows)), code);
+    } else if (code == EXIT_DONE || fleet_is()) {
+        table_print_or_say(listing->table, code == EXIT_DONE ? nothing : NULL);
+        code = finish_output(code);
+    }
     listing_free(listing);
     return code;
+}
+
+int listing_run(tl_client *client, const struct record *record, const char *columns,
+                const char *name, const char *nothing, int (*read)(tl_client *, void *))
+{
+    struct listing listing;
+
+    listing_begin(&listing, record, columns);
+    return listing_end(&listing,
+                       client != NULL ? read(client, &listing) : fleet_each(0, read, &listing),
+                       name, nothing);
 }

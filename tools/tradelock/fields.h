@@ -118,13 +118,12 @@ void listing_begin(struct listing *listing, const struct record *record, const c
 int listing_add(struct listing *listing, const void *row);
 int listing_add_as(struct listing *listing, const void *row, json_t *object);
 void listing_free(struct listing *listing);
-/* Prints the table, or the rows under that name, or what went wrong; frees both. */
-int listing_end(struct listing *listing, tl_status status, int json, const char *name,
-                const char *nothing);
-/* The same of what fleet_each() listed with this exit code: what the shards told that could be
- * asked. */
-int listing_end_fleet(struct listing *listing, int code, int json, const char *name,
-                      const char *nothing);
+/* Prints the table, or the rows under that name, and frees both.  code: EXIT_DONE, or that of what
+ * went wrong, which was said: then of a fleet what the others told. */
+int listing_end(struct listing *listing, int code, const char *name, const char *nothing);
+/* A whole list: read() adds what this database has, or with no client each of the fleet's. */
+int listing_run(tl_client *client, const struct record *record, const char *columns,
+                const char *name, const char *nothing, int (*read)(tl_client *, void *));
 
 const char *level_name(tl_finding_level level);
 

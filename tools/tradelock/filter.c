@@ -11,38 +11,37 @@
 
 #define WORDS_MOST 1024
 
-int filter_take_currency(const struct command *self, const char *value, void *to)
+int filter_take_currency(const char *value, void *to)
 {
     if (strlen(value) != TL_CURRENCY || strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != TL_CURRENCY)
-        return usage_error(self, "--currency is three capital letters such as EUR, not %s", value);
+        return usage_error("--currency is three capital letters such as EUR, not %s", value);
     *(const char **)to = value;
     return EXIT_DONE;
 }
 
-static const struct command_option *condition(const struct command *self, const char *word)
+static const struct command_option *condition(const char *word)
 {
     const size_t size = strlen(word);
 
-    for (const struct command_option *o = self->options; o->name != NULL; o++)
+    for (const struct command_option *o = running->options; o->name != NULL; o++)
         if (o->is_filter && strcspn(o->name, " ") == size && strncmp(o->name, word, size) == 0)
             return o;
     return NULL;
 }
 
-static int unknown(const struct command *self, const char *word)
+static int unknown(const char *word)
 {
-    const char *meant = nearest_condition(word, self->options);
+    const char *meant = nearest_condition(word, running->options);
 
     if (meant != NULL)
-        return usage_error(self, "--where knows no condition '%s', did you mean '%.*s'?", word,
+        return usage_error("--where knows no condition '%s', did you mean '%.*s'?", word,
                            (int)strcspn(meant, " "), meant);
-    return usage_error(self,
-                       "--where knows no condition '%s': it knows the filters of `tradelock ls` "
+    return usage_error("--where knows no condition '%s': it knows the filters of `tradelock ls` "
                        "without their dashes",
                        word);
 }
 
-static int take_word(const struct command *self, char *word)
+static int take_word(char *word)
 {
     char *value = strchr(word, '=');
     const struct command_option *option;
@@ -50,31 +49,30 @@ static int take_word(const struct command *self, char *word)
 
     if (value != NULL)
         *value++ = '\0';
-    option = condition(self, word);
+    option = condition(word);
     if (option == NULL)
-        return unknown(self, word);
+        return unknown(word);
     takes_value = strchr(option->name, ' ') != NULL;
     if ((value != NULL) != takes_value || (value != NULL && value[0] == '\0'))
-        return usage_error(self,
-                           value != NULL && !takes_value
+        return usage_error(value != NULL && !takes_value
                                ? "--where: the condition '%s' has no value"
                                : "--where: the condition '%s' needs a value, as in %s=...",
                            word, word);
-    return option_take(self, option, value);
+    return option_take(option, value);
 }
 
-int filter_where(const struct command *self, char *words)
+int filter_where(char *words)
 {
     char *next = NULL;
     int code = EXIT_DONE, count = 0;
 
     if (strlen(words) > WORDS_MOST)
-        return usage_error(self, "--where is longer than %d bytes", WORDS_MOST);
+        return usage_error("--where is longer than %d bytes", WORDS_MOST);
     for (char *word = strtok_r(words, " \t\n", &next); word != NULL && code == EXIT_DONE;
          word = strtok_r(NULL, " \t\n", &next), count++)
-        code = take_word(self, word);
+        code = take_word(word);
     if (code == EXIT_DONE && count == 0)
-        return usage_error(self, "--where names no condition");
+        return usage_error("--where names no condition");
     return code;
 }
 
@@ -97,14 +95,14 @@ static const char *value_text(char space[64], const struct command_option *o)
     return text == NULL || text[0] != '\0' ? text : space;
 }
 
-void filter_say(const struct command *self, char *to, size_t space)
+void filter_say(char *to, size_t space)
 {
     char number[64];
     size_t size = 0;
 
     to[0] = '\0';
     for (int flags = 1; flags >= 0; flags--)
-        for (const struct command_option *o = self->options; o->name != NULL; o++) {
+        for (const struct command_option *o = running->options; o->name != NULL; o++) {
             const int is_flag = o->kind == OPTION_FLAG;
             const char *value = is_flag ? NULL : value_text(number, o);
 

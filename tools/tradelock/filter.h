@@ -49,12 +49,12 @@
     FILTER_ROW("limit N", help, OPTION_COUNT, (f).limit, .least = 1, .most = 1000000000,           \
                .given = was_given)
 
-int filter_take_currency(const struct command *self, const char *value, void *to);
+int filter_take_currency(const char *value, void *to);
 
 /* Takes "parked channel=bank" for the command's filters: the options' names without dashes.  Cuts
  * the text up, which the filter then borrows. */
-int filter_where(const struct command *self, char *words);
+int filter_where(char *words);
 /* The conditions as --where takes them. */
-void filter_say(const struct command *self, char *to, size_t space);
+void filter_say(char *to, size_t space);
 
 #endif

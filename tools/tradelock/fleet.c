@@ -18,7 +18,7 @@ struct shard {
 };
 
 static struct fleet {
-    const struct common *common;
+    const char *one; /* --shard; or NULL */
     struct shard *shard;
     size_t count, now; /* now == count: none */
     int is_one;        /* the others do not matter any more */
@@ -48,16 +48,16 @@ static int take(void *context, const char *name)
     return add(context, name);
 }
 
-int fleet_begin(const struct common *common)
+int fleet_begin(const char *shard)
 {
-    const char *file = command_config(common);
+    const char *file = command_config();
     tl_status status = TL_OK;
 
     fleet_end();
     if (file == NULL)
         return EXIT_USAGE;
-    fleet.common = common;
-    if (common->shard == NULL)
+    fleet.one = shard;
+    if (shard == NULL)
         status = tl_shards(file, take, &fleet);
     if (status == TL_OK && fleet.count == 0)
         add(&fleet, "");
@@ -143,15 +143,13 @@ void fleet_go_to(size_t i)
 tl_client *fleet_client(size_t i, unsigned flags)
 {
     struct shard *shard = &fleet.shard[i];
-    struct common common = *fleet.common;
     const size_t was = fleet.now;
 
     if (shard->client != NULL || shard->missed != 0)
         return shard->client;
-    if (shard->name[0] != '\0')
-        common.shard = shard->name;
     fleet.now = i;
-    shard->missed = open_client(&shard->client, &common, flags);
+    shard->missed = open_client(&shard->client, shard->name[0] != '\0' ? shard->name : fleet.one,
+                                TL_CLIENT_NO_SESSION | flags, "tradelock");
     fleet.now = was;
     return shard->client;
 }
@@ -171,11 +169,11 @@ int fleet_each(unsigned flags, fleet_fn each, void *context)
     return fleet_code(code, EXIT_DONE);
 }
 
-int fleet_missed(tl_status status)
+int fleet_told(tl_status status)
 {
-    const int code = report(status);
+    const int code = status == TL_OK ? EXIT_DONE : report(status);
 
-    if (fleet.now < fleet.count)
+    if (code != EXIT_DONE && fleet.now < fleet.count)
         fleet.shard[fleet.now].missed = code;
     return code;
 }

@@ -14,8 +14,9 @@
 
 #include <jansson.h>
 
-/* Reads which shards there are; opens none.  0, or the exit code when the settings are wrong. */
-int fleet_begin(const struct common *common);
+/* Reads which shards there are, or NULL: this one alone; opens none.  0, or the exit code when the
+ * settings are wrong. */
+int fleet_begin(const char *shard);
 /* Closes them all. */
 void fleet_end(void);
 
@@ -46,8 +47,9 @@ void fleet_go_to(size_t i);
 typedef int (*fleet_fn)(tl_client *client, void *context);
 /* Does it for each shard that can be opened.  The exit code as fleet_code() has it. */
 int fleet_each(unsigned flags, fleet_fn each, void *context);
-/* The sentence of the last call on stderr: what this shard has is missing.  Returns the code. */
-int fleet_missed(tl_status status);
+/* EXIT_DONE; or the sentence of the last call on stderr, and the code: what this shard has is
+ * missing. */
+int fleet_told(tl_status status);
 /* Whether any is. */
 int fleet_is_incomplete(void);
 /* Shards that were missed are tried again, by a command that goes over them again and again. */

@@ -243,7 +243,7 @@ static int look_at(tl_client *client, void *context)
         fleet_go_to(s->failed);
         status = tl_error_report(s->status, "%s", s->why);
     }
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(status);
 }
 
 int fleet_check_trades(const struct fleet_map *map, fleet_finding_fn each, void *context)

@@ -82,7 +82,7 @@ static int open_all(tl_client **clients, unsigned flags)
     return EXIT_DONE;
 }
 
-static int join(const struct common *common, const struct said *said, char **operands)
+static int join(const struct said *said, char **operands)
 {
     unsigned char slots[TL_FLEET_SLOTS] = {0};
     tl_fleet_joining joining = TL_FLEET_JOINING_INIT;
@@ -107,7 +107,7 @@ static int join(const struct common *common, const struct said *said, char **ope
     free(clients);
     if (code != EXIT_DONE)
         return code;
-    if (common->json)
+    if (common.json)
         return print_json(json_pack("{s:s, s:s, s:i, s:i, s:i}", "fleet", joining.fleet, "shard",
                                     joining.shard, "taken", (int)joined.taken, "owned",
                                     (int)joined.owned, "made", (int)joined.made),
@@ -119,28 +119,27 @@ static int join(const struct common *common, const struct said *said, char **ope
 }
 
 /* The fleet's name in the settings, since clients will compare it with what is written now. */
-static int check_join(const struct command *self, const struct common *common,
-                      const struct said *said, int operands, char **names)
+static int check_join(const struct said *said, int operands, char **names)
 {
     unsigned char slots[TL_FLEET_SLOTS];
     char fleet[TL_FLEET_NAME_MAX + 1];
     tl_status status;
 
     if (operands != 2)
-        return usage_error(self, "join takes two operands: FLEET SHARD");
+        return usage_error("join takes two operands: FLEET SHARD");
     if (said->to != NULL || said->cust != NULL || said->tables_count > 0 || said->back ||
         said->at != NULL || said->has_yes)
-        return usage_error(self, "join takes --slots and --reason alone");
+        return usage_error("join takes --slots and --reason alone");
     if (said->slots != NULL && !read_slots(said->slots, slots))
-        return usage_error(self, "--slots is a list of slots from 0 to %d, as 0-511,600, not %s",
+        return usage_error("--slots is a list of slots from 0 to %d, as 0-511,600, not %s",
                            TL_FLEET_SLOTS - 1, said->slots);
-    status = tl_fleet_named(command_config(common), fleet);
+    status = tl_fleet_named(command_config(), fleet);
     if (status != TL_OK)
         return report(status);
     if (strcmp(fleet, names[0]) != 0)
-        return usage_error(self, "the settings are of fleet %s, not of %s", fleet, names[0]);
+        return usage_error("the settings are of fleet %s, not of %s", fleet, names[0]);
     if (fleet_shard_of(names[1]) == FLEET_NOBODY)
-        return usage_error(self, "the settings name no shard %s", names[1]);
+        return usage_error("the settings name no shard %s", names[1]);
     return EXIT_DONE;
 }
 
@@ -178,7 +177,7 @@ static void add_shard(struct table *table, json_t *rows, size_t shard,
     }
 }
 
-static int list(const struct common *common)
+static int list(void)
 {
     struct fleet_map map = {.count = 0};
     struct table *table = table_new("SLOTS", "STATE", "VERSION", "OTHER", NULL);
@@ -189,7 +188,7 @@ static int list(const struct common *common)
         if (map.shard[i].told)
             add_shard(table, rows, i, map.shard[i].slot);
     fleet_map_free(&map);
-    if (common->json) {
+    if (common.json) {
         code = print_json(fleet_document(json_pack("{s:o}", "slots", rows)), code);
     } else {
         table_print_or_say(table, "no shard has a slot");
@@ -203,7 +202,6 @@ static int list(const struct common *common)
 /* ---------------------------------------------------------------------------- moving -- */
 
 struct telling {
-    const struct common *common;
     const struct said *said;
 };
 
@@ -216,7 +214,7 @@ static int tell(void *context, const char *step, const tl_slot_moved *moved)
     if (strcmp(step, "unknown") == 0)
         fprintf(stderr, "only there: trade %s of customer %s (%s), %s\n", moved->serial_no,
                 moved->cust_no, moved->op_code, moved->why);
-    else if (t->common->json || strcmp(step, "waiting") == 0)
+    else if (common.json || strcmp(step, "waiting") == 0)
         return 0;
     else if (strcmp(step, "copied") == 0)
         fprintf(stderr, "copied: %llu rows of %llu customers\n", (unsigned long long)moved->rows,
@@ -274,10 +272,9 @@ static int find_slot(const struct said *said, const char *operand, unsigned *slo
     return status == TL_OK ? EXIT_DONE : report(status);
 }
 
-static int print_moved(const struct common *common, unsigned slot, size_t from, size_t to,
-                       const tl_slot_moved *moved)
+static int print_moved(unsigned slot, size_t from, size_t to, const tl_slot_moved *moved)
 {
-    if (common->json)
+    if (common.json)
         return print_json(json_pack("{s:i, s:s, s:s, s:I, s:I}", "slot", (int)slot, "from",
                                     fleet_name(from), "to", fleet_name(to), "customers",
                                     (json_int_t)moved->customers, "rows", (json_int_t)moved->rows),
@@ -290,8 +287,7 @@ static int print_moved(const struct common *common, unsigned slot, size_t from, 
 
 /* Of several that let it go under one version all but one say so since they gave up what they had:
  * these have not all. */
-static int move_from(const struct common *common, const struct fleet_map *map,
-                     tl_slot_moving *moving, size_t from, size_t to)
+static int move_from(const struct fleet_map *map, tl_slot_moving *moving, size_t from, size_t to)
 {
     tl_client *source = fleet_client(from, 0),
               *target = source != NULL ? fleet_client(to, 0) : NULL;
@@ -306,9 +302,9 @@ static int move_from(const struct common *common, const struct fleet_map *map,
                ? let_go_to(map, moving->slot, to, from)
                : FLEET_NOBODY;
     if (next != FLEET_NOBODY)
-        return move_from(common, map, moving, next, to);
+        return move_from(map, moving, next, to);
     if (status == TL_OK || status == TL_ALREADY_DONE)
-        return print_moved(common, moving->slot, from, to, &moved);
+        return print_moved(moving->slot, from, to, &moved);
     return report(status);
 }
 
@@ -347,8 +343,7 @@ static int can_be_given_back(const struct fleet_map *map, unsigned slot, size_t 
            (!fleet_is_incomplete() || map->shard[owner].slot[slot].state != 'l');
 }
 
-static int take_back(const struct common *common, const struct fleet_map *map,
-                     const tl_slot_moving *moving)
+static int take_back(const struct fleet_map *map, const tl_slot_moving *moving)
 {
     const size_t from = fleet_map_owner(map, moving->slot);
     tl_client *client = can_be_given_back(map, moving->slot, from) ? fleet_client(from, 0) : NULL;
@@ -382,7 +377,7 @@ static int take_back(const struct common *common, const struct fleet_map *map,
         json_decref(shards);
         return code;
     }
-    if (common->json)
+    if (common.json)
         return print_json(json_pack("{s:i, s:s, s:o}", "slot", (int)moving->slot, "owned_by",
                                     fleet_name(from), "given_up", shards),
                           EXIT_DONE);
@@ -397,14 +392,13 @@ static int take_back(const struct common *common, const struct fleet_map *map,
 /* Whoever answers may have gone back in time, in a restore: then what it says of a move that has begun
  * is long over, and a shard that is down may own the slot under a later version, and pay.  So all
  * are asked, also to complete one. */
-static int move_in(const struct common *common, const struct said *said,
-                   const struct fleet_map *map, tl_slot_moving *moving)
+static int move_in(const struct said *said, const struct fleet_map *map, tl_slot_moving *moving)
 {
     const size_t to = said->to != NULL ? fleet_shard_of(said->to) : FLEET_NOBODY;
     size_t from;
 
     if (said->back)
-        return take_back(common, map, moving);
+        return take_back(map, moving);
     if (fleet_is_incomplete())
         return fleet_code(EXIT_DONE, EXIT_DONE);
     from = source_of(map, moving->slot, to);
@@ -415,13 +409,13 @@ static int move_in(const struct common *common, const struct said *said,
     if (fleet_map_is_behind(map, from, moving->slot))
         return refuse("the slot was handed over once more: complete the move first --to ",
                       fleet_name(from));
-    return move_from(common, map, moving, from, to);
+    return move_from(map, moving, from, to);
 }
 
-static int move(const struct common *common, const struct said *said, const char *operand)
+static int move(const struct said *said, const char *operand)
 {
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
-    struct telling telling = {.common = common, .said = said};
+    struct telling telling = {.said = said};
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &moving.slot);
 
@@ -434,49 +428,45 @@ static int move(const struct common *common, const struct said *said, const char
         moving.tables_count = said->tables_count;
         moving.progress = tell;
         moving.context = &telling;
-        code = move_in(common, said, &map, &moving);
+        code = move_in(said, &map, &moving);
     }
     fleet_map_free(&map);
     return code;
 }
 
-static int check_slot(const struct command *self, const char *what, const struct said *said,
-                      int operands, char **names)
+static int check_slot(const char *what, const struct said *said, int operands, char **names)
 {
     uint64_t slot;
 
     if (operands > 1 || (operands == 1) == (said->cust != NULL))
-        return usage_error(self, "%s takes a slot, or --cust", what);
+        return usage_error("%s takes a slot, or --cust", what);
     if (operands == 1 && !read_number(names[0], TL_FLEET_SLOTS - 1, &slot))
-        return usage_error(self, "a slot is a number from 0 to %d, not %s", TL_FLEET_SLOTS - 1,
-                           names[0]);
+        return usage_error("a slot is a number from 0 to %d, not %s", TL_FLEET_SLOTS - 1, names[0]);
     if (said->slots != NULL)
-        return usage_error(self, "--slots is for join");
+        return usage_error("--slots is for join");
     return EXIT_DONE;
 }
 
-static int check_move(const struct command *self, const struct said *said, int operands,
-                      char **names)
+static int check_move(const struct said *said, int operands, char **names)
 {
-    const int code = check_slot(self, "move", said, operands, names);
+    const int code = check_slot("move", said, operands, names);
 
     if (code != EXIT_DONE)
         return code;
     if (said->at != NULL)
-        return usage_error(self, "--at is for clean");
+        return usage_error("--at is for clean");
     if (said->back && (said->to != NULL || said->tables_count > 0 || said->wait_ms >= 0))
-        return usage_error(self, "--back takes no --to, --table and --for");
+        return usage_error("--back takes no --to, --table and --for");
     if (!said->back && said->to == NULL)
-        return usage_error(self, "--to is missing: the shard where the slot goes");
+        return usage_error("--to is missing: the shard where the slot goes");
     if (said->to != NULL && fleet_shard_of(said->to) == FLEET_NOBODY)
-        return usage_error(self, "the settings name no shard %s", said->to);
-    return needs_reason(self, said->reason);
+        return usage_error("the settings name no shard %s", said->to);
+    return needs_reason(said->reason);
 }
 
 /* -------------------------------------------------------------------------- cleaning -- */
 
 struct cleaning {
-    const struct common *common;
     const struct said *said;
     unsigned slot;
     size_t at, owner;
@@ -502,7 +492,7 @@ static int agree_to_clean(void *context, const char *step, const tl_slot_moved *
 
     if (strcmp(step, "counted") != 0 || left->rows == 0)
         return 0;
-    if (!c->common->json) {
+    if (!common.json) {
         printf("Would remove what slot %u left at shard %s: %" PRIu64 " rows of %" PRIu64
                " customer%s\n\n",
                c->slot, fleet_name(c->at), left->rows, left->customers,
@@ -516,7 +506,7 @@ static int agree_to_clean(void *context, const char *step, const tl_slot_moved *
 
 static int print_cleaned(const struct cleaning *c, const tl_slot_moved *left, int code)
 {
-    if (c->common->json)
+    if (common.json)
         return print_json(json_pack("{s:i, s:s, s:s, s:I, s:I, s:O, s:b}", "slot", (int)c->slot,
                                     "shard", fleet_name(c->at), "owned_by", fleet_name(c->owner),
                                     "customers", (json_int_t)left->customers, "rows",
@@ -572,10 +562,9 @@ static int find_ends(struct cleaning *c, const struct fleet_map *map)
                : EXIT_DONE;
 }
 
-static int clean(const struct common *common, const struct said *said, const char *operand)
+static int clean(const struct said *said, const char *operand)
 {
-    struct cleaning c = {.common = common,
-                         .said = said,
+    struct cleaning c = {.said = said,
                          .at = said->at != NULL ? fleet_shard_of(said->at) : FLEET_NOBODY};
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &c.slot);
@@ -596,71 +585,70 @@ static int clean(const struct common *common, const struct said *said, const cha
     return code;
 }
 
-static int check_clean(const struct command *self, const struct said *said, int operands,
-                       char **names)
+static int check_clean(const struct said *said, int operands, char **names)
 {
-    const int code = check_slot(self, "clean", said, operands, names);
+    const int code = check_slot("clean", said, operands, names);
 
     if (code != EXIT_DONE)
         return code;
     if (said->to != NULL || said->tables_count > 0 || said->wait_ms >= 0 || said->back)
-        return usage_error(self, "clean takes no --to, --table, --for and --back");
+        return usage_error("clean takes no --to, --table, --for and --back");
     if (said->at == NULL)
-        return usage_error(self, "--at is missing: the shard that the slot is gone from");
+        return usage_error("--at is missing: the shard that the slot is gone from");
     if (fleet_shard_of(said->at) == FLEET_NOBODY)
-        return usage_error(self, "the settings name no shard %s", said->at);
-    return needs_reason(self, said->reason);
+        return usage_error("the settings name no shard %s", said->at);
+    return needs_reason(said->reason);
 }
 
 /* ---------------------------------------------------------------------- the command -- */
 
 static struct said request = {.wait_ms = -1};
 
-static int take_table_name(const struct command *self, const char *value, void *to)
+static int take_table_name(const char *value, void *to)
 {
     struct said *said = to;
 
     if (said->tables_count == TABLES_MAX)
-        return usage_error(self, "more than %d tables", TABLES_MAX);
+        return usage_error("more than %d tables", TABLES_MAX);
     said->tables[said->tables_count++] = value;
     return EXIT_DONE;
 }
 
-static int work(const struct command *self, const struct common *common, const struct said *said,
-                int operands, char **names)
-{
-    const char *what = operands > 0 ? names[0] : "";
-    int code = EXIT_DONE;
+static int operand_count;
+static char **operands;
 
-    if (!fleet_is())
-        return usage_error(self, "the settings name no shards: set fleet and shards in them");
-    if (strcmp(what, "ls") == 0)
-        return operands == 1 ? list(common) : usage_error(self, "ls takes no operand");
-    if (strcmp(what, "join") == 0) {
-        code = check_join(self, common, said, operands - 1, names + 1);
-        return code == EXIT_DONE ? join(common, said, names + 1) : code;
-    }
-    if (strcmp(what, "clean") == 0) {
-        code = check_clean(self, said, operands - 1, names + 1);
-        return code == EXIT_DONE ? clean(common, said, operands > 1 ? names[1] : NULL) : code;
-    }
-    if (strcmp(what, "move") != 0)
-        return usage_error(self, "say what: join, ls, move or clean");
-    code = check_move(self, said, operands - 1, names + 1);
-    return code == EXIT_DONE ? move(common, said, operands > 1 ? names[1] : NULL) : code;
+static int check(int argc, char **argv)
+{
+    operand_count = argc;
+    operands = argv;
+    return common.shard == NULL ? EXIT_DONE
+                                : usage_error("fleet is about all shards, so it takes no --shard");
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
+    const struct said *said = &request;
+    const char *what = operand_count > 0 ? operands[0] : "";
+    const char *slot = operand_count > 1 ? operands[1] : NULL;
     int code;
 
-    if (common->shard != NULL)
-        return usage_error(self, "fleet is about all shards, so it takes no --shard");
-    code = fleet_begin(common);
-    if (code == EXIT_DONE)
-        code = work(self, common, &request, argc, argv);
-    fleet_end();
-    return code;
+    (void)client;
+    if (!fleet_is())
+        return usage_error("the settings name no shards: set fleet and shards in them");
+    if (strcmp(what, "ls") == 0)
+        return operand_count == 1 ? list() : usage_error("ls takes no operand");
+    if (strcmp(what, "join") == 0) {
+        code = check_join(said, operand_count - 1, operands + 1);
+        return code == EXIT_DONE ? join(said, operands + 1) : code;
+    }
+    if (strcmp(what, "clean") == 0) {
+        code = check_clean(said, operand_count - 1, operands + 1);
+        return code == EXIT_DONE ? clean(said, slot) : code;
+    }
+    if (strcmp(what, "move") != 0)
+        return usage_error("say what: join, ls, move or clean");
+    code = check_move(said, operand_count - 1, operands + 1);
+    return code == EXIT_DONE ? move(said, slot) : code;
 }
 
 static const struct command_option options[] = {
@@ -719,7 +707,9 @@ const struct command command_fleet = {
         "\n"
         "It needs administrators' accounts at all shards.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
     .takes_operands = 1,
     .of_all_shards = 1,
 };

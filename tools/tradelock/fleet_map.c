@@ -31,7 +31,7 @@ static int read_one(tl_client *client, void *context)
     const tl_status status = tl_slot_list(client, fleet, name, take_slot, shard);
 
     shard->told = status == TL_OK;
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(status);
 }
 
 int fleet_map_read(struct fleet_map *map)

@@ -36,27 +36,14 @@ static int list_one(tl_client *client, void *context)
 
     if (status == TL_OK)
         status = add_restore(client, context);
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(status);
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    int code = fleet_begin(common);
-
-    (void)self;
-    (void)argc;
-    (void)argv;
-    if (code == EXIT_DONE) {
-        struct listing listing;
-
-        listing_begin(&listing, &record_proposal,
-                      "proposed,what,said,trade,fence,account,may,reason");
-        code = fleet_each(0, list_one, &listing);
-        code = listing_end_fleet(&listing, code, common->json, "proposals",
-                                 "nothing waits for a second person");
-    }
-    fleet_end();
-    return code;
+    return listing_run(client, &record_proposal,
+                       "proposed,what,said,trade,fence,account,may,reason", "proposals",
+                       "nothing waits for a second person", list_one);
 }
 
 const struct command command_inbox = {
@@ -66,5 +53,6 @@ const struct command command_inbox = {
     .text = "Lists what one operator proposed and nobody confirmed: decisions about trades that\n"
             "are still as they were seen, findings of an audit to be closed, and a restored\n"
             "server to be accepted.  Whoever proposed it cannot confirm it.\n",
-    .run = run,
+    .of = OF_SHARDS,
+    .work = work,
 };

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,5 +131,18 @@ int print_json(json_t *document, int code)
         return EXIT_INTERNAL;
     }
     putchar('\n');
+    return finish_output(code);
+}
+
+int print_answer(json_t *document, int code, const char *format, ...)
+{
+    va_list arguments;
+
+    if (common.json)
+        return print_json(document, code);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    json_decref(document);
     return finish_output(code);
 }

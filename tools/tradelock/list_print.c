@@ -529,7 +529,7 @@ static int list_one(tl_client *client, void *context)
     keep_end(output, end);
     free(end);
     output->told += status == TL_OK;
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(status);
 }
 
 int list_print(const tl_filter *filter, const struct list_form_options *options)

@@ -22,44 +22,55 @@ static int word_of(const char *value, const char *const *words, int count)
     return -1;
 }
 
-static int take_lane(const struct command *self, const char *value, void *to)
+static int take_lane(const char *value, void *to)
 {
     static const char *const words[] = {"sync", "retry"};
     const int lane = word_of(value, words, 2);
 
     *(char *)to = lane == 0 ? 'S' : 'R';
-    return lane >= 0 ? EXIT_DONE : usage_error(self, "--lane is sync or retry, not %s", value);
+    return lane >= 0 ? EXIT_DONE : usage_error("--lane is sync or retry, not %s", value);
 }
 
-static int take_status(const struct command *self, const char *value, void *to)
+static int take_status(const char *value, void *to)
 {
     *(char *)to = value[0];
     return strlen(value) == 1 && strchr("PFY", value[0]) != NULL
                ? EXIT_DONE
-               : usage_error(self, "--status is P, F or Y, not %s", value);
+               : usage_error("--status is P, F or Y, not %s", value);
 }
 
-static int take_form(const struct command *self, const char *value, void *to)
+static int take_form(const char *value, void *to)
 {
     static const char *const words[] = {"wide", "csv", "json"};
     static const enum list_form forms[] = {LIST_WIDE, LIST_CSV, LIST_JSON};
     const int place = word_of(value, words, 3);
 
     if (place < 0)
-        return usage_error(self, "-o is wide, csv or json, not %s", value);
+        return usage_error("-o is wide, csv or json, not %s", value);
     *(enum list_form *)to = forms[place];
     return EXIT_DONE;
 }
 
-static int take_columns(const struct command *self, const char *value, void *to)
+static int take_columns(const char *value, void *to)
 {
     const char *wrong;
     int size;
 
     if (!list_columns_check(value, &wrong, &size))
-        return usage_error(self, "--columns knows no column %.*s: it knows %s", size, wrong,
+        return usage_error("--columns knows no column %.*s: it knows %s", size, wrong,
                            list_column_names());
     *(const char **)to = value;
+    return EXIT_DONE;
+}
+
+static int check(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    if (common.json)
+        form.form = LIST_JSON;
+    if (form.form == LIST_JSON && form.columns != NULL)
+        return usage_error("--columns is for tables and CSV; JSON has every field");
     return EXIT_DONE;
 }
 
@@ -70,24 +81,16 @@ static int warn(tl_client *client, void *context)
     return EXIT_DONE;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
     int code;
 
-    (void)argc;
-    (void)argv;
-    if (common->json)
-        form.form = LIST_JSON;
-    if (form.form == LIST_JSON && form.columns != NULL)
-        return usage_error(self, "--columns is for tables and CSV; JSON has every field");
-    code = fleet_begin(common);
-    if (code == EXIT_DONE && fleet_is() && filter.after != NULL)
-        code = usage_error(self, "a place is of one shard's list: --after wants --shard");
-    if (code == EXIT_DONE)
-        code = list_print(&filter, &form);
+    (void)client;
+    if (fleet_is() && filter.after != NULL)
+        return usage_error("a place is of one shard's list: --after wants --shard");
+    code = list_print(&filter, &form);
     if (code == EXIT_DONE && form.form != LIST_JSON)
         code = fleet_each(0, warn, NULL);
-    fleet_end();
     return code;
 }
 
@@ -119,5 +122,7 @@ const struct command command_ls = {
             "in UTC, or a TIME, for so long ago.  Of a fleet the shards come one after the\n"
             "other, each up to the limit.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
 };

@@ -9,9 +9,8 @@
 
 static int grants;
 
-static int work(tl_client *client, void *context)
+static int work(tl_client *client)
 {
-    const struct common *common = context;
     tl_migrated done;
     tl_status status = tl_migrate(client, &done);
 
@@ -19,7 +18,7 @@ static int work(tl_client *client, void *context)
         status = tl_grant_roles(client);
     if (status != TL_OK)
         return report(status);
-    if (common->json)
+    if (common.json)
         return print_json(json_pack("{s:i, s:i, s:i, s:b}", "from", (int)done.from, "to",
                                     (int)done.to, "mended", (int)done.mended, "grants", grants),
                           EXIT_DONE);
@@ -41,14 +40,6 @@ static int work(tl_client *client, void *context)
     return finish_output(EXIT_DONE);
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    (void)self;
-    (void)argc;
-    (void)argv;
-    return with_client(common, TL_CLIENT_NO_SCHEMA, work, common);
-}
-
 static const struct command_option options[] = {
     {"grants", "make the three roles and give them their rights", OPTION_FLAG, .to = &grants},
     {.name = NULL}};
@@ -62,5 +53,7 @@ const struct command command_migrate = {
             "account becomes the definer of the triggers that write the log: it must be an\n"
             "administrator's, and stay.\n",
     .options = options,
-    .run = run,
+    .of = OF_DATABASE,
+    .flags = TL_CLIENT_NO_SCHEMA,
+    .work = work,
 };

@@ -24,25 +24,26 @@
 /* What getopt_long() gives back for an option that has no letter. */
 #define OPTION_FIRST 256
 
-static struct common told;
+struct common common;
+const struct command *running;
 
-static int take_shard(const struct command *self, const char *value, void *to)
+static int take_shard(const char *value, void *to)
 {
     if (strcmp(value, "all") == 0)
-        return usage_error(self, "--shard names one shard: without it a command goes over all of "
-                                 "them, or is called once for each");
+        return usage_error("--shard names one shard: without it a command goes over all of "
+                           "them, or is called once for each");
     *(const char **)to = value;
     return EXIT_DONE;
 }
 
 static const struct command_option shard_option = {"shard NAME", "of a fleet: this shard alone",
-                                                   OPTION_OTHER, .to = &told.shard,
+                                                   OPTION_OTHER, .to = &common.shard,
                                                    .take = take_shard};
 static int wants_help;
 static const struct command_option common_options[] = {
     {"config FILE", "settings; else $TRADELOCK_CONFIG or /etc/tradelock.cnf", OPTION_TEXT,
-     .to = &told.config_file},
-    {"json", "print JSON, for programs", OPTION_FLAG, .to = &told.json},
+     .to = &common.config_file},
+    {"json", "print JSON, for programs", OPTION_FLAG, .to = &common.json},
     {"help", "print this", OPTION_FLAG, .to = &wants_help, .letter = 'h'},
 };
 
@@ -58,8 +59,10 @@ static void print_option(const struct command_option *o, int width)
     puts(help);
 }
 
-static void print_help(const struct command *self)
+static void print_help(void)
 {
+    const struct command *self = running;
+
     printf("Usage: tradelock %s%s%s\n\n%s\nOptions:\n", self->name,
            self->arguments[0] != '\0' ? " " : "", self->arguments, self->text);
     for (const struct command_option *o = self->options; o != NULL && o->name != NULL; o++)
@@ -72,7 +75,7 @@ static void print_help(const struct command *self)
     print_option(&common_options[2], HELP_WIDTH);
 }
 
-int usage_error(const struct command *self, const char *format, ...)
+int usage_error(const char *format, ...)
 {
     va_list arguments;
 
@@ -80,25 +83,25 @@ int usage_error(const struct command *self, const char *format, ...)
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "; see `tradelock %s --help`\n", self->name);
+    fprintf(stderr, "; see `tradelock %s --help`\n", running->name);
     return EXIT_USAGE;
 }
 
-static int bad_option(const struct command *self, char **argv, const struct option *options)
+static int bad_option(char **argv, const struct option *options)
 {
     const char *name = optind > 0 ? argv[optind - 1] : "";
     const char *meant = nearest_option(name, options);
 
     for (; optopt > 0 && options->name != NULL; options++)
         if (options->val == optopt && optopt < OPTION_FIRST)
-            return usage_error(self, "option -%c: a value is missing", optopt);
+            return usage_error("option -%c: a value is missing", optopt);
     if (optopt > 0 && optopt < OPTION_FIRST)
-        return usage_error(self, "unknown option -%c", optopt);
+        return usage_error("unknown option -%c", optopt);
     if (optopt >= OPTION_FIRST)
-        return usage_error(self, "option %s: a value is missing or not expected", name);
+        return usage_error("option %s: a value is missing or not expected", name);
     if (meant != NULL)
-        return usage_error(self, "unknown option %s, did you mean --%s?", name, meant);
-    return usage_error(self, "unknown option %s", name);
+        return usage_error("unknown option %s, did you mean --%s?", name, meant);
+    return usage_error("unknown option %s", name);
 }
 
 /* The short options among them, as getopt() wants them. */
@@ -118,24 +121,22 @@ static const char *short_options(const struct option *options)
 }
 
 /* "--limit is a number from 1 to 100, not x". */
-static int wrong_value(const struct command *self, const struct command_option *o,
-                       const char *otherwise, const char *value)
+static int wrong_value(const struct command_option *o, const char *otherwise, const char *value)
 {
     char range[64] = "";
 
     if (o->most > 0)
         snprintf(range, sizeof range, " from %" PRIu64 " to %" PRIu64, o->least, o->most);
-    return usage_error(self, "--%.*s is %s%s, not %s", (int)strcspn(o->name, " "), o->name,
+    return usage_error("--%.*s is %s%s, not %s", (int)strcspn(o->name, " "), o->name,
                        o->is != NULL ? o->is : otherwise, range, value);
 }
 
-static int take_number(const struct command *self, const struct command_option *o,
-                       const char *value)
+static int take_number(const struct command_option *o, const char *value)
 {
     uint64_t number;
 
     if (!read_number(value, o->most > 0 ? o->most : INT64_MAX, &number) || number < o->least)
-        return wrong_value(self, o, "a number", value);
+        return wrong_value(o, "a number", value);
     if (o->kind == OPTION_COUNT)
         *(unsigned *)o->to = (unsigned)number;
     else
@@ -143,7 +144,7 @@ static int take_number(const struct command *self, const struct command_option *
     return EXIT_DONE;
 }
 
-int option_take(const struct command *self, const struct command_option *o, const char *value)
+int option_take(const struct command_option *o, const char *value)
 {
     int64_t *number = o->to;
 
@@ -159,19 +160,18 @@ int option_take(const struct command *self, const struct command_option *o, cons
         return EXIT_DONE;
     case OPTION_NUMBER:
     case OPTION_COUNT:
-        return take_number(self, o, value);
+        return take_number(o, value);
     case OPTION_DURATION:
         return read_duration_ms(value, number) && *number >= (int64_t)o->least
                    ? EXIT_DONE
-                   : wrong_value(self, o, "a duration as 90s, 10m, 2h or 7d", value);
+                   : wrong_value(o, "a duration as 90s, 10m, 2h or 7d", value);
     case OPTION_MOMENT:
         return read_moment_us(value, number)
                    ? EXIT_DONE
-                   : wrong_value(self, o,
-                                 "a moment as 2026-03-01T09:30, in UTC, or how long ago, as 2h",
+                   : wrong_value(o, "a moment as 2026-03-01T09:30, in UTC, or how long ago, as 2h",
                                  value);
     default:
-        return o->take(self, value, o->to);
+        return o->take(value, o->to);
     }
 }
 
@@ -204,12 +204,12 @@ static const struct command_option *option_of(const struct known *known, int val
 }
 
 /* EXIT_DONE, or what is wrong was said. */
-static int read_options(const struct command *self, int argc, char **argv)
+static int read_options(int argc, char **argv)
 {
     struct known known = {.count = 0};
     int code = EXIT_DONE, value = 0;
 
-    for (const struct command_option *o = self->options; o != NULL && o->name != NULL; o++) {
+    for (const struct command_option *o = running->options; o != NULL && o->name != NULL; o++) {
         know(&known, o);
         if (o->kind == OPTION_ACTOR)
             *(const char **)o->to = person();
@@ -222,29 +222,53 @@ static int read_options(const struct command *self, int argc, char **argv)
         optopt = 0;
         value = getopt_long(argc, argv, short_options(known.names), known.names, NULL);
         if (value == '?' || value == ':')
-            code = bad_option(self, argv, known.names);
+            code = bad_option(argv, known.names);
         else if (value >= 0)
-            code = option_take(self, option_of(&known, value), optarg);
+            code = option_take(option_of(&known, value), optarg);
     }
+    return code;
+}
+
+static int do_work(void)
+{
+    const int of_shards = running->of == OF_SHARDS || running->of == OF_PAGES;
+    tl_client *client = NULL;
+    int code = EXIT_DONE;
+
+    if (running->of == OF_DATABASE)
+        code =
+            open_client(&client, common.shard, TL_CLIENT_NO_SESSION | running->flags, "tradelock");
+    else if (of_shards)
+        code = fleet_begin(common.shard);
+    if (running->of == OF_PAGES)
+        fleet_by_pages();
+    if (code == EXIT_DONE)
+        code = running->work(client);
+    tl_client_close(client);
+    if (of_shards)
+        fleet_end();
     return code;
 }
 
 int run_command(const struct command *self, int argc, char **argv)
 {
-    int code = EXIT_DONE;
+    int code;
 
+    running = self;
     if (self->is_program)
-        return self->run(self, &told, argc, argv);
-    code = read_options(self, argc, argv);
+        return self->check(argc, argv);
+    code = read_options(argc, argv);
     if (code == EXIT_DONE && wants_help) {
-        print_help(self);
+        print_help();
         return finish_output(EXIT_DONE);
     }
-    if (code == EXIT_DONE && told.json && self->why_no_json != NULL)
-        code = usage_error(self, "%s", self->why_no_json);
+    if (code == EXIT_DONE && common.json && self->why_no_json != NULL)
+        code = usage_error("%s", self->why_no_json);
     if (code == EXIT_DONE && optind < argc && !self->takes_operands)
-        code = usage_error(self, "%s takes no operand: %s", self->name, argv[optind]);
-    return code == EXIT_DONE ? self->run(self, &told, argc - optind, argv + optind) : code;
+        code = usage_error("%s takes no operand: %s", self->name, argv[optind]);
+    if (code == EXIT_DONE && self->check != NULL)
+        code = self->check(argc - optind, argv + optind);
+    return code == EXIT_DONE ? do_work() : code;
 }
 
 int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes)
@@ -274,18 +298,17 @@ int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, u
     return 0;
 }
 
-int needs_reason(const struct command *self, const char *reason)
+int needs_reason(const char *reason)
 {
     return reason != NULL && reason[0] != '\0'
                ? EXIT_DONE
-               : usage_error(self, "--reason is missing: it goes on record");
+               : usage_error("--reason is missing: it goes on record");
 }
 
-int read_key(const struct command *self, tl_key *key, int argc, char **argv)
+int read_key(tl_key *key, int argc, char **argv)
 {
     if (argc != 3)
-        return usage_error(self, "%s takes three operands, SERIAL CUST OP, not %d", self->name,
-                           argc);
+        return usage_error("%s takes three operands, SERIAL CUST OP, not %d", running->name, argc);
     *key = (tl_key){argv[0], argv[1], argv[2]};
     return EXIT_DONE;
 }
@@ -333,12 +356,12 @@ int read_duration_ms(const char *text, int64_t *duration_ms)
     return 0;
 }
 
-static const char *find_config(const struct common *common)
+static const char *find_config(void)
 {
     const char *from_environment = getenv("TRADELOCK_CONFIG");
 
-    if (common->config_file != NULL)
-        return common->config_file;
+    if (common.config_file != NULL)
+        return common.config_file;
     if (from_environment != NULL && from_environment[0] != '\0')
         return from_environment;
     if (access("/etc/tradelock.cnf", F_OK) == 0)
@@ -364,9 +387,9 @@ static void log_to_stderr(void *context, const tl_log_line *line)
             line->batch[0] != '\0' ? ", batch " : "", line->batch, of_trade ? ")" : "");
 }
 
-const char *command_config(const struct common *common)
+const char *command_config(void)
 {
-    const char *file = find_config(common);
+    const char *file = find_config();
 
     if (file == NULL)
         fputs("tradelock: no settings file: name one with --config or $TRADELOCK_CONFIG, "
@@ -429,12 +452,11 @@ static int add_name(void *context, const char *shard)
 }
 
 /* What is of one database has to be told which. */
-static int check_shard(const struct common *common, const char *file)
+static int check_shard(const char *shard, const char *file)
 {
     struct names names = {.text = ""};
 
-    if (common->shard != NULL || tl_shards(file, add_name, &names) != TL_OK ||
-        names.text[0] == '\0')
+    if (shard != NULL || tl_shards(file, add_name, &names) != TL_OK || names.text[0] == '\0')
         return EXIT_DONE;
     fprintf(
         stderr,
@@ -452,35 +474,34 @@ static int pass_slot(void *context, const tl_slot_row *row)
 
 /* Whoever looks at any schema is told all the same when the database is another shard.  One that
  * says nothing of itself has to be looked at before it joins. */
-static int check_name(tl_client *client, const struct common *common)
+static int check_name(tl_client *client, const char *wanted)
 {
     char fleet[TL_FLEET_NAME_MAX + 1] = "", shard[TL_FLEET_NAME_MAX + 1] = "";
 
-    if (common->shard == NULL || tl_slot_list(client, fleet, shard, pass_slot, NULL) != TL_OK ||
-        shard[0] == '\0' || strcmp(shard, common->shard) == 0)
+    if (wanted == NULL || tl_slot_list(client, fleet, shard, pass_slot, NULL) != TL_OK ||
+        shard[0] == '\0' || strcmp(shard, wanted) == 0)
         return EXIT_DONE;
     fprintf(stderr,
             "%sthe settings lead to shard %s, but the database there is shard %s of fleet %s\n",
-            fleet_said_by(), common->shard, shard, fleet);
+            fleet_said_by(), wanted, shard, fleet);
     return EXIT_USAGE;
 }
 
-static int open_with(tl_client **client, const struct common *common, unsigned flags,
-                     const char *program)
+int open_client(tl_client **client, const char *shard, unsigned flags, const char *program)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_status status;
 
     options.flags = flags;
-    options.config_file = command_config(common);
-    options.shard = common->shard;
+    options.config_file = command_config();
+    options.shard = shard;
     options.program = program;
     options.log = log_to_stderr;
-    if (options.config_file == NULL || check_shard(common, options.config_file) != EXIT_DONE)
+    if (options.config_file == NULL || check_shard(shard, options.config_file) != EXIT_DONE)
         return EXIT_USAGE;
     status = tl_client_open(client, &options);
     if (status == TL_OK && (flags & TL_CLIENT_NO_SCHEMA) &&
-        check_name(*client, common) != EXIT_DONE) {
+        check_name(*client, shard) != EXIT_DONE) {
         tl_client_close(*client);
         *client = NULL;
         return EXIT_USAGE;
@@ -488,28 +509,6 @@ static int open_with(tl_client **client, const struct common *common, unsigned f
     if (status == TL_OK)
         return EXIT_DONE;
     return status == TL_ACCESS_DENIED ? report_denied(&options) : report(status);
-}
-
-int open_client(tl_client **client, const struct common *common, unsigned flags)
-{
-    return open_with(client, common, TL_CLIENT_NO_SESSION | flags, "tradelock");
-}
-
-int with_client(const struct common *common, unsigned flags,
-                int (*work)(tl_client *client, void *context), void *context)
-{
-    tl_client *client = NULL;
-    int code = open_client(&client, common, flags);
-
-    if (code == EXIT_DONE)
-        code = work(client, context);
-    tl_client_close(client);
-    return code;
-}
-
-int open_working_client(tl_client **client, const struct common *common, const char *program)
-{
-    return open_with(client, common, 0, program);
 }
 
 int exit_code_of(tl_status status)

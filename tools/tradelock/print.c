@@ -139,15 +139,14 @@ void table_add_cells(struct table *table, const char *const *cells)
 
 void table_print(struct table *table)
 {
-    if (scols_table_get_nlines(table->lines) > 0)
-        scols_print_table(table->lines);
+    table_print_or_say(table, NULL);
 }
 
 void table_print_or_say(struct table *table, const char *nothing)
 {
     if (scols_table_get_nlines(table->lines) > 0)
         scols_print_table(table->lines);
-    else
+    else if (nothing != NULL)
         fprintf(stderr, "tradelock: %s\n", nothing);
 }
 

@@ -36,7 +36,7 @@ struct table *table_new_of(const char *const *names);
 #define table_add(table, ...) table_add_cells(table, (const char *const[]){__VA_ARGS__})
 void table_add_cells(struct table *table, const char *const *cells);
 void table_print(struct table *table);
-/* The same; of an empty one a sentence on stderr tells people that they see all there is. */
+/* The same; of an empty one a sentence on stderr tells people that they see all there is; or NULL. */
 void table_print_or_say(struct table *table, const char *nothing);
 void table_free(struct table *table);
 

@@ -54,9 +54,8 @@ static tl_status await(tl_client *client, int64_t end_ms, int *accepted)
     } while (1);
 }
 
-static int promote(tl_client *client, void *context)
+static int work(tl_client *client)
 {
-    const struct common *common = context;
     const int64_t end_ms = steady_ms() + wait_ms;
     int accepted = 0;
     tl_status status = offer(client, end_ms);
@@ -65,23 +64,20 @@ static int promote(tl_client *client, void *context)
         status = await(client, end_ms, &accepted);
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:s}", "promote", accepted ? "accepted" : "offered"),
-                          accepted || wait_ms == 0 ? EXIT_DONE : EXIT_UNSAFE);
-    printf(accepted
-               ? "Accepted: nothing is missing.\n"
-               : "Offered. It is accepted by itself once every process has found here all that "
-                 "it\nknows; `tradelock restore status` says what is missing.\n");
-    return finish_output(accepted || wait_ms == 0 ? EXIT_DONE : EXIT_UNSAFE);
+    return print_answer(json_pack("{s:s}", "promote", accepted ? "accepted" : "offered"),
+                        accepted || wait_ms == 0 ? EXIT_DONE : EXIT_UNSAFE, "%s",
+                        accepted
+                            ? "Accepted: nothing is missing.\n"
+                            : "Offered. It is accepted by itself once every process has found here "
+                              "all that it\nknows; `tradelock restore status` says what is "
+                              "missing.\n");
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int check(int argc, char **argv)
 {
-    const int code = needs_reason(self, reason);
-
     (void)argc;
     (void)argv;
-    return code == EXIT_DONE ? with_client(common, 0, promote, common) : code;
+    return needs_reason(reason);
 }
 
 static const struct command_option options[] = {
@@ -107,5 +103,7 @@ const struct command command_promote = {
             "a lock keeps it.  Else `restore status` says what is missing, and two operators\n"
             "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_DATABASE,
+    .work = work,
 };

@@ -13,29 +13,14 @@ static int add_row(void *context, const tl_session_row *one)
 
 static int list_one(tl_client *client, void *context)
 {
-    const tl_status status = tl_session_list(client, add_row, context);
-
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(tl_session_list(client, add_row, context));
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    int code = fleet_begin(common);
-
-    (void)self;
-    (void)argc;
-    (void)argv;
-    if (code == EXIT_DONE) {
-        struct listing listing;
-
-        listing_begin(&listing, &record_session,
-                      "state,program,pid,host,started,silent,permits,obeys,operations");
-        code = fleet_each(0, list_one, &listing);
-        code = listing_end_fleet(&listing, code, common->json, "sessions",
-                                 "no process has a session: no service and no worker is running");
-    }
-    fleet_end();
-    return code;
+    return listing_run(client, &record_session,
+                       "state,program,pid,host,started,silent,permits,obeys,operations", "sessions",
+                       "no process has a session: no service and no worker is running", list_one);
 }
 
 const struct command command_ps = {
@@ -45,5 +30,6 @@ const struct command command_ps = {
     .text = "Lists sessions, oldest first: alive; silent for longer than their time-out; or\n"
             "ended, while what they held is not all opened yet.  PERMITS: so many sends each may\n"
             "have under way through channels that operators limit.\n",
-    .run = run,
+    .of = OF_SHARDS,
+    .work = work,
 };

@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 static struct request {
-    const struct common *common;
     int64_t older_ms, every_ms;
     int only_counts;
     const char *archive; /* NULL: none is written */
@@ -56,7 +55,7 @@ static void print_purged(const tl_purged *p, int only_counts)
            p->looked_at, only_counts ? "; nothing was changed" : "");
 }
 
-static int work(tl_client *client, void *context)
+static int purge(tl_client *client, void *context)
 {
     tl_purge_options options = TL_PURGE_OPTIONS_INIT;
     tl_purged purged = {.trades = 0};
@@ -66,7 +65,7 @@ static int work(tl_client *client, void *context)
     tl_status status;
 
     (void)context;
-    progress_begin(&progress, request.common->json, request.every_ms,
+    progress_begin(&progress, common.json, request.every_ms,
                    request.only_counts ? "to be removed" : "removed");
     options.older_ms = request.older_ms;
     options.only_counts = request.only_counts;
@@ -78,8 +77,8 @@ static int work(tl_client *client, void *context)
     status = tl_purge_with(client, &options, &purged);
     progress_end(&progress);
     if (status != TL_OK)
-        return fleet_missed(status);
-    if (request.common->json)
+        return fleet_told(status);
+    if (common.json)
         return fleet_page(json_purged(&purged, request.only_counts,
                                       archives ? json_archived(&archived) : json_null()),
                           EXIT_DONE);
@@ -96,25 +95,24 @@ static int work(tl_client *client, void *context)
     return finish_output(EXIT_DONE);
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int check(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return request.older_ms >= 0
+               ? EXIT_DONE
+               : usage_error("--older is missing: it says what is old enough to go");
+}
+
+static int work(tl_client *client)
 {
     int code;
 
-    (void)argc;
-    (void)argv;
-    if (request.older_ms < 0)
-        return usage_error(self, "--older is missing: it says what is old enough to go");
-    request.common = common;
-    code = fleet_begin(common);
-    if (code == EXIT_DONE && fleet_is() && request.archive != NULL)
-        code = usage_error(self, "an archive is of one database: --archive wants --shard");
-    fleet_by_pages();
-    if (code == EXIT_DONE) {
-        code = fleet_each(0, work, NULL);
-        code = common->json ? fleet_print_pages(NULL, code) : code;
-    }
-    fleet_end();
-    return code;
+    (void)client;
+    if (fleet_is() && request.archive != NULL)
+        return usage_error("an archive is of one database: --archive wants --shard");
+    code = fleet_each(0, purge, NULL);
+    return common.json ? fleet_print_pages(NULL, code) : code;
 }
 
 static const struct command_option options[] = {
@@ -150,5 +148,7 @@ const struct command command_purge = {
             "It may be stopped and started again at any time.  stderr tells how far it is:\n"
             "on a terminal one line in place, in a log a line each TIME; nothing with --json.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_PAGES,
+    .work = work,
 };

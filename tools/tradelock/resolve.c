@@ -13,9 +13,9 @@
 #include <string.h>
 
 static tl_resolution resolution = {.version = TL_RESOLUTION_VERSION};
-static int has_fence, confirms;
+static int has_fence, confirms, lists;
 
-static int take_verdict(const struct command *self, const char *value, void *to)
+static int take_verdict(const char *value, void *to)
 {
     static const tl_decision decisions[] = {TL_DECISION_CLEAR, TL_DECISION_PAID,
                                             TL_DECISION_FAILED};
@@ -25,31 +25,17 @@ static int take_verdict(const struct command *self, const char *value, void *to)
             *(tl_decision *)to = decisions[i];
             return EXIT_DONE;
         }
-    return usage_error(self, "--as is clear, paid or failed, not %s", value);
+    return usage_error("--as is clear, paid or failed, not %s", value);
 }
 
-/* ------------------------------------------------------------------ deciding -- */
-
-static void tell(const char *said)
+static int decide(tl_client *client)
 {
     static const char *const next[] = {
-        "another operator confirms it with `tradelock resolve confirm`, or nothing "
-        "happens",
-        "a worker that has the operation registered asks the channel, where that can be, "
-        "and carries it out, with its books"};
+        "another operator confirms it with `tradelock resolve confirm`, or nothing happens",
+        "a worker that has the operation registered asks the channel, where that can be, and "
+        "carries it out, with its books"};
     const tl_key *key = &resolution.key;
-
-    printf("%s for %s %s %s: %s; %s.\n", confirms ? "Decided" : "Proposed", key->serial_no,
-           key->cust_no, key->op_code, tl_decision_name(resolution.decision),
-           confirms && resolution.decision == TL_DECISION_CLEAR
-               ? "nothing contradicts the row any more"
-               : next[confirms]);
-    printf("The channel last said: %s.\n", said);
-}
-
-static int work_decide(tl_client *client, const struct common *common)
-{
-    const tl_key *key = &resolution.key;
+    const char *verdict = tl_decision_name(resolution.decision);
     struct said said = {.when_us = 0};
     char sentence[SAID_SENTENCE];
     /* Without the right to read the log nothing is known of it. */
@@ -60,75 +46,63 @@ static int work_decide(tl_client *client, const struct common *common)
                           : tl_resolution_propose(client, &resolution);
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "serial_no",
-                                    key->serial_no, "cust_no", key->cust_no, "op_code",
-                                    key->op_code, "verdict", tl_decision_name(resolution.decision),
-                                    "confirmed", confirms, "status", tl_status_name(status),
-                                    "channel_said", json_text(said.text), "channel_said_at",
-                                    json_time(said.when_us)),
-                          EXIT_DONE);
-    tell(said_text(sentence, &said));
-    return finish_output(EXIT_DONE);
+    return print_answer(
+        json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o}", "serial_no", key->serial_no,
+                  "cust_no", key->cust_no, "op_code", key->op_code, "verdict", verdict, "confirmed",
+                  confirms, "status", tl_status_name(status), "channel_said", json_text(said.text),
+                  "channel_said_at", json_time(said.when_us)),
+        EXIT_DONE, "%s for %s %s %s: %s; %s.\nThe channel last said: %s.\n",
+        confirms ? "Decided" : "Proposed", key->serial_no, key->cust_no, key->op_code, verdict,
+        confirms && resolution.decision == TL_DECISION_CLEAR
+            ? "nothing contradicts the row any more"
+            : next[confirms],
+        said_text(sentence, &said));
 }
-
-static int check(const struct command *self)
-{
-    if (tl_decision_name(resolution.decision)[0] == '\0')
-        return usage_error(self, "--as is missing: clear, paid or failed");
-    if (!has_fence)
-        return usage_error(self, "--fence is missing: it says which state of the trade you "
-                                 "saw, and `tradelock show` prints it");
-    if (needs_reason(self, resolution.reason) != EXIT_DONE)
-        return EXIT_USAGE;
-    if (resolution.although_pending && (!confirms || resolution.decision != TL_DECISION_FAILED))
-        return usage_error(self, "--although-pending is said by whoever confirms that a "
-                                 "trade failed");
-    return EXIT_DONE;
-}
-
-/* ------------------------------------------------------------------------ ls -- */
 
 static int add_row(void *context, const tl_resolution_row *row)
 {
     return listing_add(context, row);
 }
 
-static int work_ls(tl_client *client, const struct common *common, const tl_key *key)
+static int read_decisions(tl_client *client, void *context)
 {
-    struct listing listing;
-    tl_status status;
-
-    listing_begin(&listing, &record_resolution,
-                  "decided=WHEN,fence,verdict,part,account,by,reason");
-    status = tl_resolution_list(client, key, add_row, &listing);
-    return listing_end(&listing, status, common->json, "resolutions",
-                       "no operator decided anything about this trade");
+    return fleet_told(tl_resolution_list(client, &resolution.key, add_row, context));
 }
 
-/* ------------------------------------------------------------------- command -- */
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int check(int argc, char **argv)
 {
     const char *verb = argc > 0 ? argv[0] : "";
-    const int lists = strcmp(verb, "ls") == 0;
-    tl_client *client = NULL;
-    int code;
 
+    lists = strcmp(verb, "ls") == 0;
     confirms = strcmp(verb, "confirm") == 0;
     if (!confirms && !lists && strcmp(verb, "propose") != 0)
-        return usage_error(self, "resolve is for `propose`, `confirm` and `ls`, not '%s'", verb);
-    code = read_key(self, &resolution.key, argc - 1, argv + 1);
-    if (code == EXIT_DONE && !lists)
-        code = check(self);
-    if (code == EXIT_DONE)
-        code = fleet_begin(common);
-    if (code == EXIT_DONE)
-        code = fleet_owner(&client, resolution.key.cust_no);
-    if (code == EXIT_DONE)
-        code = lists ? work_ls(client, common, &resolution.key) : work_decide(client, common);
-    fleet_end();
-    return code;
+        return usage_error("resolve is for `propose`, `confirm` and `ls`, not '%s'", verb);
+    if (read_key(&resolution.key, argc - 1, argv + 1) != EXIT_DONE)
+        return EXIT_USAGE;
+    if (lists)
+        return EXIT_DONE;
+    if (tl_decision_name(resolution.decision)[0] == '\0')
+        return usage_error("--as is missing: clear, paid or failed");
+    if (!has_fence)
+        return usage_error("--fence is missing: it says which state of the trade you saw, and "
+                           "`tradelock show` prints it");
+    if (needs_reason(resolution.reason) != EXIT_DONE)
+        return EXIT_USAGE;
+    if (resolution.although_pending && (!confirms || resolution.decision != TL_DECISION_FAILED))
+        return usage_error("--although-pending is said by whoever confirms that a trade failed");
+    return EXIT_DONE;
+}
+
+static int work(tl_client *client)
+{
+    const int code = fleet_owner(&client, resolution.key.cust_no);
+
+    if (code != EXIT_DONE)
+        return code;
+    return lists ? listing_run(client, &record_resolution,
+                               "decided=WHEN,fence,verdict,part,account,by,reason", "resolutions",
+                               "no operator decided anything about this trade", read_decisions)
+                 : decide(client);
 }
 
 static const struct command_option options[] = {
@@ -168,6 +142,8 @@ const struct command command_resolve = {
             "not\n"
             "carried out.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
     .takes_operands = 1,
 };

@@ -73,9 +73,8 @@ static int add_row(void *context, const tl_resource_view *view)
     return listing_add(&output->rows, view);
 }
 
-static int list(tl_client *client, void *context)
+static int list(tl_client *client)
 {
-    const struct common *common = context;
     const struct holders_wanted want = {NULL, wanted.filter.prefix, wanted.filter.all,
                                         wanted.filter.limit};
     struct output output = {.count = 0};
@@ -92,7 +91,7 @@ static int list(tl_client *client, void *context)
     more = output.count == wanted.filter.limit || readers == wanted.filter.limit;
     if (status != TL_OK) {
         code = report(status);
-    } else if (common->json) {
+    } else if (common.json) {
         code = print_json(json_pack("{s:O, s:i, s:O, s:b}", "rows", output.rows.rows, "count",
                                     (int)output.count, "holders", holders.rows, "more", more),
                           EXIT_DONE);
@@ -178,16 +177,15 @@ static int print_holders(json_t *document, const struct listing *holders)
 }
 
 /* A name may be that of a mutex, of a read-write lock, or of both. */
-static int show(tl_client *client, void *context)
+static int show(tl_client *client)
 {
-    const struct common *common = context;
     const struct holders_wanted want = {wanted.name, NULL, 1, LIMIT_MOST};
     struct listing holders = {.table = NULL};
     json_t *document = NULL;
     unsigned count = 0;
     int code;
-    tl_status mutex = common->json ? tl_resource_show(client, wanted.name, keep_json, &document)
-                                   : tl_resource_show(client, wanted.name, print_one, NULL);
+    tl_status mutex = common.json ? tl_resource_show(client, wanted.name, keep_json, &document)
+                                  : tl_resource_show(client, wanted.name, print_one, NULL);
     tl_status status = mutex == TL_OK || mutex == TL_NOT_FOUND ? TL_OK : mutex;
 
     if (status == TL_OK)
@@ -197,7 +195,7 @@ static int show(tl_client *client, void *context)
     if (status != TL_OK) {
         json_decref(document);
         code = report(status);
-    } else if (common->json) {
+    } else if (common.json) {
         code = print_holders(document, &holders);
     } else {
         table_print(holders.table);
@@ -207,57 +205,54 @@ static int show(tl_client *client, void *context)
     return code;
 }
 
-static int unlock(tl_client *client, void *context)
+static int unlock(tl_client *client)
 {
-    const struct common *common = context;
-    tl_status status =
-        wanted.slot != 0
-            ? tl_holder_unlock(client, wanted.name, (unsigned)wanted.slot, wanted.fence,
-                               wanted.actor, wanted.reason)
-            : tl_resource_unlock(client, wanted.name, wanted.fence, wanted.actor, wanted.reason);
+    const json_int_t slot = (json_int_t)wanted.slot;
+    tl_status status = slot != 0 ? tl_holder_unlock(client, wanted.name, (unsigned)slot,
+                                                    wanted.fence, wanted.actor, wanted.reason)
+                                 : tl_resource_unlock(client, wanted.name, wanted.fence,
+                                                      wanted.actor, wanted.reason);
+    char whose[64] = "free; its holder";
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(
-            json_pack("{s:s, s:o, s:s}", "resource", wanted.name, "slot",
-                      wanted.slot != 0 ? json_integer((json_int_t)wanted.slot) : json_null(),
-                      "status", tl_status_name(status)),
-            EXIT_DONE);
-    if (wanted.slot != 0)
-        printf("%s is taken from its reader or writer number %" PRIu64
-               ", which cannot commit under this lock any more.\n",
-               wanted.name, wanted.slot);
-    else
-        printf("%s is free; its holder cannot commit under this lock any more.\n", wanted.name);
-    return finish_output(EXIT_DONE);
+    if (slot != 0)
+        snprintf(whose, sizeof whose, "taken from its reader or writer number %lld, which", slot);
+    return print_answer(
+        json_pack("{s:s, s:o, s:s}", "resource", wanted.name, "slot",
+                  slot != 0 ? json_integer(slot) : json_null(), "status", tl_status_name(status)),
+        EXIT_DONE, "%s is %s cannot commit under this lock any more.\n", wanted.name, whose);
 }
 
-/* -------------------------------------------------------------------- reading -- */
+static const struct verb {
+    const char *name;
+    int (*work)(tl_client *client);
+} verbs[] = {{"ls", list}, {"show", show}, {"unlock", unlock}};
 
-static int check_unlock(const struct command *self)
+static const struct verb *verb;
+
+static int check(int argc, char **argv)
 {
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0] && argc > 0; i++)
+        if (strcmp(verbs[i].name, argv[0]) == 0)
+            verb = &verbs[i];
+    if (verb == NULL)
+        return usage_error("after resource comes ls, show or unlock");
+    if (argc != (verb->work == list ? 1 : 2))
+        return usage_error("resource %s takes %s", verb->name,
+                           verb->work == list ? "no operand" : "one name");
+    wanted.name = argv[argc - 1];
+    if (verb->work != unlock)
+        return EXIT_DONE;
     if (!wanted.has_fence)
-        return usage_error(self, "--fence is missing: it says which holder you mean, and "
-                                 "`tradelock resource show` prints it");
-    return needs_reason(self, wanted.reason);
+        return usage_error("--fence is missing: it says which holder you mean, and "
+                           "`tradelock resource show` prints it");
+    return needs_reason(wanted.reason);
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    const char *word = argc > 0 ? argv[0] : "";
-    const int lists = strcmp(word, "ls") == 0, shows = strcmp(word, "show") == 0;
-    const int operands = lists ? 1 : 2;
-
-    if (!lists && !shows && strcmp(word, "unlock") != 0)
-        return usage_error(self, "after resource comes ls, show or unlock");
-    if (argc != operands)
-        return usage_error(self, "resource %s takes %s", word,
-                           operands == 2 ? "one name" : "no operand");
-    wanted.name = argv[operands - 1];
-    if (!lists && !shows && check_unlock(self) != EXIT_DONE)
-        return EXIT_USAGE;
-    return with_client(common, 0, lists ? list : shows ? show : unlock, common);
+    return verb->work(client);
 }
 
 static const struct command_option options[] = {
@@ -288,6 +283,8 @@ const struct command command_resource = {
             "that you saw: when the lock has changed hands since, nothing happens.  Of a\n"
             "read-write lock --slot says which reader or writer is meant.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_DATABASE,
+    .work = work,
     .takes_operands = 1,
 };

@@ -15,17 +15,15 @@ static const char *reason, *actor;
 
 /* ------------------------------------------------------------------- declare -- */
 
-static int declare(tl_client *client, const struct common *common)
+static int declare(tl_client *client)
 {
     tl_status status = tl_restore_declare(client, actor, reason);
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:s}", "restore", "declared"), EXIT_DONE);
-    printf("Declared. Nothing is granted, sent or failed until two operators accept it;\n"
-           "the retry lane asks the channel, and ends what was paid.\n");
-    return finish_output(EXIT_DONE);
+    return print_answer(json_pack("{s:s}", "restore", "declared"), EXIT_DONE,
+                        "Declared. Nothing is granted, sent or failed until two operators accept "
+                        "it;\nthe retry lane asks the channel, and ends what was paid.\n");
 }
 
 /* -------------------------------------------------------------------- status -- */
@@ -163,7 +161,7 @@ static void print_preview(const struct preview *preview)
     }
 }
 
-static int show(tl_client *client, const struct common *common)
+static int show(tl_client *client)
 {
     struct preview preview = {
         .counts = {.table = table_new("OP", "STATE", "COUNT", NULL), .rows = json_array()},
@@ -182,7 +180,7 @@ static int show(tl_client *client, const struct common *common)
 
     if (status != TL_OK) {
         code = report(status);
-    } else if (common->json) {
+    } else if (common.json) {
         code = print_json(json_restore(&r, &preview), EXIT_DONE);
     } else {
         print_state(&r);
@@ -200,33 +198,23 @@ static int show(tl_client *client, const struct common *common)
 
 /* -------------------------------------------------------------------- accept -- */
 
-static int proposed(const struct common *common)
-{
-    if (common->json)
-        return print_json(json_pack("{s:s}", "restore", "proposed"), EXIT_DONE);
-    printf("Proposed. Nothing has changed: another operator, with an account of their own,\n"
-           "looks at `tradelock restore status` and accepts it too.\n");
-    return finish_output(EXIT_DONE);
-}
-
-static int accept_server(tl_client *client, const struct common *common)
+static int accept_server(tl_client *client)
 {
     uint64_t doubtful = 0;
     tl_status status = tl_restore_accept(client, actor, reason, &doubtful);
 
     if (status == TL_PARKED)
-        return proposed(common);
+        return print_answer(
+            json_pack("{s:s}", "restore", "proposed"), EXIT_DONE,
+            "Proposed. Nothing has changed: another operator, with an account of their own,\n"
+            "looks at `tradelock restore status` and accepts it too.\n");
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(
-            json_pack("{s:s, s:I}", "restore", "accepted", "doubtful", (json_int_t)doubtful),
-            EXIT_DONE);
-    printf("Accepted. %llu trades are in process, and all of them in doubt now: the "
-           "channel is\n"
-           "asked before anything is sent for them.\n",
-           (unsigned long long)doubtful);
-    return finish_output(EXIT_DONE);
+    return print_answer(
+        json_pack("{s:s, s:I}", "restore", "accepted", "doubtful", (json_int_t)doubtful), EXIT_DONE,
+        "Accepted. %llu trades are in process, and all of them in doubt now: the channel is\n"
+        "asked before anything is sent for them.\n",
+        (unsigned long long)doubtful);
 }
 
 /* ------------------------------------------------------------------- a fleet -- */
@@ -276,20 +264,18 @@ static int check_slots(const struct fleet_map *map, size_t shard)
 }
 
 /* A database knows nothing of the others: they are asked here, all of them. */
-static int check_fleet(const struct common *common)
+static int check_fleet(void)
 {
     struct fleet_map map = {.count = 0};
-    struct common all = *common;
     int code;
 
-    if (common->shard == NULL)
+    if (common.shard == NULL)
         return EXIT_DONE;
-    all.shard = NULL;
-    code = fleet_begin(&all);
+    code = fleet_begin(NULL);
     if (code == EXIT_DONE && fleet_is()) {
         code = fleet_map_read(&map);
         if (code == EXIT_DONE)
-            code = check_slots(&map, fleet_shard_of(common->shard));
+            code = check_slots(&map, fleet_shard_of(common.shard));
     }
     fleet_map_free(&map);
     fleet_end();
@@ -300,17 +286,12 @@ static int check_fleet(const struct common *common)
 
 static const struct verb {
     const char *name;
-    int (*work)(tl_client *client, const struct common *common);
+    int (*work)(tl_client *client);
 } verbs[] = {{"status", show}, {"declare", declare}, {"accept", accept_server}};
 
 static const struct verb *verb;
 
-static int work(tl_client *client, void *context)
-{
-    return verb->work(client, context);
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int check(int argc, char **argv)
 {
     int code = EXIT_DONE;
 
@@ -318,12 +299,15 @@ static int run(const struct command *self, struct common *common, int argc, char
         if (argc == 1 && strcmp(verbs[i].name, argv[0]) == 0)
             verb = &verbs[i];
     if (verb == NULL)
-        return usage_error(self, "say what: declare, status or accept");
+        return usage_error("say what: declare, status or accept");
     if (verb->work != show)
-        code = needs_reason(self, reason);
-    if (code == EXIT_DONE && verb->work == accept_server)
-        code = check_fleet(common);
-    return code == EXIT_DONE ? with_client(common, 0, work, common) : code;
+        code = needs_reason(reason);
+    return code == EXIT_DONE && verb->work == accept_server ? check_fleet() : code;
+}
+
+static int work(tl_client *client)
+{
+    return verb->work(client);
 }
 
 static const struct command_option options[] = {
@@ -343,6 +327,8 @@ const struct command command_restore = {
             "and its claim of one that is another's ended (fleet move).\n"
             "The way through all of it is in tools/RESTORE.md.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_DATABASE,
+    .work = work,
     .takes_operands = 1,
 };

@@ -116,7 +116,7 @@ static void say_apart(char *to, size_t space, const struct preview *p)
                  p->held, p->due);
 }
 
-static int retry_all(tl_client *client, const struct common *common, struct retry_all *all)
+static int retry_all(tl_client *client, struct retry_all *all)
 {
     char apart[128];
     struct bulk bulk = {
@@ -144,7 +144,7 @@ static int retry_all(tl_client *client, const struct common *common, struct retr
     say_apart(apart, sizeof apart, &preview);
     if (preview.no_memory)
         status = tl_error_report(TL_NO_MEMORY, "out of memory for the trades");
-    code = status == TL_OK ? bulk_run(&bulk, common) : report(status);
+    code = status == TL_OK ? bulk_run(&bulk) : report(status);
     table_free(bulk.examples);
     json_decref(bulk.examples_json);
     json_decref(bulk.apart_json);
@@ -174,86 +174,66 @@ static int see_what_follows(void *context, const tl_view *view)
     return 0;
 }
 
-static int work(tl_client *client, const struct common *common, const tl_key *key)
+static tl_key key;
+
+static int retry_key(tl_client *client)
 {
     const char *follows = "a retry worker asks the channel before it sends";
     tl_status status =
-        tl_retry_now(client, key, decision.fence, decision.all.actor, decision.all.reason);
+        tl_retry_now(client, &key, decision.fence, decision.all.actor, decision.all.reason);
 
     if (status != TL_OK)
         return report(status);
-    if (common->json)
-        return print_json(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no, "cust_no",
-                                    key->cust_no, "op_code", key->op_code, "status",
-                                    tl_status_name(status)),
-                          EXIT_DONE);
-    (void)tl_show(client, key, TL_LANE_SYNC, see_what_follows, &follows);
-    printf("%s %s %s is due now; %s.\n", key->serial_no, key->cust_no, key->op_code, follows);
-    return finish_output(EXIT_DONE);
+    if (!common.json)
+        (void)tl_show(client, &key, TL_LANE_SYNC, see_what_follows, &follows);
+    return print_answer(
+        json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key.serial_no, "cust_no", key.cust_no,
+                  "op_code", key.op_code, "status", tl_status_name(status)),
+        EXIT_DONE, "%s %s %s is due now; %s.\n", key.serial_no, key.cust_no, key.op_code, follows);
 }
 
-static int check_all(const struct command *self, int argc, char **argv)
+static int check(int argc, char **argv)
 {
-    if (decision.has_fence)
-        return usage_error(self, "--fence is for one trade; of many each has the fence that was "
-                                 "seen");
-    if (argc > 0)
-        return usage_error(self, "--all and --where take no operand: %s", argv[0]);
-    return EXIT_DONE;
-}
-
-static int check_one(const struct command *self)
-{
-    if (decision.filters || decision.all.has_yes)
-        return usage_error(self, "filters and --yes are for many trades: say --all");
-    if (!decision.has_fence)
-        return usage_error(self, "--fence is missing: it says which state of the trade you "
-                                 "saw, and `tradelock show` prints it");
-    return EXIT_DONE;
-}
-
-/* Many trades are changed in one database, under one act. */
-static int open_for(tl_client **client, const struct command *self, const tl_key *key)
-{
-    if (!decision.is_all)
-        return fleet_owner(client, key->cust_no);
-    if (fleet_is())
-        return usage_error(self, "these settings are of a fleet: --all and --where want --shard");
-    *client = fleet_client(0, 0);
-    return fleet_code(EXIT_DONE, EXIT_DONE);
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    tl_client *client = NULL;
-    tl_key key = {0};
-    char said[1024];
     int code = EXIT_DONE;
 
     if (decision.where != NULL) {
         decision.is_all = 1;
-        code = filter_where(self, decision.where);
+        code = filter_where(decision.where);
     }
-    if (code == EXIT_DONE && decision.is_all)
-        code = check_all(self, argc, argv);
-    else if (code == EXIT_DONE && (argc > 0 || !decision.filters))
-        code = read_key(self, &key, argc, argv);
-    if (code == EXIT_DONE && !decision.is_all)
-        code = check_one(self);
-    if (code == EXIT_DONE)
-        code = needs_reason(self, decision.all.reason);
+    if (code == EXIT_DONE && !decision.is_all && (argc > 0 || !decision.filters))
+        code = read_key(&key, argc, argv);
     if (code != EXIT_DONE)
         return code;
-    filter_say(self, said, sizeof said);
+    if (decision.is_all && decision.has_fence)
+        return usage_error("--fence is for one trade; of many each has the fence that was seen");
+    if (decision.is_all && argc > 0)
+        return usage_error("--all and --where take no operand: %s", argv[0]);
+    if (!decision.is_all && (decision.filters || decision.all.has_yes))
+        return usage_error("filters and --yes are for many trades: say --all");
+    if (!decision.is_all && !decision.has_fence)
+        return usage_error("--fence is missing: it says which state of the trade you saw, and "
+                           "`tradelock show` prints it");
+    return needs_reason(decision.all.reason);
+}
+
+/* Many trades are changed in one database, under one act. */
+static int work(tl_client *client)
+{
+    char said[1024];
+    int code;
+
+    if (!decision.is_all) {
+        code = fleet_owner(&client, key.cust_no);
+        return code == EXIT_DONE ? retry_key(client) : code;
+    }
+    if (fleet_is())
+        return usage_error("these settings are of a fleet: --all and --where want --shard");
+    client = fleet_client(0, 0);
+    if (client == NULL)
+        return fleet_code(EXIT_DONE, EXIT_DONE);
+    filter_say(said, sizeof said);
     decision.all.said = said;
-    code = fleet_begin(common);
-    if (code == EXIT_DONE)
-        code = open_for(&client, self, &key);
-    if (code == EXIT_DONE)
-        code =
-            decision.is_all ? retry_all(client, common, &decision.all) : work(client, common, &key);
-    fleet_end();
-    return code;
+    return retry_all(client, &decision.all);
 }
 
 static const struct command_option options[] = {
@@ -288,6 +268,8 @@ const struct command command_retry = {
             "stops it between two trades, and the same again goes on.  `tradelock acts`\n"
             "tells what was done.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
     .takes_operands = 1,
 };

@@ -243,40 +243,36 @@ static int ask(struct job *job, tl_client *client)
 
 static int has_max_hold;
 
-static int take_lock(const struct command *self, const char *value, void *to)
+static int take_lock(const char *value, void *to)
 {
     struct job *j = to;
 
     if (j->count == TL_RESOURCES_MAX)
-        return usage_error(self, "--lock may be given %d times at most", TL_RESOURCES_MAX);
+        return usage_error("--lock may be given %d times at most", TL_RESOURCES_MAX);
     j->locks[j->count++] = value;
     return EXIT_DONE;
 }
 
-static int check(const struct command *self, int argc, char **argv)
+static int check(int argc, char **argv)
 {
     if (wanted.count == 0)
-        return usage_error(self, "--lock is missing: the name of the resource");
+        return usage_error("--lock is missing: the name of the resource");
     if (argc == 0)
-        return usage_error(self, "the command is missing: it stands after --");
+        return usage_error("the command is missing: it stands after --");
     if (strcmp(argv[-1], "--") != 0)
-        return usage_error(self,
-                           "the command stands after --, so that its options are "
+        return usage_error("the command stands after --, so that its options are "
                            "its own: -- %s",
                            argv[0]);
+    wanted.keeper.command = argv;
     return EXIT_DONE;
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    tl_client *client = NULL;
-    int code = check(self, argc, argv);
+    int code;
 
-    if (code != EXIT_DONE)
-        return code;
     if (!has_max_hold)
         wanted.options.max_hold_ms = MAX_HOLD_DEFAULT_MS;
-    wanted.keeper.command = argv;
     wanted.options.loss = on_loss;
     /* Its name only: arguments may be nobody's business. */
     wanted.options.payload = wanted.keeper.command[0];
@@ -286,7 +282,7 @@ static int run(const struct command *self, struct common *common, int argc, char
         fprintf(stderr, "tradelock: no process for the command: %s\n", strerror(errno));
         return EXIT_INTERNAL;
     }
-    code = open_working_client(&client, common, "tradelock run");
+    code = open_client(&client, common.shard, 0, "tradelock run");
     if (code == EXIT_DONE)
         code = ask(&wanted, client);
     close(wanted.keeper.to);
@@ -326,7 +322,8 @@ const struct command command_run = {
             "waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
             "terminal, to all that it started.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .work = work,
     .why_no_json = "run prints nothing of its own, and no JSON",
     .takes_operands = 1,
 };

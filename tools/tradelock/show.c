@@ -52,12 +52,12 @@ static int look(tl_client *client, void *context)
     const struct search *search = context;
     const tl_status status = tl_list(client, search->filter, take, search->found);
 
-    return status == TL_OK ? EXIT_DONE : fleet_missed(status);
+    return fleet_told(status);
 }
 
-static int say_which(const struct common *common, const tl_filter *filter)
+static int say_which(const tl_filter *filter)
 {
-    const struct list_form_options form = {.form = common->json ? LIST_JSON : LIST_NARROW};
+    const struct list_form_options form = {.form = common.json ? LIST_JSON : LIST_NARROW};
     const int code = list_print(filter, &form);
 
     fprintf(stderr, "tradelock: several trades match %s: name one, by SERIAL CUST OP\n",
@@ -71,7 +71,7 @@ static int say_which(const struct common *common, const tl_filter *filter)
  * found->count 1: there is one; else the exit code with which the command ends.
  */
 /* A trade that one shard has is the one that was meant only if every shard was asked. */
-static int find_trade(const struct common *common, tl_filter *filter, struct found_trade *found)
+static int find_trade(tl_filter *filter, struct found_trade *found)
 {
     const char *serial = filter->serial;
     struct search search = {filter, found};
@@ -85,7 +85,7 @@ static int find_trade(const struct common *common, tl_filter *filter, struct fou
     if (code != EXIT_DONE)
         return code;
     if (found->count > 1)
-        return say_which(common, filter);
+        return say_which(filter);
     if (found->count == 0) {
         fprintf(stderr, "tradelock: there is no trade %s, and none whose serial number begins so\n",
                 serial);
@@ -264,7 +264,7 @@ static void print_row(const tl_view *view, const char *by)
     print_group(GROUP_CONTENTS, view);
 }
 
-static int print_shown(struct shown *shown, const struct common *common, int code)
+static int print_shown(struct shown *shown, int code)
 {
     char said[SAID_SENTENCE], as_of[TIME_TEXT];
     const tl_view *main_view =
@@ -275,7 +275,7 @@ static int print_shown(struct shown *shown, const struct common *common, int cod
         printf("As it was at %s, by its history: %s.\n", time_text(as_of, shown->as_of_us),
                tl_state_name(main_view->state));
     putchar('\n');
-    explained_print(&shown->explained, common);
+    explained_print(&shown->explained);
     if (shown->as_of_us == 0)
         putchar('\n');
     print_row(main_view, shown->by[main_view->lane == 'R']);
@@ -320,6 +320,8 @@ static int print_shown_json(struct shown *shown, int code)
 
 /* ----------------------------------------------------------------- reading -- */
 
+static int64_t as_of_us; /* 0: now */
+
 /* The application's account may not read the log; the rest is worth showing all the same. */
 static void drop_timeline(struct shown *shown)
 {
@@ -348,9 +350,9 @@ static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *
     return status;
 }
 
-static int work(tl_client *client, const struct common *common, const tl_key *key, int64_t at_us)
+static int show(tl_client *client, const tl_key *key)
 {
-    struct shown shown = {.as_of_us = at_us,
+    struct shown shown = {.as_of_us = as_of_us,
                           .explained = {.sentences = json_array()},
                           .timeline = json_array(),
                           .steps =
@@ -368,7 +370,7 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
         const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
 
         code = is_in_doubt_or_parked(view) ? EXIT_OPEN : EXIT_DONE;
-        code = common->json ? print_shown_json(&shown, code) : print_shown(&shown, common, code);
+        code = common.json ? print_shown_json(&shown, code) : print_shown(&shown, code);
     } else {
         code = report_trade(client, status, key);
     }
@@ -384,39 +386,28 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     return code;
 }
 
-static int64_t as_of_us; /* 0: now */
+static tl_filter filter = {.version = TL_FILTER_VERSION};
 
-static int find_and_work(const struct common *common, tl_filter *filter)
+static int check(int argc, char **argv)
 {
-    struct found_trade found = {.count = 0};
-    tl_client *client = NULL;
-    int code = EXIT_DONE;
-
-    if (filter->cust != NULL && filter->op != NULL)
-        found.key =
-            (tl_key){.serial_no = filter->serial, .cust_no = filter->cust, .op_code = filter->op};
-    else
-        code = find_trade(common, filter, &found);
-    if (code == EXIT_DONE)
-        code = fleet_owner(&client, found.key.cust_no);
-    return code == EXIT_DONE ? work(client, common, &found.key, as_of_us) : code;
-}
-
-static int run(const struct command *self, struct common *common, int argc, char **argv)
-{
-    tl_filter filter = {.version = TL_FILTER_VERSION};
-    int code;
-
     if (argc < 1 || argc > 3)
-        return usage_error(self, "show takes one to three operands, SERIAL CUST OP, not %d", argc);
+        return usage_error("show takes one to three operands, SERIAL CUST OP, not %d", argc);
     filter.serial = argv[0];
     filter.cust = argc > 1 ? argv[1] : NULL;
     filter.op = argc > 2 ? argv[2] : NULL;
-    code = fleet_begin(common);
+    return EXIT_DONE;
+}
+
+static int work(tl_client *client)
+{
+    struct found_trade found = {.key = {filter.serial, filter.cust, filter.op}};
+    int code = EXIT_DONE;
+
+    if (filter.cust == NULL || filter.op == NULL)
+        code = find_trade(&filter, &found);
     if (code == EXIT_DONE)
-        code = find_and_work(common, &filter);
-    fleet_end();
-    return code;
+        code = fleet_owner(&client, found.key.cust_no);
+    return code == EXIT_DONE ? show(client, &found.key) : code;
 }
 
 static const struct command_option options[] = {
@@ -435,6 +426,8 @@ const struct command command_show = {
             "several match, they are listed.  Exit code 6 when the trade is in doubt or\n"
             "parked.\n",
     .options = options,
-    .run = run,
+    .check = check,
+    .of = OF_SHARDS,
+    .work = work,
     .takes_operands = 1,
 };

@@ -440,14 +440,14 @@ static int print_screen_json(const struct screen *s, int code)
 
 static int show_one(tl_client *client, void *context)
 {
-    const struct common *common = context;
     struct screen s;
     tl_status status = screen_read(&s, client);
     int code;
 
+    (void)context;
     if (status != TL_OK) {
-        code = fleet_missed(status);
-    } else if (common->json) {
+        code = fleet_told(status);
+    } else if (common.json) {
         code = print_screen_json(&s, code_of(&s));
     } else {
         fleet_heading();
@@ -466,16 +466,16 @@ static int show_one(tl_client *client, void *context)
     return code;
 }
 
-static int show_once(struct common *common)
+static int show_once(void)
 {
-    const int code = fleet_each(TL_CLIENT_NO_SCHEMA, show_one, common);
+    const int code = fleet_each(TL_CLIENT_NO_SCHEMA, show_one, NULL);
 
-    return common->json ? fleet_print_pages(NULL, code) : code;
+    return common.json ? fleet_print_pages(NULL, code) : code;
 }
 
 /* Until it is interrupted, or nobody reads it any more.  A server that is away is said, and looked
  * for again. */
-static int watch(struct common *common)
+static int watch(void)
 {
     const struct timespec pause = {.tv_sec = every_ms / 1000, .tv_nsec = every_ms % 1000 * 1000000};
 
@@ -488,27 +488,19 @@ static int watch(struct common *common)
         fleet_forget();
         if (isatty(STDOUT_FILENO))
             fputs("\033[H\033[J", stdout);
-        code = show_once(common);
+        code = show_once();
         if (code == EXIT_INTERNAL)
             return code;
-        if (!common->json && !isatty(STDOUT_FILENO))
+        if (!common.json && !isatty(STDOUT_FILENO))
             putchar('\n');
         nanosleep(&pause, NULL);
     }
 }
 
-static int run(const struct command *self, struct common *common, int argc, char **argv)
+static int work(tl_client *client)
 {
-    int code = fleet_begin(common);
-
-    (void)self;
-    (void)argc;
-    (void)argv;
-    fleet_by_pages();
-    if (code == EXIT_DONE)
-        code = watches ? watch(common) : show_once(common);
-    fleet_end();
-    return code;
+    (void)client;
+    return watches ? watch() : show_once();
 }
 
 static const struct command_option options[] = {
@@ -531,5 +523,6 @@ const struct command command_status = {
             "process, a transaction that holds rows, a channel that does not answer, whose\n"
             "breaker is open or that is paused for an hour; else 0.\n",
     .options = options,
-    .run = run,
+    .of = OF_PAGES,
+    .work = work,
 };
