@@ -2,6 +2,7 @@
 #include "batch_print.h"
 
 #include "command.h"
+#include "fields.h"
 #include "print.h"
 
 #include <inttypes.h>
@@ -103,13 +104,6 @@ void batch_totals_print(const struct batch_totals *totals, const char *batch)
         print_part(&totals->part[i]);
 }
 
-static json_t *part_json(const tl_batch_part *part)
-{
-    return json_pack("{s:s, s:b, s:o, s:s, s:I}", "state", tl_state_name(part->state), "conflict",
-                     part->conflict, "currency", json_text(part->money.currency), "sum_minor",
-                     part->money.sum_minor, "trades", (json_int_t)part->money.trades);
-}
-
 json_t *batch_totals_json(const struct batch_totals *totals, const char *batch)
 {
     json_t *parts;
@@ -118,7 +112,7 @@ json_t *batch_totals_json(const struct batch_totals *totals, const char *batch)
         return json_null();
     parts = json_array();
     for (size_t i = 0; i < totals->count; i++)
-        json_array_append_new(parts, part_json(&totals->part[i]));
+        json_array_append_new(parts, record_json(&record_batch_part, &totals->part[i]));
     return json_pack("{s:o, s:b, s:I, s:I, s:o}", "name", json_text(batch), "complete",
                      totals->open == 0, "trades", (json_int_t)totals->trades, "open",
                      (json_int_t)totals->open, "parts", parts);

@@ -62,8 +62,7 @@ static int work_ls(tl_client *client, const struct common *common, const tl_key 
     struct listing listing;
     tl_status status;
 
-    listing_begin(&listing, &record_evidence,
-                  "filed,epoch,outcome,is_final,paid,ref=REF,source,remark");
+    listing_begin(&listing, &record_evidence, NULL);
     status = tl_evidence_list(client, key, add_row, &listing);
     return listing_end(&listing, status, common->json, "evidence",
                        "nothing was filed about this trade");

@@ -129,7 +129,7 @@ static void print_head(const tl_view *view)
 {
     char amount[AMOUNT_TEXT], when[TIME_TEXT];
 
-    amount_text(amount, view);
+    amount_text(amount, view->amount_minor, view->currency);
     printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n", view->serial_no,
            view->cust_no, view->op_code, time_text(when, view->now_us), view->status,
            tl_state_name(view->state), amount[0] != '\0' ? "; minor units: " : "", amount,

@@ -20,12 +20,6 @@
 
 /* ----------------------------------------------------------------- columns -- */
 
-static int is_right(const struct field *column)
-{
-    return column->type == FIELD_COUNT || column->type == FIELD_NUMBER ||
-           (as_made(column) != NULL && as_made(column)->right);
-}
-
 static const char *const of_form[] = {
     [LIST_NARROW] = "serial,customer,operation,state,age,next,amount",
     [LIST_WIDE] = "serial,customer,operation,status,state,conflict,amount,counts,fence,updated,"
@@ -105,11 +99,11 @@ static void print_line(const struct output *output, const char *const *cells)
     for (size_t i = 0; i < output->count; i++) {
         const int gap = output->width[i] - text_width(cells[i], strlen(cells[i]));
 
-        if (is_right(output->chosen[i]) && (cells[i][0] != '\0' || i + 1 < output->count))
+        if (column_is_right(output->chosen[i]) && (cells[i][0] != '\0' || i + 1 < output->count))
             printf("%*s", gap > 0 ? gap : 0, "");
         print_harmless(cells[i], strlen(cells[i]));
         if (i + 1 < output->count)
-            printf("%*s", (is_right(output->chosen[i]) || gap < 0 ? 0 : gap) + 1, "");
+            printf("%*s", (column_is_right(output->chosen[i]) || gap < 0 ? 0 : gap) + 1, "");
     }
     putchar('\n');
 }
