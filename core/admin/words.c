@@ -67,7 +67,7 @@ const char *tl_span_text(char to[TL_SPAN_TEXT], int64_t us, tl_span_form form)
 
 const char *words_moment(char to[WORDS], int64_t now_us, int64_t us)
 {
-    char text[TL_MOMENT_TEXT];
+    char text[TL_MOMENT_TEXT] = "";
 
     tl_moment_text(text, us, 0);
     if (us / DAY_US == now_us / DAY_US)
