@@ -77,6 +77,7 @@ struct stops {
 /* What became of an operation's trades at a channel; the pointers of `state` are not set. */
 struct channel {
     tl_channel_state state;
+    int64_t now_us; /* while it is written */
     char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
 };
 

@@ -277,7 +277,8 @@ static void cell_down(struct visit *visit, const void *row)
         return;
     page_put(page, "<strong>no answer since ");
     page_moment(page, one->state.down_since_us);
-    page_put(page, "</strong>");
+    page_put(page, "</strong>, ");
+    page_ago(page, one->state.down_since_us, one->now_us);
 }
 
 static void channels(const struct shown *shown)
@@ -297,6 +298,7 @@ static void channels(const struct shown *shown)
         for (unsigned i = 0; now != NULL && i < now->channel_count && i < CHANNELS_SHOWN; i++) {
             struct channel one = now->channels[i];
 
+            one.now_us = now->now_us;
             one.state.channel = one.name;
             one.state.op_code = one.op_code;
             is_cut |= one.state.cut;
