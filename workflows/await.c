@@ -156,14 +156,6 @@ static void tell(struct awaiting *one, tl_status status, const tl_trade *trade)
         pthread_cond_signal(&one->wake);
 }
 
-/* Needs: the mutex held. */
-static void tell_refused(struct awaiting *one, tl_status status)
-{
-    tell(one, status, NULL);
-    one->over = 1;
-    pthread_cond_signal(&one->wake);
-}
-
 /* Tells those of this statement's keys.  Needs: the mutex held. */
 static void tell_read(awaits *all, const struct reading *r, tl_status status)
 {
@@ -217,8 +209,12 @@ static void ask_first(awaits *all)
             one = one->next;
         if (one != NULL && status == TL_OK)
             one->first = NULL;
-        else if (one != NULL)
-            tell_refused(one, status);
+        else if (one != NULL) {
+            /* Needs: the mutex held. */
+            tell(one, status, NULL);
+            one->over = 1;
+            pthread_cond_signal(&one->wake);
+        }
         one = all->first;
     }
 }

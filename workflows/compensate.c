@@ -5,7 +5,7 @@
  */
 #include "compensate.h"
 
-#include "ending_later.h"
+#include "ending.h"
 #include "memory.h"
 #include "resolver.h"
 #include "schedule.h"

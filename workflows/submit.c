@@ -17,7 +17,7 @@
  */
 #include "run.h"
 
-#include "ending_later.h"
+#include "ending.h"
 #include "memory.h"
 #include "schedule.h"
 

@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/bind.h"
-#include "store/clock.h"
 #include "store/server.h"
+#include "store/clock.h"
 
 #include "sql_text.h"
 
@@ -274,14 +274,6 @@ static tl_status check_rows(audit_comparison *c)
 
 /* --------------------------------------------------------------- the statement -- */
 
-static void place_of(store_audit_place *at, const tl_payment *p)
-{
-    memset(at, 0, sizeof *at);
-    text_copy(at->cust_no, sizeof at->cust_no, p->cust_no);
-    text_copy(at->serial_no, sizeof at->serial_no, p->serial_no);
-    text_copy(at->op_code, sizeof at->op_code, p->op_code);
-}
-
 static int same_trade(const tl_payment *a, const tl_payment *b)
 {
     return compare_trades(a->cust_no, a->serial_no, b->cust_no, b->serial_no) == 0 &&
@@ -295,7 +287,10 @@ static void check_statement(audit_comparison *c)
         store_audit_place at;
         size_t times = 1;
 
-        place_of(&at, p);
+        memset(&at, 0, sizeof at);
+        text_copy(at.cust_no, sizeof at.cust_no, p->cust_no);
+        text_copy(at.serial_no, sizeof at.serial_no, p->serial_no);
+        text_copy(at.op_code, sizeof at.op_code, p->op_code);
         if (!c->paid[i].has_row)
             audit_report(c->audit, "unknown-payment", &at,
                          "the channel paid it (%s), and there is no such trade",

@@ -436,15 +436,6 @@ static tl_status take_row(void *context, const struct lines *l)
     return audit_lives_add(&s->c->lives, &row, s->manifest.set, s->row++);
 }
 
-/* Steps of rows that are not there. */
-static void check_orphans(struct set *s)
-{
-    for (size_t i = 0; i < s->past_count; i++)
-        if (!s->past[i].has_row)
-            audit_take_step(&s->steps, &s->past[i]);
-    audit_end_steps(&s->steps);
-}
-
 static tl_status audit_set(struct set *s)
 {
     tl_archived *sums = &s->c->archived;
@@ -460,7 +451,11 @@ static tl_status audit_set(struct set *s)
         status = read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK, take_row, s);
     if (status != TL_OK)
         return status;
-    check_orphans(s);
+    /* Steps of rows that are not there. */
+    for (size_t i = 0; i < s->past_count; i++)
+        if (!s->past[i].has_row)
+            audit_take_step(&s->steps, &s->past[i]);
+    audit_end_steps(&s->steps);
     sums->sets++;
     sums->trades += s->manifest.trades;
     for (int file = 0; file < ARCHIVE_FILES; file++) {

@@ -3,7 +3,7 @@
 #define TL_ADMIN_AUDIT_ARCHIVE_H
 
 #include "admin/archive.h"
-#include "admin/audit_history.h"
+#include "admin/audit_report.h"
 
 #include <tradelock/admin/audit.h>
 #include <tradelock/admin/fleet.h>

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "admin/audit_pages.h"
+#include "admin/audit_report.h"
 #include "store/bind.h"
 #include "store/decision.h"
 #include "transition/task.h"

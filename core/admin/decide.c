@@ -23,19 +23,6 @@
 
 #include <string.h>
 
-static db_answer store_resolve_insert(db *connection, const store_resolution *r)
-{
-    const char decision[2] = {r->decision, '\0'};
-
-    return SQL_RUN(connection, NULL, resolve_insert, .cust_no = db_text(r->key->cust_no),
-                   .serial_no = db_text(r->key->serial_no), .op_code = db_text(r->key->op_code),
-                   .rev = db_uint(r->rev), .verdict = db_text(decision), .part = db_int(r->which),
-                   .fence = db_uint(r->fence), .epoch = db_uint(r->epoch),
-                   .reason = db_text(r->reason), .actor = db_text(r->actor),
-                   .thread_no = db_text(r->thread_no), .log_no = db_text(r->log_no),
-                   .although_pending = db_int(r->although_pending));
-}
-
 #define DUPLICATE_KEY 1062
 
 struct deciding {
@@ -208,7 +195,16 @@ static tl_status judge_half(const struct deciding *d)
 
 static db_answer write_half(struct deciding *d, db *connection)
 {
-    db_answer answer = store_resolve_insert(connection, &d->half);
+    const char decision[2] = {d->half.decision, '\0'};
+
+    db_answer answer = SQL_RUN(
+        connection, NULL, resolve_insert, .cust_no = db_text(d->half.key->cust_no),
+        .serial_no = db_text(d->half.key->serial_no), .op_code = db_text(d->half.key->op_code),
+        .rev = db_uint(d->half.rev), .verdict = db_text(decision), .part = db_int(d->half.which),
+        .fence = db_uint(d->half.fence), .epoch = db_uint(d->half.epoch),
+        .reason = db_text(d->half.reason), .actor = db_text(d->half.actor),
+        .thread_no = db_text(d->half.thread_no), .log_no = db_text(d->half.log_no),
+        .although_pending = db_int(d->half.although_pending));
 
     if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY &&
         d->half.decision == TL_DECISION_PAID) {

@@ -2,7 +2,7 @@
  * conflicts.  Writes a probe, which it rolls back. */
 #include "admin/doctor.h"
 
-#include "admin/schema_objects.h"
+#include "admin/migrate.h"
 
 #include "base/error.h"
 #include "base/random.h"

@@ -6,8 +6,8 @@
 #include "admin/statements.h"
 #include "admin/words.h"
 #include "base/memory.h"
-#include "client/blocker.h"
 #include "client/read.h"
+#include "client/blocker.h"
 #include "store/bind.h"
 
 #include <tradelock/admin/restore.h>
@@ -327,23 +327,6 @@ static tl_status gather(explaining *e)
     return status;
 }
 
-static void tell_sentences(explaining *e)
-{
-    explain_state(e);
-    explain_channel(e);
-    explain_before(e);
-    explain_next(e);
-    explain_end(e);
-    explain_act(e);
-}
-
-static tl_status check_each(const tl_trade_each *each)
-{
-    return each != NULL && each->version == TL_TRADE_EACH_VERSION
-               ? TL_OK
-               : error_set(TL_INVALID, "each is NULL or its version is not set");
-}
-
 /* It may not be there since its ask waits for somebody. */
 static tl_status say_why(tl_client *client, tl_status status)
 {
@@ -368,8 +351,11 @@ tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_eac
 
     error_clear();
     status = client_check(client);
-    if (status == TL_OK)
-        status = check_each(each);
+    if (status == TL_OK) {
+        status = each != NULL && each->version == TL_TRADE_EACH_VERSION
+                     ? TL_OK
+                     : error_set(TL_INVALID, "each is NULL or its version is not set");
+    }
     if (status == TL_OK && key == NULL)
         status = error_set(TL_INVALID, "key is NULL");
     e = status == TL_OK ? memory_new(sizeof *e) : NULL;
@@ -382,7 +368,12 @@ tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_eac
     text_buffer_init(&e->people);
     status = gather(e);
     if (status == TL_OK && e->each.sentence != NULL) {
-        tell_sentences(e);
+        explain_state(e);
+        explain_channel(e);
+        explain_before(e);
+        explain_next(e);
+        explain_end(e);
+        explain_act(e);
         status = e->status;
     }
     if (has_history != NULL)

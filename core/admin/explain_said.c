@@ -50,17 +50,12 @@ static void read_answer(explain_answer *answer, const char *word, const char *re
     text_copy(answer->detail, sizeof answer->detail, rest);
 }
 
-/* A step without a remark leaves the last one on the row; it was not it who heard "pending". */
-static int is_carried(const char *word, const char *remark)
-{
-    return begins(remark, "asked: pending") && strcmp(word, "pending") != 0;
-}
-
 static void take_answer(explaining *e, const char *word, const char *remark, int64_t when_us)
 {
     explain_answer *answer = e->answers, one;
 
-    if (is_carried(word, remark))
+    /* A step without a remark leaves the last one on the row; it was not it who heard "pending". */
+    if (begins(remark, "asked: pending") && strcmp(word, "pending") != 0)
         return;
     read_answer(&one, word, remark);
     while (answer < e->answers + e->answer_count &&
@@ -100,13 +95,6 @@ static void take_holder(explaining *e, const tl_step *step, int first_lane)
     one->count++;
 }
 
-/* A payment that is tried anew is another one for the channel. */
-static void begin_epoch(explaining *e)
-{
-    e->answer_count = e->arms = 0;
-    e->first_sent_us = e->last_sent_us = 0;
-}
-
 static void take_by_hand(explaining *e, const tl_step *step)
 {
     char when[2 * WORDS];
@@ -124,7 +112,9 @@ static void take_sync_step(explaining *e, const tl_step *step)
 
     e->filed = strcmp(step->step, "filed") == 0;
     if (strcmp(step->step, "ask") == 0 || strcmp(step->step, "reclaim") == 0) {
-        begin_epoch(e);
+        /* A payment that is tried anew is another one for the channel. */
+        e->answer_count = e->arms = 0;
+        e->first_sent_us = e->last_sent_us = 0;
         take_holder(e, step, 1);
         if (step->sends > 0)
             e->first_sent_us = e->last_sent_us = step->logged_us;

@@ -52,22 +52,18 @@ static int is_deleted(const struct last_steps *last, size_t row)
 #define TAKE_TEXT(field, row)                                                                      \
     text_copy(view->field, sizeof view->field, db_get_text(&last->rows, row, AT(field)))
 
-/* What no history keeps may have changed since. */
-static void forget(tl_view *view)
-{
-    view->retryable = view->seen_by_channel = view->cancel_tried = 0;
-    view->not_found_since_us = 0;
-    view->result = NULL;
-    view->result_size = 0;
-}
-
 static void take_own(tl_view *view, const struct last_steps *last)
 {
     const db_result *rows = &last->rows;
     const size_t row = last->own;
 
-    if (view->rev != db_get_uint(rows, row, AT(rev)))
-        forget(view);
+    if (view->rev != db_get_uint(rows, row, AT(rev))) {
+        /* What no history keeps may have changed since. */
+        view->retryable = view->seen_by_channel = view->cancel_tried = 0;
+        view->not_found_since_us = 0;
+        view->result = NULL;
+        view->result_size = 0;
+    }
     view->status = db_get_text(rows, row, AT(status))[0];
     view->rev = db_get_uint(rows, row, AT(rev));
     view->fence = db_get_uint(rows, row, AT(fence));

@@ -158,33 +158,9 @@ static int wants_open(const tl_filter *filter)
     return filter->status == 'P' || filter->parked || filter->in_doubt;
 }
 
-/* A parked retry row stands apart from the others of its serial number. */
-static int uses_serial(const tl_filter *filter, enum list_source source)
-{
-    return source == LIST_CONFLICT || source == LIST_BY_SERIAL ||
-           ((source == LIST_CONFLICT_PARKED || source == LIST_PARKED) && filter->lane != 'S');
-}
-
 int list_is_one_walk(const tl_filter *filter)
 {
     return filter->as_of_us != 0 || filter->newest_first;
-}
-
-static int uses_batch(const tl_filter *filter, enum list_source source)
-{
-    if (filter->lane == 'R')
-        return 0;
-    return (source == LIST_BATCH_OPEN && !list_is_one_walk(filter)) ||
-           (source == LIST_BATCH_REST && (list_is_one_walk(filter) || !wants_open(filter)));
-}
-
-/* A row is found by where it stands now, whatever it was. */
-static int uses_as_of(const tl_filter *filter, enum list_source source)
-{
-    if (filter->cust != NULL)
-        return source == LIST_CUSTOMER_REST;
-    return source == LIST_WAITING || source == LIST_HELD_REST || source == LIST_RECENT ||
-           source == LIST_IDLE;
 }
 
 int list_mixes_held(const tl_filter *filter)
@@ -196,12 +172,24 @@ int list_filter_uses(const tl_filter *filter, enum list_source source)
 {
     if (filter->channel_ref != NULL)
         return source == LIST_BY_REF && filter->lane != 'R';
-    if (filter->serial != NULL || filter->serial_prefix != NULL)
-        return uses_serial(filter, source);
-    if (filter->batch != NULL)
-        return uses_batch(filter, source);
-    if (filter->as_of_us != 0)
-        return uses_as_of(filter, source);
+    if (filter->serial != NULL || filter->serial_prefix != NULL) {
+        /* A parked retry row stands apart from the others of its serial number. */
+        return source == LIST_CONFLICT || source == LIST_BY_SERIAL ||
+               ((source == LIST_CONFLICT_PARKED || source == LIST_PARKED) && filter->lane != 'S');
+    }
+    if (filter->batch != NULL) {
+        if (filter->lane == 'R')
+            return 0;
+        return (source == LIST_BATCH_OPEN && !list_is_one_walk(filter)) ||
+               (source == LIST_BATCH_REST && (list_is_one_walk(filter) || !wants_open(filter)));
+    }
+    if (filter->as_of_us != 0) {
+        /* A row is found by where it stands now, whatever it was. */
+        if (filter->cust != NULL)
+            return source == LIST_CUSTOMER_REST;
+        return source == LIST_WAITING || source == LIST_HELD_REST || source == LIST_RECENT ||
+               source == LIST_IDLE;
+    }
     if (filter->cust != NULL)
         return source == LIST_CUSTOMER_OPEN ||
                (source == LIST_CUSTOMER_REST && !wants_open(filter));

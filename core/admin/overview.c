@@ -3,8 +3,8 @@
 #include "admin/metrics_rows.h"
 
 #include "base/text.h"
-#include "client/blocker.h"
 #include "client/read.h"
+#include "client/blocker.h"
 #include "store/bind.h"
 #include "store/record.h"
 
@@ -101,16 +101,6 @@ static void take_all(tl_overview *o, const metrics_rows *rows)
     take_sessions(o, &rows->sessions);
 }
 
-static void take_blocker(tl_overview *o, const blocker *found)
-{
-    const int is_long = blocker_is_long(found);
-
-    o->blocker = is_long ? found->connection : 0;
-    o->blocker_us = is_long ? found->age_us : 0;
-    text_copy(o->blocker_account, sizeof o->blocker_account, is_long ? found->account : "");
-    text_copy(o->blocker_text, sizeof o->blocker_text, is_long ? found->text : "");
-}
-
 tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_fn each,
                            void *context)
 {
@@ -134,7 +124,13 @@ tl_status tl_overview_read(tl_client *client, tl_overview *overview, tl_waiting_
     read_end(client, connection);
     if (status == TL_OK) {
         take_all(overview, &rows);
-        take_blocker(overview, &found);
+        const int is_long = blocker_is_long(&found);
+
+        overview->blocker = is_long ? found.connection : 0;
+        overview->blocker_us = is_long ? found.age_us : 0;
+        text_copy(overview->blocker_account, sizeof overview->blocker_account,
+                  is_long ? found.account : "");
+        text_copy(overview->blocker_text, sizeof overview->blocker_text, is_long ? found.text : "");
         tell_waiting(&rows, each, context);
     }
     metrics_free(&rows);

@@ -33,13 +33,6 @@ struct page {
     tl_purged has;
 };
 
-static void page_free(struct page *page)
-{
-    db_result_free(&page->named);
-    for (int table = 0; table < ARCHIVE_TABLES; table++)
-        db_result_free(&page->rows[table]);
-}
-
 /* The tables are read one after the other, and a trade may change in between.  What is not the
  * number of rows that was named is read again; what else changed stays (tl_purge_archived). */
 static tl_status read_rows(struct purge *p, struct page *page, const tl_purged *wanted)
@@ -275,7 +268,9 @@ static tl_status purge_set(struct purge *p, struct place *after, unsigned *seen)
     if (status == TL_OK && writer != NULL)
         status = finish_set(p, writer);
     archive_end(writer);
-    page_free(&page);
+    db_result_free(&page.named);
+    for (int table = 0; table < ARCHIVE_TABLES; table++)
+        db_result_free(&page.rows[table]);
     return status;
 }
 

@@ -33,11 +33,6 @@ struct listing {
     char after[TL_RESOURCE_MAX + 1];
 };
 
-static int has_prefix(const char *name, const char *prefix)
-{
-    return prefix == NULL || strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* Whether the name lies beyond all names with the prefix.  Those stand together, and the prefix
  * itself is the first. */
 static int is_past(const char *name, const char *prefix)
@@ -57,7 +52,7 @@ static int show_page(struct listing *list, const db_result *rows)
         text_copy(list->after, sizeof list->after, view.resource);
         if (is_past(view.resource, prefix))
             return 0;
-        if (!has_prefix(view.resource, prefix) ||
+        if (!(prefix == NULL || strncmp(view.resource, prefix, strlen(prefix)) == 0) ||
             (!list->filter->all && view.state == TL_RESOURCE_FREE))
             continue;
         if (list->each(list->context, &view) != 0 || --list->left == 0)

@@ -14,7 +14,7 @@
 /* A shard that is silent counts as down after a third of session_ms. */
 #define SHARDS_SETTINGS                                                                            \
     "site=fleet\nbeat_ms=100ms\nsession_ms=6s\nconnect_timeout_s=2\nread_timeout_s=8\n"            \
-    "max_hold_ms=3s\nexecute_ms=1s\ncommit_ms=1s\ndeadline_ms=1m\nschedule=50ms,100ms\n"           \
+    "max_hold_ms=6s\nexecute_ms=3s\ncommit_ms=2s\ndeadline_ms=1m\nschedule=50ms,100ms\n"           \
     "attempts=50\npoison=50\ngrace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=1\n"
 
 typedef struct shards {

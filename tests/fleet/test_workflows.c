@@ -503,7 +503,6 @@ TEST(test_what_registering_says)
 {
     script self = {.registers = 1, .say = {TL_OK, TL_UNSAFE}, .left = 1000};
     tl_fleet_workflows_options none = TL_FLEET_WORKFLOWS_OPTIONS_INIT;
-    const int64_t end_ms = crew_now_ms() + PATIENCE_MS;
     tl_fleet_workflows *workflows = NULL;
     tl_workflows *registry = NULL;
     tl_fleet *fleet = NULL;
@@ -524,8 +523,7 @@ TEST(test_what_registering_says)
     self.left = 3;
     assert_status(try_script(&self, fleet, &workflows, 0), TL_OK);
     assert_status(tl_fleet_workflows_at(workflows, 0, &registry), TL_OK);
-    while (tl_fleet_workflows_at(workflows, 1, &registry) == TL_UNREACHABLE)
-        assert_true(crew_now_ms() < end_ms);
+    AWAIT_WHILE(tl_fleet_workflows_at(workflows, 1, &registry) == TL_UNREACHABLE);
     assert_status(tl_fleet_workflows_at(workflows, 1, &registry), TL_OK);
     assert_status(tl_fleet_workflows_at(workflows, 2, &registry), TL_INVALID);
     assert_status(tl_fleet_workflows_of(workflows, "a b", &registry), TL_INVALID);
@@ -650,7 +648,7 @@ TEST(test_a_final_answer_of_before)
     assert_status(paid.status, TL_SUCCEEDED);
     assert_status(watch(workflows, "final-1", &with), TL_SUCCEEDED);
     give_back(with.slot);
-    assert_status(tl_fleet_look_again(with.fleet), TL_OK);
+    AWAIT_WHILE(tl_fleet_look_again(with.fleet) == TL_TIMEOUT);
     /* Busy for another reason is said with its reason. */
     database_run(town.shards.sql[0], "BEGIN");
     database_number(town.shards.sql[0], "SELECT COUNT(*) FROM trade_lock FOR UPDATE");

@@ -293,7 +293,7 @@ static void *cut_within_commit(void *context)
 {
     struct cutter *c = context;
 
-    while (!atomic_load(&c->over) && !c->held)
+    for (; !atomic_load(&c->over) && !c->held; usleep(1000))
         c->held = database_number(c->admin, "SELECT COUNT(*) FROM information_schema.processlist "
                                             "WHERE state = 'Waiting for backup lock'") > 0;
     if (!c->held)

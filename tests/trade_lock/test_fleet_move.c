@@ -292,6 +292,8 @@ static void ask_on(void *context, int number)
         /* And once more what somebody paid before. */
         if (key > 20)
             pay_key(clients, key - 20, &at);
+        /* Each later move carries the rows of these. */
+        crew_sleep_ms((int)tier_pick(50, 50, 0));
     }
     tl_client_close(clients[0]);
     tl_client_close(clients[1]);

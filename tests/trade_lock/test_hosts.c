@@ -686,7 +686,7 @@ static int take_no_operation(void *context, const char *op_code)
 
 static void *read_on(void *unused)
 {
-    while (!atomic_load(&reading.is_over)) {
+    for (; !atomic_load(&reading.is_over); usleep(5000)) {
         const int64_t begun_ms = crew_now_ms();
 
         CREW_STATUS(tl_operations(reading.client, take_no_operation, NULL), TL_OK);

@@ -1,8 +1,6 @@
 /* tradelock audit: prints what contradicts the books, compares a bank's statement, and closes
  * findings by two accounts. */
 #include "command.h"
-
-#include "audit_note.h"
 #include "fields.h"
 #include "fleet.h"
 #include "fleet_check.h"
@@ -16,6 +14,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Notes that an audit was made, and what it found by rule. */
+
+/* What was found by one rule. */
+struct by_rule {
+    char rule[32];
+    uint64_t violations, closed;
+};
+
+/* Notes an audit that is complete, with the open violations by rule; statement NULL: without one.
+ * An account that may only read leaves no record, and is told so. */
+static void audit_note(tl_client *client, const tl_audit_counts *counts,
+                       const struct by_rule *rules, size_t count, const char *statement)
+{
+    char said[600] = "", text[1024];
+    const tl_act act = {
+        .version = TL_ACT_VERSION, .what = "audit", .said = said, .actor = person()};
+    size_t size = (size_t)snprintf(text, sizeof text,
+                                   "rows=%" PRIu64 " steps=%" PRIu64 " payments=%" PRIu64
+                                   " violations=%" PRIu64 " closed=%" PRIu64,
+                                   counts->rows, counts->steps, counts->payments,
+                                   counts->violations, counts->closed);
+    tl_status status;
+
+    if (statement != NULL)
+        snprintf(said, sizeof said, "--statement %.500s", statement);
+    for (size_t i = 0; i < count; i++)
+        if (rules[i].violations > 0 && size < sizeof text)
+            size += (size_t)snprintf(text + size, sizeof text - size, " %s=%" PRIu64, rules[i].rule,
+                                     rules[i].violations);
+    status = tl_act_note(client, &act, text);
+    if (status == TL_ACCESS_DENIED)
+        fprintf(stderr, "%sthis audit is not on record: an operator's account may write one\n",
+                fleet_said_by());
+    else if (status != TL_OK)
+        fprintf(stderr, "%sthis audit is not on record: %s\n", fleet_said_by(), tl_error_message());
+}
 
 #define FINDING_LEAST 8
 
@@ -75,18 +110,6 @@ static json_t *json_rules(const struct output *output)
                                         "violations", (json_int_t)output->rules[i].violations,
                                         "closed", (json_int_t)output->rules[i].closed));
     return rules;
-}
-
-static void print_rules(const struct output *output)
-{
-    for (size_t i = 0; i < output->rule_count; i++) {
-        const struct by_rule *r = &output->rules[i];
-
-        printf("  %-16s %" PRIu64 " violations", r->rule, r->violations);
-        if (r->closed > 0)
-            printf(", %" PRIu64 " closed", r->closed);
-        putchar('\n');
-    }
 }
 
 static int tell(void *context, const tl_progress *now)
@@ -154,7 +177,14 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
         printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
     putchar('\n');
     print_archived(archived);
-    print_rules(output);
+    for (size_t i = 0; i < output->rule_count; i++) {
+        const struct by_rule *r = &output->rules[i];
+
+        printf("  %-16s %" PRIu64 " violations", r->rule, r->violations);
+        if (r->closed > 0)
+            printf(", %" PRIu64 " closed", r->closed);
+        putchar('\n');
+    }
     return finish_output(code);
 }
 

@@ -123,17 +123,6 @@ static void do_rows(const struct bulk *self, tl_client *client, struct part *p)
         fprintf(stderr, "%s%s\n", fleet_said_by(), sentence);
 }
 
-/* The record is true without its end, which tells that nothing more follows. */
-static void end_act(tl_client *client, const struct part *p)
-{
-    char counts[64];
-
-    snprintf(counts, sizeof counts, "left=%" PRIu64, p->count - p->done - p->skipped);
-    if (tl_act_end(client, p->act_no, counts) != TL_OK)
-        fprintf(stderr, "%sthe record of act %" PRIu64 " has no end: %s\n", fleet_said_by(),
-                p->act_no, tl_error_message());
-}
-
 /* ------------------------------------------------------------- each database -- */
 
 struct doing {
@@ -171,7 +160,13 @@ static int do_one(tl_client *client, void *context)
     if (p.status != TL_OK)
         return fleet_missed(p.status);
     do_rows(bulk, client, &p);
-    end_act(client, &p);
+    /* The record is true without its end, which tells that nothing more follows. */
+    char counts[64];
+
+    snprintf(counts, sizeof counts, "left=%" PRIu64, p.count - p.done - p.skipped);
+    if (tl_act_end(client, p.act_no, counts) != TL_OK)
+        fprintf(stderr, "%sthe record of act %" PRIu64 " has no end: %s\n", fleet_said_by(),
+                p.act_no, tl_error_message());
     add_outcome(doing->outcome, &p);
     return exit_code_of(p.status);
 }

@@ -6,11 +6,58 @@
 #include "fleet_map.h"
 #include "nearest.h"
 #include "print.h"
-#include "wrap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Wraps text at blanks.  Prints. */
+
+#define COLUMNS_LEAST 40
+
+/* The columns of the terminal, or what COLUMNS says, at least 40; 0: the output is no terminal, and
+ * lines may be of any length, so that a search finds what stands in them. */
+static unsigned terminal_columns(void)
+{
+    const char *said = getenv("COLUMNS");
+    struct winsize size;
+    unsigned columns = 0;
+
+    if (said != NULL)
+        columns = (unsigned)strtoul(said, NULL, 10);
+    else if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
+    return columns > 0 && columns < COLUMNS_LEAST ? COLUMNS_LEAST : columns;
+}
+
+/* The text behind a label of that width, wrapped at blanks.  Bytes that a terminal would obey are
+ * shown as \x1b. */
+static void wrap_print(const char *label, unsigned width, const char *text)
+{
+    const unsigned columns = terminal_columns();
+    unsigned at = width;
+
+    printf("%-*s", (int)width, label);
+    for (size_t size; *text != '\0'; text += size) {
+        unsigned wide;
+
+        text += strspn(text, " ");
+        size = strcspn(text, " ");
+        wide = (unsigned)text_width(text, size);
+        if (columns > 0 && at > width && at + 1 + wide > columns) {
+            printf("\n%*s", (int)width, "");
+            at = width;
+        } else if (at > width) {
+            putchar(' ');
+            at++;
+        }
+        print_harmless(text, size);
+        at += wide;
+    }
+    putchar('\n');
+}
 
 #define LABEL 9
 
@@ -125,17 +172,6 @@ void explained_print(const struct explained *explained, const struct common *com
     }
 }
 
-static void print_head(const tl_view *view)
-{
-    char amount[AMOUNT_TEXT], when[TIME_TEXT];
-
-    amount_text(amount, view->amount_minor, view->currency);
-    printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n", view->serial_no,
-           view->cust_no, view->op_code, time_text(when, view->now_us), view->status,
-           tl_state_name(view->state), amount[0] != '\0' ? "; minor units: " : "", amount,
-           (unsigned long long)view->fence);
-}
-
 static int print_explained_json(const struct explained *explained, int code)
 {
     const tl_view *view = &explained->view;
@@ -163,7 +199,14 @@ static int work(tl_client *client, const struct common *common, const tl_key *ke
     if (common->json) {
         code = print_explained_json(&explained, code);
     } else {
-        print_head(&explained.view);
+        char amount[AMOUNT_TEXT], when[TIME_TEXT];
+
+        amount_text(amount, &explained.view);
+        printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n",
+               explained.view.serial_no, explained.view.cust_no, explained.view.op_code,
+               time_text(when, explained.view.now_us), explained.view.status,
+               tl_state_name(explained.view.state), amount[0] != '\0' ? "; minor units: " : "",
+               amount, (unsigned long long)explained.view.fence);
         explained_print(&explained, common);
         code = finish_output(code);
     }

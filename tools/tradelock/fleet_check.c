@@ -26,17 +26,6 @@ struct said {
     char shards[NAMES], sentence[SENTENCE];
 };
 
-static void say_twice(struct said *said, const struct fleet_map *map, unsigned slot)
-{
-    said->rule = "slot-twice";
-    for (size_t i = 0; i < map->count; i++)
-        if (fleet_map_has(map, i, slot))
-            add_name(said->shards, fleet_name(i));
-    snprintf(said->sentence, sizeof said->sentence,
-             "several shards own it, or have not let it go: a customer of it could be paid by each "
-             "of them; `tradelock fleet move SLOT --back` ends a claim under an earlier version");
-}
-
 static void say_unowned(struct said *said, const struct fleet_map *map, unsigned slot)
 {
     const size_t leaving = fleet_map_owner(map, slot);
@@ -78,9 +67,16 @@ static void judge(struct said *said, const struct fleet_map *map, unsigned slot)
     const unsigned owners = fleet_map_owners(map, slot);
 
     *said = (struct said){.rule = ""};
-    if (owners > 1)
-        say_twice(said, map, slot);
-    else if (owners == 0)
+    if (owners > 1) {
+        said->rule = "slot-twice";
+        for (size_t i = 0; i < map->count; i++)
+            if (fleet_map_has(map, i, slot))
+                add_name(said->shards, fleet_name(i));
+        snprintf(
+            said->sentence, sizeof said->sentence,
+            "several shards own it, or have not let it go: a customer of it could be paid by each "
+            "of them; `tradelock fleet move SLOT --back` ends a claim under an earlier version");
+    } else if (owners == 0)
         say_unowned(said, map, slot);
     if (owners <= 1)
         say_behind(said, map, slot);

@@ -168,14 +168,6 @@ static void begin(struct kept *self)
         (void)setpgid(self->pid, self->pid);
 }
 
-static void pass_on(const struct kept *self, int number)
-{
-    if (self->over)
-        signal_tree(number);
-    else
-        (void)kill(self->of->own_group ? -self->pid : self->pid, number);
-}
-
 static int64_t certain_ms(const struct kept *self)
 {
     return atomic_load(&self->of->lock->end_at_ms) - now_ms();
@@ -206,7 +198,10 @@ static void listen_to(struct kept *self, int from)
             give_up(self);
         begin(self);
     } else if (got == 1 && number != NUMBER_END) {
-        pass_on(self, number);
+        if (self->over)
+            signal_tree(number);
+        else
+            (void)kill(self->of->own_group ? -self->pid : self->pid, number);
     } else {
         end_all(self, got == 1 || self->of->kill_after_ms < DEAD_KILL_AFTER_MS
                           ? self->of->kill_after_ms

@@ -4,16 +4,135 @@
  */
 #include "list_print.h"
 
-#include "batch_print.h"
+#include "command.h"
 #include "csv_guard.h"
 #include "fields.h"
 #include "fleet.h"
 #include "print.h"
 
+#include <tradelock/admin.h>
+
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Reads the totals of a batch, and prints them as lines or as JSON. */
+
+struct batch_totals {
+    tl_batch_part *part;
+    size_t count;
+    uint64_t trades, open;
+};
+
+static tl_batch_part *same_part(struct batch_totals *totals, const tl_batch_part *part)
+{
+    for (size_t i = 0; i < totals->count; i++)
+        if (totals->part[i].state == part->state && totals->part[i].conflict == part->conflict &&
+            strcmp(totals->part[i].money.currency, part->money.currency) == 0)
+            return &totals->part[i];
+    return NULL;
+}
+
+/* As tl_batch() orders them: what told no amount comes last of its state. */
+static int compare_parts(const void *left, const void *right)
+{
+    const tl_batch_part *a = left, *b = right;
+
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    if (a->conflict != b->conflict)
+        return a->conflict < b->conflict ? -1 : 1;
+    if ((a->money.currency[0] == '\0') != (b->money.currency[0] == '\0'))
+        return a->money.currency[0] == '\0' ? 1 : -1;
+    return strcmp(a->money.currency, b->money.currency);
+}
+
+/* Of a fleet the parts of several shards are one. */
+static int take_part(void *context, const tl_batch_part *part)
+{
+    struct batch_totals *totals = context;
+    tl_batch_part *same = same_part(totals, part);
+
+    if (same != NULL) {
+        same->money.trades += part->money.trades;
+        tl_sum_add(same->money.sum_minor, part->money.sum_minor);
+    } else {
+        tl_batch_part *larger = realloc(totals->part, (totals->count + 1) * sizeof *larger);
+
+        if (larger == NULL) {
+            fputs("tradelock: out of memory\n", stderr);
+            exit(EXIT_INTERNAL);
+        }
+        totals->part = larger;
+        totals->part[totals->count++] = *part;
+    }
+    totals->trades += part->money.trades;
+    if (tl_batch_part_is_open(part))
+        totals->open += part->money.trades;
+    return 0;
+}
+
+/* Counts what this database has of the batch that the filter names, at its moment, and adds it to
+ * what others had.  TL_OK also when there is none, with a count of 0.  batch_totals_free() frees
+ * it, whatever the status. */
+static tl_status batch_totals_add(struct batch_totals *totals, tl_client *client,
+                                  const tl_filter *filter)
+{
+    const tl_status status =
+        tl_batch(client, filter->batch, filter->as_of_us, 0, take_part, totals);
+
+    if (totals->count > 0)
+        qsort(totals->part, totals->count, sizeof totals->part[0], compare_parts);
+    return status == TL_NOT_FOUND ? TL_OK : status;
+}
+
+static void batch_totals_free(struct batch_totals *totals)
+{
+    free(totals->part);
+    totals->part = NULL;
+    totals->count = 0;
+}
+
+static void print_part(const tl_batch_part *part)
+{
+    printf("  %" PRIu64 " %s%s", part->money.trades, tl_state_name(part->state),
+           part->conflict ? ", in conflict" : "");
+    if (part->money.currency[0] != '\0')
+        printf(": %s %s (minor units)\n", part->money.sum_minor, part->money.currency);
+    else
+        puts(", no amount told");
+}
+
+static void batch_totals_print(const struct batch_totals *totals, const char *batch)
+{
+    if (totals->count == 0)
+        return;
+    fputs("batch ", stdout);
+    print_harmless(batch, strlen(batch));
+    if (totals->open == 0)
+        printf(": complete, %" PRIu64 " trade%s\n", totals->trades, totals->trades == 1 ? "" : "s");
+    else
+        printf(": not complete, %" PRIu64 " of %" PRIu64 " open\n", totals->open, totals->trades);
+    for (size_t i = 0; i < totals->count; i++)
+        print_part(&totals->part[i]);
+}
+
+/* null: there is no such batch. */
+static json_t *batch_totals_json(const struct batch_totals *totals, const char *batch)
+{
+    json_t *parts;
+
+    if (totals->count == 0)
+        return json_null();
+    parts = json_array();
+    for (size_t i = 0; i < totals->count; i++)
+        json_array_append_new(parts, record_json(&record_batch_part, &totals->part[i]));
+    return json_pack("{s:o, s:b, s:I, s:I, s:o}", "name", json_text(batch), "complete",
+                     totals->open == 0, "trades", (json_int_t)totals->trades, "open",
+                     (json_int_t)totals->open, "parts", parts);
+}
 
 /* Rows by which columns get their widths. */
 #define FIRST_ROWS 100
@@ -209,36 +328,7 @@ static void print_csv(const char *const *cells, size_t count)
     putchar('\n');
 }
 
-static void begin_csv(const struct output *output)
-{
-    const char *cells[LIST_COLUMNS_MOST];
-
-    for (size_t i = 0; i < output->count; i++)
-        cells[i] = output->chosen[i]->column;
-    print_csv(cells, output->count);
-}
-
-static void add_csv(const struct output *output, const tl_view *view)
-{
-    const char *cells[LIST_COLUMNS_MOST];
-    char *block = make_cells(output, view);
-
-    find_cells(output, block, cells);
-    print_csv(cells, output->count);
-    free(block);
-}
-
 /* -------------------------------------------------------------------- JSON -- */
-
-static void add_json(const struct output *output, const tl_view *view)
-{
-    json_t *row = fleet_row(json_view(view));
-
-    fputs(output->rows > 1 ? ",\n    " : "\n    ", stdout);
-    if (row == NULL || json_dumpf(row, stdout, 0) != 0)
-        out_of_memory();
-    json_decref(row);
-}
 
 json_t *list_json_money(const tl_list_end *end)
 {
@@ -346,8 +436,13 @@ static void begin(struct output *output)
         output->count =
             choose_of_fleet(output->chosen, names != NULL ? names : of_form[output->form],
                             names == NULL && fleet_is());
-    if (output->form == LIST_CSV)
-        begin_csv(output);
+    if (output->form == LIST_CSV) {
+        const char *cells[LIST_COLUMNS_MOST];
+
+        for (size_t i = 0; i < output->count; i++)
+            cells[i] = output->chosen[i]->column;
+        print_csv(cells, output->count);
+    }
 }
 
 static int add_row(void *context, const tl_view *view)
@@ -359,11 +454,21 @@ static int add_row(void *context, const tl_view *view)
     output->total.rows++;
     if (view->lane == 'S')
         tl_list_end_add(&output->total, view->currency, view->amount_minor);
-    if (output->form == LIST_JSON)
-        add_json(output, view);
-    else if (output->form == LIST_CSV)
-        add_csv(output, view);
-    else
+    if (output->form == LIST_JSON) {
+        json_t *row = fleet_row(json_view(view));
+
+        fputs(output->rows > 1 ? ",\n    " : "\n    ", stdout);
+        if (row == NULL || json_dumpf(row, stdout, 0) != 0)
+            out_of_memory();
+        json_decref(row);
+    } else if (output->form == LIST_CSV) {
+        const char *cells[LIST_COLUMNS_MOST];
+        char *block = make_cells(output, view);
+
+        find_cells(output, block, cells);
+        print_csv(cells, output->count);
+        free(block);
+    } else
         add_line(output, view);
     return ferror(stdout);
 }

@@ -56,16 +56,6 @@ static void print_purged(const tl_purged *p, int only_counts)
            p->looked_at, only_counts ? "; nothing was changed" : "");
 }
 
-static void print_archived(const tl_archived *a, const char *path)
-{
-    printf("%" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64 " bytes written to %s in %" PRIu64
-           " sets\n",
-           a->trades, a->rows, a->bytes, path, a->sets);
-    if (a->stayed > 0)
-        printf("%" PRIu64 " trades changed meanwhile and stay; a later set has them anew\n",
-               a->stayed);
-}
-
 static int work(tl_client *client, void *context)
 {
     tl_purge_options options = TL_PURGE_OPTIONS_INIT;
@@ -95,8 +85,14 @@ static int work(tl_client *client, void *context)
                           EXIT_DONE);
     fleet_heading();
     print_purged(&purged, request.only_counts);
-    if (archives)
-        print_archived(&archived, request.archive);
+    if (archives) {
+        printf("%" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64 " bytes written to %s in %" PRIu64
+               " sets\n",
+               archived.trades, archived.rows, archived.bytes, request.archive, archived.sets);
+        if (archived.stayed > 0)
+            printf("%" PRIu64 " trades changed meanwhile and stay; a later set has them anew\n",
+                   archived.stayed);
+    }
     return finish_output(EXIT_DONE);
 }
 

@@ -1,8 +1,6 @@
 /* tradelock resource: lists and shows lease mutexes and read-write locks, and takes one away. */
 #include "command.h"
-
 #include "fields.h"
-#include "holders.h"
 #include "print.h"
 
 #include <tradelock/admin.h>
@@ -10,6 +8,45 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Readers and writers, as a part of what `tradelock resource` shows. */
+
+struct holders_wanted {
+    const char *resource, *prefix; /* NULL: all */
+    int all;                       /* rows without a holder too */
+    unsigned limit;
+};
+
+struct holders {
+    const char *prefix;
+    struct listing *listing;
+    unsigned count;
+};
+
+static int add_holder(void *context, const tl_holder_view *view)
+{
+    struct holders *h = context;
+
+    if (h->prefix != NULL && strncmp(view->resource, h->prefix, strlen(h->prefix)) != 0)
+        return 0;
+    h->count++;
+    return listing_add(h->listing, view);
+}
+
+/* Begins the listing, which the caller frees, also on failure, and reads into it.  *count: how
+ * many. */
+static tl_status holders_read(tl_client *client, const struct holders_wanted *w,
+                              struct listing *listing, unsigned *count)
+{
+    struct holders h = {.prefix = w->prefix, .listing = listing};
+    tl_status status;
+
+    listing_begin(listing, &record_holder,
+                  "resource,slot,mode,state,fence,acquired,until,renewed,holder");
+    status = tl_holder_list(client, w->resource, w->all, w->limit, add_holder, &h);
+    *count = h.count;
+    return status;
+}
 
 #define LIMIT_MOST 1000000
 

@@ -2,7 +2,6 @@
  * and whether the server may be trusted; for people, and by its exit code for monitors. */
 #include "command.h"
 
-#include "colour.h"
 #include "fields.h"
 #include "fleet.h"
 #include "print.h"
@@ -15,6 +14,26 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Decides whether to colour what is printed.  Reads the environment. */
+
+enum colour { COLOUR_NONE, COLOUR_ALARM, COLOUR_HEAD };
+
+static int is_wanted(void)
+{
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && (no == NULL || no[0] == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+/* What switches it on; "" where the output is no terminal, or a person wants none. */
+static const char *colour(enum colour which)
+{
+    static const char *const codes[] = {"\033[0m", "\033[1;31m", "\033[1m"};
+
+    return is_wanted() ? codes[which] : "";
+}
 
 static int watches;
 static int64_t every_ms = 2000;
@@ -198,19 +217,6 @@ static int take_proposal(void *context, const tl_proposal *proposal)
     (void)proposal;
     ++*(uint64_t *)context;
     return 0;
-}
-
-static void screen_free(struct screen *s)
-{
-    json_decref(s->waiting);
-    json_decref(s->channels);
-    json_decref(s->paused);
-    json_decref(s->limited);
-    json_decref(s->broken);
-    table_free(s->channel_table);
-    table_free(s->paused_table);
-    table_free(s->limited_table);
-    table_free(s->broken_table);
 }
 
 static tl_status screen_read(struct screen *s, tl_client *client)
@@ -431,7 +437,15 @@ static int show_one(tl_client *client, void *context)
         print_screen(&s);
         code = finish_output(code_of(&s));
     }
-    screen_free(&s);
+    json_decref(s.waiting);
+    json_decref(s.channels);
+    json_decref(s.paused);
+    json_decref(s.limited);
+    json_decref(s.broken);
+    table_free(s.channel_table);
+    table_free(s.paused_table);
+    table_free(s.limited_table);
+    table_free(s.broken_table);
     return code;
 }
 
