@@ -33,41 +33,15 @@ static const char *act_word(enum act act)
 static void form_begin(struct visit *visit, const struct offer *offer, const tl_view *view,
                        const char *ref)
 {
-    struct page *page = &visit->answer->page;
+    const int is_half = offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM;
+    char fence[24], epoch[16];
 
-    page_format(page, "<section class=\"card offer\"><h2>%s</h2><p>%s</p>\n", offer->title,
-                offer->happens);
-    page_put(page, "<form method=\"post\" action=\"/decide\">\n");
-    layout_token(visit);
-    if (visit_is_of_fleet(visit))
-        page_format(page, "<input type=\"hidden\" name=\"shard\" value=\"%s\">\n",
-                    visit_shard(visit));
-    page_format(page,
-                "<input type=\"hidden\" name=\"r\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"act\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"fence\" value=\"%llu\">"
-                "<input type=\"hidden\" name=\"epoch\" value=\"%u\">\n",
-                ref, act_word(offer->act), (unsigned long long)view->fence, view->epoch);
-    if (offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM)
-        page_format(page, "<input type=\"hidden\" name=\"as\" value=\"%s\">\n",
-                    tl_decision_name(offer->as));
-}
-
-static void reason_field(struct page *page, const struct offer *offer)
-{
-    const char *as =
-        offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM ? tl_decision_name(offer->as) : "";
-
-    page_format(page,
-                "<label for=\"reason-%s%s\">Reason, for the record</label>"
-                "<input id=\"reason-%s%s\" name=\"reason\" maxlength=\"%d\" required "
-                "autocomplete=\"off\">\n",
-                act_word(offer->act), as, act_word(offer->act), as, TL_REMARK_MAX);
-}
-
-static void form_end(struct page *page, const struct offer *offer)
-{
-    page_format(page, "<button class=\"button main\">%s</button>\n</form>\n", offer->button);
+    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+    snprintf(epoch, sizeof epoch, "%" PRIu32, view->epoch);
+    page_format(&visit->answer->page, "<section class=\"card offer\"><h2>%s</h2><p>%s</p>\n",
+                offer->title, offer->happens);
+    part_form(visit, "/decide", "shard", visit_shard(visit), "r", ref, "act", act_word(offer->act),
+              "fence", fence, "epoch", epoch, "as", is_half ? tl_decision_name(offer->as) : "");
 }
 
 static void offer_retry(struct visit *visit, const tl_view *view, const char *ref)
@@ -82,10 +56,9 @@ static void offer_retry(struct visit *visit, const tl_view *view, const char *re
 
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     form_begin(visit, &offer, view, ref);
-    reason_field(page, &offer);
-    form_end(page, &offer);
-    part_command(page, "tradelock", "retry", view->serial_no, view->cust_no, view->op_code,
-                 "--fence", fence, "--reason", "TEXT", NULL);
+    part_form_end(page, "reason-retry", offer.button);
+    part_command(page, "retry", view->serial_no, view->cust_no, view->op_code, "--fence", fence,
+                 "--reason", "TEXT");
     page_put(page, "</section>\n");
 }
 
@@ -93,19 +66,19 @@ static void offer_half(struct visit *visit, const struct offer *offer, const tl_
                        const char *ref)
 {
     struct page *page = &visit->answer->page;
-    char fence[24];
+    char fence[24], id[64];
 
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+    snprintf(id, sizeof id, "reason-%s%s", act_word(offer->act), tl_decision_name(offer->as));
     form_begin(visit, offer, view, ref);
-    reason_field(page, offer);
     if (offer->act == ACT_CONFIRM && offer->as == TL_DECISION_FAILED)
         page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
                        "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
                        "channel calls the payment pending</label></p>\n");
-    form_end(page, offer);
-    part_command(page, "tradelock", "resolve", act_word(offer->act), view->serial_no, view->cust_no,
+    part_form_end(page, id, offer->button);
+    part_command(page, "resolve", act_word(offer->act), view->serial_no, view->cust_no,
                  view->op_code, "--as", tl_decision_name(offer->as), "--fence", fence, "--reason",
-                 "TEXT", NULL);
+                 "TEXT");
     page_put(page, "</section>\n");
 }
 
@@ -141,9 +114,9 @@ static void offer_evidence(struct visit *visit, const tl_view *view, const char 
     page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"final\" name=\"final\" "
                    "value=\"1\"><label for=\"final\">FAILED: the channel documents this answer as "
                    "final</label></p>\n");
-    form_end(page, &offer);
-    part_command(page, "tradelock", "evidence", "add", view->serial_no, view->cust_no,
-                 view->op_code, "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT", NULL);
+    part_form_end(page, NULL, offer.button);
+    part_command(page, "evidence", "add", view->serial_no, view->cust_no, view->op_code, "--epoch",
+                 epoch, "--outcome", "WORD", "--source", "TEXT");
     page_put(page, "</section>\n");
 }
 
@@ -235,10 +208,8 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
 
-    if (!visit->account.may_decide) {
-        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+    if (!part_may_decide(visit))
         return;
-    }
     offer_confirmations(visit, trade, ref);
     if (view->status == 'P' && view->session_id[0] != '\0')
         page_put(page, "<p class=\"notice\">Somebody is at it now; there is nothing to decide "
@@ -272,11 +243,7 @@ static void write_decide(struct visit *visit, unsigned status, const struct trad
     struct page *page = &visit->answer->page;
 
     layout_begin(visit, status, "Decide", PLACE_TRADES, 0);
-    if (problem != NULL)
-        page_format(page,
-                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s "
-                    "This is the trade as it is now.</p>\n",
-                    problem);
+    part_problem(page, problem, "This is the trade as it is now.");
     trade_head(visit, trade);
     page_format(page,
                 "<p class=\"acts\"><a class=\"button\" href=\"/trade?r=%s\">The whole trade"
@@ -413,14 +380,12 @@ static int go_to_shown(struct visit *visit, const struct ref *ref)
     tl_status status;
 
     if (shards_find(visit->session->shards, shown) == SHARD_NOBODY) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent names no shard of this fleet. Nothing was done.");
+        layout_no_form(visit, "What was sent names no shard of this fleet.");
         return 0;
     }
     status = visit_go_to_owner(visit, ref->cust_no);
     if (status != TL_OK) {
-        snprintf(said, sizeof said, "Nothing was done: %.480s", said_by(status));
-        layout_sentence(visit, http_of(status), "Not now", said);
+        layout_not_now(visit, status);
         return 0;
     }
     if (strcmp(shown, visit_shard(visit)) != 0) {
@@ -450,8 +415,7 @@ void page_decided(struct visit *visit)
         return;
     }
     if (!read_decision(visit, &decision)) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent is no decision. Nothing was done.");
+        layout_no_form(visit, "What was sent is no decision.");
         return;
     }
     if (visit_is_of_fleet(visit) && !go_to_shown(visit, &ref))

@@ -99,8 +99,7 @@ static int work_ls(tl_client *client, const struct common *common, const tl_key 
     struct listing listing;
     tl_status status;
 
-    listing_begin(&listing, &record_resolution,
-                  "decided=WHEN,fence,verdict,part,account,by,reason");
+    listing_begin(&listing, &record_resolution, NULL);
     status = tl_resolution_list(client, key, add_row, &listing);
     return listing_end(&listing, status, common->json, "resolutions",
                        "no operator decided anything about this trade");
