@@ -95,7 +95,7 @@ static void say_transaction(explaining *e)
             e, TL_TOPIC_ACT, "",
             "A commit has been waiting for the replica for %s, and ends once that is back.  "
             "Do not kill it: the server would answer it as done, and others with it.",
-            words_span(age, found.age_us));
+            tl_span_text(age, found.age_us, TL_SPAN_WORDS));
     else if (blocker_is_long(&found) || (found.connection != 0 && e->view.being_decided))
         explain_say(e, TL_TOPIC_ACT, "", "Others may wait for this: %s.", found.text);
 }

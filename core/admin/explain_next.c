@@ -29,7 +29,7 @@ static void say_held(explaining *e)
                  e->attempts_max);
     if (v->holder_silent_ms >= 0)
         snprintf(silence, sizeof silence, " (last heartbeat %s ago)",
-                 words_span(since, v->holder_silent_ms * 1000));
+                 tl_span_text(since, v->holder_silent_ms * 1000, TL_SPAN_WORDS));
     explain_say(e, TL_TOPIC_STATE, "",
                 "%s%s %s and may do so until %s; if it dies before, the retry lane is opened.",
                 v->holder[0] != '\0' ? v->holder : "A living session", silence, what,
@@ -217,7 +217,7 @@ static void say_full(explaining *e, const explain_limit *limit)
         "attempt.",
         limit->name, (long long)row->sends, plural((unsigned)row->sends), limit->why, limit->by,
         (long long)row->permits, (long long)row->sends,
-        words_span(hold, row->longest_hold_ms * 1000), ended);
+        tl_span_text(hold, row->longest_hold_ms * 1000, TL_SPAN_WORDS), ended);
 }
 
 /* One after the other, all that is due is sent by then. */

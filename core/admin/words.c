@@ -10,44 +10,84 @@
 #define US INT64_C(1000000)
 #define DAY_US (86400 * US)
 
-const char *words_moment(char to[WORDS], int64_t now_us, int64_t us)
+const char *tl_moment_text(char to[TL_MOMENT_TEXT], int64_t us, int digits)
 {
     const time_t seconds = (time_t)(us / US);
+    int64_t fraction = us % US;
     struct tm parts;
+    size_t size;
 
+    if (to == NULL)
+        return "";
     to[0] = '\0';
-    if (gmtime_r(&seconds, &parts) != NULL)
-        strftime(to, WORDS, us / DAY_US == now_us / DAY_US ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S",
-                 &parts);
+    if (us == 0 || gmtime_r(&seconds, &parts) == NULL)
+        return to;
+    size = strftime(to, TL_MOMENT_TEXT, "%Y-%m-%dT%H:%M:%S", &parts);
+    for (int i = digits; i < 6; i++)
+        fraction /= 10;
+    if (digits > 0)
+        size += (size_t)snprintf(to + size, TL_MOMENT_TEXT - size, ".%0*d", digits, (int)fraction);
+    snprintf(to + size, TL_MOMENT_TEXT - size, "Z");
     return to;
 }
 
-const char *words_span(char to[WORDS], int64_t us)
+const char *tl_span_text(char to[TL_SPAN_TEXT], int64_t us, tl_span_form form)
 {
-    const long long s = us > 0 ? us / US : 0;
+    static const struct {
+        long long s;
+        const char *name, *letter;
+    } units[] = {{1, " s", "s"}, {60, " min", "m"}, {3600, " h", "h"}, {86400, " d", "d"}};
+    const int is_short = form == TL_SPAN_SHORT;
+    const int64_t length = us >= 0 ? us : is_short ? -us : 0;
+    const long long s = length / US;
+    const size_t unit = (size_t)((s >= 60) + (s >= 3600) + (s >= 86400));
+    char rest[32] = "";
 
-    if (s < 3)
-        snprintf(to, WORDS, "%lld.%lld s", s, us > 0 ? (long long)(us % US / 100000) : 0);
-    else if (s < 60)
-        snprintf(to, WORDS, "%lld s", s);
-    else if (s < 3600)
-        snprintf(to, WORDS, "%lld min %lld s", s / 60, s % 60);
-    else if (s < 86400)
-        snprintf(to, WORDS, "%lld h %lld min", s / 3600, s % 3600 / 60);
+    if (to == NULL)
+        return "";
+    if (unit == 0 && form == TL_SPAN_FINE)
+        snprintf(rest, sizeof rest, ".%03d", (int)(length % US / 1000));
+    else if (unit == 0 && form == TL_SPAN_WORDS && s < 3)
+        snprintf(rest, sizeof rest, ".%d", (int)(length % US / 100000));
+    if (unit == 0) {
+        snprintf(to, TL_SPAN_TEXT, "%s%lld%s%s", us < 0 && is_short ? "-" : "", s, rest,
+                 is_short ? units[0].letter : units[0].name);
+        return to;
+    }
+    if (!is_short)
+        snprintf(rest, sizeof rest, " %lld%s", s % units[unit].s / units[unit - 1].s,
+                 units[unit - 1].name);
+    else if (unit > 1)
+        snprintf(rest, sizeof rest, "%02lld%s", s % units[unit].s / units[unit - 1].s,
+                 units[unit - 1].letter);
+    snprintf(to, TL_SPAN_TEXT, "%s%lld%s%s", us < 0 && is_short ? "-" : "", s / units[unit].s,
+             is_short ? units[unit].letter : units[unit].name, rest);
+    return to;
+}
+
+const char *words_moment(char to[WORDS], int64_t now_us, int64_t us)
+{
+    char text[TL_MOMENT_TEXT] = "";
+
+    tl_moment_text(text, us, 0);
+    if (us / DAY_US == now_us / DAY_US)
+        snprintf(to, WORDS, "%.8s", text + 11);
     else
-        snprintf(to, WORDS, "%lld d %lld h", s / 86400, s % 86400 / 3600);
+        snprintf(to, WORDS, "%.10s %.8s", text, text + 11);
     return to;
 }
 
 const char *words_when(char to[2 * WORDS], int64_t now_us, int64_t us)
 {
-    char moment[WORDS], span[WORDS];
+    char moment[WORDS], span[TL_SPAN_TEXT];
 
     words_moment(moment, now_us, us);
     if (us <= now_us)
-        snprintf(to, 2 * WORDS, "%s (%s ago)", moment, words_span(span, now_us - us));
+        snprintf(to, 2 * WORDS, "%s (%s ago)", moment,
+                 tl_span_text(span, now_us - us, TL_SPAN_WORDS));
     else
-        snprintf(to, 2 * WORDS, "%s (in %s)", moment, words_span(span, us - now_us));
+        snprintf(to, 2 * WORDS, "%s (in %s)", moment,
+                 tl_span_text(span, us - now_us, TL_SPAN_WORDS));
     return to;
 }
 

@@ -271,7 +271,7 @@ TEST_IN(test_batch, clear, NULL)
     visitor_come_in(&v, &desk, "ann");
     search_for(&v, "batch", "march");
     EXPECT_PAGE(&v, 200, "Not complete: 1 of 3 are open.");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td>succeeded</td>");
+    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"State\">succeeded</td>");
     search_for(&v, "batch", "april");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     EXPECT_NONE(&v, "omplete:");
@@ -737,7 +737,7 @@ static void expect_lists_without_b(struct visitor *v, const char *at_b)
     /* What b may have of it nobody knows. */
     search_for(v, "batch", "march");
     expect_b_missing(v);
-    EXPECT_PAGE(v, 200, "<td data-l=\"Shard\">a</td><td>succeeded</td>");
+    EXPECT_PAGE(v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"State\">succeeded</td>");
     EXPECT_NONE(v, "omplete:");
     visitor_get(v, "/channels");
     EXPECT_PAGE(v, 200,

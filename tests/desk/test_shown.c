@@ -5,6 +5,7 @@
 #include "support/theme.h"
 
 #include <tradelock/layer.h>
+#include <tradelock/record.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,7 +43,7 @@ TEST(test_now_shows_channels)
     visitor_get(&ann, "/");
     EXPECT_PAGE(&ann, 200,
                 "<td data-l=\"Channel\">idempotent</td><td data-l=\"Operation\">WITHDRAW</td>"
-                "<td data-l=\"Succeeded\" class=\"number\">2</td>"
+                "<td data-l=\"Paid\" class=\"number\">2</td>"
                 "<td data-l=\"Declined\" class=\"number\">1</td>"
                 "<td data-l=\"Failed\" class=\"number\">0</td>"
                 "<td data-l=\"Rate\" class=\"number\">66.6 %</td>"
@@ -370,9 +371,13 @@ TEST(test_a_batch_and_a_reference)
     EXPECT_PAGE(&v, 200, ">BT-Y99</a>");
     EXPECT_PAGE(&v, 200, "Batch payroll &lt;b&gt;</h2>");
     EXPECT_PAGE(&v, 200, "Complete: none of 123 is open.");
-    EXPECT_PAGE(&v, 200, "<td>succeeded</td><td class=\"number\">120</td>");
+    EXPECT_PAGE(&v, 200,
+                "<td data-l=\"State\">succeeded</td>"
+                "<td data-l=\"Trades\" class=\"number\">120</td>");
     EXPECT_PAGE(&v, 200, ">126.00&nbsp;EUR<");
-    EXPECT_PAGE(&v, 200, "<td>failed</td><td class=\"number\">3</td>");
+    EXPECT_PAGE(&v, 200,
+                "<td data-l=\"State\">failed</td>"
+                "<td data-l=\"Trades\" class=\"number\">3</td>");
     EXPECT_NONE(&v, "payroll <b>");
     follow(&v, "next");
     EXPECT_PAGE(&v, 200, "Complete: none of 123 is open.");
@@ -430,6 +435,62 @@ TEST(test_a_trade_is_read_once)
     database_run(operators.h.sql, "SET GLOBAL userstat = 0");
     if (reads < 5 || reads > 11)
         fail_msg("%lld reads", reads);
+    visitor_leave(&v);
+}
+
+/* What the map says of a request's texts. */
+static const struct said_text {
+    const char *member, *group, *json, *column, *heading, *label, *fact;
+} said_texts[] = {
+#define SAID_MONEY(name, ...)
+#define SAID_TEXT(name, ...) {.member = #name, __VA_ARGS__},
+#define SAID(type, ...) SAID_##type(__VA_ARGS__)
+#define JSON(name) .json = name
+#define LIST(name, title) .column = name, .heading = title
+#define SHOW(name) .label = name
+#define DESK(name) .fact = name
+#define IN(name) .group = #name
+    TL_SAID_MAP(SAID)};
+#define SAID_TEXTS (sizeof said_texts / sizeof said_texts[0])
+
+static void expect_said(struct visitor *v, const struct said_text *said)
+{
+    char column[64], words[160], json[160], fact[240];
+
+    assert_non_null(said->fact);
+    assert_non_null(said->label);
+    snprintf(column, sizeof column, "serial,%s", said->column);
+    snprintf(words, sizeof words, "said-%s", said->member);
+    snprintf(json, sizeof json, "\"%s\": \"said-%s\"", said->json, said->member);
+    ENDS(RUN("show", "TRADE-S1", "--config", operators.config[ANN]), 0, said->label, words);
+    ENDS(RUN("show", "TRADE-S1", "--json", "--config", operators.config[ANN]), 0, json);
+    ENDS(RUN("ls", "--serial", "TRADE-S1", "--columns", column, "--config", operators.config[ANN]),
+         0, said->heading, words);
+    snprintf(fact, sizeof fact, "<dt>%s</dt><dd>%s</dd>", said->fact, words);
+    EXPECT_PAGE(v, 200, fact);
+    snprintf(json, sizeof json, "&quot;%s&quot;: &quot;said-%s&quot;", said->json, said->member);
+    EXPECT_PAGE(v, 200, json);
+}
+
+/* Whatever a line of the map adds arrives at the command, in JSON and on the desk. */
+TEST(test_what_a_request_says_is_shown)
+{
+    struct visitor v;
+    char path[128];
+
+    house_expect(&operators.h, "TRADE-S1", "C1", 1, TL_SUCCEEDED);
+    for (size_t i = 0; i < SAID_TEXTS; i++)
+        if (strcmp(said_texts[i].member, "currency") != 0)
+            database_run(operators.h.sql,
+                         "UPDATE trade_lock SET %s = 'said-%s', rev = rev + 1, step = 'test' WHERE "
+                         "serial_no = 'TRADE-S1'",
+                         said_texts[i].member, said_texts[i].member);
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&v, "TRADE-S1"));
+    visitor_get(&v, path);
+    for (size_t i = 0; i < SAID_TEXTS; i++)
+        if (strcmp(said_texts[i].member, "currency") != 0)
+            expect_said(&v, &said_texts[i]);
     visitor_leave(&v);
 }
 

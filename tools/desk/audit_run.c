@@ -46,17 +46,29 @@ static int is_of_statement(const char *rule)
     return 0;
 }
 
+void violation_point(struct violation *violation)
+{
+    tl_violation *found = &violation->found;
+
+    found->rule = violation->rule;
+    found->key = (tl_key){violation->serial_no, violation->cust_no, violation->op_code};
+    found->account = violation->account;
+    found->sentence = violation->sentence;
+    found->finding = violation->finding;
+    found->proposed_by = violation->proposed_by;
+    found->proposed_reason = violation->proposed_reason;
+}
+
 static void copy(struct violation *to, const tl_violation *found)
 {
+    to->found = *found;
     snprintf(to->rule, sizeof to->rule, "%s", found->rule);
     snprintf(to->serial_no, sizeof to->serial_no, "%s", found->key.serial_no);
     snprintf(to->cust_no, sizeof to->cust_no, "%s", found->key.cust_no);
     snprintf(to->op_code, sizeof to->op_code, "%s",
              found->key.op_code != NULL ? found->key.op_code : "");
-    to->rev = found->rev;
     snprintf(to->account, sizeof to->account, "%s", found->account);
     snprintf(to->sentence, sizeof to->sentence, "%s", found->sentence);
-    to->logged_us = found->logged_us;
     snprintf(to->finding, sizeof to->finding, "%s", found->finding);
     snprintf(to->proposed_by, sizeof to->proposed_by, "%s", found->proposed_by);
     snprintf(to->proposed_reason, sizeof to->proposed_reason, "%s", found->proposed_reason);
@@ -384,7 +396,7 @@ tl_status audit_close(struct audit_keeper *keeper, const struct visit *visit,
     closing.finding = found->finding;
     closing.rule = found->rule;
     closing.key = (tl_key){found->serial_no, found->cust_no, found->op_code};
-    closing.rev = found->rev;
+    closing.rev = found->found.rev;
     closing.confirms = confirms;
     closing.actor = visit->session->user;
     closing.reason = reason;

@@ -14,15 +14,18 @@
 #define VIOLATIONS_MOST 200u
 #define STATEMENT_NAME 128
 
-/* What is kept of a violation. */
+#define FINDING_SHOWN 16 /* letters of a finding's name, which the command takes for it */
+/* What is kept of a violation; `found` points into the texts behind it after violation_point(). */
 struct violation {
+    tl_violation found;
     char rule[32], serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
-    uint64_t rev;
     char account[385], sentence[512];
-    int64_t logged_us;
     char shard[33]; /* of a fleet: that has it */
     char finding[65], proposed_by[385], proposed_reason[TL_REMARK_MAX + 1];
 };
+
+/* After each copy. */
+void violation_point(struct violation *violation);
 
 /* One run, and what it found of one kind. */
 struct audit_run {

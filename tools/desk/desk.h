@@ -103,8 +103,12 @@ void layout_begin(struct visit *visit, unsigned status, const char *title, enum 
 void layout_end(struct visit *visit);
 /* A whole page with one sentence. */
 void layout_sentence(struct visit *visit, unsigned status, const char *title, const char *sentence);
+/* What no page of ours sends. */
+void layout_no_form(struct visit *visit, const char *sentence);
+/* What was sent was not done, since the database cannot be asked. */
+void layout_not_now(struct visit *visit, tl_status status);
 /* The same for somebody who is not logged in. */
-void layout_stranger(struct desk *desk, struct answer *answer, unsigned status, const char *title,
+void layout_stranger(struct answer *answer, unsigned status, const char *title,
                      const char *sentence);
 void layout_login(struct desk *desk, struct answer *answer, unsigned status, const char *user,
                   const char *sentence);

@@ -201,8 +201,9 @@ static void *keep_block(struct trade *trade, size_t size)
     return block;
 }
 
-static const void *keep(struct trade *trade, const void *data, size_t size)
+static const void *keep(void *context, const void *data, size_t size)
 {
+    struct trade *trade = context;
     void *copy = data != NULL ? keep_block(trade, size + 1) : NULL;
 
     if (copy != NULL) {
@@ -210,11 +211,6 @@ static const void *keep(struct trade *trade, const void *data, size_t size)
         ((char *)copy)[size] = '\0';
     }
     return copy;
-}
-
-static const char *keep_text(struct trade *trade, const char *text)
-{
-    return text != NULL ? keep(trade, text, strlen(text)) : NULL;
 }
 
 void trade_free(struct trade *trade)
@@ -235,53 +231,39 @@ static int take_view(void *context, const tl_view *view)
     tl_view *mine = &trade->view[lane];
 
     *mine = *view;
-    mine->payload = keep(trade, view->payload, view->payload_size);
-    mine->result = keep(trade, view->result, view->result_size);
+    record_keep(&record_view, mine, keep, trade);
     trade->has[lane] = 1;
     return trade->no_memory;
 }
 
-/* Makes room for one more; 0: there is none, and the trade says why. */
-static int make_room(struct trade *trade, void **items, size_t count, size_t size, size_t most)
+/* The place of a copy of the row behind those that are there; NULL: there is none, and the trade says
+ * why. */
+static void *add(struct trade *trade, void **rows, size_t *count, size_t most, const void *row,
+                 size_t size, const struct record *record)
 {
-    void *larger;
+    void *larger = *rows, *mine;
 
-    if (count == most) {
-        trade->cut = 1;
-        return 0;
-    }
-    if (count != 0 && (count & (count - 1)) != 0)
-        return 1;
-    larger = realloc(*items, (count == 0 ? 1 : count * 2) * size);
+    trade->cut |= *count == most;
+    if (*count == most)
+        return NULL;
+    if ((*count & (*count - 1)) == 0)
+        larger = realloc(*rows, (*count == 0 ? 1 : *count * 2) * size);
+    trade->no_memory |= larger == NULL;
     if (larger == NULL)
-        trade->no_memory = 1;
-    else
-        *items = larger;
-    return larger != NULL;
+        return NULL;
+    *rows = larger;
+    mine = memcpy((char *)larger + *count * size, row, size);
+    record_keep(record, mine, keep, trade);
+    *count += !trade->no_memory;
+    return mine;
 }
 
 static int take_step(void *context, const tl_step *step)
 {
     struct trade *trade = context;
-    tl_step *mine;
 
-    if (!make_room(trade, (void **)&trade->steps, trade->step_count, sizeof *mine, TRADE_STEPS))
-        return 1;
-    mine = &trade->steps[trade->step_count];
-    *mine = *step;
-    mine->op_code = keep_text(trade, step->op_code);
-    mine->step = keep_text(trade, step->step);
-    mine->thread_no = keep_text(trade, step->thread_no);
-    mine->log_no = keep_text(trade, step->log_no);
-    mine->session_id = keep_text(trade, step->session_id);
-    mine->parked = keep_text(trade, step->parked);
-    mine->channel_key = keep_text(trade, step->channel_key);
-    mine->channel_ref = keep_text(trade, step->channel_ref);
-    mine->remark = keep_text(trade, step->remark);
-    mine->actor = keep_text(trade, step->actor);
-    mine->account = keep_text(trade, step->account);
-    trade->step_count += !trade->no_memory;
-    return trade->no_memory;
+    return add(trade, (void **)&trade->steps, &trade->step_count, TRADE_STEPS, step, sizeof *step,
+               &record_step) == NULL;
 }
 
 static int take_sentence(void *context, const tl_sentence *sentence)
@@ -292,8 +274,8 @@ static int take_sentence(void *context, const tl_sentence *sentence)
     if (trade->told_count == TRADE_SENTENCES)
         return 1;
     mine->topic = sentence->topic;
-    mine->text = keep_text(trade, sentence->text);
-    mine->command = keep_text(trade, sentence->command);
+    mine->text = keep(trade, sentence->text, strlen(sentence->text));
+    mine->command = keep(trade, sentence->command, strlen(sentence->command));
     trade->told_count += !trade->no_memory;
     return trade->no_memory;
 }
@@ -301,38 +283,20 @@ static int take_sentence(void *context, const tl_sentence *sentence)
 static int take_evidence(void *context, const tl_evidence_row *row)
 {
     struct trade *trade = context;
-    tl_evidence_row *mine;
+    tl_evidence_row *mine = add(trade, (void **)&trade->evidence, &trade->evidence_count,
+                                TRADE_OTHERS, row, sizeof *row, &record_evidence);
 
-    if (!make_room(trade, (void **)&trade->evidence, trade->evidence_count, sizeof *mine,
-                   TRADE_OTHERS))
-        return 1;
-    mine = &trade->evidence[trade->evidence_count];
-    *mine = *row;
-    mine->channel_key = keep_text(trade, row->channel_key);
-    mine->outcome = keep_text(trade, row->outcome);
-    mine->channel_ref = keep_text(trade, row->channel_ref);
-    mine->source = keep_text(trade, row->source);
-    mine->remark = keep_text(trade, row->remark);
-    mine->account = keep_text(trade, row->account);
-    mine->amount.currency = keep_text(trade, row->amount.currency);
-    trade->evidence_count += !trade->no_memory;
-    return trade->no_memory;
+    if (mine != NULL && mine->amount.currency != NULL)
+        mine->amount.currency = keep(trade, mine->amount.currency, strlen(mine->amount.currency));
+    return mine == NULL;
 }
 
 static int take_half(void *context, const tl_resolution_row *row)
 {
     struct trade *trade = context;
-    tl_resolution_row *mine;
 
-    if (!make_room(trade, (void **)&trade->halves, trade->half_count, sizeof *mine, TRADE_OTHERS))
-        return 1;
-    mine = &trade->halves[trade->half_count];
-    *mine = *row;
-    mine->reason = keep_text(trade, row->reason);
-    mine->actor = keep_text(trade, row->actor);
-    mine->account = keep_text(trade, row->account);
-    trade->half_count += !trade->no_memory;
-    return trade->no_memory;
+    return add(trade, (void **)&trade->halves, &trade->half_count, TRADE_OTHERS, row, sizeof *row,
+               &record_resolution) == NULL;
 }
 
 tl_status house_trade(tl_client *client, const struct ref *ref, int64_t as_of_us,
@@ -355,26 +319,6 @@ tl_status house_trade(tl_client *client, const struct ref *ref, int64_t as_of_us
 const tl_view *trade_view(const struct trade *trade)
 {
     return &trade->view[trade->has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
-}
-
-int step_is_retry(const tl_step *step)
-{
-    return step->op_code[tl_business_op_size(step->op_code)] != '\0';
-}
-
-const char *trade_remark(const struct trade *trade, size_t step)
-{
-    const tl_step *this = &trade->steps[step];
-
-    if (this->remark == NULL || !said_is_carried(this->step))
-        return this->remark;
-    while (step > 0)
-        if (step_is_retry(&trade->steps[--step]) == step_is_retry(this))
-            return trade->steps[step].remark != NULL &&
-                           strcmp(trade->steps[step].remark, this->remark) == 0
-                       ? NULL
-                       : this->remark;
-    return this->remark;
 }
 
 static json_t *json_row(const struct trade *trade, tl_lane lane)
@@ -419,7 +363,7 @@ char *house_json(const struct trade *trade, const char *shard)
         json_array_append_new(parts.resolutions,
                               record_json(&record_resolution, &trade->halves[i]));
     for (size_t i = 0; i < trade->step_count; i++) {
-        json_array_append_new(parts.timeline, json_step(&trade->steps[i]));
+        json_array_append_new(parts.timeline, record_json(&record_step, &trade->steps[i]));
         if (!step_is_retry(&trade->steps[i]))
             said_take(&said, &trade->steps[i]);
     }

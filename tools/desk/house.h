@@ -111,11 +111,6 @@ void trade_free(struct trade *trade);
 /* The sync row, or the retry row where that stands alone. */
 const tl_view *trade_view(const struct trade *trade);
 
-/* What the step itself remarked, not what an earlier one left on the row; or NULL. */
-const char *trade_remark(const struct trade *trade, size_t step);
-/* Whether the step is of the retry lane. */
-int step_is_retry(const tl_step *step);
-
 /* The trade as `tradelock show --json` prints it; free() it.  NULL: out of memory.  shard "": it is of
  * one database. */
 char *house_json(const struct trade *trade, const char *shard);

@@ -78,29 +78,45 @@ void layout_end(struct visit *visit)
     page_put(&visit->answer->page, "</main>\n</body>\n</html>\n");
 }
 
+/* A card with one sentence, and the page's end. */
+static void lone(struct page *page, const char *title, const char *sentence, const char *back)
+{
+    page_format(page,
+                "<section class=\"card lone\"><h1>%s</h1><p>%s</p>"
+                "<p><a class=\"button\" href=\"/\">Back to %s</a></p></section>\n"
+                "</main>\n</body>\n</html>\n",
+                title, sentence, back);
+}
+
 void layout_sentence(struct visit *visit, unsigned status, const char *title, const char *sentence)
 {
     layout_begin(visit, status, title, PLACE_NONE, 0);
-    page_format(&visit->answer->page,
-                "<section class=\"card lone\"><h1>%s</h1><p>%s</p>"
-                "<p><a class=\"button\" href=\"/\">Back to Now</a></p></section>\n",
-                title, sentence);
-    layout_end(visit);
+    lone(&visit->answer->page, title, sentence, "Now");
 }
 
-void layout_stranger(struct desk *desk, struct answer *answer, unsigned status, const char *title,
+void layout_no_form(struct visit *visit, const char *sentence)
+{
+    char said[256];
+
+    snprintf(said, sizeof said, "%s Nothing was done.", sentence);
+    layout_sentence(visit, 400, "Not a form of this desk", said);
+}
+
+void layout_not_now(struct visit *visit, tl_status status)
+{
+    char said[1024];
+
+    snprintf(said, sizeof said, "Nothing was done: %.900s", said_by(status));
+    layout_sentence(visit, http_of(status), "Not now", said);
+}
+
+void layout_stranger(struct answer *answer, unsigned status, const char *title,
                      const char *sentence)
 {
-    struct page *page = &answer->page;
-
-    (void)desk;
     answer->status = status;
-    head(page, title);
-    page_format(page,
-                "<body class=\"door\">\n<main id=\"main\"><section class=\"card lone\"><h1>%s</h1>"
-                "<p>%s</p><p><a class=\"button\" href=\"/\">Back to the desk</a></p></section>"
-                "</main>\n</body>\n</html>\n",
-                title, sentence);
+    head(&answer->page, title);
+    page_put(&answer->page, "<body class=\"door\">\n<main id=\"main\">");
+    lone(&answer->page, title, sentence, "the desk");
 }
 
 void layout_login(struct desk *desk, struct answer *answer, unsigned status, const char *user,

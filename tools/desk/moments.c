@@ -2,8 +2,6 @@
  * only. */
 #include "moments.h"
 
-#include "moment.h"
-
 #include <stdlib.h>
 
 static int by_moment(const void *one, const void *other)
@@ -73,7 +71,7 @@ static void moment_link(struct page *page, const struct moments *moments, size_t
 static void slider(struct page *page, const struct moments *moments, size_t place, int64_t as_of_us,
                    const char *ref)
 {
-    char when[MOMENT_TEXT];
+    char when[TL_MOMENT_TEXT];
 
     page_put(page, "<form class=\"slide\" method=\"get\" action=\"/trade\">\n");
     page_format(page,
@@ -82,7 +80,7 @@ static void slider(struct page *page, const struct moments *moments, size_t plac
                 "<input type=\"range\" id=\"moment\" name=\"step\" min=\"0\" max=\"%zu\" "
                 "value=\"%zu\" aria-valuetext=\"%s\">",
                 ref, place + 1, moments->count + 1, moments->count, place,
-                as_of_us != 0 ? moment_text(when, as_of_us) : "now");
+                as_of_us != 0 ? tl_moment_text(when, as_of_us, 6) : "now");
     page_put(page, "<button class=\"button\">Show</button></form>\n");
 }
 

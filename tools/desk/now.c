@@ -93,7 +93,7 @@ static void keep_oldest(int64_t *oldest_us, int64_t us)
         *oldest_us = us;
 }
 
-static void sum_add(struct sums *sums, const char *currency, uint64_t count, __int128 minor)
+static void sum_add(struct sums *sums, const char *currency, uint64_t count, const char *minor)
 {
     unsigned i = 0;
 
@@ -104,14 +104,17 @@ static void sum_add(struct sums *sums, const char *currency, uint64_t count, __i
     if (i == sums->count)
         snprintf(sums->of[sums->count++].currency, TL_CURRENCY + 1, "%s", currency);
     sums->of[i].count += count;
-    sums->of[i].minor += minor;
+    tl_sum_add(sums->of[i].minor, minor);
 }
 
 static void sums_add(struct sums *sums, const tl_view *view)
 {
+    char minor[TL_SUM_TEXT];
+
     sums->trades++;
     keep_oldest(&sums->oldest_us, view->created_us);
-    sum_add(sums, view->currency, 1, view->amount_minor);
+    snprintf(minor, sizeof minor, "%lld", (long long)view->amount_minor);
+    sum_add(sums, view->currency, 1, minor);
 }
 
 static unsigned age_of(const tl_view *view)
@@ -146,12 +149,14 @@ static struct bar *bar_of(struct now *now, const char *channel, const char *curr
 static void bars_add(struct now *now, const tl_view *view)
 {
     struct bar *bar = bar_of(now, view->channel, view->currency);
+    char minor[TL_SUM_TEXT];
 
     if (bar == NULL)
         return;
     bar->count[age_of(view)]++;
     bar->trades++;
-    bar->minor += view->amount_minor;
+    snprintf(minor, sizeof minor, "%lld", (long long)view->amount_minor);
+    tl_sum_add(bar->minor, minor);
     keep_oldest(&bar->oldest_us, view->created_us);
 }
 
@@ -418,36 +423,19 @@ static tl_status look_at_server(struct now *now, tl_client *client)
     return TL_OK;
 }
 
-static void take_breaker(struct now *now, const tl_pause_row *row)
+static void keep_stopped(struct stops *stops, const tl_pause_row *row)
 {
-    struct broken *one = &now->broken[now->broken_count];
+    struct stopped *one = &stops->of[stops->count];
 
-    now->broken_cut = now->broken_count == PAUSED_MOST;
-    if (now->broken_cut)
-        return;
-    snprintf(one->channel, sizeof one->channel, "%s", row->channel);
-    snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
-    one->since_us = row->opened_us;
-    one->silent_probes = row->silent_probes;
-    one->probed_us = row->probed_us;
-    one->probe_us = row->probe_us;
-    one->probes = row->probes;
-    now->broken_count++;
-}
-
-static void take_paused(struct now *now, const tl_pause_row *row)
-{
-    struct paused *one = &now->paused[now->paused_count];
-
-    now->paused_cut = now->paused_count == PAUSED_MOST;
-    if (now->paused_cut)
+    stops->cut = stops->count == PAUSED_MOST;
+    if (stops->cut)
         return;
     snprintf(one->channel, sizeof one->channel, "%s", row->channel);
     snprintf(one->op_code, sizeof one->op_code, "%s", row->op_code);
     snprintf(one->account, sizeof one->account, "%s", row->account);
     snprintf(one->reason, sizeof one->reason, "%s", row->reason);
-    one->since_us = row->decided_us;
-    now->paused_count++;
+    one->row = *row;
+    stops->count++;
 }
 
 static int take_pause(void *context, const tl_pause_row *row)
@@ -455,9 +443,9 @@ static int take_pause(void *context, const tl_pause_row *row)
     struct now *now = context;
 
     if (row->opened_us != 0)
-        take_breaker(now, row);
+        keep_stopped(&now->broken, row);
     if (row->paused)
-        take_paused(now, row);
+        keep_stopped(&now->paused, row);
     return 0;
 }
 
@@ -561,7 +549,7 @@ static void add_bar(struct now *total, const struct bar *bar)
     for (unsigned age = 0; age < AGES; age++)
         to->count[age] += bar->count[age];
     to->trades += bar->trades;
-    to->minor += bar->minor;
+    tl_sum_add(to->minor, bar->minor);
     keep_oldest(&to->oldest_us, bar->oldest_us);
 }
 

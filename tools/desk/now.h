@@ -23,7 +23,7 @@
 struct sum {
     char currency[TL_CURRENCY + 1];
     uint64_t count;
-    __int128 minor;
+    char minor[TL_SUM_TEXT];
 };
 
 struct sums {
@@ -37,7 +37,7 @@ struct sums {
 struct bar {
     char channel[TL_CHANNEL_MAX + 1], currency[TL_CURRENCY + 1];
     uint64_t count[AGES], trades;
-    __int128 minor;
+    char minor[TL_SUM_TEXT];
     int64_t oldest_us;
 };
 
@@ -60,24 +60,25 @@ struct running {
     int64_t started_us, silent_us;
 };
 
-/* A channel that operators have paused. */
-struct paused {
+/* A channel that operators have paused, or whose breaker is open; the pointers of `row` are not
+ * set. */
+struct stopped {
     char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": as a whole */
     char account[128], reason[TL_REMARK_MAX + 1];
-    int64_t since_us;
+    tl_pause_row row;
 };
 
-/* A channel whose breaker is open; moments as in tl_pause_row. */
-struct broken {
-    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1]; /* "": of all operations */
-    int64_t since_us, silent_probes, probed_us, probe_us;
-    int probes;
+struct stops {
+    struct stopped of[PAUSED_MOST];
+    unsigned count;
+    int cut;
 };
 
 /* What became of an operation's trades at a channel; the pointers of `state` are not set. */
 struct channel {
-    char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
     tl_channel_state state;
+    int64_t now_us; /* while it is written */
+    char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
 };
 
 struct now {
@@ -93,12 +94,7 @@ struct now {
     unsigned closings; /* findings of an audit that somebody proposed to close */
     struct running processes[PROCESSES_MOST];
     unsigned process_count;
-    struct paused paused[PAUSED_MOST];
-    unsigned paused_count;
-    int paused_cut;
-    struct broken broken[PAUSED_MOST];
-    unsigned broken_count;
-    int broken_cut;
+    struct stops paused, broken;
     tl_restore restore;
     /* From here on it is taken over from the picture before, as long as it is new enough. */
     int64_t begun_ms, pace_ms, doctor_ms; /* of the desk's clock; 0: never */

@@ -1,14 +1,14 @@
 /* Writes pages: the one place where text becomes HTML.  Touches memory only. */
 #include "page.h"
 
+#include <tradelock/admin.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PAGE_MOST ((size_t)4 * 1024 * 1024)
-#define US INT64_C(1000000)
 
 void page_free(struct page *page)
 {
@@ -195,83 +195,30 @@ void page_percent(struct page *page, double share)
     page_put(page, number);
 }
 
-void page_shell(struct page *page, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_./:=@%+,";
-
-    if (word[0] != '\0' && strspn(word, plain) == strlen(word)) {
-        page_text(page, word);
-        return;
-    }
-    page_put(page, "&#39;");
-    for (; *word != '\0'; word++)
-        if (*word == '\'')
-            page_put(page, "&#39;\\&#39;&#39;");
-        else
-            page_bytes(page, word, 1);
-    page_put(page, "&#39;");
-}
-
 /* ---------------------------------------------------------- times and money -- */
-
-const char *span_text(char to[SPAN_TEXT], int64_t us)
-{
-    const long long s = us > 0 ? us / US : 0;
-
-    if (s < 60)
-        snprintf(to, SPAN_TEXT, "%lld s", s);
-    else if (s < 3600)
-        snprintf(to, SPAN_TEXT, "%lld min", s / 60);
-    else if (s < 86400)
-        snprintf(to, SPAN_TEXT, "%lld h %lld min", s / 3600, s % 3600 / 60);
-    else
-        snprintf(to, SPAN_TEXT, "%lld d %lld h", s / 86400, s % 86400 / 3600);
-    return to;
-}
-
-static void moment_text(char to[40], int64_t us, int for_machines)
-{
-    const time_t seconds = (time_t)(us / US);
-    struct tm parts;
-
-    to[0] = '\0';
-    if (gmtime_r(&seconds, &parts) == NULL)
-        return;
-    if (for_machines)
-        strftime(to, 40, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    else
-        strftime(to, 40, "%Y-%m-%d %H:%M:%S", &parts);
-}
 
 void page_moment(struct page *page, int64_t us)
 {
-    char machine[40], people[40];
+    char text[TL_MOMENT_TEXT];
 
-    if (us == 0) {
+    tl_moment_text(text, us, 3);
+    if (us != 0)
+        page_format(page, "<time datetime=\"%s\">%s</time>", text, text);
+    else
         page_put(page, "–");
-        return;
-    }
-    moment_text(machine, us, 1);
-    moment_text(people, us, 0);
-    page_format(page, "<time datetime=\"%s\">%s</time>", machine, people);
 }
 
 void page_ago(struct page *page, int64_t us, int64_t now_us)
 {
-    char machine[40], people[40], span[SPAN_TEXT];
+    char text[TL_MOMENT_TEXT], span[TL_SPAN_TEXT];
 
-    if (us == 0) {
-        page_put(page, "–");
-        return;
-    }
-    moment_text(machine, us, 1);
-    moment_text(people, us, 0);
-    page_format(page, "<time datetime=\"%s\" title=\"%s UTC\">", machine, people);
-    if (us > now_us)
-        page_format(page, "in %s</time>", span_text(span, us - now_us));
+    tl_moment_text(text, us, 3);
+    tl_span_text(span, us > now_us ? us - now_us : now_us - us, TL_SPAN_WORDS);
+    if (us != 0)
+        page_format(page, "<time datetime=\"%s\" title=\"%s\">%s%s%s</time>", text, text,
+                    us > now_us ? "in " : "", span, us > now_us ? "" : " ago");
     else
-        page_format(page, "%s ago</time>", span_text(span, now_us - us));
+        page_put(page, "–");
 }
 
 /* How many digits of a currency's minor unit stand behind the point (ISO 4217). */
@@ -291,25 +238,26 @@ static unsigned digits_of(const char *currency)
     return strstr(four, word) != NULL ? 4 : 2;
 }
 
-void page_money(struct page *page, __int128 minor, const char *currency)
+void page_money(struct page *page, const char *amount)
 {
-    char reversed[80];
-    unsigned size = 0, digits = digits_of(currency);
-    unsigned __int128 rest = minor < 0 ? -(unsigned __int128)minor : (unsigned __int128)minor;
+    const int is_negative = amount[0] == '-';
+    const char *minor = amount + is_negative;
+    const size_t size = strspn(minor, "0123456789");
+    const char *currency = minor + size + (minor[size] == ' ');
+    const size_t digits = currency[0] != '\0' ? digits_of(currency) : 0;
 
-    if (currency[0] == '\0') {
+    if (amount[0] == '\0') {
         page_put(page, "<span class=\"quiet\">no amount told</span>");
         return;
     }
-    for (unsigned i = 0; i <= digits || rest > 0; i++, rest /= 10) {
-        if (i == digits && digits > 0)
-            reversed[size++] = '.';
-        if (i > digits && (i - digits) % 3 == 0)
-            reversed[size++] = ',';
-        reversed[size++] = (char)('0' + (int)(rest % 10));
+    page_put(page, is_negative ? "<span class=\"money\">−" : "<span class=\"money\">");
+    for (size_t left = size > digits ? size : digits + 1; left > 0; left--) {
+        add(page, left > size ? "0" : minor + size - left, 1);
+        if (left == digits + 1 && digits > 0)
+            add(page, ".", 1);
+        else if (left > digits + 1 && (left - digits - 1) % 3 == 0)
+            add(page, ",", 1);
     }
-    page_put(page, minor < 0 ? "<span class=\"money\">−" : "<span class=\"money\">");
-    while (size > 0)
-        add(page, &reversed[--size], 1);
-    page_format(page, "&nbsp;%s</span>", currency);
+    page_put(page, currency[0] != '\0' ? "&nbsp;" : "");
+    page_format(page, "%s</span>", currency);
 }

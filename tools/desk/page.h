@@ -25,20 +25,14 @@ void page_words(struct page *page, const char *text);
 void page_format(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "12.34%": a share of 1, held between 0 and 1. */
 void page_percent(struct page *page, double share);
-/* A word of a command line, as a shell wants it. */
-void page_shell(struct page *page, const char *word);
 
 /* -------------------------------------------------------- times and money -- */
 
-/* "3 h ago" with the moment as a title; "-" for 0. */
+/* "3 h 10 min ago" with the moment as a title; "-" for 0. */
 void page_ago(struct page *page, int64_t us, int64_t now_us);
-/* "2026-03-01 09:30:00" as a <time>; "-" for 0. */
+/* "2026-03-01T09:30:00.125Z" as a <time>; "-" for 0. */
 void page_moment(struct page *page, int64_t us);
-/* "12,345.60 EUR". */
-void page_money(struct page *page, __int128 minor, const char *currency);
-
-#define SPAN_TEXT 32
-/* "14 s", "3 min", "2 h 10 min", "3 d 4 h". */
-const char *span_text(char to[SPAN_TEXT], int64_t us);
+/* "12,345.60 EUR" of "1234560 EUR"; "": no amount was told. */
+void page_money(struct page *page, const char *amount);
 
 #endif

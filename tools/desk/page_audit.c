@@ -13,72 +13,48 @@
 /* -------------------------------------------------------------- violations -- */
 
 /* A payment of nobody has no trade, and one without an operation may be of several. */
-static void trade_cell(struct visit *visit, const struct violation *found)
+static void cell_serial(struct visit *visit, const void *row)
 {
-    struct page *page = &visit->answer->page;
-    char text[SECRET_TEXT];
-    struct ref ref;
+    const tl_violation *found = row;
 
-    if (strcmp(found->rule, "unknown-payment") == 0) {
-        page_format(page, "<span class=\"serial\">%s</span>", found->serial_no);
-        return;
-    }
-    ref_of_trade(&ref, found->serial_no, found->cust_no, found->op_code);
-    refs_keep(visit->desk->refs, &ref, text);
-    page_format(page, "<a class=\"serial\" href=\"%s?r=%s\">%s</a>",
-                found->op_code[0] != '\0' ? "/trade" : "/trades", text, found->serial_no);
+    if (strcmp(found->rule, "unknown-payment") == 0)
+        page_format(&visit->answer->page, "<span class=\"serial\">%s</span>", found->key.serial_no);
+    else
+        part_link(visit, &found->key, found->key.op_code[0] != '\0' ? "/trade" : "/trades");
 }
 
-static void row(struct visit *visit, const struct violation *found)
+static void cell_finding(struct visit *visit, const void *row)
 {
+    const struct violation *kept = row;
     struct page *page = &visit->answer->page;
-    char digits[17];
 
-    snprintf(digits, sizeof digits, "%.16s", found->finding);
-    page_put(page, "<tr>");
-    if (found->shard[0] != '\0')
-        page_format(page, "<td data-l=\"Shard\">%s</td>", found->shard);
-    page_format(page, "<td data-l=\"Rule\">%s</td><td data-l=\"Serial\">", found->rule);
-    trade_cell(visit, found);
-    page_format(page, "</td><td data-l=\"Customer\">%s</td><td data-l=\"What\">%s", found->cust_no,
-                found->sentence);
-    if (found->proposed_by[0] != '\0')
-        page_format(page, "<br>%s proposes to close it: %s", found->proposed_by,
-                    found->proposed_reason);
-    page_format(page, "</td><td data-l=\"By\">%s</td><td data-l=\"Finding\"><a href=\"/finding?",
-                found->account);
-    if (found->shard[0] != '\0')
-        page_format(page, "shard=%s&amp;", found->shard);
-    page_format(page, "f=%s\"><code>%s</code></a></td></tr>\n", found->finding, digits);
-}
-
-static void table_begin(struct page *page, const struct audit_run *run)
-{
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
-    if (run->is_of_fleet)
-        page_put(page, "<th scope=\"col\">Shard</th>");
-    page_put(page, "<th scope=\"col\">Rule</th><th scope=\"col\">Serial</th>"
-                   "<th scope=\"col\">Customer</th><th scope=\"col\">What</th>"
-                   "<th scope=\"col\">By</th><th scope=\"col\">Finding</th></tr></thead><tbody>\n");
+    page_put(page, "<a href=\"/finding?");
+    if (kept->shard[0] != '\0')
+        page_format(page, "shard=%s&amp;", kept->shard);
+    page_format(page, "f=%s\"><code>", kept->found.finding);
+    page_bytes(page, kept->found.finding, strnlen(kept->found.finding, FINDING_SHOWN));
+    page_put(page, "</code></a>");
 }
 
 /* Those of one rule, or with rule NULL all but those of except. */
 static void violations(struct visit *visit, const struct audit_run *run, const char *rule,
                        const char *except)
 {
-    struct page *page = &visit->answer->page;
-    unsigned count = 0;
+    static const struct drawn drawn[] = {
+        {"serial", cell_serial}, {"finding", cell_finding}, {NULL, NULL}};
+    struct grid grid;
 
+    grid_begin(&grid, visit, &record_violation,
+               "rule,serial,customer,sentence,closing,account,finding", drawn);
     for (unsigned i = 0; i < run->violation_count; i++) {
-        const struct violation *found = &run->violations[i];
+        struct violation kept = run->violations[i];
 
-        if (rule != NULL ? strcmp(found->rule, rule) != 0 : strcmp(found->rule, except) == 0)
+        if (rule != NULL ? strcmp(kept.rule, rule) != 0 : strcmp(kept.rule, except) == 0)
             continue;
-        if (count++ == 0)
-            table_begin(page, run);
-        row(visit, found);
+        violation_point(&kept);
+        grid_row_at(&grid, kept.shard, NULL, &kept);
     }
-    page_put(page, count > 0 ? "</tbody></table></div>\n" : "<p class=\"calm-line\">None.</p>\n");
+    grid_end(&grid, "None.");
 }
 
 static void cut_line(struct page *page, const struct audit_run *run)
@@ -129,7 +105,6 @@ static void run_facts(struct page *page, const struct audit_run *run)
 {
     page_format(page, "read by %s in %lld ms, ", run->counts.account, (long long)run->took_ms);
     page_moment(page, run->counts.at_us);
-    page_put(page, " UTC");
     if (run->closed > 0)
         page_format(page, "; %llu closed by two operators", (unsigned long long)run->closed);
     page_put(page, "</p>\n");
@@ -193,27 +168,26 @@ static void form_stop(struct visit *visit)
     struct page *page = &visit->answer->page;
 
     page_put(page, "<p class=\"notice\" role=\"status\">An audit is running.</p>\n"
-                   "<div class=\"offer\"><form method=\"post\" action=\"/audit\">");
-    layout_token(visit);
-    page_put(page, "<input type=\"hidden\" name=\"stop\" value=\"1\">"
-                   "<button class=\"button\">Stop it</button></form></div>\n");
+                   "<div class=\"offer\">");
+    part_form(visit, "/audit", "stop", "1");
+    page_put(page, "<button class=\"button\">Stop it</button></form></div>\n");
 }
 
 static void form_run(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
 
-    page_put(page, "<div class=\"offer\"><form method=\"post\" action=\"/audit\">");
-    layout_token(visit);
+    page_put(page, "<div class=\"offer\">");
+    part_form(visit, "/audit", NULL);
     shard_choice(visit);
-    page_put(page, "<button class=\"button main\">Run it now</button></form></div>\n"
-                   "<p class=\"quiet\">It walks all tables, with your account, and changes nothing."
-                   "</p>\n");
+    part_form_end(page, NULL, "Run it now");
+    page_put(page, "</div>\n<p class=\"quiet\">It walks all tables, with your account, and changes "
+                   "nothing.</p>\n");
     if (visit_is_of_fleet(visit))
         page_put(page,
                  "<p class=\"quiet\">What no shard can tell alone, as a trade that is on two, "
                  "tells the command:</p>\n");
-    part_command(page, "tradelock", "audit", NULL);
+    part_command(page, "audit");
 }
 
 static void form_statement(struct visit *visit)
@@ -238,7 +212,7 @@ static void form_statement(struct visit *visit)
                    "</label><input id=\"ignored\" name=\"ignored\" maxlength=\"1000\" "
                    "autocomplete=\"off\">"
                    "<button class=\"button main\">Compare</button></form>\n");
-    part_command(page, "tradelock", "audit", "--statement", "FILE.csv", NULL);
+    part_command(page, "audit", "--statement", "FILE.csv");
     page_put(page, "</section>\n");
 }
 
@@ -254,11 +228,7 @@ static void write_audit(struct visit *visit, unsigned status, const char *proble
     audit_look(visit->desk->audit, report);
     layout_begin(visit, status, "Audit", PLACE_AUDIT, report->is_running ? 2 : 0);
     page_put(page, "<div class=\"title\"><h1>Audit</h1></div>\n");
-    if (problem != NULL)
-        page_format(page,
-                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s"
-                    "</p>\n",
-                    problem);
+    part_problem(page, problem, "");
     page_put(page, "<section class=\"card\">"
                    "<p class=\"lead\">Reads every row with its history and proves that no trade "
                    "succeeded twice, failed without proof, or was changed by hand.</p>\n");
@@ -295,8 +265,7 @@ void page_audit_start(struct visit *visit)
         return;
     }
     if (name[0] != '\0' && shard == SHARD_NOBODY)
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent names no shard of this fleet. Nothing was done.");
+        layout_no_form(visit, "What was sent names no shard of this fleet.");
     else if (audit_start(visit->desk->audit, visit, shard, NULL, ""))
         layout_redirect(visit->answer, "/audit", NULL);
     else

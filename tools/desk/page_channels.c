@@ -16,49 +16,32 @@ struct writing {
     unsigned number;       /* of the row, for the names of its fields */
 };
 
-static const char *state_of(const tl_pause_row *row)
-{
-    if (row->paused)
-        return "paused";
-    return row->as_whole ? "paused as a whole" : "open";
-}
-
 /* The form that changes this row, and the command that does the same. */
 static void offer(struct writing *w, const tl_pause_row *row)
 {
     struct page *page = &w->visit->answer->page;
     const char *verb = row->paused ? "resume" : "pause";
+    char id[24];
 
-    page_put(page, "<form method=\"post\" action=\"/channels\">\n");
-    layout_token(w->visit);
-    page_format(page,
-                "<input type=\"hidden\" name=\"shard\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"channel\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"op\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"act\" value=\"%s\">\n"
-                "<label for=\"reason-%u\">Reason, for the record</label>"
-                "<input id=\"reason-%u\" name=\"reason\" maxlength=\"%d\" required "
-                "autocomplete=\"off\">\n"
-                "<button class=\"button main\">%s</button>\n</form>\n",
-                visit_shard(w->visit), row->channel, row->op_code, verb, w->number, w->number,
-                TL_REMARK_MAX, row->paused ? "Have it go on" : "Pause it");
-    if (row->op_code[0] != '\0')
-        part_command(page, "tradelock", "channel", verb, row->channel, "--op", row->op_code,
-                     "--reason", "TEXT", visit_is_of_fleet(w->visit) ? "--shard" : NULL,
-                     visit_shard(w->visit), NULL);
-    else
-        part_command(page, "tradelock", "channel", verb, row->channel, "--reason", "TEXT",
-                     visit_is_of_fleet(w->visit) ? "--shard" : NULL, visit_shard(w->visit), NULL);
+    snprintf(id, sizeof id, "reason-%u", w->number);
+    part_form(w->visit, "/channels", "shard", visit_shard(w->visit), "channel", row->channel, "op",
+              row->op_code, "act", verb);
+    part_form_end(page, id, row->paused ? "Have it go on" : "Pause it");
+    part_command(page, "channel", verb, row->channel, "--op", row->op_code, "--reason", "TEXT",
+                 "--shard", visit_shard(w->visit));
 }
 
 /* What became of its trades, where any ended or wait. */
-static void write_rate(struct page *page, const struct now *now, const tl_pause_row *row)
+static void write_rate(struct writing *w, const tl_pause_row *row)
 {
-    for (unsigned i = 0; now != NULL && i < now->channel_count; i++) {
-        const struct channel *one = &now->channels[i];
-        const tl_channel_state *state = &one->state;
+    struct page *page = &w->visit->answer->page;
+    const struct now *now = w->now;
 
-        if (strcmp(one->name, row->channel) != 0 || strcmp(one->op_code, row->op_code) != 0)
+    for (unsigned i = 0; now != NULL && i < now->channel_count; i++) {
+        const tl_channel_state *state = &now->channels[i].state;
+
+        if (strcmp(now->channels[i].name, row->channel) != 0 ||
+            strcmp(now->channels[i].op_code, row->op_code) != 0)
             continue;
         page_format(
             page,
@@ -67,7 +50,8 @@ static void write_rate(struct page *page, const struct now *now, const tl_pause_
             (unsigned long long)state->failed, (unsigned long long)state->waits);
         if (state->succeeded + state->declined + state->failed > 0)
             page_put(page, "Success rate: ");
-        part_rate(page, state);
+        grid_value(w->visit, &record_channel_state, record_column(&record_channel_state, "rate", 4),
+                   state);
         if (state->down_since_us != 0) {
             page_put(page, " <strong>No answer since ");
             page_moment(page, state->down_since_us);
@@ -126,18 +110,11 @@ static void write_breaker(struct writing *w, const tl_pause_row *row)
                     (long long)row->window_s);
     page_format(page, " (%s, %s). ", row->breaker_reason, row->breaker_account);
     if (row->opened_us != 0)
-        part_probes(page, row->silent_probes, row->probed_us, row->probes, row->probe_us);
+        part_probes(page, row);
     page_put(page, "</p>\n");
-    if (row->opened_us == 0 || !w->visit->account.may_decide)
-        return;
-    if (row->op_code[0] != '\0')
-        part_command(page, "tradelock", "channel", "breaker", row->channel, "--op", row->op_code,
-                     "--none", "--reason", "TEXT", visit_is_of_fleet(w->visit) ? "--shard" : NULL,
-                     visit_shard(w->visit), NULL);
-    else
-        part_command(page, "tradelock", "channel", "breaker", row->channel, "--none", "--reason",
-                     "TEXT", visit_is_of_fleet(w->visit) ? "--shard" : NULL, visit_shard(w->visit),
-                     NULL);
+    if (row->opened_us != 0 && w->visit->account.may_decide)
+        part_command(page, "channel", "breaker", row->channel, "--op", row->op_code, "--none",
+                     "--reason", "TEXT", "--shard", visit_shard(w->visit));
 }
 
 static int write_row(void *context, const tl_pause_row *row)
@@ -146,9 +123,11 @@ static int write_row(void *context, const tl_pause_row *row)
     struct page *page = &w->visit->answer->page;
 
     w->number++;
-    page_format(page, "<section class=\"card offer\"><h2>%s, %s</h2>\n<p><strong>%s</strong>",
+    page_format(page, "<section class=\"card offer\"><h2>%s, %s</h2>\n<p><strong>",
                 strcmp(row->channel, TL_CHANNEL_ALL) == 0 ? "All channels (drain)" : row->channel,
-                row->op_code[0] != '\0' ? row->op_code : "as a whole", state_of(row));
+                row->op_code[0] != '\0' ? row->op_code : "as a whole");
+    grid_value(w->visit, &record_channel, record_column(&record_channel, "state", 5), row);
+    page_put(page, "</strong>");
     if (row->decided_us != 0) {
         page_put(page, row->paused ? " since " : ", decided ");
         page_ago(page, row->decided_us, row->now_us);
@@ -157,7 +136,7 @@ static int write_row(void *context, const tl_pause_row *row)
     page_put(page, "</p>\n");
     write_limit(page, row);
     write_breaker(w, row);
-    write_rate(page, w->now, row);
+    write_rate(w, row);
     if (w->visit->account.may_decide)
         offer(w, row);
     page_put(page, "</section>\n");
@@ -181,8 +160,8 @@ static void write_shard(struct writing *w, size_t shard)
     if (w->now != NULL && w->now->channels_cut)
         page_put(page, "<p class=\"quiet\">There are more channels than rates stand here: "
                        "<code>tradelock status</code></p>\n");
-    if (status == TL_OK && !visit->account.may_decide)
-        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+    if (status == TL_OK)
+        part_may_decide(visit);
     page_put(page, "<div class=\"offers\">\n");
     if (status == TL_OK)
         status = tl_pause_list(visit->client, write_row, w);
@@ -203,11 +182,7 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
 
     layout_begin(visit, status, "Channels", PLACE_NOW, 0);
     page_put(page, "<div class=\"title\"><h1>Channels</h1></div>\n");
-    if (problem != NULL)
-        page_format(page,
-                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s "
-                    "These are the channels as they are now.</p>\n",
-                    problem);
+    part_problem(page, problem, "These are the channels as they are now.");
     page_put(page,
              "<p>While a channel is paused nothing new is sent through it: services are told to "
              "try again later, and what waits in the retry lane stays as it is. No attempt is used "
@@ -239,8 +214,7 @@ void page_channel_decided(struct visit *visit)
     if (!visit_may_decide(visit))
         return;
     if (!pauses && strcmp(form_get(form, "act"), "resume") != 0) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "No page of this desk sends such a form. Nothing was done.");
+        layout_no_form(visit, "No page of this desk sends such a form.");
         return;
     }
     if (!visit_go_to_sent(visit) || !visit_may_decide(visit))

@@ -4,11 +4,11 @@
  * Each form says what will happen, has the fence that its page showed, and shows the command that
  * does the same.  Whether it may happen is for the library and the server to say.
  */
+#include "command.h"
 #include "now.h"
 #include "page_trade.h"
 #include "parts.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,100 +30,11 @@ static const char *act_word(enum act act)
 
 /* ------------------------------------------------------------------- forms -- */
 
-static void form_begin(struct visit *visit, const struct offer *offer, const tl_view *view,
-                       const char *ref)
+static void evidence_fields(struct page *page)
 {
-    struct page *page = &visit->answer->page;
-
-    page_format(page, "<section class=\"card offer\"><h2>%s</h2><p>%s</p>\n", offer->title,
-                offer->happens);
-    page_put(page, "<form method=\"post\" action=\"/decide\">\n");
-    layout_token(visit);
-    if (visit_is_of_fleet(visit))
-        page_format(page, "<input type=\"hidden\" name=\"shard\" value=\"%s\">\n",
-                    visit_shard(visit));
-    page_format(page,
-                "<input type=\"hidden\" name=\"r\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"act\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"fence\" value=\"%llu\">"
-                "<input type=\"hidden\" name=\"epoch\" value=\"%u\">\n",
-                ref, act_word(offer->act), (unsigned long long)view->fence, view->epoch);
-    if (offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM)
-        page_format(page, "<input type=\"hidden\" name=\"as\" value=\"%s\">\n",
-                    tl_decision_name(offer->as));
-}
-
-static void reason_field(struct page *page, const struct offer *offer)
-{
-    const char *as =
-        offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM ? tl_decision_name(offer->as) : "";
-
-    page_format(page,
-                "<label for=\"reason-%s%s\">Reason, for the record</label>"
-                "<input id=\"reason-%s%s\" name=\"reason\" maxlength=\"%d\" required "
-                "autocomplete=\"off\">\n",
-                act_word(offer->act), as, act_word(offer->act), as, TL_REMARK_MAX);
-}
-
-static void form_end(struct page *page, const struct offer *offer)
-{
-    page_format(page, "<button class=\"button main\">%s</button>\n</form>\n", offer->button);
-}
-
-static void offer_retry(struct visit *visit, const tl_view *view, const char *ref)
-{
-    static const struct offer offer = {
-        ACT_RETRY, TL_DECISION_CLEAR, "Look again now",
-        "The retry lane runs at once, and a parked one is unparked. A worker asks the channel "
-        "before anything is sent; after the deadline nothing is sent at all.",
-        "Make it due now"};
-    struct page *page = &visit->answer->page;
-    char fence[24];
-
-    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
-    form_begin(visit, &offer, view, ref);
-    reason_field(page, &offer);
-    form_end(page, &offer);
-    part_command(page, "tradelock", "retry", view->serial_no, view->cust_no, view->op_code,
-                 "--fence", fence, "--reason", "TEXT", NULL);
-    page_put(page, "</section>\n");
-}
-
-static void offer_half(struct visit *visit, const struct offer *offer, const tl_view *view,
-                       const char *ref)
-{
-    struct page *page = &visit->answer->page;
-    char fence[24];
-
-    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
-    form_begin(visit, offer, view, ref);
-    reason_field(page, offer);
-    if (offer->act == ACT_CONFIRM && offer->as == TL_DECISION_FAILED)
-        page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
-                       "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
-                       "channel calls the payment pending</label></p>\n");
-    form_end(page, offer);
-    part_command(page, "tradelock", "resolve", act_word(offer->act), view->serial_no, view->cust_no,
-                 view->op_code, "--as", tl_decision_name(offer->as), "--fence", fence, "--reason",
-                 "TEXT", NULL);
-    page_put(page, "</section>\n");
-}
-
-static void offer_evidence(struct visit *visit, const tl_view *view, const char *ref)
-{
-    static const struct offer offer = {
-        ACT_EVIDENCE, TL_DECISION_CLEAR, "File what the channel or a statement says",
-        "It is kept for good and nobody can change it. A trade in process is looked at at once, "
-        "and success ends it as paid. Success for a trade that failed is a conflict, about which "
-        "two operators decide.",
-        "File it"};
     static const char *const outcomes[] = {"SUCCEEDED", "FAILED",  "DECLINED", "ACCEPTED",
                                            "PENDING",   "UNKNOWN", "NOT_SENT"};
-    struct page *page = &visit->answer->page;
-    char epoch[16];
 
-    snprintf(epoch, sizeof epoch, "%u", view->epoch);
-    form_begin(visit, &offer, view, ref);
     page_put(page, "<label for=\"outcome\">What it says</label><select id=\"outcome\" "
                    "name=\"outcome\">");
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
@@ -141,11 +52,56 @@ static void offer_evidence(struct visit *visit, const tl_view *view, const char 
     page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"final\" name=\"final\" "
                    "value=\"1\"><label for=\"final\">FAILED: the channel documents this answer as "
                    "final</label></p>\n");
-    form_end(page, &offer);
-    part_command(page, "tradelock", "evidence", "add", view->serial_no, view->cust_no,
-                 view->op_code, "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT", NULL);
+}
+
+/* The form, and the command that does the same. */
+static void write_offer(struct visit *visit, const struct offer *offer, const tl_view *view,
+                        const char *ref)
+{
+    struct page *page = &visit->answer->page;
+    const int is_half = offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM;
+    const char *as = is_half ? tl_decision_name(offer->as) : "";
+    const char *act = act_word(offer->act);
+    char fence[24], epoch[16], id[64];
+
+    snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
+    snprintf(epoch, sizeof epoch, "%" PRIu32, view->epoch);
+    snprintf(id, sizeof id, "reason-%s%s", act, as);
+    page_format(page, "<section class=\"card offer\"><h2>%s</h2><p>%s</p>\n", offer->title,
+                offer->happens);
+    part_form(visit, "/decide", "shard", visit_shard(visit), "r", ref, "act", act, "fence", fence,
+              "epoch", epoch, "as", as);
+    if (offer->act == ACT_EVIDENCE)
+        evidence_fields(page);
+    if (offer->act == ACT_CONFIRM && offer->as == TL_DECISION_FAILED)
+        page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
+                       "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
+                       "channel calls the payment pending</label></p>\n");
+    part_form_end(page, offer->act == ACT_EVIDENCE ? NULL : id, offer->button);
+    if (offer->act == ACT_EVIDENCE)
+        part_command(page, "evidence", "add", view->serial_no, view->cust_no, view->op_code,
+                     "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT");
+    else if (offer->act == ACT_RETRY)
+        part_command(page, "retry", view->serial_no, view->cust_no, view->op_code, "--fence", fence,
+                     "--reason", "TEXT");
+    else
+        part_command(page, "resolve", act, view->serial_no, view->cust_no, view->op_code, "--as",
+                     as, "--fence", fence, "--reason", "TEXT");
     page_put(page, "</section>\n");
 }
+
+static const struct offer offer_retry = {
+    ACT_RETRY, TL_DECISION_CLEAR, "Look again now",
+    "The retry lane runs at once, and a parked one is unparked. A worker asks the channel "
+    "before anything is sent; after the deadline nothing is sent at all.",
+    "Make it due now"};
+
+static const struct offer offer_evidence = {
+    ACT_EVIDENCE, TL_DECISION_CLEAR, "File what the channel or a statement says",
+    "It is kept for good and nobody can change it. A trade in process is looked at at once, "
+    "and success ends it as paid. Success for a trade that failed is a conflict, about which "
+    "two operators decide.",
+    "File it"};
 
 /* ------------------------------------------------------------------- offers -- */
 
@@ -177,7 +133,7 @@ static void offer_proposal(struct visit *visit, const tl_view *view, const char 
         "Now nothing happens but that it stands on record: another operator has to confirm it. "
         "Then: %s",
         happens_then(as));
-    offer_half(visit, &offer, view, ref);
+    write_offer(visit, &offer, view, ref);
 }
 
 static void offer_confirmation(struct visit *visit, const tl_view *view, const char *ref,
@@ -189,7 +145,7 @@ static void offer_confirmation(struct visit *visit, const tl_view *view, const c
     snprintf(title, sizeof title, "Confirm “%s”", tl_decision_name(proposal->decision));
     snprintf(happens, sizeof happens, "%.300s proposed it, because: %.255s. If you confirm it: %s",
              proposal->account, proposal->reason, happens_then(proposal->decision));
-    offer_half(visit, &offer, view, ref);
+    write_offer(visit, &offer, view, ref);
 }
 
 static int nobody_is_at_it(const tl_view *view)
@@ -235,10 +191,8 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
 
-    if (!visit->account.may_decide) {
-        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+    if (!part_may_decide(visit))
         return;
-    }
     offer_confirmations(visit, trade, ref);
     if (view->status == 'P' && view->session_id[0] != '\0')
         page_put(page, "<p class=\"notice\">Somebody is at it now; there is nothing to decide "
@@ -251,7 +205,7 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
         page_put(page, ".</p>\n");
     }
     if (nobody_is_at_it(view) && view->next_run_us + (view->parked[0] != '\0') != 0)
-        offer_retry(visit, view, ref);
+        write_offer(visit, &offer_retry, view, ref);
     if (may_fail(view) && !is_proposed(trade, TL_DECISION_FAILED))
         offer_proposal(visit, view, ref, TL_DECISION_FAILED);
     if (view->conflict && view->status == 'F' && !is_proposed(trade, TL_DECISION_PAID))
@@ -259,7 +213,7 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
     if (view->conflict && !is_proposed(trade, TL_DECISION_CLEAR))
         offer_proposal(visit, view, ref, TL_DECISION_CLEAR);
     if (view->status != 'Y')
-        offer_evidence(visit, view, ref);
+        write_offer(visit, &offer_evidence, view, ref);
     else
         page_put(page, "<p class=\"notice good\">It succeeded, which is final.</p>\n");
 }
@@ -272,11 +226,7 @@ static void write_decide(struct visit *visit, unsigned status, const struct trad
     struct page *page = &visit->answer->page;
 
     layout_begin(visit, status, "Decide", PLACE_TRADES, 0);
-    if (problem != NULL)
-        page_format(page,
-                    "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s "
-                    "This is the trade as it is now.</p>\n",
-                    problem);
+    part_problem(page, problem, "This is the trade as it is now.");
     trade_head(visit, trade);
     page_format(page,
                 "<p class=\"acts\"><a class=\"button\" href=\"/trade?r=%s\">The whole trade"
@@ -299,17 +249,6 @@ void page_decide(struct visit *visit)
 }
 
 /* ----------------------------------------------------------------- deciding -- */
-
-static int read_number(const char *text, uint64_t most, uint64_t *to)
-{
-    char *end;
-
-    if (text[0] < '0' || text[0] > '9')
-        return 0;
-    errno = 0;
-    *to = strtoull(text, &end, 10);
-    return errno == 0 && *end == '\0' && *to <= most;
-}
 
 static int read_as(struct decision *decision, const char *word)
 {
@@ -413,14 +352,12 @@ static int go_to_shown(struct visit *visit, const struct ref *ref)
     tl_status status;
 
     if (shards_find(visit->session->shards, shown) == SHARD_NOBODY) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent names no shard of this fleet. Nothing was done.");
+        layout_no_form(visit, "What was sent names no shard of this fleet.");
         return 0;
     }
     status = visit_go_to_owner(visit, ref->cust_no);
     if (status != TL_OK) {
-        snprintf(said, sizeof said, "Nothing was done: %.480s", said_by(status));
-        layout_sentence(visit, http_of(status), "Not now", said);
+        layout_not_now(visit, status);
         return 0;
     }
     if (strcmp(shown, visit_shard(visit)) != 0) {
@@ -450,8 +387,7 @@ void page_decided(struct visit *visit)
         return;
     }
     if (!read_decision(visit, &decision)) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent is no decision. Nothing was done.");
+        layout_no_form(visit, "What was sent is no decision.");
         return;
     }
     if (visit_is_of_fleet(visit) && !go_to_shown(visit, &ref))

@@ -21,31 +21,26 @@ static void facts(struct visit *visit, const struct shown *shown)
 {
     struct page *page = &visit->answer->page;
     const struct violation *found = &shown->found;
-    char digits[17];
+    char digits[FINDING_SHOWN + 1], text[SECRET_TEXT];
 
     page_format(page, "<section class=\"card\"><h2>%s</h2><p class=\"lead\">%s: %s.</p>\n",
                 found->rule, found->serial_no, found->sentence);
     page_format(page, "<p class=\"quiet\">Customer %s, operation %s", found->cust_no,
                 found->op_code[0] != '\0' ? found->op_code : "not told");
-    if (found->rev != 0)
-        page_format(page, ", revision %llu", (unsigned long long)found->rev);
+    if (found->found.rev != 0)
+        page_format(page, ", revision %llu", (unsigned long long)found->found.rev);
     if (found->account[0] != '\0') {
         page_format(page, "; written by %s, ", found->account);
-        page_moment(page, found->logged_us);
-        page_put(page, " UTC");
+        page_moment(page, found->found.logged_us);
     }
     if (shown->statement[0] != '\0')
         page_format(page, "; the statement is %s", shown->statement);
     if (found->shard[0] != '\0')
         page_format(page, "; shard %s", found->shard);
-    snprintf(digits, sizeof digits, "%.16s", found->finding);
+    snprintf(digits, sizeof digits, "%s", found->finding);
     page_format(page, ". Finding <code>%s</code></p>\n", digits);
     if (strcmp(found->rule, "unknown-payment") != 0 && found->op_code[0] != '\0') {
-        char text[SECRET_TEXT];
-        struct ref ref;
-
-        ref_of_trade(&ref, found->serial_no, found->cust_no, found->op_code);
-        refs_keep(visit->desk->refs, &ref, text);
+        part_ref(visit, &(tl_key){found->serial_no, found->cust_no, found->op_code}, text);
         page_format(page,
                     "<p class=\"acts\"><a class=\"button\" href=\"/trade?r=%s\">The whole "
                     "trade</a></p>\n",
@@ -59,9 +54,10 @@ static void offer(struct visit *visit, const struct shown *shown)
     struct page *page = &visit->answer->page;
     const int confirms = shown->proposal.account[0] != '\0';
     const char *verb = confirms ? "confirm" : "propose";
-    char name[17];
+    const int of_statement = shown->statement[0] != '\0';
+    char name[FINDING_SHOWN + 1];
 
-    snprintf(name, sizeof name, "%.16s", shown->found.finding);
+    snprintf(name, sizeof name, "%s", shown->found.finding);
     page_put(page, "<section class=\"card offer\">");
     if (confirms)
         page_format(page,
@@ -73,24 +69,12 @@ static void offer(struct visit *visit, const struct shown *shown)
                        "record: another operator has to confirm it. Then ");
     page_put(page, "audits count this finding as closed, and no longer as a violation. The trade "
                    "stays as it is. Other facts, or another change of the row, are another finding."
-                   "</p>\n<form method=\"post\" action=\"/finding\">\n");
-    layout_token(visit);
-    if (shown->found.shard[0] != '\0')
-        page_format(page, "<input type=\"hidden\" name=\"shard\" value=\"%s\">\n",
-                    shown->found.shard);
-    page_format(page,
-                "<input type=\"hidden\" name=\"f\" value=\"%s\">"
-                "<input type=\"hidden\" name=\"act\" value=\"%s\">\n"
-                "<label for=\"reason\">Reason, for the record</label><input id=\"reason\" "
-                "name=\"reason\" maxlength=\"%d\" required autocomplete=\"off\">\n"
-                "<button class=\"button main\">%s</button>\n</form>\n",
-                shown->found.finding, verb, TL_REMARK_MAX, confirms ? "Confirm" : "Propose");
-    if (shown->statement[0] != '\0')
-        part_command(page, "tradelock", "audit", "close", verb, name, "--reason", "TEXT",
-                     "--statement", "FILE.csv", NULL);
-    else
-        part_command(page, "tradelock", "audit", "close", verb, name, "--reason", "TEXT",
-                     visit_is_of_fleet(visit) ? "--shard" : NULL, visit_shard(visit), NULL);
+                   "</p>\n");
+    part_form(visit, "/finding", "shard", shown->found.shard, "f", shown->found.finding, "act",
+              verb);
+    part_form_end(page, "reason", confirms ? "Confirm" : "Propose");
+    part_command(page, "audit", "close", verb, name, "--reason", "TEXT", "--statement",
+                 of_statement ? "FILE.csv" : "", "--shard", of_statement ? "" : visit_shard(visit));
     page_put(page, "</section>\n");
 }
 
@@ -104,12 +88,10 @@ static void write_finding(struct visit *visit, unsigned status, const struct sho
     if (problem != NULL)
         page_format(page, "<p class=\"notice bad\" role=\"alert\">%s</p>\n", problem);
     facts(visit, shown);
-    if (!visit->account.may_decide)
-        page_put(page, "<p class=\"notice\">Your account may look, and not decide.</p>\n");
-    else if (shown->proposal.own)
+    if (part_may_decide(visit) && shown->proposal.own)
         page_put(page, "<p class=\"notice warn\">You proposed to close it. Another operator, with "
                        "an account of their own, has to confirm it.</p>\n");
-    else
+    else if (visit->account.may_decide)
         offer(visit, shown);
     layout_end(visit);
 }
@@ -170,8 +152,7 @@ void page_finding_closed(struct visit *visit)
     if (!visit_may_decide(visit))
         return;
     if (!confirms && strcmp(act, "propose") != 0) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent closes no finding. Nothing was done.");
+        layout_no_form(visit, "What was sent closes no finding.");
         return;
     }
     if (!look(visit, form, &shown) || !visit_may_decide(visit))

@@ -72,6 +72,14 @@ static void alarms(struct page *page, const struct now *now, const char *shard)
 
 /* ------------------------------------------------------------------ figures -- */
 
+static void put_sum(struct page *page, const char *minor, const char *currency)
+{
+    char amount[TL_SUM_TEXT + TL_CURRENCY + 2];
+
+    snprintf(amount, sizeof amount, "%s %s", minor, currency);
+    page_money(page, currency[0] != '\0' ? amount : "");
+}
+
 static void figure(struct page *page, const char *name, const char *kind, const char *path,
                    const struct sums *sums, const struct now *now)
 {
@@ -83,7 +91,7 @@ static void figure(struct page *page, const char *name, const char *kind, const 
         if (sums->of[i].currency[0] == '\0')
             page_format(page, "%llu without amount", (unsigned long long)sums->of[i].count);
         else
-            page_money(page, sums->of[i].minor, sums->of[i].currency);
+            put_sum(page, sums->of[i].minor, sums->of[i].currency);
         page_put(page, "<br>");
     }
     if (sums->oldest_us != 0) {
@@ -111,30 +119,18 @@ static void figures(struct page *page, const struct now *now)
 
 /* ------------------------------------------------------------------ persons -- */
 
-static void person_row(struct visit *visit, const struct person *person, size_t shard)
+static void cell_why(struct visit *visit, const void *row)
 {
     struct page *page = &visit->answer->page;
-    const tl_view *view = &person->view;
+    const struct person *person = row;
 
-    page_put(page, "<tr>");
-    part_shard(visit, shard);
-    page_put(page, "<td data-l=\"Serial\">");
-    part_trade_link(visit, view);
-    page_put(page, "</td><td data-l=\"State\">");
-    part_state(page, view);
-    page_put(page, "</td><td data-l=\"Amount\" class=\"number\">");
-    page_money(page, view->amount_minor, view->currency);
-    page_put(page, "</td><td data-l=\"Made\">");
-    page_ago(page, view->created_us, view->now_us);
-    page_put(page, "</td><td data-l=\"Why\">");
     if (person->proposed_by[0] != '\0')
         page_format(page, "<strong>%s proposed “%s”: it waits for a second operator</strong>",
                     person->proposed_by, person->decision);
-    else if (view->conflict)
+    else if (person->view.conflict)
         page_put(page, "evidence contradicts the row");
     else
-        page_text(page, view->parked);
-    page_put(page, "</td></tr>\n");
+        page_text(page, person->view.parked);
 }
 
 static void persons(const struct shown *shown)
@@ -142,6 +138,9 @@ static void persons(const struct shown *shown)
     struct visit *visit = shown->visit;
     struct page *page = &visit->answer->page;
     const struct now *now = shown->total;
+    static const struct drawn drawn[] = {
+        {"serial", part_trade_link}, {"state", part_state}, {"parked", cell_why}, {NULL, NULL}};
+    struct grid grid;
 
     page_put(page, "<section class=\"card\"><h2>Waits for a person</h2>\n");
     if (now->closings > 0)
@@ -150,21 +149,13 @@ static void persons(const struct shown *shown)
                     "<code>tradelock inbox</code></p>\n",
                     now->closings, now->closings == 1 ? "" : "s",
                     now->closings == 1 ? "waits" : "wait");
-    if (now->person_count == 0) {
-        page_put(page, now->closings > 0
-                           ? "</section>\n"
-                           : "<p class=\"calm-line\">Nothing waits for a person.</p></section>\n");
-        return;
-    }
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
-    part_shard_column(visit);
-    page_put(page, "<th scope=\"col\">Serial</th><th scope=\"col\">State</th>"
-                   "<th scope=\"col\" class=\"number\">Amount</th><th scope=\"col\">Made</th>"
-                   "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
+    grid_begin(&grid, visit, &record_view, "serial,state,amount,created,parked=Why", drawn);
     for (size_t at = 0; at < shown->count; at++)
         for (unsigned i = 0; shown->shard[at] != NULL && i < shown->shard[at]->person_count; i++)
-            person_row(visit, &shown->shard[at]->persons[i], at);
-    page_put(page, "</tbody></table></div>\n");
+            grid_row_at(&grid, shards_name(visit->session->shards, at), NULL,
+                        &shown->shard[at]->persons[i]);
+    if (grid.rows > 0 || now->closings == 0)
+        grid_end(&grid, "Nothing waits for a person.");
     if (now->persons_cut)
         page_put(page, "<p>More wait than stand here: <a href=\"/trades?show=parked\">all that are "
                        "parked</a>, <a href=\"/trades?show=conflict\">all in conflict</a>, "
@@ -199,7 +190,7 @@ static void one_bar(struct page *page, const struct bar *bar, uint64_t longest,
         x += width;
     }
     page_put(page, "</svg><span class=\"bar-value\">");
-    page_money(page, bar->minor, bar->currency);
+    put_sum(page, bar->minor, bar->currency);
     page_format(page, "<span class=\"quiet\">%llu %s, oldest ", (unsigned long long)bar->trades,
                 bar->trades == 1 ? "trade" : "trades");
     page_ago(page, bar->oldest_us, now->now_us);
@@ -240,8 +231,8 @@ static void bars(struct page *page, const struct now *now)
 
 static void paused(struct page *page, const struct now *now, const char *shard)
 {
-    for (unsigned i = 0; i < now->paused_count; i++) {
-        const struct paused *one = &now->paused[i];
+    for (unsigned i = 0; i < now->paused.count; i++) {
+        const struct stopped *one = &now->paused.of[i];
 
         page_format(
             page,
@@ -249,106 +240,73 @@ static void paused(struct page *page, const struct now *now, const char *shard)
             "is sent through it: %s (%s, ",
             shard, one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code, one->reason,
             one->account);
-        page_ago(page, one->since_us, now->now_us);
+        page_ago(page, one->row.decided_us, now->now_us);
         page_put(page, "). <a href=\"/channels\">Channels</a></p>\n");
     }
-    if (now->paused_cut)
+    if (now->paused.cut)
         page_put(page,
                  "<p class=\"quiet\"><a href=\"/channels\">More channels are paused</a></p>\n");
 }
 
 static void broken(struct page *page, const struct now *now, const char *shard)
 {
-    for (unsigned i = 0; i < now->broken_count; i++) {
-        const struct broken *one = &now->broken[i];
+    for (unsigned i = 0; i < now->broken.count; i++) {
+        const struct stopped *one = &now->broken.of[i];
 
         page_format(page,
                     "<p class=\"notice warn\"><strong>%sChannel %s does not answer%s%s, and its "
                     "breaker is open.</strong> But for one probe at a time nothing is sent or "
                     "asked (since ",
                     shard, one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
-        page_ago(page, one->since_us, now->now_us);
+        page_ago(page, one->row.opened_us, now->now_us);
         page_put(page, "). ");
-        part_probes(page, one->silent_probes, one->probed_us, one->probes, one->probe_us);
+        part_probes(page, &one->row);
         page_put(page, " <a href=\"/channels\">Channels</a></p>\n");
     }
-    if (now->broken_cut)
+    if (now->broken.cut)
         page_put(page, "<p class=\"quiet\"><a href=\"/channels\">More channels do not "
                        "answer</a></p>\n");
 }
 
-static void channel_row(const struct shown *shown, size_t shard, const struct channel *one)
+static void cell_down(struct visit *visit, const void *row)
 {
-    struct page *page = &shown->visit->answer->page;
-    const struct now *now = shown->shard[shard];
-    const tl_channel_state *state = &one->state;
-    const struct {
-        const char *name;
-        uint64_t count;
-    } counts[] = {
-        {"Succeeded", state->succeeded}, {"Declined", state->declined}, {"Failed", state->failed}};
+    struct page *page = &visit->answer->page;
+    const struct channel *one = row;
 
-    page_put(page, "<tr>");
-    part_shard(shown->visit, shard);
-    page_format(page, "<td data-l=\"Channel\">%s</td><td data-l=\"Operation\">%s</td>", one->name,
-                one->op_code);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        page_format(page, "<td data-l=\"%s\" class=\"number\">%llu</td>", counts[i].name,
-                    (unsigned long long)counts[i].count);
-    page_put(page, "<td data-l=\"Rate\" class=\"number\">");
-    part_rate(page, state);
-    page_format(page, "</td><td data-l=\"Waits\" class=\"number\">%llu</td><td data-l=\"Down\">",
-                (unsigned long long)state->waits);
-    if (state->down_since_us != 0) {
-        page_put(page, "<strong>no answer since ");
-        page_moment(page, state->down_since_us);
-        page_put(page, "</strong>, ");
-        page_ago(page, state->down_since_us, now->now_us);
-    }
-    page_put(page, "</td></tr>\n");
-}
-
-/* Whether one of them is cut. */
-static int channel_rows(const struct shown *shown, size_t shard)
-{
-    const struct now *now = shown->shard[shard];
-    int is_cut = 0;
-
-    for (unsigned i = 0; now != NULL && i < now->channel_count && i < CHANNELS_SHOWN; i++) {
-        channel_row(shown, shard, &now->channels[i]);
-        is_cut |= now->channels[i].state.cut;
-    }
-    return is_cut;
+    if (one->state.down_since_us == 0)
+        return;
+    page_put(page, "<strong>no answer since ");
+    page_moment(page, one->state.down_since_us);
+    page_put(page, "</strong>, ");
+    page_ago(page, one->state.down_since_us, one->now_us);
 }
 
 static void channels(const struct shown *shown)
 {
-    struct page *page = &shown->visit->answer->page;
-    unsigned count = 0, most = 0;
+    static const struct drawn drawn[] = {{"down", cell_down}, {NULL, NULL}};
+    struct visit *visit = shown->visit;
+    struct page *page = &visit->answer->page;
+    unsigned most = 0;
     int is_cut = 0;
+    struct grid grid;
 
     page_put(page, "<section class=\"card\"><h2>Channels, the last hour</h2>\n");
-    for (size_t i = 0; i < shown->count; i++) {
-        const unsigned here = shown->shard[i] != NULL ? shown->shard[i]->channel_count : 0;
+    grid_begin(&grid, visit, &record_channel_state, NULL, drawn);
+    for (size_t at = 0; at < shown->count; at++) {
+        const struct now *now = shown->shard[at];
 
-        count += here;
-        most = here > most ? here : most;
+        for (unsigned i = 0; now != NULL && i < now->channel_count && i < CHANNELS_SHOWN; i++) {
+            struct channel one = now->channels[i];
+
+            one.now_us = now->now_us;
+            one.state.channel = one.name;
+            one.state.op_code = one.op_code;
+            is_cut |= one.state.cut;
+            grid_row_at(&grid, shards_name(visit->session->shards, at), NULL, &one);
+        }
+        most = now != NULL && now->channel_count > most ? now->channel_count : most;
     }
-    if (count == 0) {
-        page_put(page, "<p class=\"calm-line\">Nothing ended, and nothing waits.</p></section>\n");
-        return;
-    }
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
-    part_shard_column(shown->visit);
-    page_put(page, "<th scope=\"col\">Channel</th><th scope=\"col\">Operation</th>"
-                   "<th scope=\"col\" class=\"number\">Succeeded</th>"
-                   "<th scope=\"col\" class=\"number\">Declined</th><th scope=\"col\" "
-                   "class=\"number\">Failed</th><th scope=\"col\" class=\"number\">Rate</th>"
-                   "<th scope=\"col\" class=\"number\">Waits</th><th scope=\"col\">Down</th></tr>"
-                   "</thead><tbody>\n");
-    for (size_t i = 0; i < shown->count; i++)
-        is_cut |= channel_rows(shown, i);
-    page_put(page, "</tbody></table></div>\n");
+    grid_end(&grid, "Nothing ended, and nothing waits.");
     if (is_cut)
         page_put(page, "<p class=\"quiet\">More ended or waits than is counted here: these are the "
                        "newest of each operation.</p>\n");
@@ -409,7 +367,7 @@ static void payments(struct page *page, const struct now *now)
 
 static void process(struct page *page, const struct running *one, const char *shard)
 {
-    char silent[SPAN_TEXT];
+    char silent[TL_SPAN_TEXT];
 
     page_put(page, one->alive ? "<li><span class=\"dot good\" aria-hidden=\"true\"></span>"
                               : "<li><span class=\"dot bad\" aria-hidden=\"true\"></span>");
@@ -418,7 +376,8 @@ static void process(struct page *page, const struct running *one, const char *sh
                 "</span></span>",
                 shard, one->program, (unsigned long long)one->pid, one->host);
     page_format(page, "<span class=\"quiet\">%s %s</span></li>\n",
-                one->alive ? "alive, beat" : "silent for", span_text(silent, one->silent_us));
+                one->alive ? "alive, beat" : "silent for",
+                tl_span_text(silent, one->silent_us, TL_SPAN_WORDS));
 }
 
 static void processes(struct page *page, const struct shown *shown)
@@ -469,7 +428,7 @@ static void write_now(const struct shown *shown)
     layout_begin(visit, 200, "Now", PLACE_NOW, REFRESH_S);
     page_put(page, "<div class=\"title\"><h1>Now</h1><p class=\"quiet\">as of ");
     page_moment(page, now->now_us);
-    page_put(page, " UTC</p></div>\n");
+    page_put(page, "</p></div>\n");
     notices(page, shown);
     figures(page, now);
     persons(shown);

@@ -64,14 +64,15 @@ void trade_head(struct visit *visit, const struct trade *trade)
 {
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
+    char amount[AMOUNT_TEXT];
 
     page_format(page,
                 "<div class=\"title\"><div><p class=\"over\">%s of customer %s</p>"
                 "<h1 class=\"serial\">%s</h1></div><p class=\"amount\">",
                 view->op_code, view->cust_no, view->serial_no);
-    page_money(page, view->amount_minor, view->currency);
+    page_money(page, amount_text(amount, view->amount_minor, view->currency));
     page_put(page, "</p></div>\n<section class=\"card why\"><p>");
-    part_state(page, view);
+    part_state(visit, view);
     page_put(page, "</p>");
     for (size_t i = 0; i < trade->told_count; i++)
         put_sentence(page, &trade->told[i]);
@@ -86,139 +87,85 @@ static void fact(struct page *page, const char *name, const char *value)
         page_format(page, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, value);
 }
 
-static void moment(struct page *page, const char *name, int64_t us, int64_t now_us)
-{
-    if (us == 0)
-        return;
-    page_format(page, "<div><dt>%s</dt><dd>", name);
-    page_moment(page, us);
-    page_put(page, " <span class=\"quiet\">");
-    page_ago(page, us, now_us);
-    page_put(page, "</span></dd></div>\n");
-}
-
 static void facts_of(struct page *page, enum field_group group, const tl_view *view)
 {
     char space[FIELD_SPACE];
 
     for (size_t i = 0; i < VIEW_FIELDS; i++) {
         const struct field *field = &view_fields[i];
+        const char *words = field_words(space, field, view);
 
-        if (field->group != group || field->fact == NULL)
+        if (field->group != group || field->fact == NULL || words[0] == '\0')
             continue;
-        if (field->type == FIELD_TIME)
-            moment(page, field->fact, field_time(field, view), view->now_us);
-        else
-            fact(page, field->fact, field_words(space, field, view));
+        page_format(page, "<div><dt>%s</dt><dd>%s", field->fact, words);
+        if (field->type == FIELD_TIME) {
+            page_put(page, " <span class=\"quiet\">");
+            page_ago(page, field_time(field, view), view->now_us);
+            page_put(page, "</span>");
+        }
+        page_put(page, "</dd></div>\n");
     }
 }
 
 static void facts(struct page *page, const tl_view *view, const char *shard)
 {
-    page_put(page, "<dl class=\"facts\">\n");
+    static const enum field_group groups[] = {
+        GROUP_TIMES,   GROUP_TROUBLE, GROUP_HOLDER, GROUP_SESSION, GROUP_CHANNEL,
+        GROUP_REQUEST, GROUP_REMARK,  GROUP_FOUND,  GROUP_COUNTS,  GROUP_WORK};
+
+    page_put(page, "<section class=\"card\"><h2>Facts</h2>\n<dl class=\"facts\">\n");
     fact(page, "Shard", shard);
-    facts_of(page, GROUP_TIMES, view);
-    facts_of(page, GROUP_TROUBLE, view);
-    facts_of(page, GROUP_HOLDER, view);
-    facts_of(page, GROUP_CHANNEL, view);
-    facts_of(page, GROUP_REQUEST, view);
-    facts_of(page, GROUP_REMARK, view);
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        facts_of(page, groups[i], view);
     if (view->proof != TL_PROOF_NONE)
         fact(page, "Proof", tl_proof_text((tl_proof)view->proof));
-    facts_of(page, GROUP_COUNTS, view);
-    facts_of(page, GROUP_WORK, view);
-    page_put(page, "</dl>\n");
+    page_put(page, "</dl>\n</section>\n");
 }
 
 /* ------------------------------------------------- evidence, decisions, history -- */
 
-static void evidence(struct page *page, const struct trade *trade)
+static void evidence(struct visit *visit, const struct trade *trade)
 {
-    page_put(page, "<section class=\"card\"><h2>Evidence</h2>\n");
-    if (trade->evidence_count == 0) {
-        page_put(page, "<p class=\"calm-line\">Nobody has filed anything.</p></section>\n");
-        return;
-    }
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th scope=\"col\">Filed"
-                   "</th><th scope=\"col\">Says</th><th scope=\"col\">Epoch</th><th scope=\"col\">"
-                   "Reference</th><th scope=\"col\">Source</th><th scope=\"col\">Remark</th>"
-                   "<th scope=\"col\">By</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < trade->evidence_count; i++) {
-        const tl_evidence_row *row = &trade->evidence[i];
+    struct page *page = &visit->answer->page;
+    struct grid grid;
 
-        page_put(page, "<tr><td data-l=\"Filed\">");
-        page_moment(page, row->filed_us);
-        page_format(page, "</td><td data-l=\"Says\">%s%s%s ", row->outcome,
-                    row->final ? ", final" : "", row->contradicts ? ", against the trade" : "");
-        if (row->amount.is_told)
-            page_money(page, row->amount.amount_minor,
-                       row->amount.currency != NULL ? row->amount.currency : "");
-        page_format(page,
-                    "</td><td data-l=\"Epoch\">%u</td>"
-                    "<td data-l=\"Reference\">%s</td><td data-l=\"Source\">%s</td>"
-                    "<td data-l=\"Remark\">%s</td><td data-l=\"By\">%s</td></tr>\n",
-                    row->epoch, row->channel_ref, row->source, row->remark, row->account);
-    }
-    page_put(page, "</tbody></table></div></section>\n");
+    page_put(page, "<section class=\"card\"><h2>Evidence</h2>\n");
+    grid_begin(&grid, visit, &record_evidence, NULL, NULL);
+    for (size_t i = 0; i < trade->evidence_count; i++)
+        grid_row(&grid, &trade->evidence[i]);
+    grid_end(&grid, "Nobody has filed anything.");
+    page_put(page, "</section>\n");
 }
 
-static void decisions(struct page *page, const struct trade *trade)
+static void decisions(struct visit *visit, const struct trade *trade)
 {
+    struct page *page = &visit->answer->page;
+    struct grid grid;
+
     if (trade->half_count == 0)
         return;
-    page_put(page,
-             "<section class=\"card\"><h2>Decisions of operators</h2>\n<div class=\"scroll\">"
-             "<table class=\"rows\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">"
-             "Decision</th><th scope=\"col\">Part</th><th scope=\"col\">Account</th>"
-             "<th scope=\"col\">Reason</th><th scope=\"col\">Fence</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < trade->half_count; i++) {
-        const tl_resolution_row *row = &trade->halves[i];
+    page_put(page, "<section class=\"card\"><h2>Decisions of operators</h2>\n");
+    grid_begin(&grid, visit, &record_resolution, NULL, NULL);
+    for (size_t i = 0; i < trade->half_count; i++)
+        grid_row(&grid, &trade->halves[i]);
+    grid_end(&grid, "");
+    page_put(page, "</section>\n");
+}
 
-        page_put(page, "<tr><td data-l=\"When\">");
-        page_moment(page, row->decided_us);
-        page_format(page,
-                    "</td><td data-l=\"Decision\">%s</td><td data-l=\"Part\">%s</td>"
-                    "<td data-l=\"Account\">%s</td><td data-l=\"Reason\">%s</td>"
-                    "<td data-l=\"Fence\">%llu</td></tr>\n",
-                    tl_decision_name(row->decision), resolution_part(row), row->account,
-                    row->reason, (unsigned long long)row->fence);
+static void history(struct visit *visit, const struct trade *trade)
+{
+    struct page *page = &visit->answer->page;
+    struct step_teller teller = {.first_us = 0};
+    struct grid grid;
+
+    page_put(page, "<section class=\"card\"><h2>History</h2>\n");
+    grid_begin(&grid, visit, &record_step, NULL, NULL);
+    for (size_t i = 0; i < trade->step_count; i++) {
+        const struct told_step told = step_tell(&teller, &trade->steps[i]);
+
+        grid_row(&grid, &told);
     }
-    page_put(page, "</tbody></table></div></section>\n");
-}
-
-static void step_row(struct page *page, const struct trade *trade, size_t i)
-{
-    const tl_step *step = &trade->steps[i];
-    const char *remark = step->parked == NULL ? trade_remark(trade, i) : NULL;
-
-    page_put(page, "<tr><td data-l=\"When\">");
-    page_moment(page, step->logged_us);
-    page_format(page,
-                "</td><td data-l=\"Lane\">%s</td><td data-l=\"Step\">%s</td>"
-                "<td data-l=\"Status\">%s</td><td data-l=\"Sends\">%u</td>"
-                "<td data-l=\"Attempts\">%u</td><td data-l=\"Fence\">%llu</td>"
-                "<td data-l=\"Said\">%s%s%s%s</td><td data-l=\"By\">%s",
-                step_is_retry(step) ? "retry" : "sync", step->step,
-                (const char[]){step->status, '\0'}, step->sends, step->attempts,
-                (unsigned long long)step->fence, step->conflict ? "conflict " : "",
-                step->parked != NULL ? "parked: " : "", step->parked != NULL ? step->parked : "",
-                remark != NULL ? remark : "", step->account);
-    if (step->actor != NULL && step->actor[0] != '\0')
-        page_format(page, " <span class=\"quiet\">as %s</span>", step->actor);
-    page_put(page, "</td></tr>\n");
-}
-
-static void history(struct page *page, const struct trade *trade)
-{
-    page_put(page, "<section class=\"card\"><h2>History</h2>\n<div class=\"scroll\">"
-                   "<table class=\"rows\"><thead><tr><th scope=\"col\">When</th><th scope=\"col\">"
-                   "Lane</th><th scope=\"col\">Step</th><th scope=\"col\">Status</th>"
-                   "<th scope=\"col\">Sends</th><th scope=\"col\">Attempts</th><th scope=\"col\">"
-                   "Fence</th><th scope=\"col\">Said</th><th scope=\"col\">By</th></tr></thead>"
-                   "<tbody>\n");
-    for (size_t i = 0; i < trade->step_count; i++)
-        step_row(page, trade, i);
-    page_put(page, "</tbody></table></div>\n");
+    grid_end(&grid, "Nothing is on record.");
     if (trade->cut)
         page_put(page, "<p class=\"quiet\">There is more than stands here; <code>tradelock show"
                        "</code> prints all of it.</p>\n");
@@ -268,7 +215,7 @@ static void write_trade(struct visit *visit, const struct trade *trade, const st
 {
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
-    char when[MOMENT_TEXT] = "";
+    char when[TL_MOMENT_TEXT] = "";
 
     layout_begin(visit, 200, "A trade", PLACE_TRADES,
                  trade->as_of_us == 0 && view->status == 'P' ? 10 : 0);
@@ -278,7 +225,7 @@ static void write_trade(struct visit *visit, const struct trade *trade, const st
             page,
             "<p class=\"notice warn\" role=\"status\"><strong>As it was at %s</strong> by its "
             "history. What came later is left out.</p>\n",
-            moment_text(when, trade->as_of_us));
+            tl_moment_text(when, trade->as_of_us, 6));
     trade_head(visit, trade);
     if (trade->as_of_us == 0)
         way_to_decide(visit, trade);
@@ -286,14 +233,11 @@ static void write_trade(struct visit *visit, const struct trade *trade, const st
     moments_write(page, moments, trade->as_of_us, form_get(&visit->request->query, "r"));
     page_put(page, "<div class=\"part\" data-part>\n");
     trade_timeline(page, all, trade->as_of_us);
-    page_put(page, "<section class=\"card\"><h2>Facts</h2>\n");
     facts(page, view, visit_shard(visit));
-    page_put(page, "</section>\n");
-    evidence(page, trade);
-    decisions(page, trade);
-    history(page, trade);
-    part_command(page, "tradelock", "show", view->serial_no, view->cust_no, view->op_code,
-                 trade->as_of_us != 0 ? "--as-of" : NULL, when, NULL);
+    evidence(visit, trade);
+    decisions(visit, trade);
+    history(visit, trade);
+    part_command(page, "show", view->serial_no, view->cust_no, view->op_code, "--as-of", when);
     raw(page, trade, visit_shard(visit));
     page_put(page, "</div>\n");
     layout_end(visit);

@@ -1,6 +1,7 @@
 /* The page Trades: lists by what is shown and by what somebody looks for. */
 #include "parts.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,19 @@ static const struct shown *shown_of(const char *word)
 
 /* ------------------------------------------------------------------ search -- */
 
-/* 0: it is longer than any such name. */
-static int copy(char *to, size_t space, const char *from)
-{
-    return snprintf(to, space, "%s", from) < (int)space;
-}
+/* What is looked for, and how long it may be. */
+static const struct {
+    const char *name, *label;
+    size_t offset, space;
+} fields[] = {
+#define SEARCHED(member) offsetof(struct ref, member), sizeof((struct ref *)0)->member
+    {"serial", "Serial number", SEARCHED(serial_no)},
+    {"cust", "Customer", SEARCHED(cust_no)},
+    {"op", "Operation", SEARCHED(op_code)},
+    {"batch", "Batch", SEARCHED(batch)},
+    {"ref", "Channel reference", SEARCHED(channel_ref)},
+    {"log", "Log UUID", SEARCHED(log_no)}};
+#define FIELDS (sizeof fields / sizeof fields[0])
 
 void page_search(struct visit *visit)
 {
@@ -41,29 +50,16 @@ void page_search(struct visit *visit)
     char text[SECRET_TEXT];
 
     memset(&search, 0, sizeof search);
-    if (!copy(search.serial_no, sizeof search.serial_no, form_get(form, "serial")) ||
-        !copy(search.cust_no, sizeof search.cust_no, form_get(form, "cust")) ||
-        !copy(search.op_code, sizeof search.op_code, form_get(form, "op")) ||
-        !copy(search.log_no, sizeof search.log_no, form_get(form, "log")) ||
-        !copy(search.channel_ref, sizeof search.channel_ref, form_get(form, "ref")) ||
-        !copy(search.batch, sizeof search.batch, form_get(form, "batch"))) {
-        layout_sentence(visit, 400, "Not to be found",
-                        "What you look for is longer than any such name can be.");
-        return;
-    }
+    for (size_t i = 0; i < FIELDS; i++)
+        if (snprintf((char *)&search + fields[i].offset, fields[i].space, "%s",
+                     form_get(form, fields[i].name)) >= (int)fields[i].space) {
+            layout_sentence(visit, 400, "Not to be found",
+                            "What you look for is longer than any such name can be.");
+            return;
+        }
     snprintf(search.show, sizeof search.show, "%s", shown_of(form_get(form, "show"))->word);
     refs_keep(visit->desk->refs, &search, text);
     layout_redirect(visit->answer, "/trades", text);
-}
-
-static void field(struct page *page, const char *name, const char *label, const char *value,
-                  unsigned most)
-{
-    page_format(page,
-                "<div class=\"field\"><label for=\"f-%s\">%s</label><input id=\"f-%s\" "
-                "name=\"%s\" value=\"%s\" maxlength=\"%u\" autocomplete=\"off\" "
-                "autocapitalize=\"none\" spellcheck=\"false\"></div>\n",
-                name, label, name, name, value, most);
 }
 
 static void search_form(struct visit *visit, const struct ref *search)
@@ -75,53 +71,31 @@ static void search_form(struct visit *visit, const struct ref *search)
     layout_token(visit);
     page_format(page, "<input type=\"hidden\" name=\"show\" value=\"%s\">\n",
                 shown_of(search->show)->word);
-    field(page, "serial", "Serial number", search->serial_no, TL_SERIAL_MAX);
-    field(page, "cust", "Customer", search->cust_no, TL_CUST_MAX);
-    field(page, "op", "Operation", search->op_code, TL_OP_MAX);
-    field(page, "batch", "Batch", search->batch, TL_BATCH_MAX);
-    field(page, "ref", "Channel reference", search->channel_ref, TL_REF_MAX);
-    field(page, "log", "Log UUID", search->log_no, TL_UUID_TEXT - 1);
+    for (size_t i = 0; i < FIELDS; i++) {
+        const char *name = fields[i].name;
+
+        page_format(page,
+                    "<div class=\"field\"><label for=\"f-%s\">%s</label><input id=\"f-%s\" "
+                    "name=\"%s\" value=\"%s\" maxlength=\"%zu\" autocomplete=\"off\" "
+                    "autocapitalize=\"none\" spellcheck=\"false\"></div>\n",
+                    name, fields[i].label, name, name, (const char *)search + fields[i].offset,
+                    fields[i].space - 1);
+    }
     page_put(page, "<div class=\"field\"><button class=\"button main\">Search</button></div>\n"
                    "</form>\n");
 }
 
 /* -------------------------------------------------------------------- list -- */
 
-/* Of at most 38 digits, which an __int128 holds. */
-static void put_money(struct page *page, const tl_money *money)
-{
-    __int128 minor = 0;
-
-    for (const char *digit = money->sum_minor; *digit != '\0'; digit++)
-        minor = minor * 10 + (*digit - '0');
-    page_money(page, minor, money->currency);
-}
-
-static void batch_part(struct visit *visit, size_t shard, const tl_batch_part *part)
-{
-    struct page *page = &visit->answer->page;
-
-    page_put(page, "<tr>");
-    part_shard(visit, shard);
-    page_format(page, "<td>%s%s</td><td class=\"number\">%llu</td><td class=\"number\">",
-                tl_state_name(part->state), part->conflict ? ", in conflict" : "",
-                (unsigned long long)part->money.trades);
-    put_money(page, &part->money);
-    page_put(page, "</td></tr>\n");
-}
-
 static void batch_table(struct visit *visit, const struct batch *batches, size_t count)
 {
-    struct page *page = &visit->answer->page;
+    struct grid grid;
 
-    page_put(page, "<table><thead><tr>");
-    part_shard_column(visit);
-    page_put(page, "<th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Trades</th>"
-                   "<th scope=\"col\" class=\"number\">Money</th></tr></thead><tbody>\n");
+    grid_begin(&grid, visit, &record_batch_part, NULL, NULL);
     for (size_t at = 0; at < count; at++)
         for (size_t i = 0; i < batches[at].count; i++)
-            batch_part(visit, at, &batches[at].part[i]);
-    page_put(page, "</tbody></table>\n");
+            grid_row_at(&grid, shards_name(visit->session->shards, at), NULL, &batches[at].part[i]);
+    grid_end(&grid, "");
 }
 
 /* What all of them have; its parts are not added.  A status but TL_OK says why nothing is told. */
@@ -177,7 +151,7 @@ static void batch_totals(struct visit *visit, const struct ref *search)
         if (sum.count > 0)
             batch_table(visit, batches, count);
     }
-    part_command(page, "tradelock", "ls", "--batch", search->batch, NULL);
+    part_command(page, "ls", "--batch", search->batch);
     page_put(page, "</section>\n");
     for (size_t i = 0; batches != NULL && i < count; i++)
         batch_free(&batches[i]);
@@ -298,27 +272,45 @@ static void pages(struct visit *visit, const struct ref *search, const char *tex
     page_put(page, "</nav>\n");
 }
 
+static void cell_next(struct visit *visit, const void *row)
+{
+    struct page *page = &visit->answer->page;
+    const tl_view *view = row;
+
+    if (view->parked[0] != '\0')
+        page_format(page, "a person: %s", view->parked);
+    else if (view->status == 'P' && view->next_run_us != 0)
+        page_ago(page, view->next_run_us, view->now_us);
+}
+
 static void table(struct visit *visit, const struct ref *search, const struct listed *listed,
                   size_t count)
 {
-    struct page *page = &visit->answer->page;
-    int more = 0, missing = 0;
-    size_t rows = 0;
+    const struct shards *shards = visit->session->shards;
+    int more = search->before[0] != '\0', missing = 0;
+    static const struct drawn drawn[] = {
+        {"serial", part_trade_link}, {"state", part_state}, {"next_at", cell_next}, {NULL, NULL}};
+    struct grid grid;
 
+    grid_begin(&grid, visit, &record_view,
+               "serial,customer,operation,state,amount,created,updated,next_at=Next", drawn);
     for (size_t i = 0; i < count; i++) {
-        rows += listed[i].rows.count;
-        more |= listed[i].rows.more;
-        missing |= listed[i].missing.is;
+        const struct listed *here = &listed[i];
+
+        more |= here->rows.more;
+        missing |= here->missing.is;
+        for (size_t row = 0; row < here->rows.count; row++) {
+            const size_t owner = here->owners != NULL ? here->owners[row] : here->shard;
+
+            grid_row_at(&grid, shards_name(shards, here->shard),
+                        owner == SHARD_NOBODY || owner == here->shard ? NULL
+                                                                      : shards_name(shards, owner),
+                        &here->rows.views[row]);
+        }
     }
-    if (rows > 0)
-        part_rows(visit, listed, count);
-    else if (missing)
-        page_put(page, "<p class=\"calm-line\">No trade of the shards that answer is like that."
-                       "</p>\n");
-    else
-        page_put(page, more || search->before[0] != '\0'
-                           ? "<p class=\"calm-line\">No trade of this page is like that.</p>\n"
-                           : "<p class=\"calm-line\">No trade is like that.</p>\n");
+    grid_end(&grid, missing ? "No trade of the shards that answer is like that."
+                    : more  ? "No trade of this page is like that."
+                            : "No trade is like that.");
 }
 
 static void write_list(struct visit *visit, const struct ref *search, const struct listed *listed,

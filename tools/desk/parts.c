@@ -1,7 +1,6 @@
 /* Parts that several pages have.  Writes only. */
 #include "parts.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 static const char *kind_of(tl_state state)
@@ -21,136 +20,125 @@ static const char *kind_of(tl_state state)
     }
 }
 
-void part_state(struct page *page, const tl_view *view)
+void part_state(struct visit *visit, const void *view)
 {
-    page_format(page, "<span><span class=\"state %s\">%s</span>", kind_of(view->state),
-                tl_state_name(view->state));
-    if (view->conflict)
+    struct page *page = &visit->answer->page;
+    const tl_view *trade = view;
+
+    page_format(page, "<span><span class=\"state %s\">%s</span>", kind_of(trade->state),
+                tl_state_name(trade->state));
+    if (trade->conflict)
         page_put(page, " <span class=\"state bad\">conflict</span>");
     page_put(page, "</span>");
 }
 
-void part_trade_link(struct visit *visit, const tl_view *view)
+void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT])
 {
-    char text[SECRET_TEXT];
     struct ref ref;
 
-    ref_of_trade(&ref, view->serial_no, view->cust_no, view->op_code);
-    refs_keep(visit->desk->refs, &ref, text);
-    page_format(&visit->answer->page, "<a class=\"serial\" href=\"/trade?r=%s\">%s</a>", text,
-                view->serial_no);
+    ref_of_trade(&ref, key->serial_no, key->cust_no, key->op_code);
+    refs_keep(visit->desk->refs, &ref, to);
 }
 
-void part_shard_column(struct visit *visit)
+void part_link(struct visit *visit, const tl_key *key, const char *path)
 {
-    if (visit_is_of_fleet(visit))
-        page_put(&visit->answer->page, "<th scope=\"col\">Shard</th>");
+    char text[SECRET_TEXT];
+
+    part_ref(visit, key, text);
+    page_format(&visit->answer->page, "<a class=\"serial\" href=\"%s?r=%s\">%s</a>", path, text,
+                key->serial_no);
 }
 
-void part_shard(struct visit *visit, size_t shard)
+void part_trade_link(struct visit *visit, const void *view)
 {
-    if (visit_is_of_fleet(visit))
-        page_format(&visit->answer->page, "<td data-l=\"Shard\">%s</td>",
-                    shards_name(visit->session->shards, shard));
+    const tl_view *trade = view;
+
+    part_link(visit, &(tl_key){trade->serial_no, trade->cust_no, trade->op_code}, "/trade");
 }
 
-/* Rows stay where a customer went from, until a purge removes them. */
-static void shard_of_row(struct visit *visit, const struct listed *listed, size_t i)
+/* -------------------------------------------------------------------------- channels -- */
+
+void part_probes(struct page *page, const tl_pause_row *row)
 {
-    const size_t owner = listed->owners != NULL ? listed->owners[i] : SHARD_NOBODY;
-
-    if (owner == SHARD_NOBODY || owner == listed->shard)
-        part_shard(visit, listed->shard);
-    else
-        page_format(
-            &visit->answer->page,
-            "<td data-l=\"Shard\">%s <span class=\"quiet\">the customer is at %s</span></td>",
-            shards_name(visit->session->shards, listed->shard),
-            shards_name(visit->session->shards, owner));
-}
-
-static void row(struct visit *visit, const struct listed *listed, size_t i)
-{
-    struct page *page = &visit->answer->page;
-    const tl_view *view = &listed->rows.views[i];
-
-    page_put(page, "<tr>");
-    shard_of_row(visit, listed, i);
-    page_put(page, "<td data-l=\"Serial\">");
-    part_trade_link(visit, view);
-    page_format(page, "</td><td data-l=\"Customer\">%s</td><td data-l=\"Operation\">%s</td>",
-                view->cust_no, view->op_code);
-    page_put(page, "<td data-l=\"State\">");
-    part_state(page, view);
-    page_put(page, "</td><td data-l=\"Amount\" class=\"number\">");
-    page_money(page, view->amount_minor, view->currency);
-    page_put(page, "</td><td data-l=\"Made\">");
-    page_ago(page, view->created_us, view->now_us);
-    page_put(page, "</td><td data-l=\"Changed\">");
-    page_ago(page, view->updated_us, view->now_us);
-    page_put(page, "</td><td data-l=\"Next\">");
-    if (view->parked[0] != '\0')
-        page_format(page, "a person: %s", view->parked);
-    else if (view->status == 'P' && view->next_run_us != 0)
-        page_ago(page, view->next_run_us, view->now_us);
-    page_put(page, "</td></tr>\n");
-}
-
-void part_rows(struct visit *visit, const struct listed *listed, size_t count)
-{
-    struct page *page = &visit->answer->page;
-
-    page_put(page, "<div class=\"scroll\"><table class=\"rows\"><thead><tr>");
-    part_shard_column(visit);
-    page_put(page, "<th scope=\"col\">Serial</th>"
-                   "<th scope=\"col\">Customer</th><th scope=\"col\">Operation</th>"
-                   "<th scope=\"col\">State</th><th scope=\"col\" class=\"number\">Amount</th>"
-                   "<th scope=\"col\">Made</th><th scope=\"col\">Changed</th>"
-                   "<th scope=\"col\">Next</th></tr></thead><tbody>\n");
-    for (size_t at = 0; at < count; at++)
-        for (size_t i = 0; i < listed[at].rows.count; i++)
-            row(visit, &listed[at], i);
-    page_put(page, "</tbody></table></div>\n");
-}
-
-/* Never rounded up: only where all succeeded it is 100. */
-void part_rate(struct page *page, const tl_channel_state *state)
-{
-    const uint64_t ended = state->succeeded + state->declined + state->failed;
-    const unsigned tenths = ended > 0 ? (unsigned)(state->succeeded * 1000 / ended) : 0;
-
-    if (ended > 0)
-        page_format(page, "%u.%u %%", tenths / 10, tenths % 10);
-}
-
-void part_probes(struct page *page, int64_t silent, int64_t probed_us, int probes, int64_t probe_us)
-{
-    if (probed_us == 0) {
+    if (row->probed_us == 0) {
         page_put(page, "No probe was made yet");
     } else {
-        page_format(page, "Probes without an answer: %lld; %s ", (long long)silent,
-                    probes ? "one goes on since" : "the last one began at");
-        page_moment(page, probed_us);
+        page_format(page, "Probes without an answer: %lld; %s ", (long long)row->silent_probes,
+                    row->probes ? "one goes on since" : "the last one began at");
+        page_moment(page, row->probed_us);
     }
-    if (probe_us != 0) {
-        page_put(page,
-                 probes ? ". The next one begins no later than " : ". The next one may begin at ");
-        page_moment(page, probe_us);
+    if (row->probe_us != 0) {
+        page_put(page, row->probes ? ". The next one begins no later than "
+                                   : ". The next one may begin at ");
+        page_moment(page, row->probe_us);
     }
     page_put(page, ".");
 }
 
-void part_command(struct page *page, const char *first, ...)
-{
-    va_list words;
+/* ----------------------------------------------------------------------------- forms -- */
 
-    page_put(page, "<p class=\"command\"><code>");
-    va_start(words, first);
-    for (const char *word = first; word != NULL; word = va_arg(words, const char *)) {
-        if (word != first)
-            page_put(page, " ");
-        page_shell(page, word);
+int part_may_decide(struct visit *visit)
+{
+    if (!visit->account.may_decide)
+        page_put(&visit->answer->page,
+                 "<p class=\"notice\">Your account may look, and not decide.</p>\n");
+    return visit->account.may_decide;
+}
+
+void part_problem(struct page *page, const char *problem, const char *what_follows)
+{
+    if (problem != NULL)
+        page_format(
+            page,
+            "<p class=\"notice bad\" role=\"alert\"><strong>Nothing was done.</strong> %s %s"
+            "</p>\n",
+            problem, what_follows);
+}
+
+void part_form_of(struct visit *visit, const char *path, const char *const *fields)
+{
+    struct page *page = &visit->answer->page;
+
+    page_format(page, "<form method=\"post\" action=\"%s\">\n", path);
+    layout_token(visit);
+    for (; fields[0] != NULL; fields += 2)
+        if (fields[1][0] != '\0')
+            page_format(page, "<input type=\"hidden\" name=\"%s\" value=\"%s\">\n", fields[0],
+                        fields[1]);
+}
+
+void part_form_end(struct page *page, const char *id, const char *button)
+{
+    if (id != NULL)
+        page_format(page,
+                    "<label for=\"%s\">Reason, for the record</label>"
+                    "<input id=\"%s\" name=\"reason\" maxlength=\"%d\" required "
+                    "autocomplete=\"off\">\n",
+                    id, id, TL_REMARK_MAX);
+    page_format(page, "<button class=\"button main\">%s</button>\n</form>\n", button);
+}
+
+/* An option begins with a dash, which needs no quotes; nothing else of ours does. */
+static void put_word(struct page *page, const char *word)
+{
+    const size_t dashes = strspn(word, "-");
+    char quoted[4 * TL_RESOURCE_MAX + 3];
+
+    page_bytes(page, word, dashes);
+    tl_shell_quote(quoted, sizeof quoted, word + dashes);
+    page_text(page, quoted);
+}
+
+void part_command_of(struct page *page, const char *const *words)
+{
+    page_put(page, "<p class=\"command\"><code>tradelock");
+    for (; *words != NULL; words++) {
+        if (strncmp(words[0], "--", 2) == 0 && words[1] != NULL && words[1][0] == '\0') {
+            words++;
+            continue;
+        }
+        page_put(page, " ");
+        put_word(page, *words);
     }
-    va_end(words);
     page_put(page, "</code></p>\n");
 }

@@ -3,24 +3,32 @@
 #define DESK_PARTS_H
 
 #include "desk.h"
+#include "grid.h"
 #include "house.h"
 
-/* The state as a coloured word, with the word "conflict" beside it where that is so. */
-void part_state(struct page *page, const tl_view *view);
-/* A link to the trade; its text is the serial number. */
-void part_trade_link(struct visit *visit, const tl_view *view);
-/* The rows of all of them as one table. */
-void part_rows(struct visit *visit, const struct listed *listed, size_t count);
-/* Of a fleet, the heading of a column with the shard. */
-void part_shard_column(struct visit *visit);
-/* Its cell. */
-void part_shard(struct visit *visit, size_t shard);
-/* The success rate of what ended, as "94.0 %"; nothing where nothing did. */
-void part_rate(struct page *page, const tl_channel_state *state);
-/* What the probes of an open breaker came to, and when the next may begin; as in tl_pause_row. */
-void part_probes(struct page *page, int64_t silent, int64_t probed_us, int probes,
-                 int64_t probe_us);
-/* A command line that does the same, from the words up to NULL. */
-void part_command(struct page *page, const char *first, ...) __attribute__((sentinel));
+/* Of a tl_view: the state as a coloured word, with the word "conflict" beside it where that is so. */
+void part_state(struct visit *visit, const void *view);
+/* Of a tl_view: a link to the trade; its text is the serial number. */
+void part_trade_link(struct visit *visit, const void *view);
+/* What an address has in the place of a trade's key. */
+void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT]);
+/* Of a trade's key, on that page. */
+void part_link(struct visit *visit, const tl_key *key, const char *path);
+/* What the probes of an open breaker came to, and when the next may begin. */
+void part_probes(struct page *page, const tl_pause_row *row);
+
+/* Says so, if the account may not; whether it may. */
+int part_may_decide(struct visit *visit);
+/* Why what was sent was not done, and what the page shows; problem NULL: nothing. */
+void part_problem(struct page *page, const char *problem, const char *what_follows);
+/* A form with hidden fields: names and values up to a NULL; an empty value is left out. */
+void part_form_of(struct visit *visit, const char *path, const char *const *fields);
+#define part_form(visit, path, ...)                                                                \
+    part_form_of(visit, path, (const char *const[]){__VA_ARGS__, NULL})
+/* Its end; id NULL: it asks for no reason. */
+void part_form_end(struct page *page, const char *id, const char *button);
+/* A command that does the same; an option whose value is "" is left out. */
+void part_command_of(struct page *page, const char *const *words);
+#define part_command(page, ...) part_command_of(page, (const char *const[]){__VA_ARGS__, NULL})
 
 #endif

@@ -63,25 +63,25 @@ static int check_body(struct desk *desk, const struct request *request, struct a
 {
     if (request->is_too_many) {
         answer->retry_after_s = 10;
-        layout_stranger(desk, answer, 503, "Not now",
+        layout_stranger(answer, 503, "Not now",
                         "Others are sending statements just now. Send it again. Nothing was done.");
         return 0;
     }
     if (request->too_big && request->upload != NULL) {
-        layout_stranger(desk, answer, 413, "Too long",
+        layout_stranger(answer, 413, "Too long",
                         "A statement has at most 8 MiB here; `tradelock audit --statement` takes "
                         "longer ones. Nothing was done.");
         return 0;
     }
     if (request->too_big) {
-        layout_stranger(desk, answer, 413, "Too long",
+        layout_stranger(answer, 413, "Too long",
                         "What was sent is longer than any form of this desk. Nothing was done.");
         return 0;
     }
     if (strcmp(request->method, "POST") != 0)
         return 1;
     if (is_from_elsewhere(desk, request) || !request->body_is_form) {
-        layout_stranger(desk, answer, 403, "Not from this page",
+        layout_stranger(answer, 403, "Not from this page",
                         "This form was not sent by a page of this desk. Nothing was done.");
         return 0;
     }
@@ -265,7 +265,7 @@ void desk_answer(struct desk *desk, const struct request *request, struct answer
 
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0 &&
         strcmp(request->method, "POST") != 0) {
-        layout_stranger(desk, answer, 405, "Not this way", "The desk knows GET and POST.");
+        layout_stranger(answer, 405, "Not this way", "The desk knows GET and POST.");
         return;
     }
     if (answer_file(request, answer))

@@ -49,7 +49,7 @@ static void stretch(struct page *page, const struct scale *scale, const tl_step 
 {
     const char *kind = stretch_of(step, lane);
     const int64_t end_us = next != NULL ? next->logged_us : scale->to_us;
-    char span[SPAN_TEXT];
+    char span[TL_SPAN_TEXT];
 
     if (kind == NULL)
         return;
@@ -61,7 +61,7 @@ static void stretch(struct page *page, const struct scale *scale, const tl_step 
                 : strcmp(kind, "doubt") == 0  ? "in doubt"
                 : strcmp(kind, "parked") == 0 ? "parked"
                                               : "waits",
-                span_text(span, end_us - step->logged_us));
+                tl_span_text(span, end_us - step->logged_us, TL_SPAN_WORDS));
 }
 
 static void mark(struct page *page, const struct scale *scale, const char *kind, int64_t us,
@@ -176,7 +176,7 @@ void trade_timeline(struct page *page, const struct trade *trade, int64_t as_of_
 {
     const tl_view *view = trade_view(trade);
     struct scale scale;
-    char span[SPAN_TEXT];
+    char span[TL_SPAN_TEXT];
 
     if (trade->step_count == 0)
         return;
@@ -193,7 +193,8 @@ void trade_timeline(struct page *page, const struct trade *trade, int64_t as_of_
     others_row(page, trade, &scale);
     page_put(page, "</div>\n<p class=\"axis\"><span>");
     page_moment(page, scale.from_us);
-    page_format(page, "</span><span>%s</span><span>", span_text(span, scale.to_us - scale.from_us));
+    page_format(page, "</span><span>%s</span><span>",
+                tl_span_text(span, scale.to_us - scale.from_us, TL_SPAN_WORDS));
     page_moment(page, scale.to_us);
     page_put(page, "</span></p>\n");
     key(page);

@@ -1,4 +1,5 @@
-/* A form with a file (multipart/form-data), taken apart while it arrives. */
+/* A form that was sent, with a file (multipart/form-data) or without, taken apart while it
+ * arrives. */
 #ifndef DESK_UPLOAD_H
 #define DESK_UPLOAD_H
 

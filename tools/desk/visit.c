@@ -24,21 +24,18 @@ int visit_go_to_sent(struct visit *visit)
 {
     const size_t shard =
         shards_find(visit->session->shards, form_get(&visit->request->body, "shard"));
-    char said[1024];
     tl_status status;
 
     if (!visit_is_of_fleet(visit))
         return 1;
     if (shard == SHARD_NOBODY) {
-        layout_sentence(visit, 400, "Not a form of this desk",
-                        "What was sent names no shard of this fleet. Nothing was done.");
+        layout_no_form(visit, "What was sent names no shard of this fleet.");
         return 0;
     }
     status = visit_go_to(visit, shard);
     if (status == TL_OK)
         return 1;
-    snprintf(said, sizeof said, "Nothing was done: %.900s", said_by(status));
-    layout_sentence(visit, http_of(status), "Not now", said);
+    layout_not_now(visit, status);
     return 0;
 }
 

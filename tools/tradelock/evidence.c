@@ -97,28 +97,17 @@ static const char *effect(const tl_payment_view *paid)
     return paid->status == 'P' ? "in process: is paid" : "is paid";
 }
 
-/* What the file says that was paid. */
-static const char *paid_text(char to[AMOUNT_TEXT], const tl_payment_amount *amount)
-{
-    const char *currency = amount->currency != NULL ? amount->currency : "";
-
-    if (amount->is_told)
-        snprintf(to, AMOUNT_TEXT, "%" PRId64 " %s", amount->amount_minor, currency);
-    else
-        snprintf(to, AMOUNT_TEXT, "%s", currency);
-    return to;
-}
-
 static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_payment_view *paid)
 {
     const tl_payment_amount *amount = &payment->amount;
-    char trade[AMOUNT_TEXT] = "", told[AMOUNT_TEXT];
+    const char *currency = amount->currency != NULL ? amount->currency : "";
+    char trade[AMOUNT_TEXT], told[AMOUNT_TEXT];
 
-    if (paid->currency[0] != '\0')
-        snprintf(trade, sizeof trade, "%" PRId64 " %s", paid->amount_minor, paid->currency);
+    amount_text(trade, paid->amount_minor, paid->currency);
+    amount_text(told, amount->amount_minor, amount->currency);
     table_add(bulk->examples, payment->serial_no, payment->cust_no, payment->op_code, trade,
-              paid_text(told, amount), payment->channel_ref != NULL ? payment->channel_ref : "",
-              effect(paid));
+              amount->is_told ? told : currency,
+              payment->channel_ref != NULL ? payment->channel_ref : "", effect(paid));
     json_array_append_new(
         bulk->examples_json,
         fleet_row(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "serial_no",
@@ -376,8 +365,7 @@ static int work(tl_client *client)
     if (code != EXIT_DONE)
         return code;
     return adds ? add_one(client)
-                : listing_run(client, &record_evidence,
-                              "filed,epoch,outcome,is_final,paid,ref=REF,source,remark", "evidence",
+                : listing_run(client, &record_evidence, NULL, "evidence",
                               "nothing was filed about this trade", read_filed);
 }
 

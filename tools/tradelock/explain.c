@@ -212,7 +212,7 @@ static int work(tl_client *client)
     } else {
         char amount[AMOUNT_TEXT], when[TIME_TEXT];
 
-        amount_text(amount, &explained.view);
+        amount_text(amount, explained.view.amount_minor, explained.view.currency);
         printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n",
                explained.view.serial_no, explained.view.cust_no, explained.view.op_code,
                time_text(when, explained.view.now_us), explained.view.status,

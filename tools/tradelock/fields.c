@@ -157,6 +157,23 @@ json_t *record_json(const struct record *record, const void *row)
     return object;
 }
 
+void record_keep(const struct record *record, void *row, keep_fn keep, void *context)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        const struct field *field = &record->fields[i];
+        const void **data = (const void **)(void *)((char *)row + field->offset);
+        size_t size = 0;
+
+        if ((field->type != FIELD_STRING && field->type != FIELD_BYTES) || *data == NULL)
+            continue;
+        if (field->type == FIELD_STRING)
+            size = strlen(*data);
+        else
+            field_bytes(field, row, &size);
+        *data = keep(context, *data, size);
+    }
+}
+
 const struct field *record_column_at(const struct record *record, size_t place)
 {
     return place < record->count ? &record->fields[place]
@@ -190,24 +207,40 @@ void record_cell(char to[CELL], const struct field *column, const void *row, int
         snprintf(to, CELL, "%s", field_words(space, column, row));
 }
 
-/* ------------------------------------------------------------------------- listings -- */
-
-void listing_begin(struct listing *listing, const struct record *record, const char *columns)
+int column_is_right(const struct field *column)
 {
-    const char *headings[LISTING_COLUMNS + 1];
-    char words[512], *next = NULL;
+    return column->type == FIELD_COUNT || column->type == FIELD_NUMBER ||
+           (as_made(column) != NULL && as_made(column)->kind != MADE_WORDS);
+}
 
-    *listing = (struct listing){.record = record, .rows = json_array()};
-    snprintf(words, sizeof words, "%s", columns);
-    for (char *word = strtok_r(words, ",", &next); word != NULL;
+void record_columns(struct columns *columns, const struct record *record, const char *names)
+{
+    char *next = NULL;
+
+    columns->count = 0;
+    snprintf(columns->words, sizeof columns->words, "%s", names != NULL ? names : record->shown);
+    for (char *word = strtok_r(columns->words, ",", &next); word != NULL;
          word = strtok_r(NULL, ",", &next)) {
         const size_t size = strcspn(word, "=");
-        const struct field *column = record_column(record, word, size);
 
-        headings[listing->count] = word[size] == '=' ? word + size + 1 : column->heading;
-        listing->columns[listing->count++] = column;
+        columns->heading[columns->count] = word[size] == '=' ? word + size + 1 : NULL;
+        columns->column[columns->count++] = record_column(record, word, size);
     }
-    headings[listing->count] = NULL;
+}
+
+/* ------------------------------------------------------------------------- listings -- */
+
+void listing_begin(struct listing *listing, const struct record *record, const char *names)
+{
+    const struct columns *columns = &listing->columns;
+    const char *headings[LISTING_COLUMNS + 1];
+
+    *listing = (struct listing){.record = record, .rows = json_array()};
+    record_columns(&listing->columns, record, names);
+    for (size_t i = 0; i < columns->count; i++)
+        headings[i] =
+            columns->heading[i] != NULL ? columns->heading[i] : columns->column[i]->heading;
+    headings[columns->count] = NULL;
     listing->table = table_new_of(headings);
 }
 
@@ -216,8 +249,8 @@ int listing_add_as(struct listing *listing, const void *row, json_t *object)
     char text[LISTING_COLUMNS][CELL];
     const char *cells[LISTING_COLUMNS];
 
-    for (size_t i = 0; i < listing->count; i++) {
-        record_cell(text[i], listing->columns[i], row, 0);
+    for (size_t i = 0; i < listing->columns.count; i++) {
+        record_cell(text[i], listing->columns.column[i], row, 0);
         cells[i] = text[i];
     }
     table_add_cells(listing->table, cells);

@@ -71,10 +71,11 @@ struct field {
 /* A column that is made of several fields.  Raw: as a spreadsheet wants it. */
 #define CELL 3400
 typedef void (*cell_fn)(char to[CELL], const void *row, int raw);
+enum made_kind { MADE_WORDS, MADE_NUMBER, MADE_MONEY }; /* as amount_text() writes it */
 struct made {
     struct field field; /* of the type FIELD_MADE */
     cell_fn cell;
-    int right; /* numbers stand below each other */
+    enum made_kind kind;
 };
 #define MADE(name, title) {.type = FIELD_MADE, .column = name, .heading = title}
 
@@ -84,15 +85,31 @@ struct record {
     size_t count;
     const struct made *made;
     size_t made_count;
+    const char *shown; /* the columns of a list that names none */
+    size_t now;        /* where a row says when it was read; 0: it does not */
 };
+
+/* A step of a trade beside those before it. */
+struct told_step {
+    tl_step step;
+    int64_t first_us;   /* when the trade began */
+    const char *remark; /* what the step said itself, not what an earlier one left on the row */
+};
+struct step_teller {
+    int64_t first_us;
+    char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
+};
+/* Of the steps one after the other, the oldest first; its texts are those of the step. */
+struct told_step step_tell(struct step_teller *teller, const tl_step *step);
 
 #define FIELD_ONE(...) +1
 enum { VIEW_FIELDS = 0 TL_VIEW_MAP(FIELD_ONE) };
 
 extern const struct field view_fields[VIEW_FIELDS];
 extern const struct record record_view, record_session, record_act, record_act_row,
-    record_violation, record_finding, record_proposal, record_channel, record_evidence,
-    record_resolution, record_resource, record_holder;
+    record_violation, record_finding, record_proposal, record_channel, record_channel_state,
+    record_breaker, record_evidence, record_resolution, record_resource, record_holder,
+    record_batch_part, record_step; /* a told_step */
 
 /* Those of the map stand first; some of them are no column. */
 const struct field *record_column_at(const struct record *record, size_t place);
@@ -102,17 +119,32 @@ const struct made *as_made(const struct field *column);
 /* What stands in the column. */
 void record_cell(char to[CELL], const struct field *column, const void *row, int raw);
 json_t *record_json(const struct record *record, const void *row);
+/* Replaces the row's texts and bytes, which live no longer than a callback, by what keep() makes of
+ * them; both end with a 0. */
+typedef const void *(*keep_fn)(void *context, const void *data, size_t size);
+void record_keep(const struct record *record, void *row, keep_fn keep, void *context);
+
+/* Whether numbers stand below each other. */
+int column_is_right(const struct field *column);
 
 #define LISTING_COLUMNS 16
+struct columns {
+    const struct field *column[LISTING_COLUMNS];
+    const char *heading[LISTING_COLUMNS]; /* NULL: the column's */
+    size_t count;
+    char words[512];
+};
+/* "state,pid": these columns; "silent=LAST BEAT": under another heading; NULL: those that the record
+ * shows. */
+void record_columns(struct columns *columns, const struct record *record, const char *names);
+
 /* Rows of one kind, for people and for programs. */
 struct listing {
     struct table *table;
     json_t *rows;
     const struct record *record;
-    const struct field *columns[LISTING_COLUMNS];
-    size_t count;
+    struct columns columns;
 };
-/* "state,pid": these columns; "silent=LAST BEAT": under another heading. */
 void listing_begin(struct listing *listing, const struct record *record, const char *columns);
 /* Adds a row; the second form takes over its object, which has more than the fields. */
 int listing_add(struct listing *listing, const void *row);
@@ -136,7 +168,6 @@ const void *field_bytes(const struct field *field, const void *row, size_t *size
 
 /* A row; every field is always there. */
 json_t *json_view(const tl_view *view);
-json_t *json_step(const tl_step *step);
 json_t *json_evidence(const tl_evidence_row *row);
 json_t *json_breaker(const tl_pause_row *row);
 

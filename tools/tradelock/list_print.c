@@ -119,13 +119,6 @@ static void batch_totals_print(const struct batch_totals *totals, const char *ba
         print_part(&totals->part[i]);
 }
 
-static json_t *part_json(const tl_batch_part *part)
-{
-    return json_pack("{s:s, s:b, s:o, s:s, s:I}", "state", tl_state_name(part->state), "conflict",
-                     part->conflict, "currency", json_text(part->money.currency), "sum_minor",
-                     part->money.sum_minor, "trades", (json_int_t)part->money.trades);
-}
-
 /* null: there is no such batch. */
 static json_t *batch_totals_json(const struct batch_totals *totals, const char *batch)
 {
@@ -135,7 +128,7 @@ static json_t *batch_totals_json(const struct batch_totals *totals, const char *
         return json_null();
     parts = json_array();
     for (size_t i = 0; i < totals->count; i++)
-        json_array_append_new(parts, part_json(&totals->part[i]));
+        json_array_append_new(parts, record_json(&record_batch_part, &totals->part[i]));
     return json_pack("{s:o, s:b, s:I, s:I, s:o}", "name", json_text(batch), "complete",
                      totals->open == 0, "trades", (json_int_t)totals->trades, "open",
                      (json_int_t)totals->open, "parts", parts);
@@ -145,12 +138,6 @@ static json_t *batch_totals_json(const struct batch_totals *totals, const char *
 #define FIRST_ROWS 100
 
 /* ----------------------------------------------------------------- columns -- */
-
-static int is_right(const struct field *column)
-{
-    return column->type == FIELD_COUNT || column->type == FIELD_NUMBER ||
-           (as_made(column) != NULL && as_made(column)->right);
-}
 
 static const char *const of_form[] = {
     [LIST_NARROW] = "serial,customer,operation,state,age,next,amount",
@@ -231,11 +218,11 @@ static void print_line(const struct output *output, const char *const *cells)
     for (size_t i = 0; i < output->count; i++) {
         const int gap = output->width[i] - text_width(cells[i], strlen(cells[i]));
 
-        if (is_right(output->chosen[i]) && (cells[i][0] != '\0' || i + 1 < output->count))
+        if (column_is_right(output->chosen[i]) && (cells[i][0] != '\0' || i + 1 < output->count))
             printf("%*s", gap > 0 ? gap : 0, "");
         print_harmless(cells[i], strlen(cells[i]));
         if (i + 1 < output->count)
-            printf("%*s", (is_right(output->chosen[i]) || gap < 0 ? 0 : gap) + 1, "");
+            printf("%*s", (column_is_right(output->chosen[i]) || gap < 0 ? 0 : gap) + 1, "");
     }
     putchar('\n');
 }

@@ -1,4 +1,4 @@
-/* Reads moments, and writes durations in few letters.  Pure, but for the clock of "2h ago". */
+/* Reads moments.  Pure, but for the clock of "2h ago". */
 #include "moment.h"
 
 #include "command.h"
@@ -69,32 +69,4 @@ int64_t steady_ms(void)
 
     clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
-}
-
-const char *moment_text(char to[MOMENT_TEXT], int64_t us)
-{
-    const time_t seconds = (time_t)(us / US);
-    struct tm parts;
-    size_t size;
-
-    gmtime_r(&seconds, &parts);
-    size = strftime(to, MOMENT_TEXT, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(to + size, MOMENT_TEXT - size, ".%06dZ", (int)(us % US));
-    return to;
-}
-
-const char *short_duration(char to[SHORT_TEXT], int64_t us)
-{
-    const char *sign = us < 0 ? "-" : "";
-    const long long s = (us < 0 ? -us : us) / US;
-
-    if (s < 60)
-        snprintf(to, SHORT_TEXT, "%s%llds", sign, s);
-    else if (s < 3600)
-        snprintf(to, SHORT_TEXT, "%s%lldm", sign, s / 60);
-    else if (s < 86400)
-        snprintf(to, SHORT_TEXT, "%s%lldh%02lldm", sign, s / 3600, s % 3600 / 60);
-    else
-        snprintf(to, SHORT_TEXT, "%s%lldd%02lldh", sign, s / 86400, s % 86400 / 3600);
-    return to;
 }

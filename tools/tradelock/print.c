@@ -11,11 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
-#define US INT64_C(1000000)
 #define PAIR_WIDTH 16
 
 static void out_of_memory(void)
@@ -28,41 +26,23 @@ static void out_of_memory(void)
 
 const char *time_text(char to[TIME_TEXT], int64_t us)
 {
-    const time_t seconds = (time_t)(us / US);
-    struct tm parts;
-    size_t size;
-
-    to[0] = '\0';
-    if (us == 0 || gmtime_r(&seconds, &parts) == NULL)
-        return to;
-    size = strftime(to, TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(to + size, TIME_TEXT - size, ".%03dZ", (int)(us % US / 1000));
-    return to;
+    return tl_moment_text(to, us, 3);
 }
 
 const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us)
 {
-    const char sign = to_us < from_us ? '-' : '+';
-    const int64_t us = to_us < from_us ? from_us - to_us : to_us - from_us;
-    const long long s = us / US;
-
-    if (s < 60)
-        snprintf(to, TIME_TEXT, "%c%lld.%03lld s", sign, s, (long long)(us % US / 1000));
-    else if (s < 3600)
-        snprintf(to, TIME_TEXT, "%c%lld min %lld s", sign, s / 60, s % 60);
-    else if (s < 86400)
-        snprintf(to, TIME_TEXT, "%c%lld h %lld min", sign, s / 3600, s % 3600 / 60);
-    else
-        snprintf(to, TIME_TEXT, "%c%lld d %lld h", sign, s / 86400, s % 86400 / 3600);
+    to[0] = to_us < from_us ? '-' : '+';
+    tl_span_text(to + 1, to_us < from_us ? from_us - to_us : to_us - from_us, TL_SPAN_FINE);
     return to;
 }
 
-const char *amount_text(char to[AMOUNT_TEXT], const tl_view *view)
+const char *amount_text(char to[AMOUNT_TEXT], int64_t minor, const char *currency)
 {
-    to[0] = '\0';
-    if (view->currency[0] != '\0')
-        snprintf(to, AMOUNT_TEXT, "%lld %s", (long long)view->amount_minor, view->currency);
-    return to;
+    if (currency == NULL)
+        snprintf(to, AMOUNT_TEXT, "%lld", (long long)minor);
+    else
+        snprintf(to, AMOUNT_TEXT, "%lld %s", (long long)minor, currency);
+    return currency == NULL || currency[0] != '\0' ? to : memset(to, 0, 1);
 }
 
 const char *limit_text(char to[LIMIT_TEXT], int64_t sends, int64_t per_second)
@@ -247,13 +227,4 @@ void print_bytes(const char *name, const void *data, size_t size)
         for (size_t i = 0; i < size; i++)
             printf("%02x", bytes[i]);
     putchar('\n');
-}
-
-const char *resolution_part(const tl_resolution_row *row)
-{
-    if (row->refused)
-        return "not carried out";
-    if (row->confirms)
-        return row->although_pending ? "confirmed, although pending" : "confirmed";
-    return "proposed";
 }

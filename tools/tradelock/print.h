@@ -6,16 +6,16 @@
 
 #include <jansson.h>
 
-#define TIME_TEXT 32
-
 /* "2026-03-01T09:30:00.125Z"; "" for 0. */
+#define TIME_TEXT (TL_SPAN_TEXT + 1)
 const char *time_text(char to[TIME_TEXT], int64_t us);
 /* "+12.345 s", "-3 min 10 s", "+2 d 4 h": from one moment to another. */
 const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us);
 
-#define AMOUNT_TEXT 32
-/* "1050 EUR", in minor units; "" where the trade told none. */
-const char *amount_text(char to[AMOUNT_TEXT], const tl_view *view);
+#define AMOUNT_TEXT 64
+/* "1050 EUR", in minor units; "" where the currency is "": no amount was told.  NULL: it was told
+ * without one. */
+const char *amount_text(char to[AMOUNT_TEXT], int64_t minor, const char *currency);
 
 #define LIMIT_TEXT 80
 /* "4 at a time, 10 a second"; "" without a limit. */
@@ -74,9 +74,6 @@ struct json_trade {
 };
 /* Takes over the parts. */
 json_t *json_trade(const struct json_trade *trade);
-
-/* "proposed", "confirmed", or how else. */
-const char *resolution_part(const tl_resolution_row *row);
 
 /* Prints the document, frees it; returns code, or EXIT_INTERNAL when it cannot. */
 int print_json(json_t *document, int code);

@@ -2,8 +2,8 @@
 #include "fields.h"
 
 #include "fleet.h"
-#include "moment.h"
 #include "print.h"
+#include "said.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -41,6 +41,8 @@ _Static_assert(offsetof(tl_view, currency) == offsetof(tl_view, amount_minor) + 
 #define RESOLUTION_FIELD(...) FIELD(tl_resolution_row, __VA_ARGS__)
 #define RESOURCE_FIELD(...) FIELD(tl_resource_view, __VA_ARGS__)
 #define HOLDER_FIELD(...) FIELD(tl_holder_view, __VA_ARGS__)
+#define CHANNEL_STATE_FIELD(...) FIELD(tl_channel_state, __VA_ARGS__)
+#define BATCH_PART_FIELD(...) FIELD(tl_batch_part, __VA_ARGS__)
 #define STEP_FIELD(...) FIELD(tl_step, __VA_ARGS__)
 #define RECORD_OF(name, all, ...)                                                                  \
     static const struct field name##_fields[] = {all};                                             \
@@ -78,10 +80,7 @@ static void cell_amount(char to[CELL], const void *row, int raw)
 {
     const tl_view *view = row;
 
-    to[0] = '\0';
-    if (view->currency[0] != '\0')
-        snprintf(to, CELL, "%" PRId64 "%s%s", view->amount_minor, raw ? "" : " ",
-                 raw ? "" : view->currency);
+    amount_text(to, view->amount_minor, raw && view->currency[0] != '\0' ? NULL : view->currency);
 }
 
 static void cell_counts(char to[CELL], const void *row, int raw)
@@ -98,7 +97,7 @@ static void put_distance(char to[CELL], int64_t us, int raw)
     if (raw)
         snprintf(to, CELL, "%" PRId64, us / 1000000);
     else
-        short_duration(to, us);
+        tl_span_text(to, us, TL_SPAN_SHORT);
 }
 
 static void cell_age(char to[CELL], const void *row, int raw)
@@ -125,17 +124,20 @@ static void cell_next(char to[CELL], const void *row, int raw)
 }
 
 static const struct made made_of_view[] = {
-    {MADE("state", "STATE"), cell_state, 0},
-    {MADE("amount", "AMOUNT"), cell_amount, 1},
-    {MADE("age", "AGE"), cell_age, 1},
-    {MADE("idle", "IDLE"), cell_idle, 1},
-    {MADE("next", "DUE IN"), cell_next, 1},
-    {MADE("counts", "EPOCH/SENDS/TRIES"), cell_counts, 0},
-    {MADE("reason", "HOLDER OR REASON"), cell_reason, 0},
-    {MADE("shard", "SHARD"), cell_shard, 0},
+    {MADE("state", "STATE"), cell_state, MADE_WORDS},
+    {MADE("amount", "AMOUNT"), cell_amount, MADE_MONEY},
+    {MADE("age", "AGE"), cell_age, MADE_NUMBER},
+    {MADE("idle", "IDLE"), cell_idle, MADE_NUMBER},
+    {MADE("next", "DUE IN"), cell_next, MADE_NUMBER},
+    {MADE("counts", "EPOCH/SENDS/TRIES"), cell_counts, MADE_WORDS},
+    {MADE("reason", "HOLDER OR REASON"), cell_reason, MADE_WORDS},
+    {MADE("shard", "SHARD"), cell_shard, MADE_WORDS},
 };
 
-const struct record record_view = {view_fields, VIEW_FIELDS, MADE_BY(made_of_view)};
+const struct record record_view = {.fields = view_fields,
+                                   .count = VIEW_FIELDS,
+                                   .now = offsetof(tl_view, now_us),
+                                   MADE_BY(made_of_view)};
 
 json_t *json_view(const tl_view *view)
 {
@@ -171,9 +173,10 @@ CELL_OF(cell_obeys, tl_session_row)
     snprintf(to, CELL, "%s", row->obeys[0] != '\0' ? row->obeys : "nothing");
 }
 
-static const struct made made_of_session[] = {{MADE("silent", "LAST BEAT"), cell_beat, 0},
-                                              {MADE("permits", "PERMITS"), cell_permits, 0},
-                                              {MADE("obeys", "OBEYS"), cell_obeys, 0}};
+static const struct made made_of_session[] = {
+    {MADE("silent", "LAST BEAT"), cell_beat, MADE_WORDS},
+    {MADE("permits", "PERMITS"), cell_permits, MADE_WORDS},
+    {MADE("obeys", "OBEYS"), cell_obeys, MADE_WORDS}};
 
 RECORD_OF(record_session, TL_SESSION_MAP(SESSION_FIELD), MADE_BY(made_of_session));
 
@@ -207,8 +210,8 @@ CELL_OF(cell_act, tl_act_view)
         snprintf(to + size, CELL - size, " (%s)", row->reason);
 }
 
-static const struct made made_of_act[] = {{MADE("by", "BY"), cell_person, 0},
-                                          {MADE("what", "WHAT"), cell_act, 0}};
+static const struct made made_of_act[] = {{MADE("by", "BY"), cell_person, MADE_WORDS},
+                                          {MADE("what", "WHAT"), cell_act, MADE_WORDS}};
 
 RECORD_OF(record_act, TL_ACT_MAP(ACT_FIELD), MADE_BY(made_of_act));
 RECORD_OF(record_act_row, TL_ACT_ROW_MAP(ACT_ROW_FIELD));
@@ -233,8 +236,9 @@ CELL_OF(cell_fate, tl_violation)
         snprintf(to, CELL, "%s proposes to close it: %s", row->proposed_by, row->proposed_reason);
 }
 
-static const struct made made_of_violation[] = {{MADE("finding", "FINDING"), cell_name, 0},
-                                                {MADE("closing", "CLOSING"), cell_fate, 0}};
+static const struct made made_of_violation[] = {
+    {MADE("finding", "FINDING"), cell_name, MADE_WORDS},
+    {MADE("closing", "CLOSING"), cell_fate, MADE_WORDS}};
 
 RECORD_OF(record_violation, TL_VIOLATION_MAP(VIOLATION_FIELD), MADE_BY(made_of_violation));
 
@@ -246,7 +250,7 @@ CELL_OF(cell_found, tl_finding)
              strlen(row->found) > FOUND_WIDTH ? "..." : "");
 }
 
-static const struct made made_of_finding[] = {{MADE("found", "FOUND"), cell_found, 0}};
+static const struct made made_of_finding[] = {{MADE("found", "FOUND"), cell_found, MADE_WORDS}};
 
 RECORD_OF(record_finding, TL_FINDING_MAP(FINDING_FIELD), MADE_BY(made_of_finding));
 
@@ -260,8 +264,8 @@ CELL_OF(cell_may, tl_proposal)
     snprintf(to, CELL, "%s", row->own ? "no, a second person" : "yes");
 }
 
-static const struct made made_of_proposal[] = {{MADE("trade", "TRADE"), cell_trade, 0},
-                                               {MADE("may", "YOU MAY"), cell_may, 0}};
+static const struct made made_of_proposal[] = {{MADE("trade", "TRADE"), cell_trade, MADE_WORDS},
+                                               {MADE("may", "YOU MAY"), cell_may, MADE_WORDS}};
 
 RECORD_OF(record_proposal, TL_PROPOSAL_MAP(PROPOSAL_FIELD), MADE_BY(made_of_proposal));
 
@@ -305,11 +309,12 @@ CELL_OF(cell_breaker, tl_pause_row)
              share);
 }
 
-static const struct made made_of_channel[] = {{MADE("operation", "OPERATION"), cell_operation, 0},
-                                              {MADE("state", "STATE"), cell_paused, 0},
-                                              {MADE("limit", "LIMIT"), cell_limit, 0},
-                                              {MADE("permits", "PERMITS"), cell_out, 0},
-                                              {MADE("breaker", "BREAKER"), cell_breaker, 0}};
+static const struct made made_of_channel[] = {
+    {MADE("operation", "OPERATION"), cell_operation, MADE_WORDS},
+    {MADE("state", "STATE"), cell_paused, MADE_WORDS},
+    {MADE("limit", "LIMIT"), cell_limit, MADE_WORDS},
+    {MADE("permits", "PERMITS"), cell_out, MADE_WORDS},
+    {MADE("breaker", "BREAKER"), cell_breaker, MADE_WORDS}};
 
 RECORD_OF(record_channel, TL_CHANNEL_MAP(CHANNEL_FIELD), MADE_BY(made_of_channel));
 
@@ -324,20 +329,54 @@ json_t *json_evidence(const tl_evidence_row *row)
     return o;
 }
 
+RECORD_OF(record_breaker, TL_BREAKER_MAP(CHANNEL_FIELD));
+
 json_t *json_breaker(const tl_pause_row *row)
 {
-    static const struct field fields[] = {TL_BREAKER_MAP(CHANNEL_FIELD)};
-    const struct record breaker = {.fields = fields, .count = sizeof fields / sizeof fields[0]};
-
-    return row->breaker_us != 0 ? record_json(&breaker, row) : json_null();
+    return row->breaker_us != 0 ? record_json(&record_breaker, row) : json_null();
 }
+
+/* Never rounded up: only where all succeeded it is 100. */
+CELL_OF(cell_rate, tl_channel_state)
+{
+    const uint64_t ended = row->succeeded + row->declined + row->failed;
+    const unsigned tenths = ended > 0 ? (unsigned)(row->succeeded * 1000 / ended) : 0;
+
+    to[0] = '\0';
+    if (ended > 0)
+        snprintf(to, CELL, "%u.%u %%", tenths / 10, tenths % 10);
+}
+
+static const struct made made_of_channel_state[] = {{MADE("rate", "RATE"), cell_rate, MADE_NUMBER}};
+
+RECORD_OF(record_channel_state, TL_CHANNEL_STATE_MAP(CHANNEL_STATE_FIELD),
+          MADE_BY(made_of_channel_state),
+          .shown = "channel,operation,succeeded,declined,failed,rate,waits,silent,down");
+
+CELL_OF(cell_part_state, tl_batch_part)
+{
+    snprintf(to, CELL, "%s%s", tl_state_name(row->state), row->conflict ? ", in conflict" : "");
+}
+
+CELL_OF(cell_money, tl_batch_part)
+{
+    to[0] = '\0';
+    if (row->money.currency[0] != '\0')
+        snprintf(to, CELL, "%s %s", row->money.sum_minor, row->money.currency);
+}
+
+static const struct made made_of_batch_part[] = {
+    {MADE("state", "STATE"), cell_part_state, MADE_WORDS},
+    {MADE("money", "MONEY"), cell_money, MADE_MONEY}};
+
+RECORD_OF(record_batch_part, TL_BATCH_PART_MAP(BATCH_PART_FIELD), MADE_BY(made_of_batch_part),
+          .shown = "state,trades,money");
 
 CELL_OF(cell_paid, tl_evidence_row)
 {
     to[0] = '\0';
     if (row->amount.is_told)
-        snprintf(to, CELL, "%" PRId64 " %s", row->amount.amount_minor,
-                 row->amount.currency != NULL ? row->amount.currency : "");
+        amount_text(to, row->amount.amount_minor, row->amount.currency);
 }
 
 CELL_OF(cell_final, tl_evidence_row)
@@ -345,19 +384,32 @@ CELL_OF(cell_final, tl_evidence_row)
     snprintf(to, CELL, "%s", row->final ? "final" : "");
 }
 
-static const struct made made_of_evidence[] = {{MADE("paid", "PAID"), cell_paid, 0},
-                                               {MADE("is_final", "FINAL"), cell_final, 0}};
+CELL_OF(cell_contradicts, tl_evidence_row)
+{
+    snprintf(to, CELL, "%s", row->contradicts ? "conflict" : "");
+}
 
-RECORD_OF(record_evidence, TL_EVIDENCE_MAP(EVIDENCE_FIELD), MADE_BY(made_of_evidence));
+static const struct made made_of_evidence[] = {
+    {MADE("paid", "PAID"), cell_paid, MADE_MONEY},
+    {MADE("is_final", "FINAL"), cell_final, MADE_WORDS},
+    {MADE("conflict", "CONFLICT"), cell_contradicts, MADE_WORDS}};
+
+RECORD_OF(record_evidence, TL_EVIDENCE_MAP(EVIDENCE_FIELD), MADE_BY(made_of_evidence),
+          .shown = "filed,epoch,outcome,is_final,conflict,paid,ref,source,remark,account");
 
 CELL_OF(cell_part, tl_resolution_row)
 {
-    snprintf(to, CELL, "%s", resolution_part(row));
+    snprintf(to, CELL, "%s",
+             row->refused            ? "not carried out"
+             : !row->confirms        ? "proposed"
+             : row->although_pending ? "confirmed, although pending"
+                                     : "confirmed");
 }
 
-static const struct made made_of_resolution[] = {{MADE("part", "PART"), cell_part, 0}};
+static const struct made made_of_resolution[] = {{MADE("part", "PART"), cell_part, MADE_WORDS}};
 
-RECORD_OF(record_resolution, TL_RESOLUTION_MAP(RESOLUTION_FIELD), MADE_BY(made_of_resolution));
+RECORD_OF(record_resolution, TL_RESOLUTION_MAP(RESOLUTION_FIELD), MADE_BY(made_of_resolution),
+          .shown = "decided,fence,verdict,part,account,by,reason");
 
 CELL_OF(cell_until, tl_resource_view)
 {
@@ -370,17 +422,71 @@ CELL_OF(cell_until, tl_resource_view)
     time_text(to, until_us);
 }
 
-static const struct made made_of_resource[] = {{MADE("until", "AT MOST UNTIL"), cell_until, 0}};
+static const struct made made_of_resource[] = {
+    {MADE("until", "AT MOST UNTIL"), cell_until, MADE_WORDS}};
 
 RECORD_OF(record_resource, TL_RESOURCE_MAP(RESOURCE_FIELD), MADE_BY(made_of_resource));
 
 RECORD_OF(record_holder, TL_HOLDER_MAP(HOLDER_FIELD));
 
-static const struct field step_fields[] = {TL_STEP_MAP(STEP_FIELD)};
-static const struct record record_step = {.fields = step_fields,
-                                          .count = sizeof step_fields / sizeof step_fields[0]};
+/* ------------------------------------------------------------------ a trade's history -- */
 
-json_t *json_step(const tl_step *step)
+struct told_step step_tell(struct step_teller *teller, const tl_step *step)
 {
-    return record_json(&record_step, step);
+    char *last = teller->remark[step_is_retry(step)];
+    const char *remark = step->remark != NULL ? step->remark : "";
+    const int carried = said_is_carried(step->step) && strcmp(remark, last) == 0;
+
+    snprintf(last, sizeof teller->remark[0], "%s", remark);
+    if (teller->first_us == 0)
+        teller->first_us = step->logged_us;
+    return (struct told_step){*step, teller->first_us, carried ? "" : remark};
 }
+
+CELL_OF(cell_since, struct told_step)
+{
+    distance_text(to, row->first_us, row->step.logged_us);
+}
+
+CELL_OF(cell_lane, struct told_step)
+{
+    snprintf(to, CELL, "%s", step_is_retry(&row->step) ? "retry" : "sync");
+}
+
+CELL_OF(cell_step_counts, struct told_step)
+{
+    snprintf(to, CELL, "%" PRIu32 "/%" PRIu32 "/%" PRIu32, row->step.epoch, row->step.sends,
+             row->step.attempts);
+}
+
+CELL_OF(cell_note, struct told_step)
+{
+    const char *parked = row->step.parked != NULL ? row->step.parked : "";
+
+    snprintf(to, CELL, "%s", row->step.conflict ? "conflict" : parked);
+}
+
+CELL_OF(cell_remark, struct told_step)
+{
+    snprintf(to, CELL, "%s", row->remark);
+}
+
+/* The account is the server's word, the name only what somebody typed. */
+CELL_OF(cell_step_by, struct told_step)
+{
+    const char *actor = row->step.actor != NULL ? row->step.actor : "";
+    const char *as = actor[0] != '\0' ? " (as " : "";
+
+    snprintf(to, CELL, "%s%s%s%s", row->step.account, as, actor, as[0] != '\0' ? ")" : "");
+}
+
+static const struct made made_of_step[] = {
+    {MADE("since", "SINCE"), cell_since, MADE_WORDS},
+    {MADE("lane", "LANE"), cell_lane, MADE_WORDS},
+    {MADE("counts", "EPOCH/SENDS/TRIES"), cell_step_counts, MADE_WORDS},
+    {MADE("note", "NOTE"), cell_note, MADE_WORDS},
+    {MADE("remark", "REMARK"), cell_remark, MADE_WORDS},
+    {MADE("by", "BY"), cell_step_by, MADE_WORDS}};
+
+RECORD_OF(record_step, TL_STEP_MAP(STEP_FIELD), MADE_BY(made_of_step),
+          .shown = "logged,since,lane,step,status,counts,fence,note,remark,by");

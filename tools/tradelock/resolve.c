@@ -99,8 +99,7 @@ static int work(tl_client *client)
 
     if (code != EXIT_DONE)
         return code;
-    return lists ? listing_run(client, &record_resolution,
-                               "decided=WHEN,fence,verdict,part,account,by,reason", "resolutions",
+    return lists ? listing_run(client, &record_resolution, NULL, "resolutions",
                                "no operator decided anything about this trade", read_decisions)
                  : decide(client);
 }

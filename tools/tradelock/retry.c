@@ -57,7 +57,8 @@ static void add_example(struct bulk *bulk, const tl_view *view)
 
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     table_add(bulk->examples, view->serial_no, view->cust_no, view->op_code,
-              tl_state_name(view->state), amount_text(amount, view), view->channel, fence);
+              tl_state_name(view->state), amount_text(amount, view->amount_minor, view->currency),
+              view->channel, fence);
     json_array_append_new(bulk->examples_json, json_view(view));
 }
 

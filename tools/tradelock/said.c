@@ -13,6 +13,11 @@ static int begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+int step_is_retry(const tl_step *step)
+{
+    return step->op_code[tl_business_op_size(step->op_code)] != '\0';
+}
+
 int said_is_carried(const char *step)
 {
     static const char *const silent[] = {"claim",    "arm",      "end", "reap",

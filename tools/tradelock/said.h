@@ -9,6 +9,8 @@ struct said {
     int64_t when_us;
 };
 
+/* Whether the step is of the retry lane. */
+int step_is_retry(const tl_step *step);
 /* Whether a step leaves on the row what an earlier one remarked; it was not it who said it. */
 int said_is_carried(const char *step);
 /* Steps of the sync row, oldest first. */

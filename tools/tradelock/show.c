@@ -97,7 +97,6 @@ static int find_trade(tl_filter *filter, struct found_trade *found)
 }
 
 /* An account, and the name that was typed. */
-#define BY_TEXT 512
 
 /* Everything is read before anything is printed, so that an error leaves no half page. */
 struct shown {
@@ -105,12 +104,10 @@ struct shown {
     int has[2];
     json_t *rows[2];
     struct listing evidence, resolutions;
-    json_t *timeline; /* NULL when the log may not be read */
-    struct table *steps;
-    int64_t as_of_us; /* 0: now */
-    int64_t first_us;
-    char remark[2][TL_REMARK_MAX + 1]; /* of the last step of each lane */
-    char by[2][BY_TEXT];               /* who did it */
+    struct listing timeline; /* without rows when the log may not be read */
+    int64_t as_of_us;        /* 0: now */
+    struct step_teller teller;
+    char by[2][CELL]; /* who did the last step of each lane */
     struct said said;
     struct explained explained;
     void *kept[4];
@@ -155,45 +152,16 @@ static int take_resolution(void *context, const tl_resolution_row *row)
 }
 
 /* What an earlier step remarked is not shown of those that leave it on the row. */
-static const char *own_remark(struct shown *shown, const tl_step *step, int retry)
-{
-    char *last = shown->remark[retry];
-    int carried = step->remark != NULL && strcmp(step->remark, last) == 0;
-
-    snprintf(last, sizeof shown->remark[0], "%s", step->remark != NULL ? step->remark : "");
-    return carried && said_is_carried(step->step) ? NULL : step->remark;
-}
-
-/* The account is the server's word, the name only what somebody typed. */
-static const char *by_text(char to[BY_TEXT], const char *account, const char *actor)
-{
-    if (actor == NULL || actor[0] == '\0')
-        snprintf(to, BY_TEXT, "%s", account);
-    else
-        snprintf(to, BY_TEXT, "%s (as %s)", account, actor);
-    return to;
-}
-
 static int take_step(void *context, const tl_step *step)
 {
     struct shown *shown = context;
-    const char status[2] = {step->status, '\0'};
-    const int retry = step->op_code[tl_business_op_size(step->op_code)] != '\0';
-    char when[TIME_TEXT], since[TIME_TEXT], counts[48], fence[24];
+    const struct told_step told = step_tell(&shown->teller, step);
+    const int retry = step_is_retry(step);
 
-    if (shown->first_us == 0)
-        shown->first_us = step->logged_us;
     if (!retry)
         said_take(&shown->said, step);
-    snprintf(counts, sizeof counts, "%u/%u/%u", step->epoch, step->sends, step->attempts);
-    snprintf(fence, sizeof fence, "%llu", (unsigned long long)step->fence);
-    json_array_append_new(shown->timeline, json_step(step));
-    table_add(shown->steps, time_text(when, step->logged_us),
-              distance_text(since, shown->first_us, step->logged_us), retry ? "retry" : "sync",
-              step->step, status, counts, fence, step->conflict ? "conflict" : step->parked,
-              own_remark(shown, step, retry),
-              by_text(shown->by[retry], step->account, step->actor));
-    return 0;
+    record_cell(shown->by[retry], record_column(&record_step, "by", 2), &told, 0);
+    return listing_add(&shown->timeline, &told);
 }
 
 static int take_sentence(void *context, const tl_sentence *sentence)
@@ -249,7 +217,7 @@ static void print_row(const tl_view *view, const char *by)
         print_pair_format("proof", "%s: %s%s", tl_proof_name((tl_proof)view->proof),
                           tl_proof_text((tl_proof)view->proof),
                           view->retryable ? " (retryable)" : "");
-    print_pair("minor units", amount_text(amount, view));
+    print_pair("minor units", amount_text(amount, view->amount_minor, view->currency));
     print_group(GROUP_REQUEST, view);
     print_group(GROUP_COUNTS, view);
     print_pair_format("attempts", "%u (claims %u)", view->attempts, view->claims);
@@ -295,10 +263,10 @@ static int print_shown(struct shown *shown, int code)
         puts("\nDecisions of operators");
     fflush(stdout);
     table_print(shown->resolutions.table);
-    if (json_array_size(shown->timeline) > 0)
+    if (json_array_size(shown->timeline.rows) > 0)
         puts("\nTimeline");
     fflush(stdout);
-    table_print(shown->steps);
+    table_print(shown->timeline.table);
     return finish_output(code);
 }
 
@@ -310,7 +278,7 @@ static int print_shown_json(struct shown *shown, int code)
                                      .explanation = explained_text(&shown->explained),
                                      .evidence = json_incref(shown->evidence.rows),
                                      .resolutions = json_incref(shown->resolutions.rows),
-                                     .timeline = json_incref(shown->timeline),
+                                     .timeline = json_incref(shown->timeline.rows),
                                      .channel_said = shown->said.text,
                                      .channel_said_us = shown->said.when_us,
                                      .as_of_us = shown->as_of_us};
@@ -328,8 +296,8 @@ static void drop_timeline(struct shown *shown)
     fputs("tradelock: this account may not read the log; the timeline needs an operator's or a "
           "reader's\n",
           stderr);
-    json_decref(shown->timeline);
-    shown->timeline = NULL;
+    json_decref(shown->timeline.rows);
+    shown->timeline.rows = NULL;
 }
 
 static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *shown)
@@ -352,19 +320,13 @@ static tl_status read_trade(tl_client *client, const tl_key *key, struct shown *
 
 static int show(tl_client *client, const tl_key *key)
 {
-    struct shown shown = {.as_of_us = as_of_us,
-                          .explained = {.sentences = json_array()},
-                          .timeline = json_array(),
-                          .steps =
-                              table_new("TIME", "SINCE", "LANE", "STEP", "ST", "EPOCH/SENDS/TRIES",
-                                        "FENCE", "NOTE", "REMARK", "BY", NULL)};
+    struct shown shown = {.as_of_us = as_of_us, .explained = {.sentences = json_array()}};
     tl_status status;
     int code;
 
-    listing_begin(&shown.evidence, &record_evidence,
-                  "filed,epoch,outcome,final,ref,source,remark,account");
-    listing_begin(&shown.resolutions, &record_resolution,
-                  "decided,fence,verdict,part,account,by,reason");
+    listing_begin(&shown.evidence, &record_evidence, NULL);
+    listing_begin(&shown.resolutions, &record_resolution, NULL);
+    listing_begin(&shown.timeline, &record_step, NULL);
     status = read_trade(client, key, &shown);
     if (status == TL_OK) {
         const tl_view *view = &shown.view[shown.has[TL_LANE_SYNC] ? TL_LANE_SYNC : TL_LANE_RETRY];
@@ -377,10 +339,9 @@ static int show(tl_client *client, const tl_key *key)
     explained_free(&shown.explained);
     listing_free(&shown.evidence);
     listing_free(&shown.resolutions);
-    table_free(shown.steps);
+    listing_free(&shown.timeline);
     json_decref(shown.rows[0]);
     json_decref(shown.rows[1]);
-    json_decref(shown.timeline);
     while (shown.kept_count > 0)
         free(shown.kept[--shown.kept_count]);
     return code;

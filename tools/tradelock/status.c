@@ -1,6 +1,8 @@
 /* tradelock status: one screen of what waits, how much money, which channels answer, who is alive,
  * and whether the server may be trusted; for people, and by its exit code for monitors. */
 #include "command.h"
+
+#include "fields.h"
 #include "fleet.h"
 #include "print.h"
 
@@ -107,23 +109,6 @@ static int take_waiting(void *context, const tl_waiting *one)
     return 0;
 }
 
-/* Never rounded up: only where all succeeded it is 100. */
-static const char *rate_text(char to[24], const tl_channel_state *one)
-{
-    const uint64_t ended = one->succeeded + one->declined + one->failed;
-    const unsigned tenths = ended > 0 ? (unsigned)(one->succeeded * 1000 / ended) : 0;
-
-    snprintf(to, 24, "%u.%u %%", tenths / 10, tenths % 10);
-    return ended > 0 ? to : "";
-}
-
-static json_t *json_rate(const tl_channel_state *one)
-{
-    const uint64_t ended = one->succeeded + one->declined + one->failed;
-
-    return ended > 0 ? json_real((double)one->succeeded / (double)ended) : json_null();
-}
-
 /* "09:30:00Z" of today, else "2026-03-01 09:30Z". */
 static const char *since_text(char to[TIME_TEXT], int64_t us, int64_t now_us)
 {
@@ -140,28 +125,26 @@ static const char *since_text(char to[TIME_TEXT], int64_t us, int64_t now_us)
 
 static int take_channel(void *context, const tl_channel_state *one)
 {
+    const uint64_t ended = one->succeeded + one->declined + one->failed;
     struct screen *s = context;
-    char since[TIME_TEXT], rate[24], counts[5][24];
-    const uint64_t numbers[] = {one->succeeded, one->declined, one->failed, one->waits,
-                                one->silent};
+    json_t *row = record_json(&record_channel_state, one);
+    struct columns columns;
+    char text[LISTING_COLUMNS][CELL];
+    const char *cells[LISTING_COLUMNS];
 
     s->down += one->down_since_us != 0;
     s->channels_cut |= one->cut;
-    for (size_t i = 0; i < 5; i++)
-        snprintf(counts[i], sizeof counts[i], "%llu", (unsigned long long)numbers[i]);
-    table_add(s->channel_table, one->channel, one->op_code, counts[0], counts[1], counts[2],
-              rate_text(rate, one), counts[3], counts[4],
-              since_text(since, one->down_since_us, s->overview.now_us));
-    json_array_append_new(
-        s->channels,
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:b}", "op_code",
-                  one->op_code, "channel", one->channel, "succeeded", (json_int_t)one->succeeded,
-                  "declined", (json_int_t)one->declined, "failed", (json_int_t)one->failed, "rate",
-                  json_rate(one), "waits", (json_int_t)one->waits, "answered",
-                  (json_int_t)one->answered, "unanswered", (json_int_t)one->silent, "answered_at",
-                  json_time(one->answered_us), "down_since", json_time(one->down_since_us), "cut",
-                  one->cut));
-    return 0;
+    record_columns(&columns, &record_channel_state, NULL);
+    for (size_t i = 0; i < columns.count; i++) {
+        record_cell(text[i], columns.column[i], one, 0);
+        cells[i] = text[i];
+    }
+    /* A screen has eighty columns. */
+    since_text(text[columns.count - 1], one->down_since_us, s->overview.now_us);
+    table_add_cells(s->channel_table, cells);
+    json_object_set_new(
+        row, "rate", ended > 0 ? json_real((double)one->succeeded / (double)ended) : json_null());
+    return json_array_append_new(s->channels, row);
 }
 
 static void take_limit(struct screen *s, const tl_pause_row *row)

@@ -12,7 +12,7 @@
  *     LIST(column, heading)  in a list that has such columns
  *     YES(word)              what a list says where a FLAG is set, instead of yes
  *     SHOW(label)            in the paragraph of `tradelock show`
- *     DESK(label)            among the facts on the desk
+ *     DESK(label)            among the facts on the desk, and over a column there
  *     IN(group)              with which other fields `show` and the desk print it
  *
  *     type      what it is, in C                         in words
@@ -124,12 +124,12 @@
 
 /* A tl_step: `timeline`. */
 #define TL_STEP_MAP(X)                                                                            \
-    X(TIME, logged_us, JSON("logged_at"))                                                         \
+    X(TIME, logged_us, JSON("logged_at"), LIST("logged", "TIME"))                                 \
     X(STRING, op_code, JSON("op_code"))                                                           \
-    X(STRING, step, JSON("step"))                                                                 \
-    X(LETTER, status, JSON("status"))                                                             \
+    X(STRING, step, JSON("step"), LIST("step", "STEP"))                                           \
+    X(LETTER, status, JSON("status"), LIST("status", "ST"), DESK("Status"))                       \
     X(NUMBER, rev, JSON("rev"))                                                                   \
-    X(NUMBER, fence, JSON("fence"))                                                               \
+    X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(COUNT, epoch, JSON("epoch"))                                                                \
     X(COUNT, attempts, JSON("attempts"))                                                          \
     X(COUNT, claims, JSON("claims"))                                                              \
@@ -366,6 +366,28 @@
     X(TIME, probed_us)                                                                            \
     X(FLAG, probes)                                                                               \
     X(TIME, probe_us)
+
+/* A tl_channel_state: `channel_states`.  The rate stands beside it. */
+#define TL_CHANNEL_STATE_MAP(X)                                                                   \
+    X(ALSO_WORDS, op_code, JSON("op_code"), LIST("operation", "OPERATION"))                       \
+    X(ALSO_WORDS, channel, JSON("channel"), LIST("channel", "CHANNEL"))                           \
+    X(ALSO_NUMBER, succeeded, JSON("succeeded"), LIST("succeeded", "PAID"))                       \
+    X(ALSO_NUMBER, declined, JSON("declined"), LIST("declined", "DECLINED"))                      \
+    X(ALSO_NUMBER, failed, JSON("failed"), LIST("failed", "FAILED"))                              \
+    X(ALSO_NUMBER, waits, JSON("waits"), LIST("waits", "WAITS"))                                  \
+    X(ALSO_NUMBER, answered, JSON("answered"))                                                    \
+    X(ALSO_NUMBER, silent, JSON("unanswered"), LIST("silent", "SILENT"))                          \
+    X(ALSO_TIME, answered_us, JSON("answered_at"))                                                \
+    X(ALSO_TIME, down_since_us, JSON("down_since"), LIST("down", "DOWN SINCE"))                   \
+    X(ALSO_FLAG, cut, JSON("cut"))
+
+/* A tl_batch_part. */
+#define TL_BATCH_PART_MAP(X)                                                                      \
+    X(STATE, state, JSON("state"))                                                                \
+    X(ALSO_FLAG, conflict, JSON("conflict"))                                                      \
+    X(TEXT, money.currency, JSON("currency"))                                                     \
+    X(TEXT, money.sum_minor, JSON("sum_minor"))                                                   \
+    X(ALSO_NUMBER, money.trades, JSON("trades"), LIST("trades", "TRADES"))
 
 /* clang-format on */
 

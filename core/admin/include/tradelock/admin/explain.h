@@ -31,6 +31,20 @@ TL_EXPORT const char *tl_topic_name(tl_topic topic);
  * "". */
 TL_EXPORT size_t tl_shell_quote(char *to, size_t space, const char *text);
 
+/* "2026-03-01T09:30:00.125Z": microseconds since 1970, with 0 to 6 digits behind the point; "" for
+ * 0. */
+#define TL_MOMENT_TEXT 40
+TL_EXPORT const char *tl_moment_text(char to[TL_MOMENT_TEXT], int64_t us, int digits);
+
+/* A negative span counts as none, but in the short form. */
+typedef enum tl_span_form {
+    TL_SPAN_WORDS, /* "0.3 s", "14 s", "3 min 10 s", "2 h 4 min", "3 d 4 h" */
+    TL_SPAN_FINE,  /* the same with "14.125 s" */
+    TL_SPAN_SHORT  /* "14s", "3m", "2h04m", "3d04h", "-3m" */
+} tl_span_form;
+#define TL_SPAN_TEXT 48
+TL_EXPORT const char *tl_span_text(char to[TL_SPAN_TEXT], int64_t us, tl_span_form form);
+
 /* One sentence, or a few; lives until the callback returns.  Remarks of channels and people stand
  * in it as they were told: a terminal or a page has to make them harmless. */
 typedef struct tl_sentence {
