@@ -65,21 +65,17 @@ static void fill(store_act *to, const tl_act *act, char log_no[TL_UUID_TEXT])
 
 tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint64_t *act_no)
 {
-    db_result row = DB_RESULT_INIT;
-    tl_status status = db_error_status(
-        connection,
-        SQL_RUN(connection, NULL, act_begin, .what = db_text(act->what), .said = db_text(act->said),
-                .reason = db_text(act->reason), .actor = db_text(act->actor),
-                .log_no = db_text(act->log_no), .planned = db_uint(planned)),
-        "beginning an act");
+    RESULT row = DB_RESULT_INIT;
 
-    if (status == TL_OK)
-        status = read_status(connection, db_run(connection, &sql_act_begun, NULL, 0, &row),
-                             "beginning an act");
-    if (status == TL_OK)
-        *act_no = db_get_uint(&row, 0, 0);
-    db_result_free(&row);
-    return status;
+    TRY(db_error_status(connection,
+                        SQL_RUN(connection, NULL, act_begin, .what = db_text(act->what),
+                                .said = db_text(act->said), .reason = db_text(act->reason),
+                                .actor = db_text(act->actor), .log_no = db_text(act->log_no),
+                                .planned = db_uint(planned)),
+                        "beginning an act"));
+    TRY(read_run(connection, &sql_act_begun, &row, "beginning an act"));
+    *act_no = db_get_uint(&row, 0, 0);
+    return TL_OK;
 }
 
 tl_status act_end(db *connection, uint64_t act_no, const char *counts)
@@ -128,13 +124,11 @@ tl_status tl_act_end(tl_client *client, uint64_t act_no, const char *counts)
 tl_status tl_act_note(tl_client *client, const tl_act *act, const char *counts)
 {
     uint64_t act_no = 0;
-    tl_status status;
 
     error_clear();
-    status = check_counts(counts);
-    if (status == TL_OK)
-        status = tl_act_begin(client, act, &act_no);
-    return status == TL_OK ? tl_act_end(client, act_no, counts) : status;
+    TRY(check_counts(counts));
+    TRY(tl_act_begin(client, act, &act_no));
+    return tl_act_end(client, act_no, counts);
 }
 
 /* --------------------------------------------------------------------- rows -- */
@@ -215,11 +209,10 @@ tl_status tl_act_evidence(tl_client *client, uint64_t act_no, uint64_t row_no,
 tl_status tl_evidence_file(tl_client *client, const tl_evidence *evidence, const char *actor)
 {
     const evidence_act act = {.actor = actor};
-    tl_status status;
 
     error_clear();
-    status = read_check_person(actor, "none");
-    return status == TL_OK ? evidence_file(client, evidence, &act) : status;
+    TRY(read_check_person(actor, "none"));
+    return evidence_file(client, evidence, &act);
 }
 
 /* The record that a purge leaves, and the purge of such records. */
@@ -252,9 +245,8 @@ static tl_status purge_acts(db *connection, int64_t older_ms, uint64_t *removed)
                                      .most = db_uint(PAGE)),
                              "purging acts");
         if (status == TL_OK)
-            status = read_status(connection,
-                                 db_run(connection, &sql_purge_acts_result, NULL, 0, &result),
-                                 "reading what was purged");
+            status =
+                read_run(connection, &sql_purge_acts_result, &result, "reading what was purged");
         page = status == TL_OK ? db_get_uint(&result, 0, 0) : 0;
         *removed += page;
     }
@@ -267,8 +259,8 @@ tl_status act_purge_end(db *connection, int64_t older_ms, const archive_dir *arc
 {
     char counts[320], sets[32 + ARCHIVE_SHA] = "";
     uint64_t acts = 0;
-    tl_status status = archive != NULL ? TL_OK : purge_acts(connection, older_ms, &acts);
 
+    TRY(archive != NULL ? TL_OK : purge_acts(connection, older_ms, &acts));
     if (archive != NULL && archive->last > 0)
         snprintf(sets, sizeof sets, " sets=%" PRIu32 " sha256=%s", archive->last,
                  archive->last_sha);
@@ -276,5 +268,5 @@ tl_status act_purge_end(db *connection, int64_t older_ms, const archive_dir *arc
              "trades=%" PRIu64 " resources=%" PRIu64 " sessions=%" PRIu64 " acts=%" PRIu64
              " looked_at=%" PRIu64 "%s",
              purged->trades, purged->resources, purged->sessions, acts, purged->looked_at, sets);
-    return status == TL_OK ? act_end(connection, act_no, counts) : status;
+    return act_end(connection, act_no, counts);
 }

@@ -4,6 +4,7 @@
 
 #include "client/schema.h"
 
+#include "client/read.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -253,13 +254,10 @@ tl_status archive_read_manifest(archive_dir *self, uint32_t set, archive_manifes
     char name[ARCHIVE_NAME], text[MANIFEST_MAX + 1], *at = text;
     uint64_t format = 0, schema = 0;
     size_t size = 0;
-    tl_status status;
 
     *manifest = (archive_manifest){.set = set};
     name_set(name, set);
-    status = read_small(self, name, text, &size);
-    if (status != TL_OK)
-        return status;
+    TRY(read_small(self, name, text, &size));
     if (!sum_is_right(manifest, text, size))
         return error_set(TL_INVALID, "%s/%s/manifest is cut short or was changed", self->path,
                          name);

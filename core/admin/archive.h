@@ -44,7 +44,8 @@ enum archive_table {
 typedef struct archive_columns {
     const char *table, *names; /* the header */
     size_t count;
-    db_answer (*read)(db *connection, const char *named, db_result *result);
+    const struct sql_text *rows; /* reads them by what was named */
+    size_t values;
 } archive_columns;
 extern const archive_columns archive_tables[ARCHIVE_TABLES];
 const char *archive_file_name(int file);
@@ -114,10 +115,5 @@ tl_status archive_finish(archive_writer *writer, archive_manifest *manifest);
 void archive_end(archive_writer *writer);
 
 tl_status archive_problem(const archive_dir *self, const char *name, const char *doing);
-
-db_answer store_archive_trade_lock(db *connection, const char *named, db_result *result);
-db_answer store_archive_trade_lock_past(db *connection, const char *named, db_result *result);
-db_answer store_archive_trade_evidence(db *connection, const char *named, db_result *result);
-db_answer store_archive_trade_resolution(db *connection, const char *named, db_result *result);
 
 #endif

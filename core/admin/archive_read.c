@@ -1,6 +1,7 @@
 /* Reads the files of a set: compares them with its manifest, and unpacks them.  Changes nothing. */
 #include "admin/archive.h"
 
+#include "client/read.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -62,11 +63,9 @@ static tl_status verify_file(const archive_dir *self, const archive_manifest *m,
 
 tl_status archive_verify(archive_dir *self, const archive_manifest *manifest)
 {
-    tl_status status = TL_OK;
-
-    for (int file = 0; status == TL_OK && file < ARCHIVE_FILES; file++)
-        status = verify_file(self, manifest, file);
-    return status;
+    for (int file = 0; file < ARCHIVE_FILES; file++)
+        TRY(verify_file(self, manifest, file));
+    return TL_OK;
 }
 
 /* -------------------------------------------------------------------- unpacking -- */
@@ -91,8 +90,6 @@ struct unpacking {
 
 static tl_status unpack(struct unpacking *u, size_t size, archive_take take, void *context)
 {
-    tl_status status = TL_OK;
-
     u->stream.next_in = u->in;
     u->stream.avail_in = (unsigned)size;
     do {
@@ -101,24 +98,23 @@ static tl_status unpack(struct unpacking *u, size_t size, archive_take take, voi
         u->answer = inflate(&u->stream, Z_NO_FLUSH);
         if (u->answer != Z_OK && u->answer != Z_STREAM_END && u->answer != Z_BUF_ERROR)
             return error_set(TL_INVALID, "it cannot be unpacked");
-        status = take(context, (const char *)u->out, sizeof u->out - u->stream.avail_out);
-    } while (status == TL_OK && u->stream.avail_out == 0 && u->answer == Z_OK);
-    return status;
+        TRY(take(context, (const char *)u->out, sizeof u->out - u->stream.avail_out));
+    } while (u->stream.avail_out == 0 && u->answer == Z_OK);
+    return TL_OK;
 }
 
 static tl_status unpack_all(struct unpacking *u, int fd, archive_take take, void *context)
 {
-    tl_status status = TL_OK;
     ssize_t got = 1;
 
-    while (status == TL_OK && u->answer != Z_STREAM_END && got > 0) {
+    while (u->answer != Z_STREAM_END && got > 0) {
         got = read(fd, u->in, sizeof u->in);
         if (got > 0)
-            status = unpack(u, (size_t)got, take, context);
+            TRY(unpack(u, (size_t)got, take, context));
     }
-    if (status == TL_OK && u->answer != Z_STREAM_END)
-        status = error_set(TL_INVALID, "it ends too early");
-    return status;
+    if (u->answer != Z_STREAM_END)
+        return error_set(TL_INVALID, "it ends too early");
+    return TL_OK;
 }
 
 tl_status archive_read(archive_dir *self, uint32_t set, int file, archive_take take, void *context)

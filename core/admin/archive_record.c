@@ -54,60 +54,49 @@ static tl_status judge_record(const archive_dir *self, const db_result *row, int
 static tl_status check_record(const archive_dir *self, db *connection, const archive_manifest *last,
                               int may_lack)
 {
-    db_result row = DB_RESULT_INIT;
-    tl_status status;
+    RESULT row = DB_RESULT_INIT;
 
     if (self->last == 0 && self->lock_fd >= 0)
         return TL_OK;
-    status = read_status(connection,
-                         SQL_RUN(connection, &row, archive_recorded, .sha = db_text(last->sha),
-                                 .written_at = db_text(last->written_at)),
-                         "reading which sets are on record");
-    if (status == TL_OK)
-        status = judge_record(self, &row, may_lack);
-    db_result_free(&row);
-    return status;
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &row, archive_recorded, .sha = db_text(last->sha),
+                            .written_at = db_text(last->written_at)),
+                    "reading which sets are on record"));
+    return judge_record(self, &row, may_lack);
 }
 
 tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server)
 {
     archive_manifest last = {.written_at = "1970-01-01", .sha = "-"};
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     schema_found schema;
-    tl_status status = TL_OK;
 
     if (self->last > 0)
-        status = archive_read_manifest(self, self->last, &last);
-    if (status == TL_OK)
-        status = schema_read(connection, &schema);
-    if (status == TL_OK)
-        status = read_status(
-            connection,
-            SQL_RUN(connection, &row, archive_server, .installation = db_text(last.installation)),
-            "asking which server this is");
-    if (status == TL_OK)
-        status = judge_owner(self, &last, &row);
-    if (status == TL_OK)
-        status = check_record(self, connection, &last, db_get_int(&row, 0, MAY_LACK) != 0);
-    if (status == TL_OK) {
-        *server = (archive_manifest){.schema = schema.version};
-        text_copy(server->installation, sizeof server->installation,
-                  db_get_text(&row, 0, INSTALLATION));
-        text_copy(server->server, sizeof server->server, db_get_text(&row, 0, SERVER));
-        text_copy(server->database, sizeof server->database, db_get_text(&row, 0, DATABASE));
-        text_copy(server->account, sizeof server->account, db_get_text(&row, 0, ACCOUNT));
-        text_copy(server->written_at, sizeof server->written_at, db_get_text(&row, 0, NOW));
-        memcpy(self->last_sha, last.sha, sizeof self->last_sha);
-    }
-    db_result_free(&row);
-    return status;
+        TRY(archive_read_manifest(self, self->last, &last));
+    TRY(schema_read(connection, &schema));
+    TRY(read_status(
+        connection,
+        SQL_RUN(connection, &row, archive_server, .installation = db_text(last.installation)),
+        "asking which server this is"));
+    TRY(judge_owner(self, &last, &row));
+    TRY(check_record(self, connection, &last, db_get_int(&row, 0, MAY_LACK) != 0));
+    *server = (archive_manifest){.schema = schema.version};
+    text_copy(server->installation, sizeof server->installation,
+              db_get_text(&row, 0, INSTALLATION));
+    text_copy(server->server, sizeof server->server, db_get_text(&row, 0, SERVER));
+    text_copy(server->database, sizeof server->database, db_get_text(&row, 0, DATABASE));
+    text_copy(server->account, sizeof server->account, db_get_text(&row, 0, ACCOUNT));
+    text_copy(server->written_at, sizeof server->written_at, db_get_text(&row, 0, NOW));
+    memcpy(self->last_sha, last.sha, sizeof self->last_sha);
+    return TL_OK;
 }
 
 /* What an archive holds of each table: the columns of its file, which are those of the statement that
  * reads them.  A test compares them with the tables'. */
 
 #define TABLE(name)                                                                                \
-    {#name, COLUMN_NAMES_archive_##name, COLUMNS_archive_##name, store_archive_##name}
+    {#name, COLUMN_NAMES_archive_##name, COLUMNS_archive_##name, &sql_archive_##name,              \
+     sql_archive_##name##_values_count}
 
 const archive_columns archive_tables[ARCHIVE_TABLES] = {
     TABLE(trade_lock),
@@ -139,24 +128,4 @@ size_t archive_column(enum archive_table table, const char *name)
         place++;
     }
     return place;
-}
-
-db_answer store_archive_trade_lock(db *connection, const char *named, db_result *result)
-{
-    return SQL_RUN(connection, result, archive_trade_lock, .named = db_text(named));
-}
-
-db_answer store_archive_trade_lock_past(db *connection, const char *named, db_result *result)
-{
-    return SQL_RUN(connection, result, archive_trade_lock_past, .named = db_text(named));
-}
-
-db_answer store_archive_trade_evidence(db *connection, const char *named, db_result *result)
-{
-    return SQL_RUN(connection, result, archive_trade_evidence, .named = db_text(named));
-}
-
-db_answer store_archive_trade_resolution(db *connection, const char *named, db_result *result)
-{
-    return SQL_RUN(connection, result, archive_trade_resolution, .named = db_text(named));
 }

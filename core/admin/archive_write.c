@@ -2,6 +2,7 @@
  * directory, and gives it its name.  Touches files only. */
 #include "admin/archive.h"
 
+#include "client/read.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -79,7 +80,6 @@ static tl_status write_out(archive_writer *w, int file, size_t size)
 static tl_status pack(archive_writer *w, int file, const char *data, size_t size, int flush)
 {
     packed *p = &w->files[file];
-    tl_status status = TL_OK;
     int answer = Z_OK;
 
     p->stream.next_in = (const unsigned char *)data;
@@ -90,23 +90,20 @@ static tl_status pack(archive_writer *w, int file, const char *data, size_t size
         answer = deflate(&p->stream, flush);
         if (answer == Z_STREAM_ERROR)
             return error_set(TL_INTERNAL, "%s could not be packed", archive_file_name(file));
-        status = write_out(w, file, sizeof p->out - p->stream.avail_out);
-    } while (status == TL_OK && p->stream.avail_out == 0);
-    return status;
+        TRY(write_out(w, file, sizeof p->out - p->stream.avail_out));
+    } while (p->stream.avail_out == 0);
+    return TL_OK;
 }
 
 static tl_status pack_text(archive_writer *w, int file)
 {
-    tl_status status = TL_OK;
-
     if (w->text.failed)
-        status = error_set(TL_NO_MEMORY, "out of memory for a page of an archive");
-    else if (w->text.size > UINT32_MAX)
-        status = error_set(TL_INTERNAL, "a page of an archive is too large");
-    else
-        status = pack(w, file, w->text.data, w->text.size, Z_NO_FLUSH);
+        return error_set(TL_NO_MEMORY, "out of memory for a page of an archive");
+    if (w->text.size > UINT32_MAX)
+        return error_set(TL_INTERNAL, "a page of an archive is too large");
+    TRY(pack(w, file, w->text.data, w->text.size, Z_NO_FLUSH));
     text_buffer_clear(&w->text);
-    return status;
+    return TL_OK;
 }
 
 static tl_status open_file(archive_writer *w, int file)
@@ -133,15 +130,15 @@ static tl_status close_file(archive_writer *w, int file, archive_file_facts *fac
 {
     packed *p = &w->files[file];
     uint8_t digest[SHA256_SIZE];
-    tl_status status = pack(w, file, "", 0, Z_FINISH);
 
-    if (status == TL_OK && fsync(p->fd) != 0)
-        status = archive_problem(w->archive, archive_file_name(file), "synced");
+    TRY(pack(w, file, "", 0, Z_FINISH));
+    if (fsync(p->fd) != 0)
+        return archive_problem(w->archive, archive_file_name(file), "synced");
     sha256_end(&p->sum, digest);
     text_hex(facts->sha, digest, sizeof digest);
     facts->rows = p->rows;
     facts->bytes = p->bytes;
-    return status;
+    return TL_OK;
 }
 
 /* ----------------------------------------------------------------------- pages -- */
@@ -218,19 +215,15 @@ static tl_status add_rows(archive_writer *w, int table, const db_result *rows)
 tl_status archive_add(archive_writer *writer, const char *named, uint64_t trades,
                       const db_result rows[ARCHIVE_TABLES])
 {
-    tl_status status = TL_OK;
-
-    for (int table = 0; status == TL_OK && table < ARCHIVE_TABLES; table++)
-        status = add_rows(writer, table, &rows[table]);
-    if (status == TL_OK) {
-        keep_period(writer, &rows[ARCHIVE_TRADE_LOCK]);
-        text_buffer_append_text(&writer->text, named);
-        text_buffer_append_text(&writer->text, "\n");
-        status = pack_text(writer, ARCHIVE_TRADES);
-        writer->files[ARCHIVE_TRADES].rows++;
-        writer->trades += trades;
-    }
-    return status;
+    for (int table = 0; table < ARCHIVE_TABLES; table++)
+        TRY(add_rows(writer, table, &rows[table]));
+    keep_period(writer, &rows[ARCHIVE_TRADE_LOCK]);
+    text_buffer_append_text(&writer->text, named);
+    text_buffer_append_text(&writer->text, "\n");
+    TRY(pack_text(writer, ARCHIVE_TRADES));
+    writer->files[ARCHIVE_TRADES].rows++;
+    writer->trades += trades;
+    return TL_OK;
 }
 
 /* ------------------------------------------------------------------- the set -- */
@@ -300,18 +293,15 @@ static tl_status give_name(archive_writer *w)
 
 tl_status archive_finish(archive_writer *writer, archive_manifest *manifest)
 {
-    tl_status status = TL_OK;
-
     manifest->set = writer->set;
     manifest->trades = writer->trades;
     text_copy(manifest->oldest, sizeof manifest->oldest, writer->oldest);
     text_copy(manifest->newest, sizeof manifest->newest, writer->newest);
     text_copy(manifest->before, sizeof manifest->before, writer->archive->last_sha);
-    for (int file = 0; status == TL_OK && file < ARCHIVE_FILES; file++)
-        status = close_file(writer, file, &manifest->files[file]);
-    if (status == TL_OK)
-        status = save_manifest(writer, manifest);
-    return status == TL_OK ? give_name(writer) : status;
+    for (int file = 0; file < ARCHIVE_FILES; file++)
+        TRY(close_file(writer, file, &manifest->files[file]));
+    TRY(save_manifest(writer, manifest));
+    return give_name(writer);
 }
 
 void archive_end(archive_writer *writer)

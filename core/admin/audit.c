@@ -256,20 +256,18 @@ static tl_status check_rows(audit_comparison *c)
 {
     db *connection = c->audit->connection;
     store_audit_place place = {.rev = 0};
-    db_result page = DB_RESULT_INIT;
-    tl_status status;
+    RESULT page = DB_RESULT_INIT;
 
     do {
-        status = read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
-                             "reading the rows");
-        for (size_t row = 0; status == TL_OK && row < page.rows && !c->audit->stopped; row++)
-            status = check_row(c, &page, row);
-        if (status == TL_OK && page.rows > 0)
+        TRY(read_status(connection, store_audit_rows(connection, &place, PAGE, &page),
+                        "reading the rows"));
+        for (size_t row = 0; row < page.rows && !c->audit->stopped; row++)
+            TRY(check_row(c, &page, row));
+        if (page.rows > 0)
             audit_take_place(&place, &page, page.rows - 1);
         audit_tell(c->audit, "rows", "trade_lock", c->audit->counts->rows);
-    } while (status == TL_OK && page.rows >= PAGE && !c->audit->stopped);
-    db_result_free(&page);
-    return status;
+    } while (page.rows >= PAGE && !c->audit->stopped);
+    return TL_OK;
 }
 
 /* --------------------------------------------------------------- the statement -- */
@@ -305,42 +303,33 @@ static void check_statement(audit_comparison *c)
 }
 
 /* Reads what stands at the head of every audit: who, which server, when. */
-static tl_status read_run(const audit *self)
+static tl_status read_head(const audit *self)
 {
     tl_audit_counts *counts = self->counts;
-    db_result row = DB_RESULT_INIT;
-    tl_status status =
-        read_status(self->connection, db_run(self->connection, &sql_audit_run, NULL, 0, &row),
-                    "asking who audits");
+    RESULT row = DB_RESULT_INIT;
 
-    if (status == TL_OK) {
-        text_copy(counts->account, sizeof counts->account, db_get_text(&row, 0, 0));
-        text_copy(counts->server, sizeof counts->server, db_get_text(&row, 0, 1));
-        counts->at_us = db_get_int(&row, 0, 2);
-    }
-    db_result_free(&row);
-    return status;
+    TRY(read_run(self->connection, &sql_audit_run, &row, "asking who audits"));
+    text_copy(counts->account, sizeof counts->account, db_get_text(&row, 0, 0));
+    text_copy(counts->server, sizeof counts->server, db_get_text(&row, 0, 1));
+    counts->at_us = db_get_int(&row, 0, 2);
+    return TL_OK;
 }
 
 static int audit_all(void *context)
 {
     audit_comparison *c = context;
-    tl_status status = read_run(c->audit);
+    tl_status status = read_head(c->audit);
 
     if (status == TL_OK && c->archive != NULL)
         status = audit_archive_look(c);
     if (status == TL_OK)
-        status =
-            read_status(c->audit->connection,
-                        db_run(c->audit->connection, &sql_clock_steps, NULL, 0, &c->audit->back),
-                        "reading the clock jumps");
+        status = read_run(c->audit->connection, &sql_clock_steps, &c->audit->back,
+                          "reading the clock jumps");
     if (status == TL_OK && c->given)
         status = read_slots(c);
     if (status == TL_OK && c->audit->progress != NULL)
-        status = read_status(
-            c->audit->connection,
-            db_run(c->audit->connection, &sql_metrics_tables, NULL, 0, &c->audit->tables),
-            "asking how large the tables are");
+        status = read_run(c->audit->connection, &sql_metrics_tables, &c->audit->tables,
+                          "asking how large the tables are");
     /* First the rows, then their history: a row that is changed for the first time meanwhile is
      * read twice, but never missed. */
     if (status == TL_OK)

@@ -6,6 +6,7 @@
  */
 #include "admin/audit_archive.h"
 
+#include "client/read.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -439,18 +440,14 @@ static tl_status take_row(void *context, const struct lines *l)
 static tl_status audit_set(struct set *s)
 {
     tl_archived *sums = &s->c->archived;
-    tl_status status = archive_verify(s->archive, &s->manifest);
 
+    TRY(archive_verify(s->archive, &s->manifest));
     s->past_count = 0;
     s->row = 0;
-    if (status == TL_OK)
-        status = read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK_PAST, take_past, s);
-    if (status == TL_OK && s->past_count > 0)
+    TRY(read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK_PAST, take_past, s));
+    if (s->past_count > 0)
         qsort(s->past, s->past_count, sizeof *s->past, by_step);
-    if (status == TL_OK)
-        status = read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK, take_row, s);
-    if (status != TL_OK)
-        return status;
+    TRY(read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK, take_row, s));
     /* Steps of rows that are not there. */
     for (size_t i = 0; i < s->past_count; i++)
         if (!s->past[i].has_row)
@@ -486,13 +483,11 @@ static tl_status show_twice(void *context, const struct lines *l)
 /* Reads the sets of the rows that are shown once more, for their keys. */
 static tl_status report_twice(struct set *s, size_t count)
 {
-    tl_status status = TL_OK;
-
     if (count == 0)
         return TL_OK;
     qsort(s->c->lives.all, count, sizeof *s->c->lives.all, by_set);
     s->shown = s->c->lives.all;
-    while (status == TL_OK && count > 0) {
+    while (count > 0) {
         const uint32_t set = SET_OF(s->shown);
 
         for (s->shown_count = 0;
@@ -500,23 +495,21 @@ static tl_status report_twice(struct set *s, size_t count)
             s->shown_count++;
         count -= s->shown_count;
         s->row = 0;
-        status = archive_read_manifest(s->archive, set, &s->manifest);
-        if (status == TL_OK)
-            status = read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK, show_twice, s);
+        TRY(archive_read_manifest(s->archive, set, &s->manifest));
+        TRY(read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK, show_twice, s));
     }
-    return status;
+    return TL_OK;
 }
 
 /* Each manifest has the sum of the one before: none is missing or from elsewhere. */
 static tl_status next_manifest(struct set *s, uint32_t set, char before[ARCHIVE_SHA])
 {
-    tl_status status = archive_read_manifest(s->archive, set, &s->manifest);
-
-    if (status == TL_OK && strcmp(s->manifest.before, before) != 0)
-        status = error_set(TL_INVALID, "%s/%08" PRIu32 " does not follow the set before it",
-                           s->archive->path, set);
+    TRY(archive_read_manifest(s->archive, set, &s->manifest));
+    if (strcmp(s->manifest.before, before) != 0)
+        return error_set(TL_INVALID, "%s/%08" PRIu32 " does not follow the set before it",
+                         s->archive->path, set);
     memcpy(before, s->manifest.sha, ARCHIVE_SHA);
-    return status;
+    return TL_OK;
 }
 
 tl_status audit_archive_look(audit_comparison *c)

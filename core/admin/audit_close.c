@@ -141,14 +141,10 @@ tl_status tl_audit_close(tl_client *client, const tl_closing *closing)
     struct closing c = {.half = {.thread_no = thread_no}};
     static const task_kind kind = {.run = run_half, .read = read_half};
     task t = {.kind = &kind, .name = "close", .context = &c};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = check(closing, &c);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(check(closing, &c));
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     c.half.which = closing->confirms ? STORE_CONFIRMATION : STORE_PROPOSAL;
     c.half.rule = closing->rule;

@@ -399,14 +399,12 @@ tl_status audit_history(audit *self)
 {
     audit_steps h = {.audit = self};
     store_audit_place place = {.rev = 0};
-    db_result page = DB_RESULT_INIT;
-    tl_status status;
+    RESULT page = DB_RESULT_INIT;
 
     do {
-        status =
-            read_status(self->connection, store_audit_log(self->connection, &place, PAGE, &page),
-                        "reading the history");
-        for (size_t row = 0; status == TL_OK && row < page.rows && !self->stopped; row++) {
+        TRY(read_status(self->connection, store_audit_log(self->connection, &place, PAGE, &page),
+                        "reading the history"));
+        for (size_t row = 0; row < page.rows && !self->stopped; row++) {
             audit_step e;
 
             read_entry(&e, &page, row);
@@ -415,11 +413,10 @@ tl_status audit_history(audit *self)
             place = e.at;
         }
         audit_tell(self, "steps of history", "trade_lock_past", self->counts->steps);
-    } while (status == TL_OK && page.rows >= PAGE && !self->stopped);
-    if (status == TL_OK && !self->stopped)
+    } while (page.rows >= PAGE && !self->stopped);
+    if (!self->stopped)
         audit_end_steps(&h);
-    db_result_free(&page);
-    return status;
+    return TL_OK;
 }
 
 void audit_row_steps(audit *self, const db_result *page, size_t first, size_t last)

@@ -261,10 +261,8 @@ static tl_status decide(tl_client *client, const tl_pause *pause, struct decidin
     static const task_kind kind = {.run = run_decision, .read = read_decision};
     task t = {.kind = &kind, .name = what, .context = d};
     char log_no[TL_UUID_TEXT];
-    tl_status status = check(pause);
 
-    if (status != TL_OK)
-        return status;
+    TRY(check(pause));
     d->half.channel = pause->channel;
     d->half.op_code = pause->op_code != NULL ? pause->op_code : "";
     d->half.actor = pause->actor;
@@ -278,12 +276,9 @@ static tl_status decide(tl_client *client, const tl_pause *pause, struct decidin
 static tl_status pause_or_resume(tl_client *client, const tl_pause *pause, int pauses)
 {
     struct deciding d = {.half = {.pauses = pauses}};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (pause == NULL || pause->version != TL_PAUSE_VERSION)
         return error_set(TL_INVALID, "pause is NULL or has no known version");
     return decide(client, pause, &d, pauses ? "pause" : "resume");
@@ -303,12 +298,9 @@ tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
 {
     struct deciding d = {.half = {.limits = 1}};
     tl_pause about = TL_PAUSE_INIT;
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (limit == NULL || limit->version != TL_LIMIT_VERSION)
         return error_set(TL_INVALID, "limit is NULL or has no known version");
     if (limit->sends < 0 || limit->sends > TL_LIMIT_SENDS_MAX || limit->per_second < 0 ||
@@ -349,17 +341,12 @@ tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker)
 {
     struct deciding d = {.half = {.breaks = 1}};
     tl_pause about = TL_PAUSE_INIT;
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
     if (breaker == NULL || breaker->version != TL_BREAKER_VERSION)
         return error_set(TL_INVALID, "breaker is NULL or has no known version");
-    status = check_breaker(breaker);
-    if (status != TL_OK)
-        return status;
+    TRY(check_breaker(breaker));
     about.channel = breaker->channel;
     about.op_code = breaker->op_code;
     about.actor = breaker->actor;
@@ -429,8 +416,8 @@ tl_status tl_pause_list(tl_client *client, tl_pause_fn each, void *context)
         status = read_status(connection, store_channel_list(connection, NULL, &r),
                              "reading which channels are paused");
     if (status == TL_OK && is_any_limited(&r))
-        status = read_status(connection, db_run(connection, &sql_channel_use, NULL, 0, &use),
-                             "reading how much of the channels' limits is used");
+        status = read_run(connection, &sql_channel_use, &use,
+                          "reading how much of the channels' limits is used");
     read_end(client, connection);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
         take_row(&one, &r, row);

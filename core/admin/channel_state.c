@@ -135,22 +135,20 @@ static tl_status take_working(struct reading *reading, const char *op_code)
 static tl_status read_waits(struct reading *reading, db *connection, const char *op_code)
 {
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
-    tl_status status = read_status(
-        connection,
-        SQL_RUN(connection, &reading->rows, channel_waits, .op_code = db_text(op_code),
-                .minutes = db_uint(TL_RATE_MINUTES), .most = db_uint(METRICS_OVERDUE_ROWS)),
-        "reading what waits for the channels");
 
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &reading->rows, channel_waits, .op_code = db_text(op_code),
+                            .minutes = db_uint(TL_RATE_MINUTES),
+                            .most = db_uint(METRICS_OVERDUE_ROWS)),
+                    "reading what waits for the channels"));
     snprintf(retry_op, sizeof retry_op, "%s%s", op_code, TL_RETRY_SUFFIX);
-    if (status == TL_OK)
-        status = take_waits(reading, op_code);
-    if (status == TL_OK)
-        status = read_status(connection,
-                             SQL_RUN(connection, &reading->rows, metrics_working,
-                                     .op_code = db_text(op_code), .retry_op = db_text(retry_op),
-                                     .most = db_uint(METRICS_ROWS)),
-                             "counting trades that are worked on");
-    return status == TL_OK ? take_working(reading, op_code) : status;
+    TRY(take_waits(reading, op_code));
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &reading->rows, metrics_working,
+                            .op_code = db_text(op_code), .retry_op = db_text(retry_op),
+                            .most = db_uint(METRICS_ROWS)),
+                    "counting trades that are worked on"));
+    return take_working(reading, op_code);
 }
 
 /* ------------------------------------------------------------------ what ended -- */
@@ -207,13 +205,11 @@ static tl_status take_ended(struct reading *reading, const char *op_code)
 
 static tl_status read_ended(struct reading *reading, db *connection, const char *op_code)
 {
-    const tl_status status =
-        read_status(connection,
+    TRY(read_status(connection,
                     SQL_RUN(connection, &reading->rows, channel_ended, .op_code = db_text(op_code),
                             .minutes = db_uint(reading->minutes), .most = db_uint(ENDED_ROWS)),
-                    "counting what ended");
-
-    return status == TL_OK ? take_ended(reading, op_code) : status;
+                    "counting what ended"));
+    return take_ended(reading, op_code);
 }
 
 static tl_status read_channels(struct reading *reading, db *connection)

@@ -279,16 +279,11 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int which)
     static const task_kind kind = {.run = run_half, .read = read_half};
     task t = {
         .kind = &kind, .name = which == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = check(r);
-    if (status == TL_OK)
-        status = read_key(&r->key, d.retry_op);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(check(r));
+    TRY(read_key(&r->key, d.retry_op));
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
     d.half.log_no = log_no[0] != '\0' ? log_no : NULL;

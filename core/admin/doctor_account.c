@@ -41,36 +41,30 @@ static int global_rights(const char *line, char *to, size_t space)
 static tl_status judge_rights(doctor *d)
 {
     char rights[128];
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_doctor_grants, NULL, 0, &r),
-                    "asking for the rights of this account");
+    RESULT r = DB_RESULT_INIT;
 
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+    TRY(read_run(d->connection, &sql_doctor_grants, &r, "asking for the rights of this account"));
+    for (size_t row = 0; row < r.rows; row++)
         if (global_rights(db_get_text(&r, row, 0), rights, sizeof rights))
             doctor_tell(d, TL_FINDING_WARNING, "global rights", rights,
                         "%s has rights on the whole server: keep it for migrations, and "
                         "give services the role %s_application",
                         d->account, d->database);
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* A temporary table stands in for one of ours in all that the session calls. */
 static tl_status judge_temporary_tables(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_doctor_temporary, NULL, 0, &r),
-                    "asking who may make temporary tables");
+    RESULT r = DB_RESULT_INIT;
 
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+    TRY(read_run(d->connection, &sql_doctor_temporary, &r, "asking who may make temporary tables"));
+    for (size_t row = 0; row < r.rows; row++)
         doctor_tell(d, TL_FINDING_UNSAFE, "temporary tables", db_get_text(&r, row, 0),
                     "%s may make temporary tables in this database, which stand in for ours in the "
                     "procedures that it calls: take CREATE TEMPORARY TABLES back",
                     db_get_text(&r, row, 0));
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* A role is of the whole server: whoever gave it rights in another database of ours gave them to all
@@ -158,13 +152,9 @@ static tl_status judge_missing_rights(doctor *d)
 
 tl_status doctor_account(doctor *d)
 {
-    tl_status status = judge_rights(d);
-
-    if (status == TL_OK)
-        status = judge_temporary_tables(d);
-    if (status == TL_OK)
-        status = judge_rights_elsewhere(d);
-    if (status == TL_OK)
-        status = judge_table_rights(d);
-    return status == TL_OK ? judge_missing_rights(d) : status;
+    TRY(judge_rights(d));
+    TRY(judge_temporary_tables(d));
+    TRY(judge_rights_elsewhere(d));
+    TRY(judge_table_rights(d));
+    return judge_missing_rights(d);
 }

@@ -310,14 +310,12 @@ static void judge_hosts(doctor *d)
 tl_status doctor_mode(doctor *d)
 {
     struct mode m = {.d = d, .variables = DB_RESULT_INIT, .status = DB_RESULT_INIT};
-    tl_status status = read_status(
-        d->connection, db_run(d->connection, &sql_doctor_variables, NULL, 0, &m.variables),
-        "reading the server's settings");
+    tl_status status = read_run(d->connection, &sql_doctor_variables, &m.variables,
+                                "reading the server's settings");
 
     if (status == TL_OK)
-        status =
-            read_status(d->connection, db_run(d->connection, &sql_doctor_mode, NULL, 0, &m.status),
-                        "asking the server for its replicas");
+        status = read_run(d->connection, &sql_doctor_mode, &m.status,
+                          "asking the server for its replicas");
     if (status == TL_OK)
         judge_mode(&m);
     if (status == TL_OK)

@@ -143,16 +143,13 @@ static void judge_setting(doctor *d, const struct setting *setting, const db_res
 
 tl_status doctor_settings(doctor *d)
 {
-    db_result variables = DB_RESULT_INIT;
-    tl_status status = read_status(
-        d->connection, db_run(d->connection, &sql_doctor_variables, NULL, 0, &variables),
-        "reading the server's settings");
+    RESULT variables = DB_RESULT_INIT;
 
-    if (status == TL_OK)
-        for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-            judge_setting(d, &settings[i], &variables);
-    db_result_free(&variables);
-    return status;
+    TRY(read_run(d->connection, &sql_doctor_variables, &variables,
+                 "reading the server's settings"));
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        judge_setting(d, &settings[i], &variables);
+    return TL_OK;
 }
 
 /* ----------------------------------------------- version, clock, transport -- */
@@ -214,12 +211,10 @@ static void judge_transport(doctor *d, const char *peer, const char *cipher)
 
 tl_status doctor_server(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_doctor_server, NULL, 0, &r),
-                    "asking the server about itself");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.rows == 1) {
+    TRY(read_run(d->connection, &sql_doctor_server, &r, "asking the server about itself"));
+    if (r.rows == 1) {
         judge_version(d, db_get_text(&r, 0, SERVER_VERSION));
         judge_clock(d, db_get_int(&r, 0, SERVER_NOW));
         if (db_get_int(&r, 0, SERVER_MOVED) >= SLEPT_US)
@@ -234,21 +229,18 @@ tl_status doctor_server(doctor *d)
         text_copy(d->role, sizeof d->role, db_get_text(&r, 0, SERVER_ROLE));
         text_copy(d->database, sizeof d->database, db_get_text(&r, 0, SERVER_DATABASE));
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* Tells of the last clock jump on record. */
 tl_status doctor_clock(doctor *d)
 {
     enum { JUMPS, UNSETTLED, SIZE, AGE, ACTOR };
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_clock_last, NULL, 0, &r),
-                    "asking for clock jumps");
+    RESULT r = DB_RESULT_INIT;
     char found[64];
 
-    if (status == TL_OK && r.rows == 1 && db_get_int(&r, 0, JUMPS) > 0) {
+    TRY(read_run(d->connection, &sql_clock_last, &r, "asking for clock jumps"));
+    if (r.rows == 1 && db_get_int(&r, 0, JUMPS) > 0) {
         snprintf(found, sizeof found, "%+.3f s, %.0f s ago", (double)db_get_int(&r, 0, SIZE) / 1e6,
                  (double)db_get_int(&r, 0, AGE) / 1e6);
         if (db_get_int(&r, 0, UNSETTLED) > 0)
@@ -262,8 +254,7 @@ tl_status doctor_clock(doctor *d)
                         "the last time that the server's clock was set; every trade in "
                         "process was looked through since");
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* ------------------------------------------------------------------ schema -- */
@@ -335,10 +326,8 @@ tl_status doctor_schema(doctor *d)
 {
     schema_found found;
     char text[64];
-    tl_status status = schema_read(d->connection, &found);
 
-    if (status != TL_OK)
-        return status;
+    TRY(schema_read(d->connection, &found));
     d->schema = schema_judge(&found);
     d->is_newest = found.version == schema_newest();
     snprintf(text, sizeof text, "version %u, serves %u and newer", found.version,
@@ -356,8 +345,7 @@ tl_status doctor_restore(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
     tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_restore_status, NULL, 0, &r),
-                    "asking which server this is");
+        read_run(d->connection, &sql_restore_status, &r, "asking which server this is");
 
     if (status == TL_OK && r.rows == 1) {
         judge_identity(d, db_get_text(&r, 0, COLUMN_restore_status_was),

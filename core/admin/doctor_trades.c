@@ -130,13 +130,11 @@ static tl_status look_for_fleet(doctor *d)
 
 tl_status doctor_schema_objects(doctor *d)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = look_for_fleet(d);
+    RESULT r = DB_RESULT_INIT;
     db_answer answer;
     db_error_kind kind;
 
-    if (status != TL_OK)
-        return status;
+    TRY(look_for_fleet(d));
     answer = db_run(d->connection, &sql_doctor_parts, NULL, 0, &r);
     kind = answer == DB_ERROR ? db_error_kind_of(db_errno(d->connection)) : DB_KIND_OTHER;
 
@@ -157,20 +155,18 @@ tl_status doctor_schema_objects(doctor *d)
                     "run `tradelock migrate --grants` as an administrator",
                     d->account);
     } else {
-        status = read_status(d->connection, answer, "looking for the schema's objects");
+        TRY(read_status(d->connection, answer, "looking for the schema's objects"));
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* What a later version makes is not known here. */
 tl_status doctor_schema_made(doctor *d)
 {
     char changed[256], found[32];
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     db_answer answer =
         d->is_newest ? db_run(d->connection, &sql_doctor_parts_made, NULL, 0, &r) : DB_DONE;
-    tl_status status = TL_OK;
     int count;
 
     if (answer == DB_ERROR && (db_error_kind_of(db_errno(d->connection)) == DB_KIND_ACCESS ||
@@ -180,13 +176,13 @@ tl_status doctor_schema_made(doctor *d)
                     "made: run `tradelock migrate --grants` as an administrator",
                     d->account);
     else
-        status = read_status(d->connection, answer, "looking how the schema's objects are made");
+        TRY(read_status(d->connection, answer, "looking how the schema's objects are made"));
     if (answer == DB_DONE && r.rows == 1) {
         count = schema_objects_changed(db_get_text(&r, 0, 0), d->of_fleet, changed, sizeof changed);
         snprintf(found, sizeof found, "%d changed", count);
         if (count < 0)
-            status = error_set(TL_NO_MEMORY, "out of memory for comparing the schema's objects");
-        else if (count == 0)
+            return error_set(TL_NO_MEMORY, "out of memory for comparing the schema's objects");
+        if (count == 0)
             doctor_tell(d, TL_FINDING_OK, "definitions", found,
                         "triggers, functions and procedures are as this version makes them");
         else
@@ -195,8 +191,7 @@ tl_status doctor_schema_made(doctor *d)
                         "as an administrator, which makes them anew",
                         changed);
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* A shard takes a probe of its own customers alone; "" where it has no slot. */
@@ -266,23 +261,20 @@ tl_status doctor_history(doctor *d)
 static tl_status judge_sessions(doctor *d)
 {
     char found[64];
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_doctor_sessions, NULL, 0, &r),
-                    "looking at the sessions");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
+    TRY(read_run(d->connection, &sql_doctor_sessions, &r, "looking at the sessions"));
+    if (r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
         doctor_tell(d, TL_FINDING_OK, "sessions", "0 silent",
                     "no session is silent that was not ended");
-    } else if (status == TL_OK && r.rows == 1) {
+    } else if (r.rows == 1) {
         snprintf(found, sizeof found, "%llu silent", (unsigned long long)db_get_uint(&r, 0, 0));
         doctor_tell(d, TL_FINDING_WARNING, "sessions", found,
                     "processes have been silent for up to %lld s more than their time-out, and "
                     "nobody has ended their sessions or opened their trades: run a worker",
                     (long long)db_get_int(&r, 0, 1));
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* An account that may not read which channels are paused was told so above. */
@@ -305,8 +297,7 @@ static void judge_drain(doctor *d)
 static tl_status judge_site(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    const tl_status status = read_status(
-        d->connection, db_run(d->connection, &sql_site, NULL, 0, &r), "reading the site");
+    const tl_status status = read_run(d->connection, &sql_site, &r, "reading the site");
     const char *site = status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "";
 
     if (site[0] != '\0' && strcmp(site, tl_client_site(d->client)) != 0)
@@ -326,8 +317,7 @@ static tl_status judge_channels(doctor *d)
     char found[2 * TL_CHANNEL_MAX + 8];
     db_result r = DB_RESULT_INIT, waits = DB_RESULT_INIT;
     tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_channel_registered, NULL, 0, &r),
-                    "reading what channels promise");
+        read_run(d->connection, &sql_channel_registered, &r, "reading what channels promise");
 
     for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
         const char *channel = db_get_text(&r, row, 0), *op_code = db_get_text(&r, row, 1);
@@ -356,12 +346,10 @@ static tl_status judge_channels(doctor *d)
 static tl_status judge_obedience(doctor *d)
 {
     static const char *const kinds[] = {"pause", "limit", "breaker"};
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_overview_sessions, NULL, 0, &r),
-                    "reading the sessions");
+    RESULT r = DB_RESULT_INIT;
 
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+    TRY(read_run(d->connection, &sql_overview_sessions, &r, "reading the sessions"));
+    for (size_t row = 0; row < r.rows; row++)
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
             if (db_get_int(&r, row, 8) || strstr(db_get_text(&r, row, 11), kinds[i]) != NULL)
                 continue;
@@ -371,8 +359,7 @@ static tl_status judge_obedience(doctor *d)
                         db_get_text(&r, row, 1), (unsigned long long)db_get_uint(&r, row, 2),
                         db_get_text(&r, row, 3), kinds[i]);
         }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* How late the oldest due row is; 0: nothing is due.  Finished trades stand between the due rows,
@@ -381,30 +368,26 @@ static tl_status find_overdue(doctor *d, const store_operation *operation, int64
 {
     const char *op_code = operation->op_code;
     store_stretch stretch = {.from_us = operation->low_water_us};
-    db_result r = DB_RESULT_INIT;
-    tl_status status;
+    RESULT r = DB_RESULT_INIT;
     int empty;
 
     *late_ms = 0;
     do {
         stretch.to_us = STRETCH_END_US;
-        status = read_status(d->connection,
-                             store_low_water_stretch(d->connection, op_code, &stretch, &empty),
-                             "looking for due work");
-        if (status == TL_OK)
-            status = read_status(
-                d->connection,
-                SQL_RUN(d->connection, &r, doctor_overdue, .op_code = db_text(op_code),
-                        .from_us = db_int(stretch.from_us), .to_us = db_int(stretch.to_us)),
-                "looking for due work");
-        if (status == TL_OK && r.rows == 1) {
+        TRY(read_status(d->connection,
+                        store_low_water_stretch(d->connection, op_code, &stretch, &empty),
+                        "looking for due work"));
+        TRY(read_status(d->connection,
+                        SQL_RUN(d->connection, &r, doctor_overdue, .op_code = db_text(op_code),
+                                .from_us = db_int(stretch.from_us), .to_us = db_int(stretch.to_us)),
+                        "looking for due work"));
+        if (r.rows == 1) {
             *late_ms = db_get_int(&r, 0, 0);
             break;
         }
         stretch.from_us = stretch.to_us;
-    } while (status == TL_OK && stretch.from_us < operation->now_us);
-    db_result_free(&r);
-    return status;
+    } while (stretch.from_us < operation->now_us);
+    return TL_OK;
 }
 
 static tl_status judge_operation(doctor *d, const store_operation *operation, unsigned *overdue)
@@ -412,8 +395,8 @@ static tl_status judge_operation(doctor *d, const store_operation *operation, un
     const char *op_code = operation->op_code;
     char found[96];
     int64_t late_ms;
-    tl_status status = find_overdue(d, operation, &late_ms);
 
+    TRY(find_overdue(d, operation, &late_ms));
     if (late_ms > OVERDUE_MS) {
         ++*overdue;
         snprintf(found, sizeof found, "%s, %lld s late", op_code, (long long)(late_ms / 1000));
@@ -423,7 +406,7 @@ static tl_status judge_operation(doctor *d, const store_operation *operation, un
                     "operation registered, or look at the parked trades",
                     (int)tl_business_op_size(op_code), op_code);
     }
-    return status;
+    return TL_OK;
 }
 
 static tl_status judge_due_work(doctor *d)
@@ -447,21 +430,18 @@ static tl_status judge_due_work(doctor *d)
 static tl_status judge_conflicts(doctor *d)
 {
     char found[64];
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        read_status(d->connection, db_run(d->connection, &sql_doctor_conflicts, NULL, 0, &r),
-                    "looking for conflicts");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
+    TRY(read_run(d->connection, &sql_doctor_conflicts, &r, "looking for conflicts"));
+    if (r.rows == 1 && db_get_uint(&r, 0, 0) == 0) {
         doctor_tell(d, TL_FINDING_OK, "conflicts", "none", "no evidence contradicts a row");
-    } else if (status == TL_OK && r.rows == 1) {
+    } else if (r.rows == 1) {
         snprintf(found, sizeof found, "%llu trades", (unsigned long long)db_get_uint(&r, 0, 0));
         doctor_tell(d, TL_FINDING_WARNING, "conflicts", found,
                     "evidence says that money moved where a row says otherwise: see "
                     "`tradelock ls --conflict`; two operators must decide");
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 /* Where the server does not show it nothing is said. */
@@ -481,19 +461,12 @@ static void judge_blocker(doctor *d)
 
 tl_status doctor_trades(doctor *d)
 {
-    tl_status status = judge_sessions(d);
-
+    TRY(judge_sessions(d));
     judge_drain(d);
     judge_blocker(d);
-    if (status == TL_OK)
-        status = judge_site(d);
-    if (status == TL_OK)
-        status = judge_channels(d);
-    if (status == TL_OK)
-        status = judge_obedience(d);
-    if (status == TL_OK)
-        status = judge_due_work(d);
-    if (status == TL_OK)
-        status = judge_conflicts(d);
-    return status;
+    TRY(judge_site(d));
+    TRY(judge_channels(d));
+    TRY(judge_obedience(d));
+    TRY(judge_due_work(d));
+    return judge_conflicts(d);
 }

@@ -199,31 +199,19 @@ static tl_pause_row without_pointers(const tl_pause_row *row)
     return one;
 }
 
-static void take_limit(explaining *e, const tl_pause_row *row, const char *name)
+static void take_hold(explain_hold *holds, unsigned *count, const tl_pause_row *row,
+                      const char *name, const char *by, const char *why)
 {
-    explain_limit *limit = &e->limits[e->limit_count];
+    explain_hold *one = &holds[*count];
 
-    if (e->limit_count == EXPLAIN_LIMITS)
+    if (*count == EXPLAIN_HOLDS)
         return;
-    e->limit_count++;
-    text_copy(limit->name, sizeof limit->name, name);
-    text_copy(limit->by, sizeof limit->by, row->limit_account);
-    text_copy(limit->why, sizeof limit->why, row->limit_reason);
-    limit->row = without_pointers(row);
-}
-
-static void take_breaker(explaining *e, const tl_pause_row *row, const char *name)
-{
-    explain_breaker *breaker = &e->breakers[e->breaker_count];
-
-    if (e->breaker_count == EXPLAIN_BREAKERS)
-        return;
-    e->breaker_count++;
-    text_copy(breaker->name, sizeof breaker->name, name);
-    text_copy(breaker->by, sizeof breaker->by, row->breaker_account);
-    text_copy(breaker->why, sizeof breaker->why, row->breaker_reason);
-    breaker->is_of_op = row->op_code[0] != '\0';
-    breaker->row = without_pointers(row);
+    ++*count;
+    text_copy(one->name, sizeof one->name, name);
+    text_copy(one->by, sizeof one->by, by);
+    text_copy(one->why, sizeof one->why, why);
+    one->is_of_op = row->op_code[0] != '\0';
+    one->row = without_pointers(row);
 }
 
 /* What holds up the sends of its channel, for its operation or as a whole. */
@@ -244,9 +232,10 @@ static int take_channel(void *context, const tl_pause_row *row)
     if (row->paused)
         take_pause(e, row, name);
     if (row->sends > 0 || row->per_second > 0)
-        take_limit(e, row, name);
+        take_hold(e->limits, &e->limit_count, row, name, row->limit_account, row->limit_reason);
     if (row->opened_us != 0)
-        take_breaker(e, row, name);
+        take_hold(e->breakers, &e->breaker_count, row, name, row->breaker_account,
+                  row->breaker_reason);
     return 0;
 }
 
@@ -279,8 +268,8 @@ static tl_status read_registered(explaining *e)
     tl_status status = read_begin(e->client, &connection);
 
     if (status == TL_OK)
-        status = read_status(connection, db_run(connection, &sql_channel_registered, NULL, 0, &r),
-                             "reading which channels are registered");
+        status = read_run(connection, &sql_channel_registered, &r,
+                          "reading which channels are registered");
     read_end(e->client, connection);
     for (size_t row = 0; status == TL_OK && row < r.rows; row++)
         if (strcmp(db_get_text(&r, row, 1), e->key.op_code) == 0) {
@@ -295,36 +284,30 @@ static tl_status read_registered(explaining *e)
 
 static tl_status read_channels(explaining *e)
 {
-    tl_status status = tl_pause_list(e->client, take_channel, e);
-
-    if (status == TL_OK && explain_is_waiting(&e->view))
-        status = read_registered(e);
-
-    for (unsigned i = 0; status == TL_OK && i < e->limit_count && explain_is_waiting(&e->view); i++)
+    TRY(tl_pause_list(e->client, take_channel, e));
+    if (explain_is_waiting(&e->view))
+        TRY(read_registered(e));
+    for (unsigned i = 0; i < e->limit_count && explain_is_waiting(&e->view); i++)
         if (e->limits[i].row.per_second > 0)
             return read_due(e);
-    return status;
+    return TL_OK;
 }
 
 static tl_status gather(explaining *e)
 {
     tl_restore restore = TL_RESTORE_INIT;
-    tl_status status = read_rows(e);
 
-    if (status == TL_OK)
-        status = read_history(e);
-    if (status == TL_OK)
-        status = tl_evidence_list(e->client, &e->key, take_evidence, e);
-    if (status == TL_OK)
-        status = tl_resolution_list(e->client, &e->key, take_decision, e);
-    if (status == TL_OK && e->each.sentence != NULL)
-        status = tl_restore_status(e->client, &restore, NULL, NULL);
+    TRY(read_rows(e));
+    TRY(read_history(e));
+    TRY(tl_evidence_list(e->client, &e->key, take_evidence, e));
+    TRY(tl_resolution_list(e->client, &e->key, take_decision, e));
+    if (e->each.sentence != NULL)
+        TRY(tl_restore_status(e->client, &restore, NULL, NULL));
     e->restored = restore.open;
-    if (status == TL_OK)
-        status = read_channels(e);
-    if (status == TL_OK && e->people.failed)
-        status = error_set(TL_NO_MEMORY, "out of memory for what people said");
-    return status;
+    TRY(read_channels(e));
+    if (e->people.failed)
+        return error_set(TL_NO_MEMORY, "out of memory for what people said");
+    return TL_OK;
 }
 
 /* It may not be there since its ask waits for somebody. */
@@ -386,12 +369,10 @@ tl_status tl_trade_read(tl_client *client, const tl_key *key, const tl_trade_eac
 tl_status tl_explain(tl_client *client, const tl_key *key, tl_sentence_fn each, void *context)
 {
     tl_trade_each asked = TL_TRADE_EACH_INIT;
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
+    TRY(client_check(client));
+    TRY(read_check_each(each != NULL));
     asked.sentence = each;
-    return status == TL_OK ? tl_trade_read(client, key, &asked, context, NULL) : status;
+    return tl_trade_read(client, key, &asked, context, NULL);
 }

@@ -35,22 +35,14 @@ typedef struct explain_proposal {
     char proposer[256];
 } explain_proposal;
 
-/* A limit of its channel; of `row` no pointer is set. */
-typedef struct explain_limit {
-    char name[2 * TL_CHANNEL_MAX + 16], by[256], why[TL_REMARK_MAX + 1];
-    tl_pause_row row;
-} explain_limit;
-
-#define EXPLAIN_LIMITS 2
-
-/* A breaker of its channel that is open; of `row` no pointer is set. */
-typedef struct explain_breaker {
+/* A limit of its channel, or a breaker of it that is open; of `row` no pointer is set. */
+typedef struct explain_hold {
     char name[2 * TL_CHANNEL_MAX + 16], by[256], why[TL_REMARK_MAX + 1];
     int is_of_op;
     tl_pause_row row;
-} explain_breaker;
+} explain_hold;
 
-#define EXPLAIN_BREAKERS 2
+#define EXPLAIN_HOLDS 2
 
 #define EXPLAIN_PROPOSALS 3 /* one of each decision */
 
@@ -67,9 +59,9 @@ typedef struct explaining {
     char paused[2 * TL_CHANNEL_MAX + 16], paused_by[256], paused_why[TL_REMARK_MAX + 1];
     int64_t paused_us;
     /* What operators limit of its channel: for its operation, and as a whole. */
-    explain_limit limits[EXPLAIN_LIMITS];
+    explain_hold limits[EXPLAIN_HOLDS];
     unsigned limit_count;
-    explain_breaker breakers[EXPLAIN_BREAKERS]; /* likewise */
+    explain_hold breakers[EXPLAIN_HOLDS]; /* likewise */
     unsigned breaker_count;
     int64_t
         due; /* so many attempts of its operation are due, read where there is a limit a second */

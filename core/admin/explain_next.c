@@ -200,7 +200,7 @@ static int is_full(const tl_pause_row *row)
 }
 
 /* Where all permits are out: when one comes back. */
-static void say_full(explaining *e, const explain_limit *limit)
+static void say_full(explaining *e, const explain_hold *limit)
 {
     const tl_pause_row *row = &limit->row;
     char ended[160] = "", free[2 * WORDS], hold[WORDS];
@@ -229,7 +229,7 @@ static int64_t turn_us(const explaining *e, const tl_pause_row *row)
     return from_us + e->due * 1000000 / row->per_second;
 }
 
-static void say_limit(explaining *e, const explain_limit *limit)
+static void say_limit(explaining *e, const explain_hold *limit)
 {
     const tl_pause_row *row = &limit->row;
     char out[64] = "", when[2 * WORDS];
@@ -271,7 +271,7 @@ static const char *probes_text(char to[96 + 2 * WORDS], const explaining *e,
 }
 
 /* A worker claims it only as the probe. */
-static void say_breaker(explaining *e, const explain_breaker *breaker)
+static void say_breaker(explaining *e, const explain_hold *breaker)
 {
     const tl_view *v = &e->view;
     const tl_pause_row *row = &breaker->row;

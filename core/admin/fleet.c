@@ -103,14 +103,12 @@ static tl_status wants(struct joining *j, size_t slot)
 
 static tl_status choose(struct joining *j)
 {
-    tl_status status = TL_OK;
-
-    for (size_t i = 0; i < j->count && status == TL_OK; i++)
-        status = read_slots(j, i);
+    for (size_t i = 0; i < j->count; i++)
+        TRY(read_slots(j, i));
     memset(j->digits, '0', TL_FLEET_SLOTS);
-    for (size_t slot = 0; slot < TL_FLEET_SLOTS && status == TL_OK; slot++)
-        status = wants(j, slot);
-    return status;
+    for (size_t slot = 0; slot < TL_FLEET_SLOTS; slot++)
+        TRY(wants(j, slot));
+    return TL_OK;
 }
 
 /* ---------------------------------------------------------------------- the database -- */
@@ -118,18 +116,17 @@ static tl_status choose(struct joining *j)
 static tl_status look_for_strangers(struct joining *j)
 {
     db *own = j->shards[j->own];
-    db_result r = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT;
     const db_answer answer = SQL_RUN(own, &r, slot_strangers, .slots = db_text(j->digits));
-    tl_status status = read_status(own, answer, "looking for customers of other slots");
 
-    if (status == TL_OK && r.rows > 0)
-        status =
-            error_set(TL_REFUSED,
-                      "customer %s has trades in this database and belongs to slot %s, which "
-                      "is not among those that it would have",
-                      db_get_text(&r, 0, 0), db_is_null(&r, 0, 1) ? "NULL" : db_get_text(&r, 0, 1));
-    db_result_free(&r);
-    return status;
+    TRY(read_status(own, answer, "looking for customers of other slots"));
+    if (r.rows > 0)
+        return error_set(TL_REFUSED,
+                         "customer %s has trades in this database and belongs to slot %s, which "
+                         "is not among those that it would have",
+                         db_get_text(&r, 0, 0),
+                         db_is_null(&r, 0, 1) ? "NULL" : db_get_text(&r, 0, 1));
+    return TL_OK;
 }
 
 static tl_status take_slots(struct joining *j)
@@ -191,13 +188,12 @@ static tl_status make_rule(db *own)
 static tl_status take_back(db *own)
 {
     char sentence[ERROR_MAX];
-    tl_status status;
 
     text_copy(sentence, sizeof sentence, tl_error_message());
-    status = drop_triggers(own);
-    if (status == TL_OK && db_run(own, &sql_slot_untake, NULL, 0, NULL) != DB_DONE)
-        status = db_error_status(own, DB_ERROR, "giving the slots back");
-    return status == TL_OK ? error_set(TL_REFUSED, "%s", sentence) : status;
+    TRY(drop_triggers(own));
+    if (db_run(own, &sql_slot_untake, NULL, 0, NULL) != DB_DONE)
+        TRY(db_error_status(own, DB_ERROR, "giving the slots back"));
+    return error_set(TL_REFUSED, "%s", sentence);
 }
 
 /* Customers of other slots may have come until the triggers were there. */
@@ -239,20 +235,17 @@ static tl_status check_name(const char *what, const char *name)
 
 static tl_status check(const struct joining *j)
 {
-    tl_status status;
-
     if (j->said == NULL || j->said->version != TL_FLEET_JOINING_VERSION)
         return error_set(TL_INVALID, "joining is NULL or its version is not set");
     if (j->clients == NULL || j->own >= j->count || j->count > SHARDS_MAX)
         return error_set(TL_INVALID, "a fleet has 1 to %d shards, of which one joins", SHARDS_MAX);
-    status = check_name("fleet", j->said->fleet);
-    if (status == TL_OK)
-        status = check_name("shard", j->said->shard);
-    if (status == TL_OK && j->said->reason != NULL)
-        status = strlen(j->said->reason) > TL_REMARK_MAX
-                     ? error_set(TL_INVALID, "the reason is longer than %d bytes", TL_REMARK_MAX)
-                     : text_check_utf8("reason", j->said->reason);
-    return status;
+    TRY(check_name("fleet", j->said->fleet));
+    TRY(check_name("shard", j->said->shard));
+    if (j->said->reason != NULL)
+        TRY(strlen(j->said->reason) > TL_REMARK_MAX
+                ? error_set(TL_INVALID, "the reason is longer than %d bytes", TL_REMARK_MAX)
+                : text_check_utf8("reason", j->said->reason));
+    return TL_OK;
 }
 
 static tl_status check_is(const struct joining *j)
@@ -308,19 +301,14 @@ static tl_status check_others(struct joining *j)
 
 static tl_status join(struct joining *j)
 {
-    tl_status status = check_others(j);
-
-    if (status == TL_OK)
-        status = choose(j);
-    if (status == TL_OK)
-        status = make_rule(j->shards[j->own]);
-    if (status == TL_OK && j->fleet[0] == '\0')
-        status = look_for_strangers(j);
-    if (status == TL_OK)
-        status = take_slots(j);
-    if (status == TL_OK)
-        status = shut_out(j);
-    return status == TL_OK ? name_it(j) : status;
+    TRY(check_others(j));
+    TRY(choose(j));
+    TRY(make_rule(j->shards[j->own]));
+    if (j->fleet[0] == '\0')
+        TRY(look_for_strangers(j));
+    TRY(take_slots(j));
+    TRY(shut_out(j));
+    return name_it(j);
 }
 
 tl_status tl_fleet_join(tl_client *const *shards, size_t count, size_t own,
@@ -348,15 +336,13 @@ tl_status tl_fleet_join(tl_client *const *shards, size_t count, size_t own,
 tl_status tl_fleet_named(const char *config_file, char *fleet)
 {
     struct config config;
-    tl_status status;
 
     error_clear();
     if (config_file == NULL || fleet == NULL)
         return error_set(TL_INVALID, "config_file or fleet is NULL");
-    status = config_load(&config, config_file);
-    if (status == TL_OK)
-        text_copy(fleet, TL_FLEET_NAME_MAX + 1, config.fleet);
-    return status;
+    TRY(config_load(&config, config_file));
+    text_copy(fleet, TL_FLEET_NAME_MAX + 1, config.fleet);
+    return TL_OK;
 }
 
 /* ----------------------------------------------------------------------------- a list -- */
@@ -402,9 +388,7 @@ tl_status tl_slot_list(tl_client *client, char *fleet, char *shard, tl_slot_fn e
         return status;
     READ_REPEATED(status, read_name(connection, its_fleet, its_shard));
     if (status == TL_OK && its_fleet[0] != '\0')
-        READ_REPEATED(status,
-                      read_status(connection, db_run(connection, &sql_slot_list, NULL, 0, &l.rows),
-                                  "reading the slots"));
+        READ_REPEATED(status, read_run(connection, &sql_slot_list, &l.rows, "reading the slots"));
     if (status == TL_OK)
         status = read_and_show(client, connection, show, &l);
     db_result_free(&l.rows);

@@ -148,10 +148,8 @@ static int find_slot(void *context, const tl_holder_view *view)
 static tl_status explain(tl_client *client, const struct forcing *f)
 {
     struct finding found = {.slot = f->step.slot};
-    tl_status status = tl_holder_list(client, f->step.resource, 1, UINT16_MAX, find_slot, &found);
 
-    if (status != TL_OK)
-        return status;
+    TRY(tl_holder_list(client, f->step.resource, 1, UINT16_MAX, find_slot, &found));
     if (found.view.slot == 0)
         return error_set(TL_NOT_FOUND, "%s never had a reader or writer number %u",
                          f->step.resource, f->step.slot);
@@ -192,18 +190,13 @@ tl_status tl_holder_unlock(tl_client *client, const char *resource, unsigned slo
                                  .remark = reason,
                                  .actor = actor},
                         .fence = fence};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = text_check_name("resource", resource, TL_RESOURCE_MAX);
-    if (status == TL_OK && (slot == 0 || slot > UINT16_MAX))
-        status = error_set(TL_INVALID, "slot is %u; it must be 1 to %d", slot, UINT16_MAX);
-    if (status == TL_OK)
-        status = read_check_person(actor, reason);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
+    if (slot == 0 || slot > UINT16_MAX)
+        return error_set(TL_INVALID, "slot is %u; it must be 1 to %d", slot, UINT16_MAX);
+    TRY(read_check_person(actor, reason));
     random_token(token);
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());

@@ -263,9 +263,8 @@ static tl_status next_page(struct list *list, const store_operation *operation,
 
 static tl_status walk(struct list *list, const store_operation *operation)
 {
-    db_result page = DB_RESULT_INIT;
+    RESULT page = DB_RESULT_INIT;
     store_list_place place;
-    tl_status status;
     int is_last;
 
     if (list->resumes)
@@ -274,17 +273,14 @@ static tl_status walk(struct list *list, const store_operation *operation)
         place_first(list, operation, &place);
     list->resumes = 0;
     do {
-        status = next_page(list, operation, &place, &page, &is_last);
-        if (status == TL_OK)
-            status = make_space(list, page.rows);
-        for (size_t row = 0; status == TL_OK && row < page.rows; row++)
+        TRY(next_page(list, operation, &place, &page, &is_last));
+        TRY(make_space(list, page.rows));
+        for (size_t row = 0; row < page.rows; row++)
             list->rows[row] = (struct list_row){&page, row};
-        if (status == TL_OK)
-            status = list_show_rows(list, page.rows);
+        TRY(list_show_rows(list, page.rows));
         grow_page(list, page.rows);
-    } while (!is_last && !list->stopped && status == TL_OK);
-    db_result_free(&page);
-    return status;
+    } while (!is_last && !list->stopped);
+    return TL_OK;
 }
 
 /* ----------------------------------------------------------------- merging -- */
@@ -306,20 +302,19 @@ static int has_next(const struct stream *stream)
 
 static tl_status refill(struct list *list, struct stream *streams, size_t count)
 {
-    tl_status status = TL_OK;
     size_t rows = 0;
 
-    for (size_t i = 0; i < count && status == TL_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct stream *stream = &streams[i];
 
         if (!has_next(stream) && !stream->is_last) {
-            status =
-                next_page(list, stream->operation, &stream->place, &stream->page, &stream->is_last);
+            TRY(next_page(list, stream->operation, &stream->place, &stream->page,
+                          &stream->is_last));
             stream->next = 0;
         }
         rows += stream->page.rows;
     }
-    return status == TL_OK ? make_space(list, rows) : status;
+    return make_space(list, rows);
 }
 
 /* Takes rows in their order until a stream has to be read on. */
@@ -352,19 +347,15 @@ static int are_over(const struct stream *streams, size_t count)
 
 static tl_status walk_streams(struct list *list, struct stream *streams, size_t count)
 {
-    tl_status status = TL_OK;
-
-    while (status == TL_OK && !list->stopped && !are_over(streams, count)) {
+    while (!list->stopped && !are_over(streams, count)) {
         size_t rows = 0;
 
-        status = refill(list, streams, count);
-        if (status == TL_OK) {
-            rows = merge(list, streams, count);
-            status = list_show_rows(list, rows);
-        }
+        TRY(refill(list, streams, count));
+        rows = merge(list, streams, count);
+        TRY(list_show_rows(list, rows));
         grow_page(list, rows);
     }
-    return status;
+    return TL_OK;
 }
 
 /* Whether the source has rows under this operation code, which is of one lane. */
@@ -388,9 +379,7 @@ static int is_of_operation(const struct list *list, const char *op_code)
 
 static tl_status walk_operations(struct list *list)
 {
-    tl_status status = TL_OK;
-
-    for (size_t i = 0; i < list->operation_count && status == TL_OK && !list->stopped; i++) {
+    for (size_t i = 0; i < list->operation_count && !list->stopped; i++) {
         const store_operation *operation = &list->operations[i];
 
         if (list->resumes) {
@@ -401,10 +390,10 @@ static tl_status walk_operations(struct list *list)
             list->resumes = order == 0;
         }
         if (is_of_operation(list, operation->op_code))
-            status = walk(list, operation);
+            TRY(walk(list, operation));
     }
     list->resumes = 0;
-    return status;
+    return TL_OK;
 }
 
 /* Where an operation's rows go on behind a row that may be another's: of two at one moment the one
@@ -516,9 +505,8 @@ static tl_status read_held_end(struct list *list)
     if (!list->filter->in_doubt || list->filter->look_most == 0 ||
         !list_filter_uses(list->filter, LIST_HELD))
         return TL_OK;
-    READ_REPEATED(status, read_status(list->connection,
-                                      db_run(list->connection, &sql_list_doubt, NULL, 0, &end),
-                                      "reading until when held trades may be in doubt"));
+    READ_REPEATED(status, read_run(list->connection, &sql_list_doubt, &end,
+                                   "reading until when held trades may be in doubt"));
     if (status == TL_OK && end.rows == 1 && !db_is_null(&end, 0, 0))
         list->held_end_us = db_get_int(&end, 0, 0);
     db_result_free(&end);

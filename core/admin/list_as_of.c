@@ -162,14 +162,13 @@ static tl_state sync_state(const tl_view *view, const struct last_steps *last, i
 
 static tl_status take_steps(db *connection, tl_view *view, const struct last_steps *last)
 {
-    tl_status status;
     int alive;
 
     take_own(view, last);
     take_retry(view, last);
-    status = read_holder(connection, view, &alive);
+    TRY(read_holder(connection, view, &alive));
     view->state = view->lane == 'R' ? retry_state(view) : sync_state(view, last, alive);
-    return status;
+    return TL_OK;
 }
 
 /* The trade of a row of either lane. */
@@ -225,12 +224,9 @@ static tl_status read_row(db *connection, const tl_key *key, const char *op_code
 {
     view_inside inside;
     int there = 0;
-    tl_status status =
-        read_status(connection, store_view(connection, key->cust_no, key->serial_no, op_code, row),
-                    "reading a row");
 
-    if (status != TL_OK)
-        return status;
+    TRY(read_status(connection, store_view(connection, key->cust_no, key->serial_no, op_code, row),
+                    "reading a row"));
     view_clear(view, &inside);
     if (row->rows > 0)
         view_read(view, &inside, row, 0);
@@ -238,12 +234,12 @@ static tl_status read_row(db *connection, const tl_key *key, const char *op_code
     text_copy(view->serial_no, sizeof view->serial_no, key->serial_no);
     text_copy(view->op_code, sizeof view->op_code, op_code);
     view->lane = text_is_retry_op(op_code) ? 'R' : 'S';
-    status = list_as_of(connection, view, as_of_us, &there);
-    if (status == TL_OK && !there)
-        status = error_set(TL_NOT_FOUND,
-                           "there was no row %s %s %s at that moment, or a purge has removed it",
-                           key->serial_no, key->cust_no, op_code);
-    return status;
+    TRY(list_as_of(connection, view, as_of_us, &there));
+    if (!there)
+        return error_set(TL_NOT_FOUND,
+                         "there was no row %s %s %s at that moment, or a purge has removed it",
+                         key->serial_no, key->cust_no, op_code);
+    return TL_OK;
 }
 
 tl_status tl_show_as_of(tl_client *client, const tl_key *key, tl_lane lane, int64_t as_of_us,

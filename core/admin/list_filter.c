@@ -1,6 +1,7 @@
 /* Which rows a list shows.  Looks at filters and views only. */
 #include "admin/list.h"
 
+#include "client/read.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -24,12 +25,11 @@ int list_is_open(const tl_view *view)
 
 static tl_status check_op(const char *op)
 {
-    tl_status status = text_check_name("operation", op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX));
-
-    if (status == TL_OK && text_is_retry_op(op))
-        status = error_set(TL_INVALID, "operation %s: name the business operation, without %s", op,
-                           TL_RETRY_SUFFIX);
-    return status;
+    TRY(text_check_name("operation", op, TL_OP_MAX - strlen(TL_RETRY_SUFFIX)));
+    if (text_is_retry_op(op))
+        return error_set(TL_INVALID, "operation %s: name the business operation, without %s", op,
+                         TL_RETRY_SUFFIX);
+    return TL_OK;
 }
 
 static tl_status check_name(const char *what, const char *value, size_t max)
@@ -71,29 +71,24 @@ static tl_status check_numbers(const tl_filter *filter)
 static tl_status check_names(const tl_filter *filter)
 {
     uint8_t uuid[TEXT_UUID];
-    tl_status status = filter->op != NULL ? check_op(filter->op) : TL_OK;
 
-    if (status == TL_OK)
-        status = check_name("customer", filter->cust, TL_CUST_MAX);
-    if (status == TL_OK)
-        status = check_name("serial number", filter->serial, TL_SERIAL_MAX);
-    if (status == TL_OK)
-        status = check_name("beginning of serial numbers", filter->serial_prefix, TL_SERIAL_MAX);
-    if (status == TL_OK)
-        status = check_name("channel", filter->channel, TL_CHANNEL_MAX);
-    if (status == TL_OK)
-        status = check_name("currency", filter->currency, TL_CURRENCY);
-    if (status == TL_OK && filter->batch != NULL)
-        status = tl_batch_check(filter->batch);
-    if (status == TL_OK && filter->channel_ref != NULL)
-        status = check_ref(filter->channel_ref);
-    if (status == TL_OK && filter->held && filter->newest_first)
-        status = error_set(TL_INVALID, "what is held is not listed among what is finished");
-    if (status == TL_OK && filter->serial != NULL && filter->serial_prefix != NULL)
-        status = error_set(TL_INVALID, "a list is by a serial number or by a beginning, not both");
-    if (status == TL_OK && filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
-        status = error_set(TL_INVALID, "the log UUID is not a UUID as log lines and rows have it");
-    return status;
+    TRY(filter->op != NULL ? check_op(filter->op) : TL_OK);
+    TRY(check_name("customer", filter->cust, TL_CUST_MAX));
+    TRY(check_name("serial number", filter->serial, TL_SERIAL_MAX));
+    TRY(check_name("beginning of serial numbers", filter->serial_prefix, TL_SERIAL_MAX));
+    TRY(check_name("channel", filter->channel, TL_CHANNEL_MAX));
+    TRY(check_name("currency", filter->currency, TL_CURRENCY));
+    if (filter->batch != NULL)
+        TRY(tl_batch_check(filter->batch));
+    if (filter->channel_ref != NULL)
+        TRY(check_ref(filter->channel_ref));
+    if (filter->held && filter->newest_first)
+        return error_set(TL_INVALID, "what is held is not listed among what is finished");
+    if (filter->serial != NULL && filter->serial_prefix != NULL)
+        return error_set(TL_INVALID, "a list is by a serial number or by a beginning, not both");
+    if (filter->log_uuid != NULL && !text_from_uuid(uuid, filter->log_uuid))
+        return error_set(TL_INVALID, "the log UUID is not a UUID as log lines and rows have it");
+    return TL_OK;
 }
 
 static tl_status check_after(const tl_filter *filter)
@@ -111,16 +106,12 @@ static tl_status check_after(const tl_filter *filter)
 
 tl_status list_filter_check(const tl_filter *filter)
 {
-    tl_status status;
-
     if (filter == NULL || filter->version != TL_FILTER_VERSION)
         return error_set(TL_INVALID, "the filter is NULL or its version is not set");
-    status = check_letters(filter);
-    if (status == TL_OK)
-        status = check_numbers(filter);
-    if (status == TL_OK)
-        status = check_names(filter);
-    return status == TL_OK ? check_after(filter) : status;
+    TRY(check_letters(filter));
+    TRY(check_numbers(filter));
+    TRY(check_names(filter));
+    return check_after(filter);
 }
 
 /* ----------------------------------------------------------------- sources -- */

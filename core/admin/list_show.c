@@ -269,32 +269,31 @@ static tl_status keep_some(struct list *list, size_t first, size_t count, size_t
 static tl_status keep_work(struct list *list, size_t *count)
 {
     size_t kept = 0;
-    tl_status status = TL_OK;
 
     if (list->filter->log_uuid == NULL)
         return TL_OK;
-    for (size_t first = 0; first < *count && status == TL_OK; first += WORK_MOST) {
+    for (size_t first = 0; first < *count; first += WORK_MOST) {
         const size_t left = *count - first;
 
-        status = keep_some(list, first, left < WORK_MOST ? left : WORK_MOST, &kept);
+        TRY(keep_some(list, first, left < WORK_MOST ? left : WORK_MOST, &kept));
     }
     *count = kept;
-    return status;
+    return TL_OK;
 }
 
 tl_status list_show_rows(struct list *list, size_t rows)
 {
     size_t count = find_rows(list, rows), first = 0;
-    tl_status status = keep_work(list, &count);
 
-    while (status == TL_OK && first < count && !list->stopped) {
+    TRY(keep_work(list, &count));
+    while (first < count && !list->stopped) {
         const size_t wanted = list->left < LIST_BATCH ? list->left + 1 : LIST_BATCH;
         const size_t some = count - first < wanted ? count - first : wanted;
 
-        status = show_batch(list, first, some);
+        TRY(show_batch(list, first, some));
         first += some;
     }
-    return status;
+    return TL_OK;
 }
 
 /* Shows the steps of a trade, from its rows and their history.  Reads only. */
@@ -318,21 +317,18 @@ static void step_read(tl_step *to, const db_result *result, size_t row)
 
 tl_status tl_timeline(tl_client *client, const tl_key *key, tl_step_fn each, void *context)
 {
-    db_result rows = DB_RESULT_INIT;
-    tl_status status = read_check_each(each != NULL);
+    RESULT rows = DB_RESULT_INIT;
 
-    if (status == TL_OK)
-        status = read_of_trade(client, key, store_timeline, "reading the log of the trade", &rows);
-
-    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+    TRY(read_check_each(each != NULL));
+    TRY(read_of_trade(client, key, store_timeline, "reading the log of the trade", &rows));
+    for (size_t row = 0; row < rows.rows; row++) {
         tl_step one;
 
         step_read(&one, &rows, row);
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(&rows);
-    return status;
+    return TL_OK;
 }
 
 /* What a list ends with: how many rows, how much money, and from where to go on.  Pure. */

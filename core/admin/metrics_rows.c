@@ -99,15 +99,11 @@ static int64_t count_of(const db_result *trades)
 
 static tl_status read_trades(metrics_operation *o, db *connection, const char *retry_op)
 {
-    tl_status status =
-        read_status(connection, run_trades(connection, o, retry_op), "counting trades that wait");
-
-    if (status == TL_OK)
-        status = read_status(connection, run_working(connection, o, retry_op),
-                             "counting trades that are worked on");
-    if (status == TL_OK)
-        o->is_cut = count_of(&o->unheld) >= METRICS_ROWS || count_of(&o->working) >= METRICS_ROWS;
-    return status;
+    TRY(read_status(connection, run_trades(connection, o, retry_op), "counting trades that wait"));
+    TRY(read_status(connection, run_working(connection, o, retry_op),
+                    "counting trades that are worked on"));
+    o->is_cut = count_of(&o->unheld) >= METRICS_ROWS || count_of(&o->working) >= METRICS_ROWS;
+    return TL_OK;
 }
 
 /* Takes the count and the time of the one row. */
@@ -119,64 +115,43 @@ static void take_late(const db_result *r, int64_t *count, int64_t *late_us)
 
 static tl_status read_late(metrics_operation *o, db *connection, const char *retry_op)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(
-        connection, store_overdue(connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
-        "looking for due work");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK)
-        take_late(&r, &o->due, &o->due_us);
-    if (status == TL_OK)
-        status = read_status(connection, run_overdue(connection, o, &r),
-                             "looking for holds that are over");
-    if (status == TL_OK)
-        take_late(&r, &o->overdue, &o->overdue_us);
-    db_result_free(&r);
-    return status;
+    TRY(read_status(connection,
+                    store_overdue(connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
+                    "looking for due work"));
+    take_late(&r, &o->due, &o->due_us);
+    TRY(read_status(connection, run_overdue(connection, o, &r), "looking for holds that are over"));
+    take_late(&r, &o->overdue, &o->overdue_us);
+    return TL_OK;
 }
 
 static tl_status read_operation(metrics_operation *o, db *connection)
 {
     char retry_op[TL_OP_MAX + sizeof TL_RETRY_SUFFIX];
-    tl_status status;
 
     snprintf(retry_op, sizeof retry_op, "%s%s", o->op_code, TL_RETRY_SUFFIX);
-    status = read_trades(o, connection, retry_op);
-    return status == TL_OK ? read_late(o, connection, retry_op) : status;
+    TRY(read_trades(o, connection, retry_op));
+    return read_late(o, connection, retry_op);
 }
 
 static tl_status read_rest(metrics_rows *rows, db *connection)
 {
-    tl_status status = read_status(
+    TRY(read_status(
         connection,
         SQL_RUN(connection, &rows->conflicts, metrics_conflicts, .most = db_uint(METRICS_ROWS)),
-        "counting conflicts");
-
-    if (status == TL_OK)
-        status = read_status(connection,
-                             db_run(connection, &sql_metrics_sessions, NULL, 0, &rows->sessions),
-                             "counting sessions");
-    if (status == TL_OK)
-        status =
-            read_status(connection, db_run(connection, &sql_channel_paused, NULL, 0, &rows->paused),
-                        "reading which channels are paused");
-    if (status == TL_OK)
-        status =
-            read_status(connection, db_run(connection, &sql_channel_use, NULL, 0, &rows->limited),
-                        "reading how much of the channels' limits is used");
-    if (status == TL_OK)
-        status = read_status(connection,
-                             db_run(connection, &sql_metrics_breakers, NULL, 0, &rows->breakers),
-                             "reading the breakers of channels");
-    if (status == TL_OK)
-        status =
-            read_status(connection, db_run(connection, &sql_metrics_server, NULL, 0, &rows->server),
-                        "looking for restores and clock jumps");
-    if (status == TL_OK)
-        status =
-            read_status(connection, db_run(connection, &sql_metrics_tables, NULL, 0, &rows->tables),
-                        "asking how large the tables are");
-    return status;
+        "counting conflicts"));
+    TRY(read_run(connection, &sql_metrics_sessions, &rows->sessions, "counting sessions"));
+    TRY(read_run(connection, &sql_channel_paused, &rows->paused,
+                 "reading which channels are paused"));
+    TRY(read_run(connection, &sql_channel_use, &rows->limited,
+                 "reading how much of the channels' limits is used"));
+    TRY(read_run(connection, &sql_metrics_breakers, &rows->breakers,
+                 "reading the breakers of channels"));
+    TRY(read_run(connection, &sql_metrics_server, &rows->server,
+                 "looking for restores and clock jumps"));
+    return read_run(connection, &sql_metrics_tables, &rows->tables,
+                    "asking how large the tables are");
 }
 
 /* A server whose settings are not safe is one of the things to be told. */
@@ -203,13 +178,11 @@ int metrics_is_paused(const metrics_rows *rows, const char *op_code)
 
 tl_status metrics_read(metrics_rows *rows, db *connection)
 {
-    tl_status status = read_fitness(rows, connection);
-
-    if (status == TL_OK)
-        status = read_operations(rows, connection);
-    for (size_t i = 0; i < rows->count && status == TL_OK; i++)
-        status = read_operation(&rows->operations[i], connection);
-    return status == TL_OK ? read_rest(rows, connection) : status;
+    TRY(read_fitness(rows, connection));
+    TRY(read_operations(rows, connection));
+    for (size_t i = 0; i < rows->count; i++)
+        TRY(read_operation(&rows->operations[i], connection));
+    return read_rest(rows, connection);
 }
 
 void metrics_free(metrics_rows *rows)

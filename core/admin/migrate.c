@@ -52,22 +52,20 @@ static db_answer store_migrate_same(db *connection, const char *kind, const char
 
 static tl_status wait_for_turn(db *connection)
 {
-    db_result result = DB_RESULT_INIT;
-    tl_status status = TL_OK;
+    RESULT result = DB_RESULT_INIT;
     db_answer answer =
         SQL_RUN(connection, NULL, migrate_wait, .wait_s = db_uint(TABLE_WAIT_ONCE_S));
 
     if (answer == DB_DONE)
         answer = SQL_RUN(connection, &result, migrate_turn, .wait_s = db_uint(TURN_WAIT_S));
     if (answer != DB_DONE)
-        status = db_error_status(connection, answer, "waiting for the turn to migrate");
+        TRY(db_error_status(connection, answer, "waiting for the turn to migrate"));
     else if (result.rows != 1 || db_get_int(&result, 0, 0) != 1)
-        status = error_set(TL_TIMEOUT,
-                           "another process has been migrating this database for %d "
-                           "seconds: look whether it still runs, then try again",
-                           TURN_WAIT_S);
-    db_result_free(&result);
-    return status;
+        return error_set(TL_TIMEOUT,
+                         "another process has been migrating this database for %d "
+                         "seconds: look whether it still runs, then try again",
+                         TURN_WAIT_S);
+    return TL_OK;
 }
 
 /* Takes the turn on a connection of its own, whose closing ends it.  Makes nothing on a server that
@@ -219,14 +217,13 @@ tl_status migrate_fleet_objects(db *connection, unsigned *made)
 /* A database of no fleet has nothing of it. */
 static tl_status mend_fleet(db *connection, unsigned *made)
 {
-    db_result of = DB_RESULT_INIT;
+    RESULT of = DB_RESULT_INIT;
     const db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &of);
-    tl_status status = read_status(connection, answer, "reading which fleet this is of");
 
+    TRY(read_status(connection, answer, "reading which fleet this is of"));
     if (answer == DB_DONE && of.rows == 1 && !db_is_null(&of, 0, FLEET_OF_NAME))
-        status = migrate_fleet_objects(connection, made);
-    db_result_free(&of);
-    return status;
+        TRY(migrate_fleet_objects(connection, made));
+    return TL_OK;
 }
 
 static tl_status note_identity(db *connection)
@@ -242,20 +239,14 @@ static tl_status note_identity(db *connection)
 static tl_status apply_missing(db *connection, unsigned version, int64_t retention_ms,
                                unsigned *made)
 {
-    tl_status status = TL_OK;
     db_answer answer;
 
-    for (size_t i = 0; i < sql_migrations_count && status == TL_OK; i++)
+    for (size_t i = 0; i < sql_migrations_count; i++)
         if (sql_migrations[i].number > version)
-            status = apply(connection, &sql_migrations[i]);
-    if (status == TL_OK)
-        status = make_objects(connection, sql_objects, sql_objects_count, made);
-    if (status == TL_OK)
-        status = mend_fleet(connection, made);
-    if (status == TL_OK)
-        status = note_identity(connection);
-    if (status != TL_OK)
-        return status;
+            TRY(apply(connection, &sql_migrations[i]));
+    TRY(make_objects(connection, sql_objects, sql_objects_count, made));
+    TRY(mend_fleet(connection, made));
+    TRY(note_identity(connection));
     answer = SQL_RUN(connection, NULL, migrate_done, .version = db_uint(schema_newest()),
                      .retention_ms = db_int(retention_ms));
     return answer == DB_DONE ? TL_OK
@@ -267,20 +258,16 @@ static tl_status bring_up(db *connection, int64_t retention_ms, tl_migrated *mig
 {
     schema_found found;
     unsigned made = 0;
-    tl_status status = schema_read(connection, &found);
 
-    if (status != TL_OK)
-        return status;
+    TRY(schema_read(connection, &found));
     migrated->from = found.version;
     if (found.version <= schema_newest())
-        status = apply_missing(connection, found.version, retention_ms, &made);
-    if (status == TL_OK)
-        status = schema_read(connection, &found);
-    if (status == TL_OK)
-        status = schema_judge(&found);
+        TRY(apply_missing(connection, found.version, retention_ms, &made));
+    TRY(schema_read(connection, &found));
+    TRY(schema_judge(&found));
     migrated->to = found.version;
     migrated->mended = migrated->from == found.version ? made : 0;
-    return status;
+    return TL_OK;
 }
 
 tl_status tl_migrate(tl_client *client, tl_migrated *migrated)

@@ -66,20 +66,17 @@ static tl_status try_right(db *connection, const struct sql_text *statement, int
 
 static tl_status look_at_account(db *connection, tl_account *account)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = read_status(connection, db_run(connection, &sql_account_name, NULL, 0, &r),
-                                   "asking who is connected");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.rows == 1) {
+    TRY(read_run(connection, &sql_account_name, &r, "asking who is connected"));
+    if (r.rows == 1) {
         text_copy(account->name, sizeof account->name, db_get_text(&r, 0, 0));
         text_copy(account->database, sizeof account->database, db_get_text(&r, 0, 1));
-        status = read_status(connection, db_run(connection, &sql_account_made, NULL, 0, &r),
-                             "asking how the account is told");
-        if (status == TL_OK && r.rows == 1)
+        TRY(read_run(connection, &sql_account_made, &r, "asking how the account is told"));
+        if (r.rows == 1)
             account->needs_password = needs_password(db_get_text(&r, 0, 0));
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 tl_status tl_account_look(tl_client *client, tl_account *account)

@@ -165,34 +165,29 @@ static tl_status read_sessions(tl_client *client, db_result *r, db_result *permi
     tl_status status = read_begin(client, &connection);
 
     if (status == TL_OK)
-        status = read_status(connection, db_run(connection, &sql_overview_sessions, NULL, 0, r),
-                             "reading the sessions");
+        status = read_run(connection, &sql_overview_sessions, r, "reading the sessions");
     if (status == TL_OK)
-        status = read_status(connection, db_run(connection, &sql_channel_permits, NULL, 0, permits),
-                             "reading the sessions' permits");
+        status =
+            read_run(connection, &sql_channel_permits, permits, "reading the sessions' permits");
     read_end(client, connection);
     return status;
 }
 
 tl_status tl_session_list(tl_client *client, tl_session_fn each, void *context)
 {
-    db_result r = DB_RESULT_INIT, permits = DB_RESULT_INIT;
+    RESULT r = DB_RESULT_INIT, permits = DB_RESULT_INIT;
     tl_session_row one;
-    tl_status status;
 
     error_clear();
-    status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_sessions(client, &r, &permits);
-    for (size_t row = 0; status == TL_OK && row < r.rows; row++) {
+    TRY(read_check_each(each != NULL));
+    TRY(read_sessions(client, &r, &permits));
+    for (size_t row = 0; row < r.rows; row++) {
         take_session(&one, &r, row);
         one.permits = permits_of(&permits, one.session_id);
         if (each(context, &one) != 0)
             break;
     }
-    db_result_free(&permits);
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 #define AT(member) COLUMN_overview_inbox_##member
@@ -206,8 +201,7 @@ tl_status tl_inbox(tl_client *client, tl_proposal_fn each, void *context)
     if (status == TL_OK)
         status = read_check_each(each != NULL);
     if (status == TL_OK)
-        status = read_status(connection, db_run(connection, &sql_overview_inbox, NULL, 0, result),
-                             "reading what was proposed");
+        status = read_run(connection, &sql_overview_inbox, result, "reading what was proposed");
     read_end(client, connection);
     for (size_t row = 0; status == TL_OK && row < result->rows; row++) {
         tl_proposal one, *to = &one;

@@ -125,17 +125,13 @@ tl_status purge_tell(const struct purge *p, const char *what, const char *table,
 static tl_status read_result(struct purge *p, const struct kind *kind, struct place *after,
                              unsigned *seen)
 {
-    db_result result = DB_RESULT_INIT;
-    tl_status status =
-        read_status(p->connection, db_run(p->connection, &sql_purge_result, NULL, 0, &result),
-                    "reading what was purged");
+    RESULT result = DB_RESULT_INIT;
 
+    TRY(read_run(p->connection, &sql_purge_result, &result, "reading what was purged"));
     *seen = 0;
-    if (status == TL_OK && result.rows == 1 &&
-        !kind->take(p, db_get_text(&result, 0, 0), after, seen))
-        status = error_set(TL_INTERNAL, "the purge did not say what it did");
-    db_result_free(&result);
-    return status;
+    if (result.rows == 1 && !kind->take(p, db_get_text(&result, 0, 0), after, seen))
+        return error_set(TL_INTERNAL, "the purge did not say what it did");
+    return TL_OK;
 }
 
 int purge_may_repeat(tl_status status, unsigned *repeats)
@@ -164,16 +160,14 @@ static tl_status purge_kind(struct purge *p, const struct kind *kind)
     struct place after = {.trade = {.us = 0}};
     uint64_t looked_at = 0;
     unsigned seen = PAGE;
-    tl_status status = TL_OK;
 
-    while (status == TL_OK && seen == PAGE) {
-        status = purge_page(p, kind, &after, &seen);
+    while (seen == PAGE) {
+        TRY(purge_page(p, kind, &after, &seen));
         looked_at += seen;
-        if (status == TL_OK)
-            status = purge_tell(p, kind->what, kind->table, looked_at,
-                                p->done.trades + p->done.resources - before);
+        TRY(purge_tell(p, kind->what, kind->table, looked_at,
+                       p->done.trades + p->done.resources - before));
     }
-    return status;
+    return TL_OK;
 }
 
 static tl_status purge_session_page(struct purge *p, uint64_t *removed)
@@ -187,9 +181,8 @@ static tl_status purge_session_page(struct purge *p, uint64_t *removed)
                              "purging sessions");
     while (purge_may_repeat(status, &repeats));
     if (status == TL_OK)
-        status = read_status(p->connection,
-                             db_run(p->connection, &sql_purge_sessions_result, NULL, 0, &result),
-                             "reading what was purged");
+        status =
+            read_run(p->connection, &sql_purge_sessions_result, &result, "reading what was purged");
     if (status == TL_OK)
         *removed = db_get_uint(&result, 0, 0);
     db_result_free(&result);
@@ -199,18 +192,15 @@ static tl_status purge_session_page(struct purge *p, uint64_t *removed)
 static tl_status purge_sessions(struct purge *p)
 {
     uint64_t removed = PAGE;
-    tl_status status = TL_OK;
     int goes_on = 1;
 
-    while (status == TL_OK && goes_on) {
-        status = purge_session_page(p, &removed);
+    while (goes_on) {
+        TRY(purge_session_page(p, &removed));
         goes_on = removed == PAGE && !p->page.only_counts;
-        if (status == TL_OK) {
-            p->done.sessions += removed;
-            status = purge_tell(p, "sessions", "", p->done.sessions, p->done.sessions);
-        }
+        p->done.sessions += removed;
+        TRY(purge_tell(p, "sessions", "", p->done.sessions, p->done.sessions));
     }
-    return status;
+    return TL_OK;
 }
 
 /* A purge from cron is too short to see a clock jump, so it compares the server's clock with that
@@ -220,11 +210,9 @@ static tl_status compare_clocks(db *connection)
     store_clock found;
     struct timespec now;
     int64_t ahead_s;
-    tl_status status = read_status(connection, store_clock_look(connection, &found),
-                                   "looking at the server's clock");
 
-    if (status != TL_OK)
-        return status;
+    TRY(read_status(connection, store_clock_look(connection, &found),
+                    "looking at the server's clock"));
     if (found.unsettled > 0)
         return error_set(TL_TRY_AGAIN,
                          "the server's clock was set, and the trades in process are not "
@@ -256,9 +244,8 @@ static int purge_all(void *context)
     if (status == TL_OK && !p->page.only_counts)
         status = act_purge_begin(p->connection, older_ms, p->archives, &act_no);
     if (status == TL_OK && p->options->progress != NULL)
-        status = read_status(p->connection,
-                             db_run(p->connection, &sql_metrics_tables, NULL, 0, &p->tables),
-                             "asking how large the tables are");
+        status = read_run(p->connection, &sql_metrics_tables, &p->tables,
+                          "asking how large the tables are");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
         status = i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]);
     if (status == TL_OK)

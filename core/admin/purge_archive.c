@@ -37,25 +37,25 @@ struct page {
  * number of rows that was named is read again; what else changed stays (tl_purge_archived). */
 static tl_status read_rows(struct purge *p, struct page *page, const tl_purged *wanted)
 {
+    const db_value named = db_text(page->text);
     const uint64_t counts[ARCHIVE_TABLES] = {wanted->lock_rows, wanted->steps, wanted->evidence,
                                              wanted->decisions};
-    tl_status status = TL_OK;
 
-    for (int table = 0; status == TL_OK && table < ARCHIVE_TABLES; table++) {
+    for (int table = 0; table < ARCHIVE_TABLES; table++) {
         db_result_free(&page->rows[table]);
         if (counts[table] == 0)
             continue;
-        status =
-            read_status(p->connection,
-                        archive_tables[table].read(p->connection, page->text, &page->rows[table]),
-                        "reading what goes to the archive");
-        if (status == TL_OK && page->rows[table].rows != counts[table])
-            status = error_set(TL_TRY_AGAIN, "trades changed while they were read for the archive");
-        if (status == TL_OK && page->rows[table].columns != archive_tables[table].count)
-            status = error_set(TL_INTERNAL, "the columns of %s are not those of its file",
-                               archive_tables[table].table);
+        TRY(read_status(p->connection,
+                        db_run(p->connection, archive_tables[table].rows, &named,
+                               archive_tables[table].values, &page->rows[table]),
+                        "reading what goes to the archive"));
+        if (page->rows[table].rows != counts[table])
+            return error_set(TL_TRY_AGAIN, "trades changed while they were read for the archive");
+        if (page->rows[table].columns != archive_tables[table].count)
+            return error_set(TL_INTERNAL, "the columns of %s are not those of its file",
+                             archive_tables[table].table);
     }
-    return status;
+    return TL_OK;
 }
 
 /* Counts in *p only once the page is read. */
@@ -64,31 +64,23 @@ static tl_status read_page(struct purge *p, struct place *after, struct page *pa
     const store_list_place *place = &after->trade;
     struct purge counts = {.done = {.trades = 0}};
     struct place next = *after;
-    tl_status status = read_status(
-        p->connection,
-        SQL_RUN(p->connection, NULL, purge_named, .older_ms = db_int(p->page.older_ms),
-                .most = db_uint(PURGE_PAGE), .cust_no = db_text(place->cust_no),
-                .serial_no = db_text(place->serial_no), .op_code = db_text(place->op_code)),
-        "naming old trades");
 
-    if (status == TL_OK)
-        status = read_status(p->connection,
-                             db_run(p->connection, &sql_purge_named_result, NULL, 0, &page->named),
-                             "reading what was named");
-    if (status == TL_OK &&
-        (page->named.rows != 1 ||
-         !purge_take_trades(&counts, db_get_text(&page->named, 0, 0), &next, &page->seen)))
-        status = error_set(TL_INTERNAL, "the purge did not say what it named");
-    if (status != TL_OK)
-        return status;
+    TRY(read_status(p->connection,
+                    SQL_RUN(p->connection, NULL, purge_named, .older_ms = db_int(p->page.older_ms),
+                            .most = db_uint(PURGE_PAGE), .cust_no = db_text(place->cust_no),
+                            .serial_no = db_text(place->serial_no),
+                            .op_code = db_text(place->op_code)),
+                    "naming old trades"));
+    TRY(read_run(p->connection, &sql_purge_named_result, &page->named, "reading what was named"));
+    if (page->named.rows != 1 ||
+        !purge_take_trades(&counts, db_get_text(&page->named, 0, 0), &next, &page->seen))
+        return error_set(TL_INTERNAL, "the purge did not say what it named");
     page->text = db_get_text(&page->named, 0, 1);
-    status = read_rows(p, page, &counts.done);
-    if (status == TL_OK) {
-        page->has = counts.done;
-        p->done.looked_at += page->seen;
-        *after = next;
-    }
-    return status;
+    TRY(read_rows(p, page, &counts.done));
+    page->has = counts.done;
+    p->done.looked_at += page->seen;
+    *after = next;
+    return TL_OK;
 }
 
 /* -------------------------------------------------------------------- removing -- */
@@ -119,9 +111,7 @@ static tl_status remove_page(struct removal *r)
             "purging");
     while (purge_may_repeat(status, &repeats));
     if (status == TL_OK)
-        status =
-            read_status(p->connection, db_run(p->connection, &sql_purge_result, NULL, 0, &result),
-                        "reading what was purged");
+        status = read_run(p->connection, &sql_purge_result, &result, "reading what was purged");
     if (status == TL_OK &&
         (result.rows != 1 || sscanf(db_get_text(&result, 0, 0), "%*u %u", &seen) != 1))
         status = error_set(TL_INTERNAL, "the purge did not say what it did");
@@ -145,9 +135,8 @@ static tl_status remove_page(struct removal *r)
 static tl_status take_lines(void *context, const char *data, size_t size)
 {
     struct removal *r = context;
-    tl_status status = TL_OK;
 
-    while (status == TL_OK && size > 0) {
+    while (size > 0) {
         const char *end = memchr(data, '\n', size);
         const size_t part = end != NULL ? (size_t)(end - data) : size;
 
@@ -156,12 +145,12 @@ static tl_status take_lines(void *context, const char *data, size_t size)
             return error_set(TL_NO_MEMORY, "out of memory for a page of an archive");
         if (end == NULL)
             return TL_OK;
-        status = remove_page(r);
+        TRY(remove_page(r));
         text_buffer_clear(&r->line);
         data += part + 1;
         size -= part + 1;
     }
-    return status;
+    return TL_OK;
 }
 
 /* Whether the name of the set outlives a power cut: whoever renamed it may have died before. */
@@ -210,14 +199,11 @@ static tl_status remove_set(struct purge *p, uint32_t set, uint64_t *removed)
 
 static tl_status add_page(struct purge *p, archive_writer **writer, const struct page *page)
 {
-    tl_status status = TL_OK;
-
     if (page->has.trades == 0)
         return TL_OK;
     if (*writer == NULL)
-        status = archive_begin(&p->archive, writer);
-    return status == TL_OK ? archive_add(*writer, page->text, page->has.trades, page->rows)
-                           : status;
+        TRY(archive_begin(&p->archive, writer));
+    return archive_add(*writer, page->text, page->has.trades, page->rows);
 }
 
 static tl_status finish_set(struct purge *p, archive_writer *writer)
@@ -278,11 +264,10 @@ tl_status purge_to_archive(struct purge *p)
 {
     struct place after = {.trade = {.us = 0}};
     unsigned seen = PURGE_PAGE;
-    tl_status status = TL_OK;
 
     if (p->archive.last > 0 && !archive_is_removed(&p->archive, p->archive.last))
-        status = remove_set(p, p->archive.last, NULL);
-    while (status == TL_OK && seen == PURGE_PAGE)
-        status = purge_set(p, &after, &seen);
-    return status;
+        TRY(remove_set(p, p->archive.last, NULL));
+    while (seen == PURGE_PAGE)
+        TRY(purge_set(p, &after, &seen));
+    return TL_OK;
 }

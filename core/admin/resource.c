@@ -209,10 +209,8 @@ static int keep_view(void *context, const tl_resource_view *view)
 static tl_status explain(tl_client *client, const char *resource, uint64_t fence)
 {
     tl_resource_view view;
-    tl_status status = tl_resource_show(client, resource, keep_view, &view);
 
-    if (status != TL_OK)
-        return status;
+    TRY(tl_resource_show(client, resource, keep_view, &view));
     if (view.fence != fence)
         return error_set(TL_LOST,
                          "%s has moved on: its fence is %llu now, not %llu; look "
@@ -247,16 +245,11 @@ tl_status tl_resource_unlock(tl_client *client, const char *resource, uint64_t f
                                  .remark = reason,
                                  .actor = actor},
                         .fence = fence};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = text_check_name("resource", resource, TL_RESOURCE_MAX);
-    if (status == TL_OK)
-        status = read_check_person(actor, reason);
-    if (status != TL_OK)
-        return status;
+    TRY(client_check(client));
+    TRY(text_check_name("resource", resource, TL_RESOURCE_MAX));
+    TRY(read_check_person(actor, reason));
     random_token(token);
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());

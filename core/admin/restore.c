@@ -38,36 +38,38 @@ static db_answer store_restore_open(db *connection, const char *how, const char 
                    .reason = db_text(reason), .actor = db_text(actor));
 }
 
+/* Carries out what an operator decided.  TL_OK: it is done. */
+static tl_status carry_out(tl_client *client, task *t, const char *actor, const char *reason)
+{
+    error_clear();
+    TRY(client_check(client));
+    TRY(read_check_person(actor, reason));
+    task_run(client->engine, t, client->config.commit_ms);
+    return t->verdict == VERDICT_APPLIED ? TL_OK : t->status;
+}
+
 /* ------------------------------------------------------------------- declaring -- */
 
-struct declaring {
+struct opening {
+    int fenced; /* of a promotion */
     const char *actor, *reason;
 };
 
 static db_answer run_declaring(task *t, db *connection)
 {
-    const struct declaring *d = t->context;
+    const struct opening *o = t->context;
 
-    return store_restore_open(connection, "declared", d->actor, d->reason);
+    return store_restore_open(connection, "declared", o->actor, o->reason);
 }
 
 /* If the answer was lost and a restore is declared twice, one accepting still ends it. */
 tl_status tl_restore_declare(tl_client *client, const char *actor, const char *reason)
 {
-    struct declaring d = {actor, reason};
+    struct opening o = {0, actor, reason};
     static const task_kind kind = {.run = run_declaring};
-    task t = {.kind = &kind, .name = "declaring the restore", .context = &d};
-    tl_status status;
+    task t = {.kind = &kind, .name = "declaring the restore", .context = &o};
 
-    error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_check_person(actor, reason);
-    if (status != TL_OK)
-        return status;
-    task_run(client->engine, &t, client->config.commit_ms);
-    if (t.verdict != VERDICT_APPLIED)
-        return t.status;
+    TRY(carry_out(client, &t, actor, reason));
     log_line(&client->logger, TL_ALARM, NULL, 0, "a restore was declared by %s: %s", actor, reason);
     return TL_OK;
 }
@@ -77,12 +79,7 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
 #define REFUSED_BY_TRIGGER 1644
 #define DUPLICATE_KEY 1062
 
-struct promoting {
-    int fenced;
-    const char *actor, *reason;
-};
-
-static db_answer write_promoting(const struct promoting *p, db *connection)
+static db_answer write_promoting(const struct opening *p, db *connection)
 {
     db_result row = DB_RESULT_INIT;
     db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
@@ -129,20 +126,11 @@ static int judge_refused(task *t, const db *connection)
 
 tl_status tl_promote(tl_client *client, int fenced, const char *actor, const char *reason)
 {
-    struct promoting p = {fenced, actor, reason};
+    struct opening p = {fenced, actor, reason};
     static const task_kind kind = {.run = run_promoting, .judge = judge_refused};
     task t = {.kind = &kind, .name = "promoting the server", .context = &p};
-    tl_status status;
 
-    error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_check_person(actor, reason);
-    if (status != TL_OK)
-        return status;
-    task_run(client->engine, &t, client->config.commit_ms);
-    if (t.verdict != VERDICT_APPLIED)
-        return t.status;
+    TRY(carry_out(client, &t, actor, reason));
     log_line(&client->logger, TL_ALARM, NULL, 0, "this server was promoted by %s: %s", actor,
              reason);
     return TL_OK;
@@ -181,27 +169,21 @@ static void take_state(tl_restore *to, const db_result *row)
 
 static tl_status read_state(db *connection, tl_restore *state)
 {
-    db_result row = DB_RESULT_INIT;
-    tl_status status =
-        read_status(connection, db_run(connection, &sql_restore_status, NULL, 0, &row),
-                    "looking for a restore");
+    RESULT row = DB_RESULT_INIT;
 
-    if (status == TL_OK && row.rows != 1)
-        status = error_set(TL_NO_SCHEMA, "the row of tl_schema is missing");
-    if (status == TL_OK)
-        take_state(state, &row);
-    db_result_free(&row);
-    return status;
+    TRY(read_run(connection, &sql_restore_status, &row, "looking for a restore"));
+    if (row.rows != 1)
+        return error_set(TL_NO_SCHEMA, "the row of tl_schema is missing");
+    take_state(state, &row);
+    return TL_OK;
 }
 
 static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
 {
-    db_result rows = DB_RESULT_INIT;
-    tl_status status =
-        read_status(connection, db_run(connection, &sql_restore_trades, NULL, 0, &rows),
-                    "counting what is in process");
+    RESULT rows = DB_RESULT_INIT;
 
-    for (size_t row = 0; status == TL_OK && row < rows.rows; row++) {
+    TRY(read_run(connection, &sql_restore_trades, &rows, "counting what is in process"));
+    for (size_t row = 0; row < rows.rows; row++) {
         const tl_restore_count count = {
             .op_code = db_get_text(&rows, row, 0),
             .state = db_get_text(&rows, row, 1),
@@ -213,8 +195,7 @@ static tl_status read_trades(db *connection, tl_restore_fn each, void *context)
         if (each(context, &count) != 0)
             break;
     }
-    db_result_free(&rows);
-    return status;
+    return TL_OK;
 }
 
 tl_status tl_restore_status(tl_client *client, tl_restore *state, tl_restore_fn each, void *context)
@@ -391,20 +372,10 @@ tl_status tl_restore_accept(tl_client *client, const char *actor, const char *re
     struct accepting a = {.half = {.actor = actor, .reason = reason}, .client = client};
     static const task_kind kind = {.run = run_half, .read = read_half, .judge = judge_refused};
     task t = {.kind = &kind, .name = "accepting the server", .context = &a};
-    tl_status status;
 
-    error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_check_person(actor, reason);
-    if (status != TL_OK)
-        return status;
     text_copy(a.thread_no, sizeof a.thread_no, tl_thread_uuid());
-    task_run(client->engine, &t, client->config.commit_ms);
-    if (t.verdict != VERDICT_APPLIED)
-        return t.status;
-    if (a.status != TL_OK)
-        return a.status;
+    TRY(carry_out(client, &t, actor, reason));
+    TRY(a.status);
     log_line(&client->logger, TL_ALARM, NULL, 0, "%s %s to accept this server: %s", actor,
              a.half.confirms ? "agreed" : "proposed", reason);
     if (!a.half.confirms)

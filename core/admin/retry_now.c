@@ -106,10 +106,8 @@ static tl_status explain(const struct retry_now *r)
 {
     view_inside inside;
     tl_view view;
-    tl_status status = read_view(r, &view, &inside);
 
-    if (status != TL_OK)
-        return status;
+    TRY(read_view(r, &view, &inside));
     if (view.status == 'Y')
         return error_set(TL_ALREADY_DONE, "the trade has succeeded; nothing is to be done");
     if (view.status == 'F')
@@ -146,15 +144,12 @@ tl_status tl_retry_now(tl_client *client, const tl_key *key, uint64_t fence, con
 {
     struct retry_now r = {
         .client = client, .key = key, .fence = fence, .actor = actor, .reason = reason};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_key(key, r.retry_op);
-    if (status == TL_OK)
-        status = check(&r);
-    return status == TL_OK ? retry(&r) : status;
+    TRY(client_check(client));
+    TRY(read_key(key, r.retry_op));
+    TRY(check(&r));
+    return retry(&r);
 }
 
 tl_status tl_act_retry(tl_client *client, uint64_t act_no, uint64_t row_no, const tl_key *key,
@@ -162,13 +157,10 @@ tl_status tl_act_retry(tl_client *client, uint64_t act_no, uint64_t row_no, cons
 {
     struct retry_now r = {
         .client = client, .key = key, .fence = fence, .act_no = act_no, .act_row = row_no};
-    tl_status status;
 
     error_clear();
-    status = client_check(client);
-    if (status == TL_OK)
-        status = read_key(key, r.retry_op);
-    if (status == TL_OK)
-        status = act_check(act_no, row_no);
-    return status == TL_OK ? act_left_alone(client, act_no, row_no, key, fence, retry(&r)) : status;
+    TRY(client_check(client));
+    TRY(read_key(key, r.retry_op));
+    TRY(act_check(act_no, row_no));
+    return act_left_alone(client, act_no, row_no, key, fence, retry(&r));
 }

@@ -35,18 +35,16 @@ db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t fir
 tl_status tl_shards(const char *config_file, tl_shard_name_fn each, void *context)
 {
     struct config config;
-    tl_status status;
 
     error_clear();
-    status = read_check_each(each != NULL);
-    if (status == TL_OK && config_file == NULL)
-        status = error_set(TL_INVALID, "tl_shards: config_file is NULL");
-    if (status == TL_OK)
-        status = config_load(&config, config_file);
-    for (unsigned i = 0; status == TL_OK && i < config.shards.count; i++)
+    TRY(read_check_each(each != NULL));
+    if (config_file == NULL)
+        return error_set(TL_INVALID, "tl_shards: config_file is NULL");
+    TRY(config_load(&config, config_file));
+    for (unsigned i = 0; i < config.shards.count; i++)
         if (each(context, config.shards.name[i]) != 0)
             break;
-    return status;
+    return TL_OK;
 }
 
 /* ---------------------------------------------------------------- customers -- */
@@ -64,22 +62,20 @@ static tl_status check_customers(const char *const *cust_nos, size_t count, cons
 static tl_status slots_of(db *connection, const char *const *cust_nos, size_t count,
                           unsigned *slots)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = TL_OK;
+    RESULT r = DB_RESULT_INIT;
 
-    for (size_t first = 0; status == TL_OK && first < count; first += CUSTOMERS) {
+    for (size_t first = 0; first < count; first += CUSTOMERS) {
         const size_t some = count - first < CUSTOMERS ? count - first : CUSTOMERS;
 
-        status = read_status(connection, store_slots_of(connection, cust_nos, first, some, &r),
-                             "looking for customers' slots");
-        if (status == TL_OK && r.rows != some)
-            status =
-                error_set(TL_INTERNAL, "the server told %zu slots of %zu customers", r.rows, some);
-        for (size_t row = 0; status == TL_OK && row < r.rows; row++)
+        TRY(read_status(connection, store_slots_of(connection, cust_nos, first, some, &r),
+                        "looking for customers' slots"));
+        if (r.rows != some)
+            return error_set(TL_INTERNAL, "the server told %zu slots of %zu customers", r.rows,
+                             some);
+        for (size_t row = 0; row < r.rows; row++)
             slots[db_get_uint(&r, row, 0)] = (unsigned)db_get_uint(&r, row, 1);
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 size_t tl_slot_owner(const tl_slot_claim *claims, size_t count)

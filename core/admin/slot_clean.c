@@ -12,6 +12,7 @@
 #include "admin/slot_end.h"
 
 #include "base/error.h"
+#include "client/read.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,25 +21,24 @@
 
 static tl_status read_left(struct move *m, struct slot *left)
 {
-    tl_status status = slot_begin(m, &m->from, left);
-
-    if (status == TL_OK && !slot_is(left, "gone"))
-        status = error_set(TL_REFUSED, "slot %u is not gone from shard %s: it is '%s' there",
-                           m->said->slot, m->from.shard, left->state);
-    return status;
+    TRY(slot_begin(m, &m->from, left));
+    if (!slot_is(left, "gone"))
+        return error_set(TL_REFUSED, "slot %u is not gone from shard %s: it is '%s' there",
+                         m->said->slot, m->from.shard, left->state);
+    return TL_OK;
 }
 
 static tl_status ask_owner(struct move *m, const struct slot *left)
 {
     uint64_t version = 0;
-    tl_status status = slot_ask_version(m, &version);
 
-    if (status == TL_OK && version < left->version)
-        status = error_set(TL_REFUSED,
-                           "shard %s owns slot %u under an earlier version than shard %s let it go "
-                           "under, as after a restore: what is left of it stays",
-                           m->to.shard, m->said->slot, m->from.shard);
-    return status;
+    TRY(slot_ask_version(m, &version));
+    if (version < left->version)
+        return error_set(TL_REFUSED,
+                         "shard %s owns slot %u under an earlier version than shard %s let it go "
+                         "under, as after a restore: what is left of it stays",
+                         m->to.shard, m->said->slot, m->from.shard);
+    return TL_OK;
 }
 
 /* ------------------------------------------------------------------------ removing -- */
@@ -86,25 +86,20 @@ static tl_status remove_page(struct move *m, size_t first)
 static tl_status remove_left(struct move *m)
 {
     char counts[64];
-    tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = remove_page(m, i);
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS)
+        TRY(remove_page(m, i));
     snprintf(counts, sizeof counts, "customers=%" PRIu64 " rows=%" PRIu64, m->moved.customers,
              m->moved.rows);
-    return status == TL_OK ? act_end(m->from.connection, m->act_no, counts) : status;
+    return act_end(m->from.connection, m->act_no, counts);
 }
 
 /* ----------------------------------------------------------------------- all of it -- */
 
 static tl_status count_left(struct move *m, const tl_slot_cleaning *cleaning)
 {
-    tl_status status = slot_read_customers(m, &m->from);
-
-    if (status == TL_OK)
-        status = slot_copy_count(&m->copy, m->from.connection, &m->customers);
-    if (status != TL_OK)
-        return status;
+    TRY(slot_read_customers(m, &m->from));
+    TRY(slot_copy_count(&m->copy, m->from.connection, &m->customers));
     m->moved.customers = m->customers.count;
     m->moved.rows = m->copy.rows;
     if (cleaning->each_table != NULL)

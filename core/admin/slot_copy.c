@@ -81,36 +81,30 @@ static tl_status take_texts(struct slot_table *t, const db_result *r)
 
 static tl_status open_table(struct slot_table *t, db *from, const char *name)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status;
+    RESULT r = DB_RESULT_INIT;
 
     text_copy(t->name, sizeof t->name, name);
-    status = status_of(from, SQL_RUN(from, &r, slot_table, .table_name = db_text(name)),
-                       "looking at a table");
-    if (status == TL_OK)
-        status = take_texts(t, &r);
-    db_result_free(&r);
-    return status;
+    TRY(status_of(from, SQL_RUN(from, &r, slot_table, .table_name = db_text(name)),
+                  "looking at a table"));
+    return take_texts(t, &r);
 }
 
 tl_status slot_copy_open(slot_copy *copy, db *from, unsigned slot, const slot_tables *named)
 {
-    tl_status status = TL_OK;
-
     *copy = (slot_copy){.slot = slot};
     copy->tables = memory_new_array(OWN_TABLES + named->count, sizeof *copy->tables);
     if (copy->tables == NULL)
         return no_memory();
-    for (size_t i = 0; i < OWN_TABLES && status == TL_OK; i++) {
+    for (size_t i = 0; i < OWN_TABLES; i++) {
         copy->tables[i].is_own = 1;
         copy->count++;
-        status = open_table(&copy->tables[i], from, own_tables[i]);
+        TRY(open_table(&copy->tables[i], from, own_tables[i]));
     }
-    for (size_t i = 0; i < named->count && status == TL_OK; i++) {
+    for (size_t i = 0; i < named->count; i++) {
         copy->count++;
-        status = open_table(&copy->tables[copy->count - 1], from, named->name[i]);
+        TRY(open_table(&copy->tables[copy->count - 1], from, named->name[i]));
     }
-    return status;
+    return TL_OK;
 }
 
 void slot_copy_estrange(slot_copy *copy, const slot_tables *known)
@@ -216,30 +210,23 @@ static tl_status read_customers_of(slot_customers *all, const slot_copy *copy,
 
 tl_status slot_customers_read(slot_customers *all, const slot_copy *copy, db *connection)
 {
-    tl_status status = TL_OK;
-
     *all = (slot_customers){.count = 0};
-    for (size_t i = 0; i < copy->count && status == TL_OK; i++)
-        status = read_customers_of(all, copy, &copy->tables[i], connection);
-    if (status == TL_OK)
-        make_unique(all);
-    return status;
+    for (size_t i = 0; i < copy->count; i++)
+        TRY(read_customers_of(all, copy, &copy->tables[i], connection));
+    make_unique(all);
+    return TL_OK;
 }
 
 tl_status slot_customers_read_others(slot_customers *all, const slot_copy *copy, db *connection,
                                      tl_status (*read)(void *context), void *context)
 {
-    tl_status status = TL_OK;
-
     *all = (slot_customers){.count = 0};
-    for (size_t i = OWN_TABLES; i < copy->count && status == TL_OK; i++) {
-        status = read_customers_of(all, copy, &copy->tables[i], connection);
-        if (status == TL_OK)
-            status = read(context);
+    for (size_t i = OWN_TABLES; i < copy->count; i++) {
+        TRY(read_customers_of(all, copy, &copy->tables[i], connection));
+        TRY(read(context));
     }
-    if (status == TL_OK)
-        make_unique(all);
-    return status;
+    make_unique(all);
+    return TL_OK;
 }
 
 void slot_customers_free(slot_customers *all)
@@ -395,13 +382,11 @@ static tl_status wipe_table(const struct slot_table *t, db *at, const slot_custo
 tl_status slot_copy_wipe(slot_copy *copy, db *at, const slot_customers *all, size_t first,
                          const slot_writing *writing)
 {
-    tl_status status = TL_OK;
-
-    for (size_t i = copy->count; i > OWN_TABLES && status == TL_OK; i--)
-        status = wipe_table(&copy->tables[i - 1], at, all, first, writing);
-    for (size_t i = 0; i < OWN_TABLES && status == TL_OK; i++)
-        status = wipe_table(&copy->tables[i], at, all, first, writing);
-    return status;
+    for (size_t i = copy->count; i > OWN_TABLES; i--)
+        TRY(wipe_table(&copy->tables[i - 1], at, all, first, writing));
+    for (size_t i = 0; i < OWN_TABLES; i++)
+        TRY(wipe_table(&copy->tables[i], at, all, first, writing));
+    return TL_OK;
 }
 
 static tl_status count_table(struct slot_table *t, db *at, const slot_customers *all, size_t first)
@@ -424,16 +409,14 @@ static tl_status count_table(struct slot_table *t, db *at, const slot_customers 
 
 tl_status slot_copy_count(slot_copy *copy, db *at, const slot_customers *all)
 {
-    tl_status status = TL_OK;
-
     copy->rows = 0;
-    for (size_t i = 0; i < copy->count && status == TL_OK; i++) {
+    for (size_t i = 0; i < copy->count; i++) {
         copy->tables[i].rows = 0;
-        for (size_t first = 0; first < all->count && status == TL_OK; first += SLOT_CUSTOMERS)
-            status = count_table(&copy->tables[i], at, all, first);
+        for (size_t first = 0; first < all->count; first += SLOT_CUSTOMERS)
+            TRY(count_table(&copy->tables[i], at, all, first));
         copy->rows += copy->tables[i].rows;
     }
-    return status;
+    return TL_OK;
 }
 
 void slot_copy_tell(const slot_copy *copy, slot_counted_fn tell, void *context)
@@ -446,13 +429,11 @@ void slot_copy_tell(const slot_copy *copy, slot_counted_fn tell, void *context)
 tl_status slot_copy_closings(const slot_copy *copy, db *at, const slot_customers *all, size_t first,
                              uint64_t *count)
 {
-    db_result rows = DB_RESULT_INIT;
-    tl_status status = read_rows(&copy->tables[OWN_TABLES - 1], at, all, first, "", &rows);
+    RESULT rows = DB_RESULT_INIT;
 
-    if (status == TL_OK)
-        *count += rows.rows;
-    db_result_free(&rows);
-    return status;
+    TRY(read_rows(&copy->tables[OWN_TABLES - 1], at, all, first, "", &rows));
+    *count += rows.rows;
+    return TL_OK;
 }
 
 /* ------------------------------------------------------------------------- comparing -- */
@@ -514,24 +495,19 @@ tl_status slot_copy_compare(slot_copy *copy, db *from, db *to, const slot_custom
                             size_t first, unsigned how)
 {
     const int all_there = (how & SLOT_ALL_THERE) != 0, locks = (how & SLOT_LOCKS) != 0;
-    db_result source = DB_RESULT_INIT, target = DB_RESULT_INIT;
-    tl_status status = TL_OK;
+    RESULT source = DB_RESULT_INIT, target = DB_RESULT_INIT;
 
-    for (size_t i = 0; i < copy->count && status == TL_OK; i++) {
+    for (size_t i = 0; i < copy->count; i++) {
         const struct slot_table *t = &copy->tables[i];
 
         if (((how & SLOT_STRANGE) != 0 && !t->is_strange) ||
             ((how & SLOT_OTHERS) != 0 && t->is_own))
             continue;
-        status = read_rows(t, to, all, first, "", &target);
-        if (status == TL_OK)
-            status = read_rows(t, from, all, first,
-                               locks && !t->is_own ? " LOCK IN SHARE MODE" : "", &source);
-        if (status == TL_OK)
-            status = compare_rows(t, &source, &target, all_there);
+        TRY(read_rows(t, to, all, first, "", &target));
+        TRY(read_rows(t, from, all, first, locks && !t->is_own ? " LOCK IN SHARE MODE" : "",
+                      &source));
+        TRY(compare_rows(t, &source, &target, all_there));
         copy->rows += target.rows;
     }
-    db_result_free(&source);
-    db_result_free(&target);
-    return status;
+    return TL_OK;
 }

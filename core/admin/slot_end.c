@@ -113,9 +113,8 @@ tl_status slot_read(struct move *m, struct end *at, struct slot *to)
 
 tl_status slot_begin(struct move *m, struct end *at, struct slot *to)
 {
-    const tl_status status = begin(at);
-
-    return status == TL_OK ? slot_read(m, at, to) : status;
+    TRY(begin(at));
+    return slot_read(m, at, to);
 }
 
 int slot_is(const struct slot *s, const char *state)
@@ -134,22 +133,21 @@ tl_status slot_turn(struct move *m, struct end *at, const struct slot *was, cons
                                .version = was->version,
                                .sealed = was->sealed,
                                .token = was->has_token ? was->token : NULL};
-    db_result r = DB_RESULT_INIT;
-    tl_status status = end_status(
-        at,
-        SQL_RUN(at->connection, &r, slot_turn, .slot = db_uint(m->said->slot),
-                .state = db_text(to->state), .sealed = db_int(to->sealed),
-                .version = db_uint(to->version), .other = db_text(to->other),
-                .tables = db_text(to->tables), .taking = db_text(to->taking),
-                .token = slot_token_value(to), .reason = db_text(m->said->reason),
-                .was = db_text(before.state), .was_sealed = db_int(before.sealed),
-                .was_version = db_uint(before.version), .was_token = slot_token_value(&before)),
-        "changing the slot");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.affected != 1)
-        status = slot_lost(m);
-    db_result_free(&r);
-    return status;
+    TRY(end_status(at,
+                   SQL_RUN(at->connection, &r, slot_turn, .slot = db_uint(m->said->slot),
+                           .state = db_text(to->state), .sealed = db_int(to->sealed),
+                           .version = db_uint(to->version), .other = db_text(to->other),
+                           .tables = db_text(to->tables), .taking = db_text(to->taking),
+                           .token = slot_token_value(to), .reason = db_text(m->said->reason),
+                           .was = db_text(before.state), .was_sealed = db_int(before.sealed),
+                           .was_version = db_uint(before.version),
+                           .was_token = slot_token_value(&before)),
+                   "changing the slot"));
+    if (r.affected != 1)
+        return slot_lost(m);
+    return TL_OK;
 }
 
 tl_status slot_lock_own(struct move *m, struct end *at, const char *state, struct slot *found)
@@ -233,7 +231,6 @@ slot_writing slot_run_writing(struct slot_run *run)
 tl_status slot_check_said(struct move *m)
 {
     const tl_slot_moving *s = m->said;
-    tl_status status;
 
     if (s == NULL || s->version != TL_SLOT_MOVING_VERSION)
         return error_set(TL_INVALID, "moving is NULL or its version is not set");
@@ -241,8 +238,8 @@ tl_status slot_check_said(struct move *m)
         return error_set(TL_INVALID, "slots are 0 to %d", TL_FLEET_SLOTS - 1);
     if (s->tables == NULL && s->tables_count > 0)
         return error_set(TL_INVALID, "tables is NULL");
-    status = slot_tables_take(&m->named, s->tables, s->tables_count);
-    return status == TL_OK ? read_check_person(s->actor, s->reason) : status;
+    TRY(slot_tables_take(&m->named, s->tables, s->tables_count));
+    return read_check_person(s->actor, s->reason);
 }
 
 /* The server ends a transaction that stands idle.  At the one end it stands while the other one
@@ -263,41 +260,33 @@ static tl_status stay_idle(struct end *at)
 tl_status end_open(struct end *at)
 {
     schema_found found;
-    tl_status status = client_check(at->client);
 
-    if (status == TL_OK)
-        status = pool_open_extra(at->client->connections, POOL_BUSINESS, &at->connection);
-    if (status == TL_OK)
-        status = stay_idle(at);
-    if (status == TL_OK)
-        status = schema_read(at->connection, &found);
-    return status == TL_OK ? schema_judge(&found) : status;
+    TRY(client_check(at->client));
+    TRY(pool_open_extra(at->client->connections, POOL_BUSINESS, &at->connection));
+    TRY(stay_idle(at));
+    TRY(schema_read(at->connection, &found));
+    return schema_judge(&found);
 }
 
 tl_status end_read_names(struct end *at, char fleet[TL_FLEET_NAME_MAX + 1])
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        end_status(at, db_run(at->connection, &sql_fleet_of, NULL, 0, &r), "reading its name");
+    RESULT r = DB_RESULT_INIT;
 
+    TRY(end_status(at, db_run(at->connection, &sql_fleet_of, NULL, 0, &r), "reading its name"));
     fleet[0] = '\0';
-    if (status == TL_OK && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
+    if (r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
         text_copy(fleet, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_NAME));
         text_copy(at->shard, sizeof at->shard, db_get_text(&r, 0, FLEET_OF_SHARD));
     }
-    db_result_free(&r);
-    return status;
+    return TL_OK;
 }
 
 tl_status slot_check_fleet(struct move *m)
 {
     char from[TL_FLEET_NAME_MAX + 1], to[TL_FLEET_NAME_MAX + 1];
-    tl_status status = end_read_names(&m->from, from);
 
-    if (status == TL_OK)
-        status = end_read_names(&m->to, to);
-    if (status != TL_OK)
-        return status;
+    TRY(end_read_names(&m->from, from));
+    TRY(end_read_names(&m->to, to));
     if (from[0] == '\0' || strcmp(from, to) != 0)
         return error_set(TL_REFUSED, "these two databases are not of one fleet");
     if (strcmp(m->from.shard, m->to.shard) == 0)
@@ -315,60 +304,51 @@ tl_status end_refuse_restored(const struct end *at)
 
 tl_status end_read_rule(struct end *at, char rule[80])
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = end_status(at, db_run(at->connection, &sql_slot_rule, NULL, 0, &r),
-                                  "looking at the rule of slots");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.rows != 1)
-        status = end_refuse_restored(at);
-    if (status == TL_OK) {
-        at->is_restored = db_get_int(&r, 0, 0) != 0;
-        text_copy(rule, 80, db_get_text(&r, 0, 1));
-    }
-    db_result_free(&r);
-    return status;
+    TRY(end_status(at, db_run(at->connection, &sql_slot_rule, NULL, 0, &r),
+                   "looking at the rule of slots"));
+    if (r.rows != 1)
+        return end_refuse_restored(at);
+    at->is_restored = db_get_int(&r, 0, 0) != 0;
+    text_copy(rule, 80, db_get_text(&r, 0, 1));
+    return TL_OK;
 }
 
 tl_status slot_check_rules(struct move *m)
 {
     char from[80] = "", to[80] = "";
-    tl_status status = end_read_rule(&m->from, from);
 
-    if (status == TL_OK)
-        status = end_read_rule(&m->to, to);
-    if (status == TL_OK && strcmp(from, to) != 0)
-        status = error_set(TL_REFUSED,
-                           "tl_customer_slot() is another rule at shard %s than at "
-                           "shard %s",
-                           m->from.shard, m->to.shard);
-    if (status == TL_OK && m->from.is_restored)
-        status = end_refuse_restored(&m->from);
-    return status;
+    TRY(end_read_rule(&m->from, from));
+    TRY(end_read_rule(&m->to, to));
+    if (strcmp(from, to) != 0)
+        return error_set(TL_REFUSED,
+                         "tl_customer_slot() is another rule at shard %s than at "
+                         "shard %s",
+                         m->from.shard, m->to.shard);
+    if (m->from.is_restored)
+        return end_refuse_restored(&m->from);
+    return TL_OK;
 }
 
 tl_status slot_be_alone(struct move *m, struct end *at)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status =
-        end_status(at, SQL_RUN(at->connection, &r, slot_alone, .slot = db_uint(m->said->slot)),
-                   "waiting for the turn to move");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && (r.rows != 1 || db_get_int(&r, 0, 0) != 1))
-        status = error_set(TL_BUSY, "another process moves slot %u just now", m->said->slot);
-    db_result_free(&r);
-    return status;
+    TRY(end_status(at, SQL_RUN(at->connection, &r, slot_alone, .slot = db_uint(m->said->slot)),
+                   "waiting for the turn to move"));
+    if (r.rows != 1 || db_get_int(&r, 0, 0) != 1)
+        return error_set(TL_BUSY, "another process moves slot %u just now", m->said->slot);
+    return TL_OK;
 }
 
 tl_status slot_open_ends(struct move *m)
 {
-    tl_status status;
-
     text_buffer_init(&m->json);
     random_token(m->token);
-    status = slot_check_said(m);
-    if (status == TL_OK)
-        status = end_open(&m->from);
-    return status == TL_OK ? end_open(&m->to) : status;
+    TRY(slot_check_said(m));
+    TRY(end_open(&m->from));
+    return end_open(&m->to);
 }
 
 static void close_end(struct end *at)
@@ -392,19 +372,17 @@ void slot_close_ends(struct move *m)
 
 tl_status slot_ask_version(struct move *m, uint64_t *version)
 {
-    db_result r = DB_RESULT_INIT;
-    tl_status status = end_status(
-        &m->to, SQL_RUN(m->to.connection, &r, slot_version, .slot = db_uint(m->said->slot)),
-        "asking who owns the slot");
+    RESULT r = DB_RESULT_INIT;
 
-    if (status == TL_OK && r.rows == 0)
-        status = error_set(TL_REFUSED,
-                           "shard %s does not own slot %u: what is left of it at shard %s stays",
-                           m->to.shard, m->said->slot, m->from.shard);
-    else if (status == TL_OK)
-        *version = db_get_uint(&r, 0, 0);
-    db_result_free(&r);
-    return status;
+    TRY(end_status(&m->to,
+                   SQL_RUN(m->to.connection, &r, slot_version, .slot = db_uint(m->said->slot)),
+                   "asking who owns the slot"));
+    if (r.rows == 0)
+        return error_set(TL_REFUSED,
+                         "shard %s does not own slot %u: what is left of it at shard %s stays",
+                         m->to.shard, m->said->slot, m->from.shard);
+    *version = db_get_uint(&r, 0, 0);
+    return TL_OK;
 }
 
 tl_status slot_note_at_owner(struct move *m, const char *what)

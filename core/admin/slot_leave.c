@@ -10,6 +10,7 @@
 #include "admin/slot_stale.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "client/read.h"
 #include "client/client.h"
 #include "store/bind.h"
 
@@ -87,9 +88,9 @@ tl_status slot_stay(struct move *m, const struct slot *source)
 static tl_status give_back(struct move *m)
 {
     struct slot source;
-    const tl_status status = slot_lock_own(m, &m->from, "leaving", &source);
 
-    return status == TL_OK ? slot_stay(m, &source) : status;
+    TRY(slot_lock_own(m, &m->from, "leaving", &source));
+    return slot_stay(m, &source);
 }
 
 void slot_put_back(struct move *m)
@@ -147,16 +148,14 @@ static tl_status look(struct move *m, int *blocked)
 
 static tl_status fence_out(struct move *m)
 {
-    tl_status status = TL_OK;
-
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i++)
-        status = end_status(&m->from,
-                            SQL_RUN(m->from.connection, NULL, slot_fence_out,
-                                    .cust_no = db_text(m->customers.of[i].name),
-                                    .thread_no = db_text(tl_thread_uuid()),
-                                    .actor = db_text(m->said->actor)),
-                            "taking repeatable trades from the dead");
-    return status;
+    for (size_t i = 0; i < m->customers.count; i++)
+        TRY(end_status(&m->from,
+                       SQL_RUN(m->from.connection, NULL, slot_fence_out,
+                               .cust_no = db_text(m->customers.of[i].name),
+                               .thread_no = db_text(tl_thread_uuid()),
+                               .actor = db_text(m->said->actor)),
+                       "taking repeatable trades from the dead"));
+    return TL_OK;
 }
 
 /* Under the exclusive lock nobody begins, and whoever was let through has ended. */
@@ -247,13 +246,11 @@ tl_status slot_seal(struct move *m)
 static tl_status take_back(struct move *m)
 {
     struct slot source;
-    tl_status status = slot_begin(m, &m->from, &source);
 
-    if (status == TL_OK && !slot_is(&source, "leaving"))
-        status = error_set(TL_REFUSED, "slot %u is not leaving shard %s: it is '%s' there",
-                           m->said->slot, m->from.shard, source.state);
-    if (status != TL_OK)
-        return status;
+    TRY(slot_begin(m, &m->from, &source));
+    if (!slot_is(&source, "leaving"))
+        return error_set(TL_REFUSED, "slot %u is not leaving shard %s: it is '%s' there",
+                         m->said->slot, m->from.shard, source.state);
     text_copy(m->to.shard, sizeof m->to.shard, source.other);
     return slot_stay(m, &source);
 }
@@ -305,14 +302,13 @@ static tl_status give_up_arrival(struct move *m, const struct slot *target)
  * one stays true. */
 static tl_status ask_later_owner(struct move *m, const struct slot *stale, uint64_t *version)
 {
-    tl_status status = slot_ask_version(m, version);
-
-    if (status == TL_OK && *version <= stale->version)
-        status = error_set(TL_REFUSED,
-                           "shard %s owns slot %u under no later version than shard %s: nobody can "
-                           "tell which claim is the older one",
-                           m->to.shard, m->said->slot, m->from.shard);
-    return status;
+    TRY(slot_ask_version(m, version));
+    if (*version <= stale->version)
+        return error_set(TL_REFUSED,
+                         "shard %s owns slot %u under no later version than shard %s: nobody can "
+                         "tell which claim is the older one",
+                         m->to.shard, m->said->slot, m->from.shard);
+    return TL_OK;
 }
 
 /*
@@ -350,21 +346,19 @@ static tl_status give_up_claim(struct move *m, const struct slot *stale)
 static tl_status give_up(struct move *m)
 {
     struct slot target;
-    tl_status status = slot_begin(m, &m->to, &target);
 
-    if (status == TL_OK && slot_is(&target, "arriving"))
+    TRY(slot_begin(m, &m->to, &target));
+    if (slot_is(&target, "arriving"))
         return give_up_arrival(m, &target);
-    if (status == TL_OK && slot_has_claim(&target)) {
+    if (slot_has_claim(&target)) {
         const struct end stale = m->to;
 
         m->to = m->from;
         m->from = stale;
         return give_up_claim(m, &target);
     }
-    if (status == TL_OK)
-        status = error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
-                           m->said->slot, m->to.shard, target.state);
-    return status;
+    return error_set(TL_REFUSED, "slot %u does not arrive at shard %s: it is '%s' there",
+                     m->said->slot, m->to.shard, target.state);
 }
 
 tl_status tl_slot_give_up(tl_client *owner, tl_client *at, const tl_slot_moving *moving)

@@ -44,6 +44,7 @@
 #include "admin/slot_stale.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "client/read.h"
 #include "store/bind.h"
 
 #include <stdio.h>
@@ -68,23 +69,21 @@ static tl_status wipe(struct move *m)
 {
     struct slot_run run = run_of(m);
     const slot_writing writing = slot_run_writing(&run);
-    tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_wipe(&m->copy, m->to.connection, &m->customers, i, &writing);
-    return status;
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS)
+        TRY(slot_copy_wipe(&m->copy, m->to.connection, &m->customers, i, &writing));
+    return TL_OK;
 }
 
 static tl_status copy(struct move *m)
 {
     struct slot_run run = run_of(m);
     const slot_writing writing = slot_run_writing(&run);
-    tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_page(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
-                                &writing);
-    return status;
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS)
+        TRY(slot_copy_page(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                           &writing));
+    return TL_OK;
 }
 
 /* ------------------------------------------------------------------------ arriving -- */
@@ -93,12 +92,11 @@ static tl_status copy(struct move *m)
  * must be the source's own rows. */
 static tl_status check_leftovers(struct move *m)
 {
-    tl_status status = slot_read_customers(m, &m->to);
-
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
-                                   SLOT_STRANGE);
-    return status;
+    TRY(slot_read_customers(m, &m->to));
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS)
+        TRY(slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                              SLOT_STRANGE));
+    return TL_OK;
 }
 
 /* What was found here of the slot before it came, and closed, goes with the rows it was about.  It is
@@ -169,18 +167,14 @@ static tl_status slot_arrive(struct move *m, const struct slot *source, int is_c
 /* Who has rows at the target only is among those whose rows go, too. */
 static tl_status slot_arrive_copy(struct move *m)
 {
-    tl_status status = slot_read_customers(m, &m->to);
-
-    if (status == TL_OK)
-        status = wipe(m);
-    if (status == TL_OK)
-        status = slot_read_customers(m, &m->from);
+    TRY(slot_read_customers(m, &m->to));
+    TRY(wipe(m));
+    TRY(slot_read_customers(m, &m->from));
     m->copy.rows = 0;
-    if (status == TL_OK)
-        status = copy(m);
+    TRY(copy(m));
     m->moved.customers = m->customers.count;
     m->moved.rows = m->copy.rows;
-    return status == TL_OK ? slot_say(m, "copied") : status;
+    return slot_say(m, "copied");
 }
 
 /* Our own tables do not change any more: the slot is sealed at the one end, and the other one takes
@@ -188,17 +182,17 @@ static tl_status slot_arrive_copy(struct move *m)
 static tl_status slot_arrive_compare(struct move *m)
 {
     const uint64_t copied = m->moved.rows;
-    tl_status status = slot_read_customers(m, &m->from);
 
+    TRY(slot_read_customers(m, &m->from));
     m->copy.rows = 0;
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS)
-        status = slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
-                                   SLOT_ALL_THERE);
-    if (status == TL_OK && m->copy.rows != copied)
-        status = error_set(TL_REFUSED,
-                           "%llu rows were copied and %llu are there; nothing was handed over",
-                           (unsigned long long)copied, (unsigned long long)m->copy.rows);
-    return status;
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS)
+        TRY(slot_copy_compare(&m->copy, m->from.connection, m->to.connection, &m->customers, i,
+                              SLOT_ALL_THERE));
+    if (m->copy.rows != copied)
+        return error_set(TL_REFUSED,
+                         "%llu rows were copied and %llu are there; nothing was handed over",
+                         (unsigned long long)copied, (unsigned long long)m->copy.rows);
+    return TL_OK;
 }
 
 /* This transaction stands idle while the other end reads, which it may for as long as one statement
@@ -263,20 +257,17 @@ static tl_status slot_arrive_copy_lost(struct move *m)
 static tl_status slot_arrive_raise(struct move *m)
 {
     struct slot_run run = run_of(m);
-    tl_status status = TL_OK;
 
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i++) {
-        status = slot_run_begin(&run);
-        if (status == TL_OK)
-            status =
-                slot_run_end(&run, end_status(&m->to,
-                                              SQL_RUN(m->to.connection, NULL, slot_raise,
-                                                      .cust_no = db_text(m->customers.of[i].name),
-                                                      .thread_no = db_text(tl_thread_uuid()),
-                                                      .actor = db_text(m->said->actor)),
-                                              "raising the fences"));
+    for (size_t i = 0; i < m->customers.count; i++) {
+        TRY(slot_run_begin(&run));
+        TRY(slot_run_end(&run, end_status(&m->to,
+                                          SQL_RUN(m->to.connection, NULL, slot_raise,
+                                                  .cust_no = db_text(m->customers.of[i].name),
+                                                  .thread_no = db_text(tl_thread_uuid()),
+                                                  .actor = db_text(m->said->actor)),
+                                          "raising the fences")));
     }
-    return status;
+    return TL_OK;
 }
 
 /* Before a step is tried again. */
@@ -346,13 +337,11 @@ static tl_status hand_over(struct move *m)
 static tl_status complete(struct move *m, const struct slot *source)
 {
     const struct slot before = {.version = source->version - 1};
-    tl_status status = slot_arrive(m, &before, 1);
 
-    if (status == TL_OK)
-        status = slot_arrive_copy_lost(m);
-    if (status == TL_OK)
-        status = slot_read_customers(m, &m->to);
-    return status == TL_OK ? own(m, source->version) : status;
+    TRY(slot_arrive(m, &before, 1));
+    TRY(slot_arrive_copy_lost(m));
+    TRY(slot_read_customers(m, &m->to));
+    return own(m, source->version);
 }
 
 /* ----------------------------------------------------------------------- all of it -- */
@@ -385,21 +374,19 @@ static tl_status go_on(struct move *m, struct slot *source)
 static tl_status choose_tables(struct move *m, const slot_tables *bound, const slot_tables *more)
 {
     slot_tables wanted = *bound;
-    tl_status status = more != NULL ? slot_tables_add(&wanted, more) : TL_OK;
 
-    if (status == TL_OK && m->named.count > 0 &&
-        (!slot_tables_cover(&m->named, &wanted) ||
-         (more == NULL && m->named.count != wanted.count)))
-        status =
-            error_set(TL_REFUSED,
-                      "the tables that go along with slot %u are %s, by its row: name %s, or "
-                      "none",
-                      m->said->slot, wanted.count > 0 ? slot_tables_text(&wanted, m->list) : "none",
-                      more != NULL ? "these and what is new" : "the same ones");
+    TRY(more != NULL ? slot_tables_add(&wanted, more) : TL_OK);
+    if (m->named.count > 0 && (!slot_tables_cover(&m->named, &wanted) ||
+                               (more == NULL && m->named.count != wanted.count)))
+        return error_set(TL_REFUSED,
+                         "the tables that go along with slot %u are %s, by its row: name %s, or "
+                         "none",
+                         m->said->slot,
+                         wanted.count > 0 ? slot_tables_text(&wanted, m->list) : "none",
+                         more != NULL ? "these and what is new" : "the same ones");
     m->tables = m->named.count > 0 && more != NULL ? m->named : wanted;
     slot_tables_text(&m->tables, m->list);
-    return status == TL_OK ? slot_copy_open(&m->copy, m->from.connection, m->said->slot, &m->tables)
-                           : status;
+    return slot_copy_open(&m->copy, m->from.connection, m->said->slot, &m->tables);
 }
 
 /* The target had it arrive before the source let it go, so it went back in time: what it paid since
@@ -424,9 +411,8 @@ static int was_let_go(const struct move *m, const struct slot *source, const str
  * has the row locked at the shard that pays. */
 static tl_status begin_both(struct move *m, struct slot *source, struct slot *target)
 {
-    const tl_status status = slot_begin(m, &m->to, target);
-
-    return status == TL_OK ? slot_begin(m, &m->from, source) : status;
+    TRY(slot_begin(m, &m->to, target));
+    return slot_begin(m, &m->from, source);
 }
 
 /* A restore that is open at the target does not stand in its way: until the slot is owned there
@@ -485,17 +471,11 @@ static tl_status decide(struct move *m)
 
 static tl_status move(struct move *m)
 {
-    tl_status status = slot_check_fleet(m);
-
-    if (status == TL_OK)
-        status = slot_check_rules(m);
-    if (status == TL_OK)
-        status = slot_be_alone(m, &m->from);
-    if (status == TL_OK)
-        status = slot_be_alone(m, &m->to);
-    if (status == TL_OK)
-        status = decide(m);
-    return status;
+    TRY(slot_check_fleet(m));
+    TRY(slot_check_rules(m));
+    TRY(slot_be_alone(m, &m->from));
+    TRY(slot_be_alone(m, &m->to));
+    return decide(m);
 }
 
 static tl_status attempt(struct move *m)

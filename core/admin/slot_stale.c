@@ -10,6 +10,7 @@
 #include "admin/slot_stale.h"
 
 #include "base/error.h"
+#include "client/read.h"
 #include "store/bind.h"
 
 #include <stdio.h>
@@ -27,29 +28,27 @@ int slot_is_stale(const struct slot *s, uint64_t version)
 tl_status slot_check_declared(struct move *m, struct end *stale)
 {
     char rule[80];
-    tl_status status = end_read_rule(stale, rule);
 
-    if (status == TL_OK && !stale->is_restored)
-        status = error_set(TL_REFUSED,
-                           "shard %s would go on paying for slot %u from before it went to "
-                           "another: declare a restore there first",
-                           stale->shard, m->said->slot);
-    return status;
+    TRY(end_read_rule(stale, rule));
+    if (!stale->is_restored)
+        return error_set(TL_REFUSED,
+                         "shard %s would go on paying for slot %u from before it went to "
+                         "another: declare a restore there first",
+                         stale->shard, m->said->slot);
+    return TL_OK;
 }
 
 static tl_status tell_unknown(struct move *m, const db_result *r)
 {
-    tl_status status = TL_OK;
-
-    for (size_t row = 0; row < r->rows && status == TL_OK; row++) {
+    for (size_t row = 0; row < r->rows; row++) {
         text_copy(m->moved.cust_no, sizeof m->moved.cust_no, db_get_text(r, row, 0));
         text_copy(m->moved.serial_no, sizeof m->moved.serial_no, db_get_text(r, row, 1));
         text_copy(m->moved.op_code, sizeof m->moved.op_code, db_get_text(r, row, 2));
         text_copy(m->moved.why, sizeof m->moved.why, db_get_int(r, row, 3) != 0 ? "paid" : "sent");
         m->moved.in_the_way++;
-        status = slot_say(m, "unknown");
+        TRY(slot_say(m, "unknown"));
     }
-    return status;
+    return TL_OK;
 }
 
 /* The trades from *row on, as many as one statement takes. */
@@ -57,8 +56,7 @@ static tl_status check_some(struct move *m, const struct end *other, const db_re
                             size_t *row)
 {
     const size_t end = *row + SLOT_ROWS < trades->rows ? *row + SLOT_ROWS : trades->rows;
-    db_result r = DB_RESULT_INIT;
-    tl_status status;
+    RESULT r = DB_RESULT_INIT;
 
     text_buffer_clear(&m->json);
     text_buffer_append_text(&m->json, "[");
@@ -68,13 +66,10 @@ static tl_status check_some(struct move *m, const struct end *other, const db_re
     *row = end;
     if (m->json.failed)
         return error_set(TL_NO_MEMORY, "out of memory for moving a slot");
-    status = end_status(
-        other, SQL_RUN(other->connection, &r, slot_unknown, .trades = db_text(m->json.data)),
-        "comparing what was sent");
-    if (status == TL_OK)
-        status = tell_unknown(m, &r);
-    db_result_free(&r);
-    return status;
+    TRY(end_status(other,
+                   SQL_RUN(other->connection, &r, slot_unknown, .trades = db_text(m->json.data)),
+                   "comparing what was sent"));
+    return tell_unknown(m, &r);
 }
 
 /* A person may have compared them with the channel. */
@@ -94,24 +89,22 @@ static tl_status agree_to_unknown(struct move *m, const struct end *stale, const
 
 tl_status slot_check_sent(struct move *m, struct end *stale, const struct end *other)
 {
-    db_result trades = DB_RESULT_INIT;
-    tl_status status = slot_read_customers(m, stale);
+    RESULT trades = DB_RESULT_INIT;
 
+    TRY(slot_read_customers(m, stale));
     m->moved.in_the_way = 0;
-    for (size_t i = 0; i < m->customers.count && status == TL_OK; i += SLOT_CUSTOMERS) {
+    for (size_t i = 0; i < m->customers.count; i += SLOT_CUSTOMERS) {
         size_t row = 0;
 
-        status = slot_customers_json(&m->customers, i, &m->json);
-        if (status == TL_OK)
-            status = end_status(
-                stale,
-                SQL_RUN(stale->connection, &trades, slot_sends, .customers = db_text(m->json.data)),
-                "reading what was sent");
-        while (status == TL_OK && row < trades.rows)
-            status = check_some(m, other, &trades, &row);
+        TRY(slot_customers_json(&m->customers, i, &m->json));
+        TRY(end_status(
+            stale,
+            SQL_RUN(stale->connection, &trades, slot_sends, .customers = db_text(m->json.data)),
+            "reading what was sent"));
+        while (row < trades.rows)
+            TRY(check_some(m, other, &trades, &row));
     }
-    db_result_free(&trades);
-    return status == TL_OK ? agree_to_unknown(m, stale, other) : status;
+    return agree_to_unknown(m, stale, other);
 }
 
 tl_status slot_note_claim(struct move *m, struct end *stale)

@@ -1,5 +1,6 @@
 #include "admin/slot_tables.h"
 
+#include "client/read.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -31,12 +32,10 @@ static tl_status add(slot_tables *to, const char *name)
 
 tl_status slot_tables_add(slot_tables *to, const slot_tables *more)
 {
-    tl_status status = TL_OK;
-
-    for (size_t i = 0; i < more->count && status == TL_OK; i++)
+    for (size_t i = 0; i < more->count; i++)
         if (!slot_tables_has(to, more->name[i]))
-            status = add(to, more->name[i]);
-    return status;
+            TRY(add(to, more->name[i]));
+    return TL_OK;
 }
 
 static tl_status check(const slot_tables *all, const char *name)
@@ -57,15 +56,12 @@ static tl_status check(const slot_tables *all, const char *name)
 
 tl_status slot_tables_take(slot_tables *to, const char *const *names, size_t count)
 {
-    tl_status status = TL_OK;
-
     to->count = 0;
-    for (size_t i = 0; i < count && status == TL_OK; i++) {
-        status = check(to, names[i]);
-        if (status == TL_OK)
-            status = add(to, names[i]);
+    for (size_t i = 0; i < count; i++) {
+        TRY(check(to, names[i]));
+        TRY(add(to, names[i]));
     }
-    return status;
+    return TL_OK;
 }
 
 void slot_tables_read(slot_tables *to, const char *text)

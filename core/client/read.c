@@ -42,6 +42,12 @@ tl_status read_status(db *connection, db_answer answer, const char *doing)
     return blocker_add(connection, db_read_status(connection, answer, doing));
 }
 
+tl_status read_run(db *connection, const struct sql_text *statement, db_result *result,
+                   const char *doing)
+{
+    return read_status(connection, db_run(connection, statement, NULL, 0, result), doing);
+}
+
 int read_again(tl_status status, unsigned *repeated)
 {
     return status != TL_OK && error_is_interrupted() && (*repeated)++ < 2;
