@@ -365,7 +365,7 @@ TEST_IN(one_that_hangs_leaves_the_others_their_share, open_house, close_house)
         "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y' AND op_code = 'PAYOUT'");
     database_expect(self->sql, 3,
                     "SELECT COUNT(*) FROM trade_lock WHERE lane = 'R' AND status = 'P'");
-    /* What hangs is no busy loop. */
+    /* What hangs is no busy loop, which would run thousands; beats and looks take some 180. */
     assert_status(tl_client_stats(self->client, &stats), TL_OK);
     statements = stats.statements;
     since_ms = schedule_now_ms();
@@ -373,7 +373,7 @@ TEST_IN(one_that_hangs_leaves_the_others_their_share, open_house, close_house)
     assert_status(tl_client_stats(self->client, &stats), TL_OK);
     a_second = (stats.statements - statements) * 1000 / (uint64_t)(schedule_now_ms() - since_ms);
     print_message("%d statements a second\n", (int)a_second);
-    assert_true(a_second < 200);
+    assert_true(a_second < 600);
     atomic_store(&hangs, 0);
     database_await(self->sql, 120,
                    "SELECT COUNT(*) FROM trade_lock WHERE lane = 'S' AND status = 'Y'");

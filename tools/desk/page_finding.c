@@ -37,7 +37,7 @@ static void facts(struct visit *visit, const struct shown *shown)
         page_format(page, "; the statement is %s", shown->statement);
     if (found->shard[0] != '\0')
         page_format(page, "; shard %s", found->shard);
-    snprintf(digits, sizeof digits, "%s", found->finding);
+    snprintf(digits, sizeof digits, "%.*s", FINDING_SHOWN, found->finding);
     page_format(page, ". Finding <code>%s</code></p>\n", digits);
     if (strcmp(found->rule, "unknown-payment") != 0 && found->op_code[0] != '\0') {
         part_ref(visit, &(tl_key){found->serial_no, found->cust_no, found->op_code}, text);
@@ -57,7 +57,7 @@ static void offer(struct visit *visit, const struct shown *shown)
     const int of_statement = shown->statement[0] != '\0';
     char name[FINDING_SHOWN + 1];
 
-    snprintf(name, sizeof name, "%s", shown->found.finding);
+    snprintf(name, sizeof name, "%.*s", FINDING_SHOWN, shown->found.finding);
     page_put(page, "<section class=\"card offer\">");
     if (confirms)
         page_format(page,
