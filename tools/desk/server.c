@@ -51,9 +51,10 @@ struct server {
 
 /* A request while its body arrives. */
 struct arrival {
-    size_t received;
-    struct upload *upload; /* NULL: it is no form, or not read */
-    int may_have_file, is_too_many;
+    char *body;
+    size_t size, received;
+    struct upload *upload; /* instead of body, where a file may be sent */
+    int is_too_many;
 };
 
 /* ------------------------------------------------------------- connections -- */
@@ -195,9 +196,18 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, const stru
 static int body_add(struct arrival *arrival, const char *data, size_t size)
 {
     arrival->received += size;
-    if (arrival->upload != NULL && (arrival->may_have_file || arrival->received <= BODY_MOST))
+    if (arrival->upload != NULL)
         upload_take(arrival->upload, data, size);
-    return arrival->received <= BODY_END;
+    if (arrival->upload != NULL || arrival->is_too_many || arrival->received > BODY_MOST)
+        return arrival->received <= BODY_END;
+    if (arrival->body == NULL)
+        arrival->body = malloc(BODY_MOST + 1);
+    if (arrival->body == NULL)
+        return 0;
+    memcpy(arrival->body + arrival->size, data, size);
+    arrival->size += size;
+    arrival->body[arrival->size] = '\0';
+    return 1;
 }
 
 static enum MHD_Result take_query(void *context, enum MHD_ValueKind kind, const char *name,
@@ -298,15 +308,19 @@ static void address_text(char to[INET_ADDRSTRLEN], struct MHD_Connection *connec
 }
 
 /* The form that has arrived, with its file or without. */
-static void read_body(struct request *request, struct arrival *arrival)
+static void read_body(struct request *request, struct arrival *arrival, const char *type)
 {
     request->is_too_many = arrival->is_too_many;
-    if (arrival->may_have_file)
-        request->upload = arrival->upload;
-    request->too_big = request->upload != NULL ? upload_is_too_big(request->upload)
-                                               : arrival->received > BODY_MOST;
-    request->body_is_form =
-        arrival->upload != NULL && !request->too_big && upload_end(arrival->upload, &request->body);
+    request->upload = arrival->upload;
+    if (arrival->upload != NULL) {
+        request->body_is_form = upload_end(arrival->upload, &request->body);
+        request->too_big = upload_is_too_big(arrival->upload);
+        return;
+    }
+    request->too_big = arrival->received > BODY_MOST;
+    request->body_is_form = !request->too_big && arrival->body != NULL &&
+                            strncmp(type, "application/x-www-form-urlencoded", 33) == 0 &&
+                            form_read(&request->body, arrival->body, arrival->size);
 }
 
 static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection *connection,
@@ -320,7 +334,7 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
     address_text(address, connection);
     request.address = server->desk->options->is_behind_proxy ? forwarded_for(connection) : address;
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_query, &request.query);
-    read_body(&request, arrival);
+    read_body(&request, arrival, header(connection, MHD_HEADER_KIND, "Content-Type"));
     request.cookie = header(connection, MHD_COOKIE_KIND, "tl_desk");
     request.login_cookie = header(connection, MHD_COOKIE_KIND, "tl_desk_login");
     request.host = header(connection, MHD_HEADER_KIND, "Host");
@@ -340,16 +354,16 @@ static struct arrival *arrive(struct server *server, struct MHD_Connection *conn
 {
     struct arrival *arrival = calloc(1, sizeof *arrival);
     const char *type = header(connection, MHD_HEADER_KIND, "Content-Type");
-    const int has_file = strncmp(type, "multipart/form-data", 19) == 0;
 
     if (arrival == NULL || strcmp(method, "POST") != 0 ||
-        (has_file &&
-         !desk_takes_file(server->desk, path, header(connection, MHD_COOKIE_KIND, "tl_desk"))))
+        strncmp(type, "multipart/form-data", 19) != 0 ||
+        !desk_takes_file(server->desk, path, header(connection, MHD_COOKIE_KIND, "tl_desk")))
         return arrival;
-    arrival->may_have_file = has_file;
-    arrival->is_too_many = has_file && atomic_fetch_add(&server->uploads, 1) >= UPLOADS_MOST;
+    arrival->is_too_many = atomic_fetch_add(&server->uploads, 1) >= UPLOADS_MOST;
     if (!arrival->is_too_many)
         arrival->upload = upload_begin(connection);
+    if (arrival->upload == NULL)
+        atomic_fetch_sub(&server->uploads, 1);
     return arrival;
 }
 
@@ -384,10 +398,14 @@ static void on_end(void *context, struct MHD_Connection *connection, void **conn
 
     (void)code;
     set_waiting(server, connection, 1);
-    if (arrival != NULL && arrival->may_have_file)
-        atomic_fetch_sub(&server->uploads, 1);
-    if (arrival != NULL)
+    if (arrival != NULL && arrival->upload != NULL) {
         upload_free(arrival->upload);
+        atomic_fetch_sub(&server->uploads, 1);
+    }
+    if (arrival != NULL && arrival->body != NULL) {
+        explicit_bzero(arrival->body, BODY_MOST);
+        free(arrival->body);
+    }
     free(arrival);
     *connection_context = NULL;
 }

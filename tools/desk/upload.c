@@ -1,4 +1,4 @@
-/* Takes forms apart.  Keeps bytes in memory, and looks at none of a file's. */
+/* Takes uploads apart.  Keeps bytes in memory, and looks at none of the file's. */
 #include "upload.h"
 
 #include <microhttpd.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define STEP ((size_t)8 * 1024)
-#define WORDS (16u * 1024)
+#define WORDS 2048u
 #define NAME 128u
 
 struct upload {
@@ -34,15 +34,13 @@ static const char *keep(struct upload *upload, const char *data, size_t size)
     return to;
 }
 
-/* A part of a field; what continues the last value, or follows its empty beginning, stands directly
- * behind it. */
+/* A part of a field; what continues the last value stands directly behind it. */
 static void take_field(struct upload *upload, const char *name, const char *data, uint64_t offset,
                        size_t size)
 {
     struct form *form = &upload->form;
-    const struct form_field *last = form->count > 0 ? &form->fields[form->count - 1] : NULL;
 
-    if (offset > 0 || (last != NULL && last->value[0] == '\0' && strcmp(last->name, name) == 0)) {
+    if (offset > 0) {
         upload->used--;
         (void)keep(upload, data, size);
         return;
@@ -137,7 +135,6 @@ void upload_free(struct upload *upload)
     if (upload->processor != NULL)
         MHD_destroy_post_processor(upload->processor);
     free(upload->file);
-    explicit_bzero(upload, sizeof *upload);
     free(upload);
 }
 

@@ -1,5 +1,4 @@
-/* A form that was sent, with a file (multipart/form-data) or without, taken apart while it
- * arrives. */
+/* A form with a file (multipart/form-data), taken apart while it arrives. */
 #ifndef DESK_UPLOAD_H
 #define DESK_UPLOAD_H
 

@@ -56,15 +56,20 @@ static int tell(tl_client *client, const char *what, json_t *document, const cha
     json_t *name;
     size_t i;
 
+    if (!common.json) {
+        puts(text);
+        fflush(stdout);
+    }
     if (tl_session_list(client, take_disobedient, &all) != TL_OK)
         (void)report(TL_UNKNOWN);
-    json_object_set_new(document, "disobedient", all.names);
-    if (common.json)
+    if (common.json) {
+        json_object_set_new(document, "disobedient", all.names);
         return print_json(document, EXIT_DONE);
-    puts(text);
+    }
     json_array_foreach(all.names, i, name)
         printf("%s does not obey: its program is older than such decisions.  End it.\n",
                json_string_value(name));
+    json_decref(all.names);
     json_decref(document);
     return finish_output(EXIT_DONE);
 }
