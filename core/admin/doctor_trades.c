@@ -461,9 +461,12 @@ static void judge_blocker(doctor *d)
 
 tl_status doctor_trades(doctor *d)
 {
-    TRY(judge_sessions(d));
+    const tl_status sessions = judge_sessions(d);
+
+    /* What locks the sessions is told all the same. */
     judge_drain(d);
     judge_blocker(d);
+    TRY(sessions);
     TRY(judge_site(d));
     TRY(judge_channels(d));
     TRY(judge_obedience(d));

@@ -272,8 +272,8 @@ tl_status end_read_names(struct end *at, char fleet[TL_FLEET_NAME_MAX + 1])
 {
     RESULT r = DB_RESULT_INIT;
 
-    TRY(end_status(at, db_run(at->connection, &sql_fleet_of, NULL, 0, &r), "reading its name"));
     fleet[0] = '\0';
+    TRY(end_status(at, db_run(at->connection, &sql_fleet_of, NULL, 0, &r), "reading its name"));
     if (r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME)) {
         text_copy(fleet, TL_FLEET_NAME_MAX + 1, db_get_text(&r, 0, FLEET_OF_NAME));
         text_copy(at->shard, sizeof at->shard, db_get_text(&r, 0, FLEET_OF_SHARD));

@@ -226,7 +226,7 @@ static tl_status ask_database(struct tl_client *client, const struct channel_lim
                      .latest_us = db_int(clock_watch_latest_us(client)));
     answer = store_called(connection, answer, &sql_channel_share_result, &r);
     status = db_read_status(connection, answer, "taking a share of a limited channel");
-    text = r.rows == 1 ? db_get_text(&r, 0, 0) : "none";
+    text = status == TL_OK && r.rows == 1 ? db_get_text(&r, 0, 0) : "none";
     if (status == TL_OK && text[0] != '\0') {
         shared->is_limited =
             sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &shared->may,
