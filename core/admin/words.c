@@ -40,7 +40,7 @@ const char *tl_span_text(char to[TL_SPAN_TEXT], int64_t us, tl_span_form form)
     const int is_short = form == TL_SPAN_SHORT;
     const int64_t length = us >= 0 ? us : is_short ? -us : 0;
     const long long s = length / US;
-    const size_t unit = (size_t)((s >= 60) + (s >= 3600) + (s >= 86400));
+    const int unit = (s >= 60) + (s >= 3600) + (s >= 86400);
     char rest[32] = "";
 
     if (to == NULL)

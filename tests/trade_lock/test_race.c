@@ -267,13 +267,15 @@ static void sell_process(void *context, int number)
         __atomic_add_fetch(&hand.scene->board->winner, 1, __ATOMIC_SEQ_CST);
         return;
     }
-    /* The last process looks on. */
+    /* The last process looks on.  It locks what it sees: a read view that is made while others commit
+     * may lack the first of two commits. */
     hand.scene->f.sql = database_connect(hand.scene->f.db);
+    database_run(hand.scene->f.sql, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     while (__atomic_load_n(&hand.scene->board->winner, __ATOMIC_SEQ_CST) < hand.scene->processes) {
         CREW_CHECK(database_number(hand.scene->f.sql,
-                                   "SELECT COUNT(*) FROM (SELECT cust_no FROM trade_lock "
-                                   "WHERE status = 'P' AND cust_no LIKE 'x%%' GROUP BY "
-                                   "cust_no HAVING COUNT(*) > 1) t") == 0);
+                                   "SELECT COUNT(*) FROM trade_lock WHERE status = 'P' AND cust_no "
+                                   "LIKE 'x%%' GROUP BY cust_no HAVING COUNT(*) > 1 "
+                                   "LOCK IN SHARE MODE SKIP LOCKED") == 0);
         crew_sleep_ms(2);
     }
     mysql_close(hand.scene->f.sql);
