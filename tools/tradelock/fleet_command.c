@@ -201,16 +201,12 @@ static int list(void)
 
 /* ---------------------------------------------------------------------------- moving -- */
 
-struct telling {
-    const struct said *said;
-};
-
 static int tell(void *context, const char *step, const tl_slot_moved *moved)
 {
-    const struct telling *t = context;
+    const struct said *said = context;
 
     if (strcmp(step, "agree") == 0)
-        return !t->said->has_yes || t->said->yes != moved->in_the_way;
+        return !said->has_yes || said->yes != moved->in_the_way;
     if (strcmp(step, "unknown") == 0)
         fprintf(stderr, "only there: trade %s of customer %s (%s), %s\n", moved->serial_no,
                 moved->cust_no, moved->op_code, moved->why);
@@ -412,10 +408,9 @@ static int move_in(const struct said *said, const struct fleet_map *map, tl_slot
     return move_from(map, moving, from, to);
 }
 
-static int move(const struct said *said, const char *operand)
+static int move(struct said *said, const char *operand)
 {
     tl_slot_moving moving = TL_SLOT_MOVING_INIT;
-    struct telling telling = {.said = said};
     struct fleet_map map = {.count = 0};
     int code = find_slot(said, operand, &moving.slot);
 
@@ -427,7 +422,7 @@ static int move(const struct said *said, const char *operand)
         moving.tables = said->tables;
         moving.tables_count = said->tables_count;
         moving.progress = tell;
-        moving.context = &telling;
+        moving.context = said;
         code = move_in(said, &map, &moving);
     }
     fleet_map_free(&map);
@@ -627,7 +622,7 @@ static int check(int argc, char **argv)
 
 static int work(tl_client *client)
 {
-    const struct said *said = &request;
+    struct said *said = &request;
     const char *what = operand_count > 0 ? operands[0] : "";
     const char *slot = operand_count > 1 ? operands[1] : NULL;
     int code;
