@@ -216,10 +216,10 @@ static char *describe_fresh(void)
     return text;
 }
 
-/* The first tier cuts after a share of the statements. */
+/* The first tier and the deep one cut after a share of the statements. */
 static unsigned one_in(void)
 {
-    return tier_pick(6, 1, 1);
+    return tier_pick(6, 3, 1);
 }
 
 /* It ends as expected from wherever it stopped; how many statements were cut after. */
@@ -471,7 +471,7 @@ TEST(test_what_was_dropped_is_missed_and_made_anew)
                                      " + (SELECT COUNT(*) FROM information_schema.views"
                                      " WHERE table_schema = DATABASE())"),
                      sql_objects_count);
-    for (size_t i = 0; i < sql_objects_count; i += tier_pick(6, 1, 1)) {
+    for (size_t i = 0; i < sql_objects_count; i += tier_pick(12, 6, 1)) {
         const struct sql_object *part = &sql_objects[i];
 
         database_run(connection, "DROP %s %s", part->kind, part->name);
