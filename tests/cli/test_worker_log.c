@@ -4,7 +4,10 @@
 #include "support/theme.h"
 
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -15,6 +18,8 @@ static struct world {
     server *own;
     char log[300], said[300];
     const char *config;
+    const char *option; /* one more, or NULL */
+    int journal;        /* whether its log is the journal's, as far as it can tell */
     pid_t worker;
 } w;
 
@@ -63,8 +68,44 @@ static void become_worker(void)
     snprintf(plugin, sizeof plugin, "%s/lib/withdraw.so", test_build_dir());
     dup2(said, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    execl(path, path, "--config", w.config, "--plugin", plugin, "--idle-ms", "100", NULL);
+    if (w.journal) {
+        struct stat about;
+        char stream[64];
+
+        (void)fstat(log, &about);
+        snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)about.st_dev,
+                 (uintmax_t)about.st_ino);
+        setenv("JOURNAL_STREAM", stream, 1);
+    }
+    execl(path, path, "--config", w.config, "--plugin", plugin, "--idle-ms", "100", w.option, NULL);
     _exit(127);
+}
+
+static void start_worker(void)
+{
+    fflush(NULL);
+    w.worker = fork();
+    if (w.worker == 0)
+        become_worker();
+    wait_for(w.said, "ready", 1);
+}
+
+static void kill_worker(void)
+{
+    if (w.worker <= 0)
+        return;
+    kill(w.worker, SIGKILL);
+    waitpid(w.worker, NULL, 0);
+    w.worker = 0;
+}
+
+static void start_worker_anew(int journal, const char *option)
+{
+    kill_worker();
+    unlink(w.said);
+    w.journal = journal;
+    w.option = option;
+    start_worker();
 }
 
 FIXTURE(set_up)
@@ -79,19 +120,14 @@ FIXTURE(set_up)
     w.config = database_option_file(w.h.db);
     snprintf(w.log, sizeof w.log, "%s.worker-log", w.config);
     snprintf(w.said, sizeof w.said, "%s.worker-said", w.config);
-    fflush(NULL);
-    w.worker = fork();
-    if (w.worker == 0)
-        become_worker();
-    wait_for(w.said, "ready", 1);
+    w.journal = 0;
+    w.option = NULL;
+    start_worker();
 }
 
 FIXTURE(tear_down)
 {
-    if (w.worker > 0) {
-        kill(w.worker, SIGKILL);
-        waitpid(w.worker, NULL, 0);
-    }
+    kill_worker();
     unlink(w.log);
     unlink(w.said);
     house_close(&w.h);
@@ -126,6 +162,54 @@ TEST(test_parking_is_one_line)
                                      "'LATER' AND lane = 'S'"))
         pause_ms(20);
     assert_int_equal(count_in(w.log, "attempts used up"), 1);
+}
+
+static char *first_line(const char *words)
+{
+    static char line[2048];
+    FILE *file = fopen(w.log, "re");
+
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL && strstr(line, words) == NULL)
+        ;
+    fclose(file);
+    return line;
+}
+
+static void no_answers(const char *serial_no)
+{
+    house_rule(&w.h, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\"}");
+    house_rule(&w.h, "{\"kind\":\"drop_before\",\"endpoint\":\"query\",\"count\":40}");
+    house_expect(&w.h, serial_no, "C1", 100, TL_IN_DOUBT);
+    wait_for(w.log, "has been failing for", 1);
+}
+
+/* The journal has a clock and priorities of its own. */
+TEST(test_the_journal_gets_priorities)
+{
+    start_worker_anew(1, NULL);
+    no_answers("J1");
+    assert_int_equal(strncmp(first_line("has been failing for"), "<2>tradelock-worker ALARM: ", 27),
+                     0);
+    assert_int_equal(count_in(w.log, "Z tradelock-worker"), 0);
+}
+
+TEST(test_lines_are_json)
+{
+    json_t *line;
+
+    start_worker_anew(0, "--json-log");
+    no_answers("J2");
+    line = json_loads(first_line("has been failing for"), 0, NULL);
+    assert_non_null(line);
+    assert_string_equal(json_string_value(json_object_get(line, "level")), "ALARM");
+    assert_string_equal(json_string_value(json_object_get(line, "program")), "tradelock-worker");
+    assert_int_equal(json_string_value(json_object_get(line, "at"))[10], 'T');
+    json_decref(line);
+    start_worker_anew(1, "--json-log");
+    no_answers("J3");
+    assert_int_equal(strncmp(first_line("has been failing for"), "<2>{", 4), 0);
+    start_worker_anew(0, NULL);
 }
 
 /* The server is away for a while: no line each second. */

@@ -49,6 +49,7 @@ static const char usage[] =
     "  --dry-run            say what is due, change nothing, and end\n"
     "  --log FILE           the log goes to the end of this file, not to standard error\n"
     "  --verbose            log every step\n"
+    "  --json-log           log lines are JSON objects\n"
     "  --help, --version    print this, or the version, and end\n"
     "\n"
     "SIGTERM and SIGINT: it claims nothing more, finishes what it holds, and ends; a\n"
@@ -78,6 +79,7 @@ enum {
     OPT_DRY_RUN,
     OPT_LOG,
     OPT_SHARD,
+    OPT_JSON,
     OPT_HELP,
     OPT_VERSION
 };
@@ -92,6 +94,7 @@ static const struct option names[] = {
     {"dry-run", no_argument, NULL, OPT_DRY_RUN},
     {"log", required_argument, NULL, OPT_LOG},
     {"shard", required_argument, NULL, OPT_SHARD},
+    {"json-log", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -141,6 +144,9 @@ static int take_option(settings *s, int option)
         break;
     case OPT_VERBOSE:
         s->host.least = TL_INFO;
+        break;
+    case OPT_JSON:
+        s->host.json_log = 1;
         break;
     case OPT_HELP:
         fputs(usage, stdout);

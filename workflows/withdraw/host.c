@@ -1,6 +1,7 @@
-/* What service and worker share: opens client and registry, has a plug-in register its workflows,
- * and writes the log to standard error. */
+/* What service and worker share: opens client and registry, has a plug-in register its workflows. */
 #include "host.h"
+
+#include "log_print.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,34 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* One write for each line, so that the lines of many threads and programs stay whole. */
-static void print_line(void *context, const tl_log_line *line)
-{
-    static const char *const levels[] = {"debug", "info", "warning", "ALARM"};
-    const host_options *options = context;
-    struct timespec now;
-    struct tm utc;
-    char when[32], amount[40] = "";
-
-    if (line->level < options->least)
-        return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &utc);
-    if (line->currency[0] != '\0')
-        snprintf(amount, sizeof amount, ", amount %" PRId64 " %s", line->amount_minor,
-                 line->currency);
-    /* The batch is last: it may have any character but the end of a line. */
-    fprintf(stderr, "%s.%03ldZ %s %s: %s%s%s%s%s%s [thread %s%s%s%s%s%s%s%s]\n", when,
-            now.tv_nsec / 1000000, options->program, levels[line->level], line->message,
-            line->serial_no[0] != '\0' ? " (" : "", line->serial_no,
-            line->serial_no[0] != '\0' ? " of " : "", line->cust_no,
-            line->serial_no[0] != '\0' ? ")" : "", line->thread_uuid,
-            line->log_uuid[0] != '\0' ? ", work " : "", line->log_uuid,
-            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id, amount,
-            line->batch[0] != '\0' ? ", batch " : "", line->batch);
-}
 
 static tl_status open_plugin(const host_options *options, tl_client *client,
                              tl_workflows *workflows, void **state)
@@ -142,7 +115,7 @@ tl_status host_open(host *self, const host_options *options)
     client.operations = options->plugin->name;
     client.group_suffix = options->group_suffix;
     client.shard = options->shard;
-    client.log = print_line;
+    client.log = log_print;
     client.log_context = (void *)(uintptr_t)options;
     status = tl_fleet_count(options->config_file, &shards);
     if (status == TL_OK)

@@ -1,5 +1,5 @@
 /* What every program that hosts workflows needs: client, registry, and a plug-in that registers
- * them, at one database or at each shard of a fleet; and the log on standard error. */
+ * them, at one database or at each shard of a fleet. */
 #ifndef WITHDRAW_HOST_H
 #define WITHDRAW_HOST_H
 
@@ -15,6 +15,7 @@ typedef struct host_options {
     unsigned threads;  /* that call host_run(): one shard never takes those of the others */
     unsigned client_flags;
     tl_level least; /* log lines below this level are not printed */
+    int json_log;   /* log lines are JSON objects */
 } host_options;
 
 /* Over a fleet `fleet` and `all` are set, and the rest is NULL: each shard has its own. */
