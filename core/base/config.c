@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <ini.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ struct reader {
     FILE *stream;
     const char *file;
     mode_t mode;
+    int is_private; /* nobody else can read or write it */
     unsigned line;
     section section;
     const char *suffix; /* of the section [tradelock-client<suffix>] that must be there; "": none */
@@ -42,10 +44,33 @@ struct reader {
     char text[LINE_MAX_BYTES];
 };
 
-/* Stops the reading; "file:line: " is put before the sentence that was set. */
+/* Stops the reading; "file:line: " is put before the sentence that was set.  Line 0 is the
+ * environment. */
 static void fail(struct reader *reader)
 {
-    reader->status = error_prefix(TL_BAD_CONFIG, "%s:%u", reader->file, reader->line);
+    if (reader->line == 0)
+        reader->status = error_prefix(TL_BAD_CONFIG, "the environment (TRADELOCK_...)");
+    else
+        reader->status = error_prefix(TL_BAD_CONFIG, "%s:%u", reader->file, reader->line);
+}
+
+/* Whether a password may stand in the file: its owner alone may read it, or it is root's and a group
+ * of this process may read it too, as secrets of containers are mounted. */
+static int is_private(const struct stat *about)
+{
+    gid_t groups[256];
+    int count;
+
+    if ((about->st_mode & 066) == 0)
+        return 1;
+    if ((about->st_mode & 026) != 0 || (about->st_mode & 006) != 0 || about->st_uid != 0)
+        return 0;
+    if (about->st_gid == getegid())
+        return 1;
+    count = getgroups(256, groups);
+    while (count > 0 && groups[count - 1] != about->st_gid)
+        count--;
+    return count > 0;
 }
 
 static char *trim(char *text)
@@ -106,7 +131,7 @@ static void check_client_line(struct reader *reader, char *line)
         value = trim(value);
     }
     const char *name = trim(line);
-    if (config_client_secret(name, value) && (reader->mode & 066) != 0) {
+    if (config_client_secret(name, value) && !reader->is_private) {
         error_set(TL_BAD_CONFIG,
                   "the file holds a password and others than its owner can read or "
                   "write it (mode %04o); chmod 600 it",
@@ -230,16 +255,22 @@ static int take_setting(void *context, const char *ini_section, const char *name
     return reader->status == TL_OK;
 }
 
+/* On which line this field's setting stands; 0: on none. */
+static unsigned line_of(const struct reader *reader, size_t field)
+{
+    size_t i = 0;
+
+    while (config_settings[i].offset != field)
+        i++;
+    return reader->lines[i];
+}
+
 /* Fails with a sentence about two settings, at the line of the later one. */
 static void place_at(struct reader *reader, size_t first_field, size_t second_field)
 {
-    reader->line = 0;
-    for (size_t i = 0; i < CONFIG_SETTINGS; i++) {
-        size_t field = config_settings[i].offset;
+    const unsigned first = line_of(reader, first_field), second = line_of(reader, second_field);
 
-        if ((field == first_field || field == second_field) && reader->lines[i] > reader->line)
-            reader->line = reader->lines[i];
-    }
+    reader->line = first > second ? first : second;
     fail(reader);
 }
 
@@ -264,13 +295,39 @@ static void check_together(struct reader *reader)
         error_set(TL_BAD_CONFIG, "log_cust: hashed wants a log_cust_key of %d characters or more",
                   CUST_KEY_LEAST);
         place_at(reader, offsetof(struct config, log_cust), offsetof(struct config, log_cust_key));
-    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && (reader->mode & 066) != 0) {
+    } else if (strlen(config->log_cust_key) >= CUST_KEY_LEAST && !reader->is_private &&
+               line_of(reader, offsetof(struct config, log_cust_key)) != 0) {
         error_set(TL_BAD_CONFIG,
                   "log_cust_key: others than the file's owner can read or write it (mode %04o); "
                   "chmod 600 it",
                   (unsigned)(reader->mode & 07777));
         place_at(reader, offsetof(struct config, log_cust_key),
                  offsetof(struct config, log_cust_key));
+    }
+}
+
+/* TRADELOCK_BEAT_MS of beat_ms. */
+static const char *from_environment(const char *name)
+{
+    char variable[64] = "TRADELOCK_";
+
+    text_add(variable, sizeof variable, name);
+    for (char *at = variable; *at != '\0'; at++)
+        *at = (char)toupper((unsigned char)*at);
+    return secure_getenv(variable);
+}
+
+/* What the environment sets counts above the file. */
+static void take_environment(struct reader *reader)
+{
+    for (size_t i = 0; i < CONFIG_SETTINGS && reader->status == TL_OK; i++) {
+        const char *value = from_environment(config_settings[i].name);
+
+        if (value == NULL)
+            continue;
+        reader->line = reader->lines[i] = 0;
+        if (config_set(&reader->config, &config_settings[i], value) != TL_OK)
+            fail(reader);
     }
 }
 
@@ -328,6 +385,7 @@ static tl_status open_file(struct reader *reader, const char *file)
     }
     reader->file = file;
     reader->mode = about.st_mode;
+    reader->is_private = is_private(&about);
     return TL_OK;
 }
 
@@ -359,6 +417,8 @@ tl_status config_load_for(struct config *config, const char *file, const char *s
     if (reader.status == TL_OK && reader.suffix[0] != '\0' && !reader.suffix_found)
         reader.status =
             error_set(TL_BAD_CONFIG, "%s: section [" OWN_GROUP "%s] is missing", file, suffix);
+    if (reader.status == TL_OK)
+        take_environment(&reader);
     if (reader.status == TL_OK)
         check_together(&reader);
     if (reader.status == TL_OK && reader.sections.failed)

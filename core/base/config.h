@@ -99,8 +99,8 @@
       "1: this process also opens the retry lane of trades whose holder is dead.")       \
     X(LISTEN, metrics_listen, "off", 0, CONFIG_LISTEN_MAX,                                  \
       "Where a program that was built for it serves its metrics to Prometheus, as "      \
-      "127.0.0.1:9464; off: nowhere. Only an address of this machine's loopback, and " \
-      "in each process another port.")                                                   \
+      "127.0.0.1:9464; off: nowhere. In each process another port. Beyond this "        \
+      "machine's loopback it is public:0.0.0.0:9464: plain HTTP, for whoever reaches it.")                                                   \
     X(MS, retention_ms, "90d", CONFIG_DAY, 36525 * CONFIG_DAY,                           \
       "How long finished trades are kept at least. It must be longer than any "          \
       "client repeats a request, and than any channel's window: a purged key can "       \
@@ -146,7 +146,8 @@ struct config {
 
 void config_defaults(struct config *config);
 
-/* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; the config is unchanged then. */
+/* TL_OK, or TL_BAD_CONFIG with "file:line: what is wrong"; the config is unchanged then.  A variable
+ * TRADELOCK_ and the setting's name in capitals (TRADELOCK_BEAT_MS) counts above the file. */
 tl_status config_load(struct config *config, const char *file);
 
 /* The same, and the file must have a section [tradelock-client<suffix>]: without it libmariadb

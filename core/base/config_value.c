@@ -175,12 +175,15 @@ static tl_status set_name(const struct config_setting *setting, const char *text
 /* Where a program may listen: IPv4 with four numbers, since a name may mean another machine. */
 tl_status tl_metrics_check_listen(const char *what, const char *text)
 {
+    const size_t word = sizeof TL_LISTEN_PUBLIC - 1;
     unsigned bytes[4], port;
-    int end = 0;
+    int end = 0, is_public;
 
     error_clear();
     if (what == NULL || text == NULL)
         return error_set(TL_INVALID, "the address to listen on, or its name, is NULL");
+    is_public = strncmp(text, TL_LISTEN_PUBLIC, word) == 0;
+    text += is_public ? word : 0;
     if (sscanf(text, "%3u.%3u.%3u.%3u:%5u%n", &bytes[0], &bytes[1], &bytes[2], &bytes[3], &port,
                &end) != 5 ||
         text[end] != '\0' || strspn(text, "0123456789.:") != strlen(text) || port > 65535 ||
@@ -189,11 +192,12 @@ tl_status tl_metrics_check_listen(const char *what, const char *text)
                          "%s: '%s' is not an address and a port such as "
                          "127.0.0.1:9464",
                          what, text);
-    if (bytes[0] != 127)
-        return error_set(TL_BAD_CONFIG,
-                         "%s: %s is beyond this machine; metrics are served on "
-                         "its loopback only, such as 127.0.0.1:%u",
-                         what, text, port);
+    if (bytes[0] != 127 && !is_public)
+        return error_set(
+            TL_BAD_CONFIG,
+            "%s: %s is beyond this machine's loopback, and whoever reaches it may read "
+            "metrics; if that is meant, write " TL_LISTEN_PUBLIC "%s",
+            what, text, text);
     return TL_OK;
 }
 

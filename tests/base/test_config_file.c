@@ -147,7 +147,6 @@ TEST(test_passwords)
         mode_t mode; /* 0: allowed with 0644 */
     } cases[] = {
         {"[tradelock-client]\npassword = x\n", 2, 0644},
-        {"[tradelock-client]\npassword = x\n", 2, 0640},
         {"[tradelock-client]\npassword = x\n", 2, 0604},
         {"[tradelock-client-two]\nuser=a\npassword=x\n", 3, 0644},
         {"[client]\npassword = x\n", 2, 0644},
@@ -180,6 +179,52 @@ TEST(test_passwords)
         if (strstr(cases[i].text, "connection") == NULL)
             assert_int_equal(config_load(&config, settings_path), TL_OK);
     }
+}
+
+/* As containers mount secrets: root's, and readable by a group of the process. */
+TEST(test_passwords_of_a_group)
+{
+    static const char text[] = "[tradelock-client]\npassword = x\n";
+    struct config config;
+
+    if (geteuid() != 0)
+        skip();
+    settings_write(text, strlen(text), 0640);
+    assert_int_equal(chown(settings_path, 0, getegid()), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
+    assert_int_equal(chmod(settings_path, 0440), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
+    assert_int_equal(chown(settings_path, 0, 54321), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_BAD_CONFIG);
+    assert_int_equal(chown(settings_path, 0, getegid()), 0);
+    assert_int_equal(chmod(settings_path, 0644), 0);
+    assert_int_equal(config_load(&config, settings_path), TL_BAD_CONFIG);
+    chmod(settings_path, 0600);
+}
+
+/* The environment counts above the file, and is checked as the file is. */
+TEST(test_environment)
+{
+    static const char text[] = "[tradelock]\nsite = here\nbeat_ms = 2s\n";
+    struct config config;
+
+    settings_write(text, strlen(text), 0600);
+    setenv("TRADELOCK_BEAT_MS", "700ms", 1);
+    setenv("TRADELOCK_SESSION_MS", "9s", 1);
+    assert_int_equal(config_load(&config, settings_path), TL_OK);
+    assert_int_equal(config.beat_ms, 700);
+    assert_int_equal(config.session_ms, 9000);
+    assert_string_equal(config.site, "here");
+    setenv("TRADELOCK_BEAT_MS", "soon", 1);
+    assert_int_equal(config_load(&config, settings_path), TL_BAD_CONFIG);
+    assert_string_equal(tl_error_message(),
+                        "the environment (TRADELOCK_...): beat_ms: 'soon' is not "
+                        "a duration such as 250ms, 30s, 10m, 2h or 7d");
+    setenv("TRADELOCK_BEAT_MS", "5s", 1);
+    assert_int_equal(config_load(&config, settings_path), TL_BAD_CONFIG);
+    assert_non_null(strstr(tl_error_message(), "less than three beats"));
+    unsetenv("TRADELOCK_BEAT_MS");
+    unsetenv("TRADELOCK_SESSION_MS");
 }
 
 TEST(test_writable_by_all)

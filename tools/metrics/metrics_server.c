@@ -150,6 +150,8 @@ static void read_address(struct sockaddr_in *address, const char *listen)
 {
     unsigned bytes[4] = {127, 0, 0, 1}, port = 0;
 
+    if (strncmp(listen, TL_LISTEN_PUBLIC, strlen(TL_LISTEN_PUBLIC)) == 0)
+        listen += strlen(TL_LISTEN_PUBLIC);
     (void)sscanf(listen, "%3u.%3u.%3u.%3u:%5u", &bytes[0], &bytes[1], &bytes[2], &bytes[3], &port);
     memset(address, 0, sizeof *address);
     address->sin_family = AF_INET;

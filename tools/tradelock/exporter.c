@@ -564,7 +564,8 @@ static int work(tl_client *client)
 
 static const struct command_option options[] = {
     {"listen ADDRESS",
-     "an address of the loopback, with a port (" DEFAULT_LISTEN ");\nport 0 is any free one",
+     "an address of the loopback, with a port (" DEFAULT_LISTEN ");\n"
+     "port 0 is any free one; public:0.0.0.0:PORT is beyond it",
      OPTION_TEXT, .to = &exporter.listen},
     {"once", "print once, and end", OPTION_FLAG, .to = &exporter.once},
     {.name = NULL}};

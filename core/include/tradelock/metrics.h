@@ -41,8 +41,10 @@ TL_EXPORT tl_status tl_metrics_write(const tl_client *client, tl_metrics_fn writ
  * client. */
 TL_EXPORT const char *tl_metrics_listen(const tl_client *client);
 
-/* TL_OK: text names a port on this machine's loopback, as 127.0.0.1:9464 (port 0: any free one).
- * TL_BAD_CONFIG: it does not; `what` names it in the sentence. */
+/* TL_OK: text names a port on this machine's loopback, as 127.0.0.1:9464 (port 0: any free one), or
+ * expressly one beyond it, as public:0.0.0.0:9464: plain HTTP, which whoever reaches it may read.
+ * TL_BAD_CONFIG: it does neither; `what` names it in the sentence. */
+#define TL_LISTEN_PUBLIC "public:"
 TL_EXPORT tl_status tl_metrics_check_listen(const char *what, const char *text);
 
 #ifdef __cplusplus
