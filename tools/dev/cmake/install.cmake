@@ -12,17 +12,30 @@ install(TARGETS ${exported} EXPORT tradelock-targets LIBRARY)
 install(DIRECTORY core/include/tradelock core/admin/include/tradelock
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
-# The pages keep their folders, so that they find each other.
+# The pages keep their folders, so that they find each other.  Headers are installed elsewhere: there
+# a page has their names in place of links.
 file(GLOB pages RELATIVE ${PROJECT_SOURCE_DIR} *.md)
 foreach(room config core sql tests tools workflows)
   file(GLOB_RECURSE more RELATIVE ${PROJECT_SOURCE_DIR} ${room}/*.md)
   list(APPEND pages ${more})
 endforeach()
-foreach(page ${pages} LICENSE config/grafana-dashboard.json config/prometheus-alerts.yml
-    config/tradelock.cnf tools/bench/throughput.svg tools/desk/now.png)
+list(FILTER pages EXCLUDE REGEX "/examples/")
+foreach(page LICENSE config/grafana-dashboard.json config/prometheus-alerts.yml
+    config/tradelock.cnf tools/bench/throughput.svg tools/desk/now.png workflows/picture.svg
+    workflows/sequences.svg)
   get_filename_component(folder ${page} DIRECTORY)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
+install(CODE "set(from \"${PROJECT_SOURCE_DIR}\")
+set(to \"${CMAKE_INSTALL_DOCDIR}\")
+set(pages \"${pages}\")")
+install(CODE [==[
+foreach(page IN LISTS pages)
+  file(READ "${from}/${page}" text)
+  string(REGEX REPLACE "[[]([^]\n]*)[]][(][^)\n]*include/(tradelock/[a-z_.]*)[)]" "\\1 (`\\2`)" text "${text}")
+  file(WRITE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${to}/${page}" "${text}")
+endforeach()
+]==])
 
 # Examples, to be copied; the sample stands alone.
 install(DIRECTORY workflows/examples/webhook DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
