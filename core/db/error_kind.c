@@ -60,7 +60,8 @@ static const struct error_line {
      "more: run `tradelock migrate` as another administrator, which makes them anew"},
     {1053, DB_KIND_GONE, TL_UNREACHABLE, "the server is shutting down"},
     {1152, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
-    {1153, DB_KIND_OTHER, TL_SERVER_ERROR, "the request is larger than the server takes"},
+    {1153, DB_KIND_OTHER, TL_SERVER_UNSAFE,
+     "the request is larger than the server takes: set max_allowed_packet to 1M or more"},
     {1158, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1159, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
     {1160, DB_KIND_GONE, TL_UNREACHABLE, "the server ended the connection"},
@@ -275,6 +276,11 @@ static tl_status error_status(const db *connection, db_answer answer, const char
     case DB_ERROR:
         break;
     }
+    if (number == 1290 && strstr(db_error(connection), "NO_ENGINE_SUBSTITUTION") != NULL)
+        return error_set(TL_SERVER_UNSAFE,
+                         "%s: the server makes no InnoDB tables, without which nothing is safe: "
+                         "take its setting enforce_storage_engine away",
+                         doing);
     if (!line || !says_read_only(connection))
         return error_set(TL_SERVER_ERROR, "%s: the server says: %s (error %u)", doing,
                          db_error(connection), number);

@@ -264,6 +264,20 @@ TEST(test_settings_of_others)
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
 }
 
+/* `migrate` says what hinders it. */
+TEST(test_no_schema_can_be_made)
+{
+    server_restart_with(
+        own, (const char *const[]){"--read-only=0", "--enforce-storage-engine=Aria", NULL});
+    EXPECT_REFUSED(RUN("migrate", "--config", database_option_file(empty)), 5,
+                   "the server makes no InnoDB tables");
+    server_restart_with(own,
+                        (const char *const[]){"--read-only=0", "--max-allowed-packet=1024", NULL});
+    EXPECT_REFUSED(RUN("migrate", "--config", database_option_file(empty)), 5,
+                   "set max_allowed_packet to 1M or more");
+    server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
+}
+
 /* ------------------------------------------------------------------- its maker left -- */
 
 /* The account that ran `migrate` is dropped: each program and the doctor say so in words, and
