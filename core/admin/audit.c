@@ -140,45 +140,15 @@ static int is_of_statement(const tl_audit_scope *scope, const audit_row *row)
            (scope->until_us == 0 || row->ended_us < scope->until_us);
 }
 
-/* Of no fleet, nothing is asked: an account of earlier times has no right to it. */
-static tl_status read_slots(audit_comparison *c)
-{
-    db_result r = DB_RESULT_INIT;
-    db_answer answer = db_run(c->audit->connection, &sql_fleet_of, NULL, 0, &r);
-    const int is_shard = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
-
-    if (is_shard)
-        answer = db_run(c->audit->connection, &sql_slot_list, NULL, 0, &r);
-    for (size_t i = 0; is_shard && answer == DB_DONE && i < r.rows; i++) {
-        const size_t slot = (size_t)db_get_uint(&r, i, COLUMN_slot_list_slot);
-        const char *state = db_get_text(&r, i, COLUMN_slot_list_state);
-
-        if (slot < TL_FLEET_SLOTS && (strcmp(state, "gone") == 0 || strcmp(state, "arriving") == 0))
-            c->has_copies = c->is_copied[slot] = 1;
-    }
-    db_result_free(&r);
-    return read_status(c->audit->connection, answer, "reading the slots of this shard");
-}
-
 /* What was paid for a copy is compared at the shard where the customer is. */
 static int is_copy(audit_comparison *c, const audit_row *row)
 {
-    const char *cust_no = row->at.cust_no;
-    db_result r = DB_RESULT_INIT;
-    size_t slot = TL_FLEET_SLOTS;
-    tl_status status;
+    int is = 0;
+    const tl_status status = shard_is_copy(c->audit->connection, &c->copies, row->at.cust_no, &is);
 
-    if (!c->has_copies)
-        return 0;
-    status =
-        read_status(c->audit->connection, store_slots_of(c->audit->connection, &cust_no, 0, 1, &r),
-                    "looking for a customer's slot");
-    if (status == TL_OK && r.rows == 1)
-        slot = (size_t)db_get_uint(&r, 0, 1);
     if (status != TL_OK)
         c->slots = status;
-    db_result_free(&r);
-    return slot < TL_FLEET_SLOTS && c->is_copied[slot];
+    return is;
 }
 
 static void compare_row(audit_comparison *c, const audit_row *row)
@@ -326,7 +296,7 @@ static int audit_all(void *context)
         status = read_run(c->audit->connection, &sql_clock_steps, &c->audit->back,
                           "reading the clock jumps");
     if (status == TL_OK && c->given)
-        status = read_slots(c);
+        status = shard_copies_read(c->audit->connection, &c->copies);
     if (status == TL_OK && c->audit->progress != NULL)
         status = read_run(c->audit->connection, &sql_metrics_tables, &c->audit->tables,
                           "asking how large the tables are");

@@ -4,9 +4,9 @@
 
 #include "admin/archive.h"
 #include "admin/audit_report.h"
+#include "admin/shard_copies.h"
 
 #include <tradelock/admin/audit.h>
-#include <tradelock/admin/fleet.h>
 
 typedef struct audit_paid {
     const tl_payment *payment;
@@ -50,9 +50,7 @@ typedef struct audit_comparison {
     const tl_audit_scope *scope;
     audit_lives lives;
     tl_archived archived;
-    /* Slots of a shard whose rows are copies now: handed over, or on their way here. */
-    unsigned char is_copied[TL_FLEET_SLOTS];
-    int has_copies;
+    shard_copies copies;
     tl_status slots; /* why a customer's slot could not be read; TL_OK: it could */
 } audit_comparison;
 

@@ -1,4 +1,5 @@
 /* What operators' commands read of a fleet: the shards of a file, and customers' slots. */
+#include "admin/shard_copies.h"
 #include "admin/statements.h"
 
 #include "base/config.h"
@@ -8,6 +9,8 @@
 #include "fleet/map.h"
 #include "store/bind.h"
 #include "store/rows.h"
+#include "store/server.h"
+#include "sql_text.h"
 
 #include <tradelock/admin/shards.h>
 
@@ -31,6 +34,40 @@ db_answer store_slots_of(db *connection, const char *const *cust_nos, size_t fir
 }
 
 #define CUSTOMERS 500
+
+/* Of no fleet, nothing is asked: an account of earlier times has no right to it. */
+tl_status shard_copies_read(db *connection, shard_copies *copies)
+{
+    db_result r = DB_RESULT_INIT;
+    db_answer answer = db_run(connection, &sql_fleet_of, NULL, 0, &r);
+    const int is_shard = answer == DB_DONE && r.rows == 1 && !db_is_null(&r, 0, FLEET_OF_NAME);
+
+    if (is_shard)
+        answer = db_run(connection, &sql_slot_list, NULL, 0, &r);
+    for (size_t i = 0; is_shard && answer == DB_DONE && i < r.rows; i++) {
+        const size_t slot = (size_t)db_get_uint(&r, i, COLUMN_slot_list_slot);
+        const char *state = db_get_text(&r, i, COLUMN_slot_list_state);
+
+        if (slot < TL_FLEET_SLOTS && (strcmp(state, "gone") == 0 || strcmp(state, "arriving") == 0))
+            copies->has = copies->is[slot] = 1;
+    }
+    db_result_free(&r);
+    return read_status(connection, answer, "reading the slots of this shard");
+}
+
+tl_status shard_is_copy(db *connection, const shard_copies *copies, const char *cust_no, int *is)
+{
+    RESULT r = DB_RESULT_INIT;
+
+    *is = 0;
+    if (!copies->has)
+        return TL_OK;
+    TRY(read_status(connection, store_slots_of(connection, &cust_no, 0, 1, &r),
+                    "looking for a customer's slot"));
+    *is =
+        r.rows == 1 && db_get_uint(&r, 0, 1) < TL_FLEET_SLOTS && copies->is[db_get_uint(&r, 0, 1)];
+    return TL_OK;
+}
 
 tl_status tl_shards(const char *config_file, tl_shard_name_fn each, void *context)
 {

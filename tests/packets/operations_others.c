@@ -572,6 +572,36 @@ static tl_status call_audit(scene *s)
                            : status;
 }
 
+static int each_report_row(void *context, const tl_report_row *row)
+{
+    *(uint64_t *)context += row->trades;
+    return 0;
+}
+
+static int each_report_line(void *context, const tl_report_line *line)
+{
+    (void)line;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+/* By the server's sums, and trade by trade. */
+static tl_status call_report(scene *s)
+{
+    tl_report_scope scope = {.version = TL_REPORT_SCOPE_VERSION, .by = TL_REPORT_STATE};
+    tl_report_gaps gaps;
+    uint64_t counted = 0, told = 0;
+    tl_status status;
+
+    scope.at = TL_REPORT_BOOKED;
+    status = tl_report(s->far, &scope, each_report_row, &counted, &gaps);
+    if (status == TL_OK)
+        status = tl_report_lines(s->far, &scope, each_report_line, &told, &gaps);
+    if (status == TL_OK)
+        EXPECT(counted == told);
+    return status;
+}
+
 /* Each time another finding; the second half can only be refused. */
 static tl_status call_audit_close(scene *s)
 {
@@ -1112,6 +1142,7 @@ static const operation operations[] = {
      SWEEP_ANY_STEPS, 0, NULL},
     {"customers' slots", 0, prepare_slots, call_slots, TL_OK, "-", "-", 0, 0, NULL},
     {"audit", 0, prepare_nothing, call_audit, TL_OK, "-", "-", 0, 0, NULL},
+    {"report", 0, prepare_nothing, call_report, TL_OK, "-", "-", 0, 0, NULL},
     {"closing", OPERATION_SPEAKS, prepare_nothing, call_audit_close, TL_OK, "-", "-", 0, 0, NULL},
     {"doctor", OPERATION_SPEAKS, prepare_nothing, call_doctor, TL_OK, "-", "-", 0, 0, NULL},
     {"retry now", OPERATION_PARTS, prepare_doubtful, call_retry_now, TL_OK, "P 1 1", "F 1 0",

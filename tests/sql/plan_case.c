@@ -54,6 +54,10 @@
         .kind = kind_, .deadline_ms = -1, .proof = '-', __VA_ARGS__                                \
     }
 
+#define REPORT_PAGE                                                                                \
+    .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .end_cust = S("C5001"),               \
+    .end_serial = S("W105001"), .end_op = OP, .since_us = N(0), .until_us = N(NEVER)
+
 /* The values of list_columns.sql of a list that asks for nothing. */
 #define LIST_ALL LIST_NAMED("", "")
 #define LIST_NAMED(batch_, ref_)                                                                   \
@@ -541,6 +545,16 @@ const plan_case plan_cases[] = {
       .most = N(100))},
     {&sql_audit_rows, "", 150, 1200, PLAN_KEYS,
      VALUES(audit_rows, .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .most = N(100))},
+    /* Half of a page has its end in its history. */
+    {&sql_report_end, "", 1, 120, PLAN_KEYS,
+     VALUES(report_end, .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .most = N(99))},
+    {&sql_report_sums, "", 4, 1200, PLAN_KEYS,
+     VALUES(report_sums, REPORT_PAGE, .by_day = N(0), .by_channel = N(0), .by_operation = N(1),
+      .by_state = N(1), .asked = N(1), .paid = N(0))},
+    {&sql_report_lines, "", 47, 1200, PLAN_KEYS,
+     VALUES(report_lines, REPORT_PAGE, .rest = N(0))},
+    /* All acts since: there are 20,000. */
+    {&sql_report_purged, "", 1, 20100, PLAN_KEYS, VALUES(report_purged, .since_us = N(0))},
     {&sql_audit_run, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_audit_closing, "", 1, FEW, PLAN_KEYS, VALUES(audit_closing, .finding = FINDING)},
     {&sql_audit_close, "", 1, FEW, PLAN_NONE,

@@ -6,6 +6,7 @@
 #include "fleet_check.h"
 #include "print.h"
 #include "progress.h"
+#include "report.h"
 #include "statement.h"
 
 #include <tradelock/admin.h>
@@ -59,6 +60,7 @@ static struct request {
     struct statement statement;
     struct statement_rules rules;
     tl_audit_scope scope; /* without payments */
+    tl_report_at at;      /* of the control sums */
     int closed;           /* closed findings are listed too */
     int64_t every_ms;
     /* Closing one; finding NULL: no. */
@@ -148,19 +150,21 @@ static void print_archived(const tl_archived *a)
                a->doubled);
 }
 
+/* Those of the range, by currency and state: NULL for `sums` where none was given. */
 static int print_counts(const tl_audit_counts *counts, const tl_archived *archived,
-                        const struct output *output, int code)
+                        const struct output *output, const struct report *sums, int code)
 {
     char when[TIME_TEXT];
 
     if (common.json)
         return fleet_page(
-            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:O}", "account",
+            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:O}", "account",
                       counts->account, "server", counts->server, "audited_at",
                       json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
                       (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
                       (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
-                      json_rules(output), "archived", json_archived(archived), "violations",
+                      json_rules(output), "archived", json_archived(archived), "sums",
+                      sums != NULL ? report_json(sums) : json_null(), "violations",
                       output->found.rows),
             code);
     fleet_heading();
@@ -184,7 +188,22 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
             printf(", %" PRIu64 " closed", r->closed);
         putchar('\n');
     }
+    if (sums != NULL)
+        report_print(sums);
     return finish_output(code);
+}
+
+/* What a report of the same range counts, added up trade by trade. */
+static tl_status read_sums(struct report *sums, tl_client *client)
+{
+    static tl_report_scope scope = {.version = TL_REPORT_SCOPE_VERSION,
+                                    .by = TL_REPORT_CURRENCY | TL_REPORT_STATE,
+                                    .one_by_one = 1};
+
+    scope.since_us = request.scope.since_us;
+    scope.until_us = request.scope.until_us;
+    scope.at = request.at;
+    return report_read(sums, client, &scope);
 }
 
 static tl_audit_scope scope_of(size_t first, size_t count)
@@ -204,6 +223,8 @@ static int audit_one(tl_client *client, void *context)
     struct output output = {.rule_count = 0};
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_archived archived = {.sets = 0};
+    const int has_range = request.scope.since_us != 0;
+    struct report sums = {.scope = NULL};
     tl_audit_scope scope;
     tl_status status;
     int code = EXIT_DONE;
@@ -218,11 +239,14 @@ static int audit_one(tl_client *client, void *context)
     progress_end(&output.progress);
     if (status == TL_OK)
         audit_note(client, &counts, output.rules, output.rule_count, request.path);
+    if (status == TL_OK && has_range)
+        status = read_sums(&sums, client);
     if (status != TL_OK)
         code = fleet_told(status);
     else
-        code = print_counts(&counts, &archived, &output,
+        code = print_counts(&counts, &archived, &output, has_range ? &sums : NULL,
                             counts.violations > 0 ? EXIT_REFUSED : EXIT_DONE);
+    report_free(&sums);
     listing_free(&output.found);
     return code;
 }
@@ -406,12 +430,12 @@ static int check(int argc, char **argv)
 
     if (read_operands(argc, argv) != EXIT_DONE)
         return EXIT_USAGE;
-    if (request.path == NULL && (scope->op_code != NULL || scope->channel != NULL ||
-                                 scope->since_us != 0 || scope->until_us != 0))
-        return usage_error("--op, --channel, --since and --until say what a statement is of: they "
-                           "want --statement");
-    if (scope->until_us != 0 && scope->until_us <= scope->since_us)
-        return usage_error("--until is not after --since");
+    if (request.path == NULL && (scope->op_code != NULL || scope->channel != NULL))
+        return usage_error("--op and --channel say what a statement is of: they want --statement");
+    if (request.path == NULL && scope->until_us != 0 && scope->since_us == 0)
+        return usage_error("--until without a statement wants --since");
+    if (report_check_range(scope->since_us, scope->until_us) != EXIT_DONE)
+        return EXIT_USAGE;
     if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
                                                problem, sizeof problem) != 0)
         return usage_error("%s", problem);
@@ -445,9 +469,12 @@ static const struct command_option options[] = {
     {"channel NAME", "and of this channel", OPTION_TEXT, .to = &request.scope.channel},
     {"since T",
      "and of trades that succeeded from T on: a moment\n"
-     "(2026-03-01, 2026-03-01T09:30) or how long ago (2h)",
+     "(2026-03-01, 2026-03-01T09:30) or how long ago (2h).\n"
+     "Counts and sums as of `tradelock report` follow",
      OPTION_MOMENT, .to = &request.scope.since_us},
     {"until T", "and before T, likewise", OPTION_MOMENT, .to = &request.scope.until_us},
+    {"at WHICH", "of these: asked (the default), paid or booked", OPTION_OTHER, .to = &request.at,
+     .take = report_take_at},
     {"archive DIR", "what purges have written there, with the database", OPTION_TEXT,
      .to = &request.scope.archive},
     {"closed", "list the closed findings too", OPTION_FLAG, .to = &request.closed},
@@ -460,8 +487,8 @@ static const struct command_option options[] = {
 const struct command command_audit = {
     .name = "audit",
     .summary = "prove from rows, history and statement that every promise was kept",
-    .arguments = "[--statement FILE.csv [--op OP] [--channel NAME] [--since T]\n"
-                 "                 [--until T]] [--archive DIR]\n"
+    .arguments = "[--statement FILE.csv [--op OP] [--channel NAME]] [--since T]\n"
+                 "                 [--until T] [--archive DIR]\n"
                  "       tradelock audit close propose|confirm FINDING --reason TEXT",
     .text = "Reads every row and its whole history, and names each trade that breaks a rule:\n"
             "a gap in its history, a fence that did not rise, two holds at once, a success\n"

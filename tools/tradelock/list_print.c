@@ -305,7 +305,7 @@ static void add_line(struct output *output, const tl_view *view)
 
 /* --------------------------------------------------------------------- CSV -- */
 
-static void print_csv(const char *const *cells, size_t count)
+void list_print_csv(const char *const *cells, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const int quoted = strpbrk(cells[i], ",\"\r\n") != NULL;
@@ -441,7 +441,7 @@ static void begin(struct output *output)
 
         for (size_t i = 0; i < output->count; i++)
             cells[i] = output->chosen[i]->column;
-        print_csv(cells, output->count);
+        list_print_csv(cells, output->count);
     }
 }
 
@@ -466,7 +466,7 @@ static int add_row(void *context, const tl_view *view)
         char *block = make_cells(output, view);
 
         find_cells(output, block, cells);
-        print_csv(cells, output->count);
+        list_print_csv(cells, output->count);
         free(block);
     } else
         add_line(output, view);

@@ -27,6 +27,9 @@ const char *list_column_names(void);
  * to merge them, all would have to be read up to their ends before anything is printed. */
 int list_print(const tl_filter *filter, const struct list_form_options *options);
 
+/* A line of CSV. */
+void list_print_csv(const char *const *cells, size_t count);
+
 /* "3 trades: 216 EUR in 2, 108 USD in 1 (minor units)" and a new line. */
 void list_print_totals(const tl_list_end *end);
 /* The money by currency. */

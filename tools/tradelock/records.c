@@ -43,6 +43,8 @@ _Static_assert(offsetof(tl_view, currency) == offsetof(tl_view, amount_minor) + 
 #define HOLDER_FIELD(...) FIELD(tl_holder_view, __VA_ARGS__)
 #define CHANNEL_STATE_FIELD(...) FIELD(tl_channel_state, __VA_ARGS__)
 #define BATCH_PART_FIELD(...) FIELD(tl_batch_part, __VA_ARGS__)
+#define REPORT_FIELD(...) FIELD(tl_report_row, __VA_ARGS__)
+#define REPORT_LINE_FIELD(...) FIELD(tl_report_line, __VA_ARGS__)
 #define STEP_FIELD(...) FIELD(tl_step, __VA_ARGS__)
 #define RECORD_OF(name, all, ...)                                                                  \
     static const struct field name##_fields[] = {all};                                             \
@@ -371,6 +373,29 @@ static const struct made made_of_batch_part[] = {
 
 RECORD_OF(record_batch_part, TL_BATCH_PART_MAP(BATCH_PART_FIELD), MADE_BY(made_of_batch_part),
           .shown = "state,trades,money");
+
+CELL_OF(cell_sum, tl_report_row)
+{
+    to[0] = '\0';
+    if (row->currency[0] != '\0')
+        snprintf(to, CELL, "%s %s", row->sum_minor, row->currency);
+}
+
+static const struct made made_of_report[] = {{MADE("sum", "SUM"), cell_sum, MADE_MONEY}};
+
+RECORD_OF(record_report, TL_REPORT_MAP(REPORT_FIELD), MADE_BY(made_of_report));
+
+CELL_OF(cell_line_amount, tl_report_line)
+{
+    to[0] = '\0';
+    if (row->currency[0] != '\0')
+        snprintf(to, CELL, "%" PRId64, row->amount_minor);
+}
+
+static const struct made made_of_report_line[] = {
+    {MADE("amount_minor", "MINOR UNITS"), cell_line_amount, MADE_NUMBER}};
+
+RECORD_OF(record_report_line, TL_REPORT_LINE_MAP(REPORT_LINE_FIELD), MADE_BY(made_of_report_line));
 
 CELL_OF(cell_paid, tl_evidence_row)
 {

@@ -389,6 +389,33 @@
     X(TEXT, money.sum_minor, JSON("sum_minor"))                                                   \
     X(ALSO_NUMBER, money.trades, JSON("trades"), LIST("trades", "TRADES"))
 
+/* A tl_report_row: `report_sums`. */
+#define TL_REPORT_MAP(X)                                                                          \
+    X(TEXT, day, JSON("day"), LIST("day", "DAY (UTC)"))                                           \
+    X(TEXT, channel, JSON("channel"), LIST("channel", "CHANNEL"))                                 \
+    X(TEXT, op_code, JSON("op_code"), LIST("operation", "OPERATION"))                             \
+    X(TEXT, currency, JSON("currency"), LIST("currency", "CURRENCY"))                             \
+    X(TEXT, state, JSON("state"), LIST("state", "STATE"))                                         \
+    X(NUMBER, trades, JSON("trades"), LIST("trades", "TRADES"))                                   \
+    X(TEXT, sum_minor, JSON("sum_minor"), LIST("sum_minor", "MINOR UNITS"))
+
+/* A tl_report_line: `report_lines`. */
+#define TL_REPORT_LINE_MAP(X)                                                                     \
+    X(WORDS, serial_no, LIST("serial", "SERIAL"))                                                 \
+    X(WORDS, cust_no, LIST("customer", "CUSTOMER"))                                               \
+    X(WORDS, op_code, LIST("operation", "OPERATION"))                                             \
+    X(WORDS, label, LIST("label", "LABEL"))                                                       \
+    X(WORDS, channel, LIST("channel", "CHANNEL"))                                                 \
+    X(WORDS, channel_key, LIST("channel_key", "CHANNEL KEY"))                                     \
+    X(WORDS, channel_ref, LIST("channel_ref", "CHANNEL REF"))                                     \
+    X(MONEY, amount_minor)                                                                        \
+    X(TEXT, currency, LIST("currency", "CURRENCY"))                                               \
+    X(WORDS, state, LIST("state", "STATE"))                                                       \
+    X(WORDS, batch, LIST("batch", "BATCH"))                                                       \
+    X(TIME, asked_us, LIST("asked", "ASKED FOR"))                                                 \
+    X(TIME, paid_us, LIST("paid", "PAID"))                                                        \
+    X(TIME, booked_us, LIST("booked", "BOOKED"))
+
 /* clang-format on */
 
 #endif

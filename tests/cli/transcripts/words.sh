@@ -201,3 +201,10 @@ compared() {
     shift
     accused --statement "$ADMIN.csv" "$@"
 }
+
+# same OPTION...: the sums of an audit, which are those of a report of the same range.
+same() {
+    told=$(tradelock report --by currency,state "$@") || return
+    case $(tradelock audit --every 1h "$@" 2>/dev/null) in *"
+$told") printf '%s\n' "$told" ;; *) echo 'the audit comes to other sums' ;; esac
+}

@@ -22,6 +22,7 @@
 #include <tradelock/admin/metrics.h>
 #include <tradelock/admin/now.h>
 #include <tradelock/admin/overview.h>
+#include <tradelock/admin/report.h>
 #include <tradelock/admin/restore.h>
 #include <tradelock/admin/server.h>
 #include <tradelock/admin/shards.h>
