@@ -56,6 +56,37 @@ TEST(test_now_shows_channels)
     visitor_leave(&ann);
 }
 
+/* Trades a day in a chart, their sums in a table, and what is wrong with the days that are asked. */
+TEST(test_reports)
+{
+    struct visitor ann;
+
+    house_expect(&operators.h, "TRADE-R1", "C1", 150, TL_SUCCEEDED);
+    database_run(operators.h.sql, "INSERT INTO tl_act (what, said, reason, actor, account, done, "
+                                  "counts, begun_at, ended_at) VALUES ('purge', '--older 1d', '', "
+                                  "'job', 'job', 1, 'trades=1 x=0', UTC_TIMESTAMP(6), "
+                                  "UTC_TIMESTAMP(6))");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_get(&ann, "/reports");
+    EXPECT_PAGE(&ann, 200,
+                "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>succeeded: ");
+    EXPECT_PAGE(&ann, 200, "<td data-l=\"Channel\">idempotent</td>");
+    EXPECT_PAGE(&ann, 200, " were purged.</strong>");
+    EXPECT_PAGE(&ann, 200, "tradelock report --since ");
+    visitor_get(&ann, "/reports?since=2025-03-01&until=2025-03-05&at=booked");
+    EXPECT_PAGE(&ann, 200, "No trade is of these days.");
+    EXPECT_PAGE(&ann, 200, "<option value=\"booked\" selected>");
+    visitor_get(&ann, "/reports?since=2025-02-30");
+    EXPECT_PAGE(&ann, 400, "A day is written as 2026-03-01.");
+    visitor_get(&ann, "/reports?since=2025-03-01&until=2025-03-01");
+    EXPECT_PAGE(&ann, 400, "The last day is not behind the first.");
+    visitor_get(&ann, "/reports?since=9000-03-01");
+    EXPECT_PAGE(&ann, 400, "The first day lies in the future.");
+    visitor_get(&ann, "/reports?since=2001-01-01");
+    EXPECT_PAGE(&ann, 400, "A page is of 92 days at most");
+    visitor_leave(&ann);
+}
+
 /* Also of a trade that is neither parked nor in conflict. */
 TEST(test_now_shows_what_is_proposed)
 {

@@ -41,6 +41,7 @@ static void bar(struct visit *visit, enum place place)
     page_put(page, "<nav aria-label=\"Pages\">\n");
     link_to(page, "/", "Now", place == PLACE_NOW);
     link_to(page, "/trades", "Trades", place == PLACE_TRADES);
+    link_to(page, "/reports", "Reports", place == PLACE_REPORTS);
     link_to(page, "/audit", "Audit", place == PLACE_AUDIT);
     page_put(page, "</nav>\n<div class=\"who\">");
     page_format(page, "<span class=\"name\" title=\"%s on %s\">%s</span>", account->name,

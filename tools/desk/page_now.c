@@ -165,31 +165,21 @@ static void persons(const struct shown *shown)
 
 /* --------------------------------------------------------------------- bars -- */
 
+static void segments_of(struct part_segment segments[AGES], const struct bar *bar)
+{
+    static const char *const colours[AGES] = {"age0", "age1", "age2", "age3"};
+
+    for (unsigned age = 0; age < AGES; age++)
+        segments[age] = (struct part_segment){ages[age].name, colours[age], bar->count[age]};
+}
+
 static void one_bar(struct page *page, const struct bar *bar, uint64_t longest,
                     const struct now *now)
 {
-    double x = 0;
+    struct part_segment segments[AGES];
 
-    page_format(page, "<div class=\"bar-row\"><span class=\"bar-name\">%s</span>",
-                bar->channel[0] != '\0' ? bar->channel : "no channel");
-    page_put(page, "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>");
-    for (unsigned age = 0; age < AGES; age++)
-        page_format(page, "%s%s: %llu", age > 0 ? ", " : "", ages[age].name,
-                    (unsigned long long)bar->count[age]);
-    page_put(page, "</title>");
-    for (unsigned age = 0; age < AGES; age++) {
-        const double width = (double)bar->count[age] / (double)longest;
-
-        if (bar->count[age] == 0)
-            continue;
-        page_format(page, "<rect class=\"age%u\" y=\"1\" height=\"16\" x=\"", age);
-        page_percent(page, x);
-        page_put(page, "\" width=\"");
-        page_percent(page, width);
-        page_put(page, "\"/>");
-        x += width;
-    }
-    page_put(page, "</svg><span class=\"bar-value\">");
+    segments_of(segments, bar);
+    part_bar(page, bar->channel[0] != '\0' ? bar->channel : "no channel", segments, AGES, longest);
     put_sum(page, bar->minor, bar->currency);
     page_format(page, "<span class=\"quiet\">%llu %s, oldest ", (unsigned long long)bar->trades,
                 bar->trades == 1 ? "trade" : "trades");
@@ -199,6 +189,7 @@ static void one_bar(struct page *page, const struct bar *bar, uint64_t longest,
 
 static void bars(struct page *page, const struct now *now)
 {
+    struct part_segment segments[AGES];
     uint64_t longest = 1;
 
     page_put(page,
@@ -214,13 +205,8 @@ static void bars(struct page *page, const struct now *now)
             "<p class=\"calm-line\">No money is in doubt, and none is parked.</p></section>\n");
         return;
     }
-    page_put(page, "<ul class=\"legend\">");
-    for (unsigned age = 0; age < AGES; age++)
-        page_format(
-            page,
-            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"age%u\" "
-            "width=\"12\" height=\"12\" rx=\"3\"/></svg>%s</li>",
-            age, ages[age].name);
+    segments_of(segments, &now->bars[0]);
+    part_legend(page, segments, AGES);
     page_put(page, "<li>long bars: many trades</li></ul>");
     if (now->bars_cut)
         page_put(page, "<p class=\"quiet\">There are more channels than stand here.</p>");

@@ -142,3 +142,39 @@ void part_command_of(struct page *page, const char *const *words)
     }
     page_put(page, "</code></p>\n");
 }
+
+void part_bar(struct page *page, const char *name, const struct part_segment *segments,
+              size_t count, uint64_t longest)
+{
+    double x = 0;
+
+    page_format(page, "<div class=\"bar-row\"><span class=\"bar-name\">%s</span>", name);
+    page_put(page, "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>");
+    for (size_t i = 0; i < count; i++)
+        page_format(page, "%s%s: %llu", i > 0 ? ", " : "", segments[i].name,
+                    (unsigned long long)segments[i].count);
+    page_put(page, "</title>");
+    for (size_t i = 0; i < count; i++) {
+        const double width = (double)segments[i].count / (double)longest;
+
+        if (segments[i].count == 0)
+            continue;
+        page_format(page, "<rect class=\"%s\" y=\"1\" height=\"16\" x=\"", segments[i].colour);
+        page_percent(page, x);
+        page_put(page, "\" width=\"");
+        page_percent(page, width);
+        page_put(page, "\"/>");
+        x += width;
+    }
+    page_put(page, "</svg><span class=\"bar-value\">");
+}
+
+void part_legend(struct page *page, const struct part_segment *segments, size_t count)
+{
+    page_put(page, "<ul class=\"legend\">");
+    for (size_t i = 0; i < count; i++)
+        page_format(page,
+                    "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\"><rect "
+                    "class=\"%s\" width=\"12\" height=\"12\" rx=\"3\"/></svg>%s</li>",
+                    segments[i].colour, segments[i].name);
+}

@@ -17,6 +17,17 @@ void part_link(struct visit *visit, const tl_key *key, const char *path);
 /* What the probes of an open breaker came to, and when the next may begin. */
 void part_probes(struct page *page, const tl_pause_row *row);
 
+/* A bar of a chart, its segments one behind the other; `longest` fills the width.  The caller writes
+ * its value, and closes the two elements. */
+struct part_segment {
+    const char *name, *colour; /* a class of desk.css */
+    uint64_t count;
+};
+void part_bar(struct page *page, const char *name, const struct part_segment *segments,
+              size_t count, uint64_t longest);
+/* What the colours mean; the caller closes the list. */
+void part_legend(struct page *page, const struct part_segment *segments, size_t count);
+
 /* Says so, if the account may not; whether it may. */
 int part_may_decide(struct visit *visit);
 /* Why what was sent was not done, and what the page shows; problem NULL: nothing. */

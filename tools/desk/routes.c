@@ -28,6 +28,7 @@ static const struct route routes[] = {
     {"/trade", page_trade, NULL},
     {"/decide", page_decide, page_decided},
     {"/channels", page_channels, page_channel_decided},
+    {"/reports", page_report, NULL},
     {"/audit", page_audit, page_audit_start},
     {"/statement", NULL, page_statement},
     {"/finding", page_finding, page_finding_closed},
