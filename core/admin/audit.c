@@ -18,6 +18,7 @@
 #include "sql_text.h"
 
 #include <tradelock/admin/audit.h>
+#include <tradelock/admin/trades.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,8 +98,7 @@ static void compare_amount(audit_comparison *c, const audit_row *row, const tl_p
 
     if (paid->is_told) {
         snprintf(amount, sizeof amount, "%" PRId64, paid->amount_minor);
-        differs |= paid->amount_minor < 0 ||
-                   (row->amount_minor[0] != '\0' && strcmp(amount, row->amount_minor) != 0);
+        differs |= row->amount_minor[0] != '\0' && strcmp(amount, row->amount_minor) != 0;
     }
     if (differs)
         audit_report(c->audit, "paid-amount", &row->at,
@@ -106,7 +106,13 @@ static void compare_amount(audit_comparison *c, const audit_row *row, const tl_p
                      row->amount_minor, row->currency);
 }
 
-/* Counts the payments of one sync row, and reports one that names another key or amount. */
+static int came_back(const tl_payment *payment)
+{
+    return payment->amount.is_told && payment->amount.amount_minor < 0;
+}
+
+/* Counts the payments of one sync row, and reports one that names another key or amount, or came
+ * back. */
 static size_t match(audit_comparison *c, const audit_row *row)
 {
     const store_audit_place *at = &row->at;
@@ -119,15 +125,24 @@ static size_t match(audit_comparison *c, const audit_row *row)
             break;
         if (p->op_code != NULL && strcmp(p->op_code, at->op_code) != 0)
             continue;
-        matched++;
         c->paid[i].has_row = 1;
+        matched += !came_back(p);
         /* The row no longer has the keys of earlier epochs. */
         if (row->epoch == 1 && p->channel_key != NULL && row->channel_key[0] != '\0' &&
             strcmp(p->channel_key, row->channel_key) != 0)
             audit_report(c->audit, "foreign-key", at,
                          "the channel paid it under %s, which is not its key", p->channel_key);
-        compare_amount(c, row, &p->amount);
+        if (!came_back(p))
+            compare_amount(c, row, &p->amount);
+        else
+            audit_report(c->audit, "returned", at,
+                         "the channel gave %" PRIu64 " %s back, in minor units",
+                         -(uint64_t)p->amount.amount_minor,
+                         p->amount.currency != NULL ? p->amount.currency : "");
     }
+    if (matched > 0)
+        tl_list_end_add(c->audit->counts->paid, row->currency,
+                        strtoll(row->amount_minor, NULL, 10));
     return matched;
 }
 
@@ -253,7 +268,7 @@ static void check_statement(audit_comparison *c)
     for (size_t i = 0; i < c->count && !c->audit->stopped; i++) {
         const tl_payment *p = c->paid[i].payment;
         store_audit_place at;
-        size_t times = 1;
+        size_t times = 0, next = i;
 
         memset(&at, 0, sizeof at);
         text_copy(at.cust_no, sizeof at.cust_no, p->cust_no);
@@ -261,12 +276,14 @@ static void check_statement(audit_comparison *c)
         text_copy(at.op_code, sizeof at.op_code, p->op_code);
         if (!c->paid[i].has_row)
             audit_report(c->audit, "unknown-payment", &at,
-                         "the channel paid it (%s), and there is no such trade",
+                         "the channel %s (%s), and there is no such trade",
+                         came_back(p) ? "gave it back" : "paid it",
                          p->channel_ref != NULL ? p->channel_ref : "no reference");
         if (i > 0 && same_trade(c->paid[i - 1].payment, p))
             continue;
-        while (i + times < c->count && same_trade(c->paid[i + times].payment, p))
-            times++;
+        do
+            times += !came_back(c->paid[next].payment);
+        while (++next < c->count && same_trade(c->paid[next].payment, p));
         if (times > 1)
             audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times", times);
     }
@@ -364,6 +381,7 @@ tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope, tl_vi
     error_clear();
     if (counts == NULL || counts->version != TL_AUDIT_COUNTS_VERSION)
         return error_set(TL_INVALID, "counts is NULL or its version is not set");
+    counted.paid = counts->paid;
     status = check_scope(scope);
     if (status != TL_OK)
         return status;

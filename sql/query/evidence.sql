@@ -35,6 +35,17 @@ LEFT JOIN trade_evidence e FORCE INDEX (trade) ON e.cust_no = k.cust_no
     AND (k.paid_currency IS NULL OR e.currency = k.paid_currency)
 GROUP BY k.number
 
+-- name: paid_trades
+-- A page of the trades that a channel may have paid, by customer: what a bank calls them, if it knows
+-- no customer.  No index leads from a channel key to its trade.
+SELECT cust_no, serial_no, op_code, channel_key, channel_ref
+FROM trade_lock
+WHERE cust_no >= :cust_no AND (cust_no > :cust_no OR (serial_no > :serial_no
+        OR (serial_no = :serial_no AND op_code > :op_code)))
+    AND lane = 'S' AND repeatable = 0 AND (:channel = '' OR channel = :channel)
+ORDER BY cust_no, serial_no, op_code
+LIMIT :most
+
 -- name: evidence_list
 -- What was filed about a trade, oldest first.
 SELECT evidence_id, epoch, channel_key, outcome, final, channel_ref, source, remark,

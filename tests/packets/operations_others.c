@@ -760,13 +760,24 @@ static int each_acted(void *context, const tl_act_row *row)
     return 0;
 }
 
+static int each_trade(void *context, size_t number, const tl_key *key)
+{
+    (void)context;
+    (void)number;
+    (void)key;
+    return 0;
+}
+
 static tl_status look_at_acts(scene *s, uint64_t act_no)
 {
+    const tl_payment nobodys = {.serial_no = s->serial};
     const tl_payment payment = {.serial_no = s->serial, .cust_no = s->cust, .op_code = "WITHDRAW"};
     tl_act_filter filter = TL_ACT_FILTER_INIT;
     char next[TL_NEXT_TEXT];
     tl_status status = tl_paid_list(s->far, &payment, 1, each_paid, NULL);
 
+    if (status == TL_OK)
+        status = tl_payment_find(s->far, &nobodys, 1, NULL, each_trade, NULL);
     if (status == TL_OK)
         status = tl_act_list(s->far, &filter, each_act, NULL, next);
     return status == TL_OK ? tl_act_row_list(s->far, act_no, 0, 0, each_acted, NULL) : status;

@@ -536,6 +536,9 @@ const plan_case plan_cases[] = {
     {&sql_evidence_known, "", 1, FEW, PLAN_KEYS,
      .values = (const db_value *)&(const struct sql_evidence_known_row){KEY("O7"), .number = N(0),
       .channel_ref = S("ref")}},
+    {&sql_paid_trades, "", 100, 400, PLAN_WALK,
+     VALUES(paid_trades, .cust_no = S("C5"), .serial_no = S("W5"), .op_code = OP, .channel = S(""),
+      .most = N(100))},
     /* the audit */
     {&sql_audit_log, "", 200, 2200, PLAN_KEYS,
      VALUES(audit_log, .serial_no = S("W5"), .cust_no = S("C5"), .op_code = OP, .rev = N(0),

@@ -75,6 +75,15 @@ typedef int (*tl_paid_fn)(void *context, const tl_payment_view *paid);
 TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, size_t count,
                                  tl_paid_fn each, void *context);
 
+/* Finds the trades of payments whose cust_no is NULL, since the bank knows no customer: by channel
+ * key; where none is told, by the channel's reference; else by serial number.  Of this channel, and
+ * of the payment's operation, where those are told.  each() is called for every trade that fits:
+ * one payment may fit several, or none.  Reads all trades in pages, which takes seconds where there
+ * are a million. */
+typedef int (*tl_payment_trade_fn)(void *context, size_t number, const tl_key *key);
+TL_EXPORT tl_status tl_payment_find(tl_client *client, const tl_payment *payments, size_t count,
+                                    const char *channel, tl_payment_trade_fn each, void *context);
+
 /* As tl_evidence_add(), as row `row_no` of the act, bound to what tl_paid_list() told of the payment.
  * TL_LOST: the trade has ended or begun another payment since, was made or is gone, and nothing was
  * filed.  One more attempt at the same payment is not in its way; nor is a decision about a trade in

@@ -18,8 +18,8 @@ typedef struct tl_payment {
     const char *op_code;     /* NULL: the statement does not say */
     const char *channel_key; /* NULL: the same */
     const char *channel_ref;
-    tl_payment_amount amount;
-    unsigned line; /* of the file that has it, for messages; 0: of none */
+    tl_payment_amount amount; /* below 0: it came back, and pays nothing */
+    unsigned line;            /* of the file that has it, for messages; 0: of none */
 } tl_payment;
 
 /* What contradicts the promises; the words of `rule` are stable (tools/README.md). */
@@ -62,6 +62,7 @@ typedef struct tl_audit_counts {
     /* Who audited which server, and when that began, by the server's word. */
     char account[385], server[512];
     int64_t at_us;
+    struct tl_list_end *paid; /* gets the money of the trades that were paid; NULL: nobody asks */
 } tl_audit_counts;
 
 #define TL_AUDIT_COUNTS_VERSION 1u
