@@ -24,7 +24,7 @@ typedef enum section {
     SECTION_NONE,
     SECTION_SETTINGS, /* [tradelock] */
     SECTION_OWN,      /* [tradelock-client...]: ours, read by libmariadb */
-    SECTION_PLUGIN,   /* [service-NAME]: a plug-in's, passed over */
+    SECTION_PLUGIN,   /* [service-NAME], a plug-in's, and [statement-NAME]: passed over */
     SECTION_FOREIGN   /* [client], [mariadb] ...: for other programs too */
 } section;
 
@@ -110,12 +110,12 @@ static void enter_section(struct reader *reader, char *line)
     } else if (starts_with(line, "client") || starts_with(line, "mysql") ||
                starts_with(line, "mariadb")) {
         reader->section = SECTION_FOREIGN;
-    } else if (starts_with(line, "service-")) {
+    } else if (starts_with(line, "service-") || starts_with(line, "statement-")) {
         reader->section = SECTION_PLUGIN;
     } else {
         error_set(TL_BAD_CONFIG,
                   "unknown section [%s]; tradelock reads [tradelock] and [" OWN_GROUP
-                  "], and passes over [service-NAME]",
+                  "], and passes over [service-NAME] and [statement-NAME]",
                   line);
         fail(reader);
     }

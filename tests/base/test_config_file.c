@@ -23,7 +23,7 @@ TEST(test_bad_lines)
     assert_refused("[tradelock\n", ":1: the section's ']' is missing");
     assert_refused("[tradelok]\n", ":1: unknown section [tradelok]; tradelock reads "
                                    "[tradelock] and [tradelock-client], and passes over "
-                                   "[service-NAME]");
+                                   "[service-NAME] and [statement-NAME]");
     assert_refused("[tradelock]\n!include /etc/my.cnf\n",
                    ":2: !include is not followed; write the settings here");
     /* An indented line is a setting, not more of the one before. */

@@ -444,4 +444,47 @@ TEST(test_a_stale_finding)
     visitor_close(&bob);
 }
 
+/* By the rules of a section of the settings, without a customer, in Latin-1. */
+TEST(test_a_statement_as_a_bank_writes_it)
+{
+    static const char section[] = "\n[statement-sparkasse]\nencoding = latin1\ndelimiter = ;\n"
+                                  "decimal = ,\nmap = key=Zweck,amount=Betrag,sign=Art\n"
+                                  "ignore = Empf\303\244nger\ncurrency = EUR\npaid = S\n"
+                                  "received = H\n";
+    FILE *settings = fopen(operators.config[ANN], "ae");
+    struct visitor v;
+    char *key, *text, *before;
+
+    assert_non_null(settings);
+    fputs(section, settings);
+    fclose(settings);
+    house_expect(&operators.h, "BANK1", "C1", 100, TL_SUCCEEDED);
+    key = database_text(operators.h.sql, "SELECT channel_key FROM trade_lock WHERE serial_no = "
+                                         "'BANK1' AND lane = 'S'");
+    assert_true(asprintf(&text, "Zweck;Betrag;Art;Empf\344nger\n%s;1,00;S;M\374ller\nx;5,00;H;x\n",
+                         key) > 0);
+    before = all_rows();
+    come_in(&v, reader);
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 200, "<option>sparkasse</option>");
+    visitor_post_file_as(&v, "/statement", token_of(&v), "bank.csv", text, strlen(text),
+                         "sparkasse", "");
+    EXPECT_PAGE(&v, 400, "bank.csv:3: money was received: nothing is done until");
+    visitor_post_file_as(&v, "/statement", token_of(&v), "bank.csv", text, strlen(text),
+                         "volksbank", "");
+    EXPECT_PAGE(&v, 400, "has no section [statement-volksbank]");
+    visitor_post_file_as(&v, "/statement", token_of(&v), "bank.csv", text, strlen(text),
+                         "sparkasse", "received");
+    EXPECT_PAGE(&v, 303, "");
+    wait_for_end(&v);
+    EXPECT_NONE(&v, "BANK1</a>");
+    EXPECT_PAGE(&v, 200, "Payments of the file: 1: 1.00 EUR");
+    EXPECT_PAGE(&v, 200, "Trades that they are of: 1: 1.00 EUR");
+    EXPECT_PAGE(&v, 200, "Lines that were left out: 1 received");
+    expect_unchanged(before);
+    free(key);
+    free(text);
+    visitor_close(&v);
+}
+
 TESTS_OF(audit, set_up, tear_down)

@@ -197,14 +197,30 @@ void visitor_post_bytes(struct visitor *visitor, const char *path, size_t size)
     free(body);
 }
 
+static void add_field(curl_mime *form, const char *name, const char *value)
+{
+    curl_mimepart *part = curl_mime_addpart(form);
+
+    curl_mime_name(part, name);
+    curl_mime_data(part, value, CURL_ZERO_TERMINATED);
+}
+
 void visitor_post_file(struct visitor *visitor, const char *path, const char *token,
                        const char *name, const char *data, size_t size)
 {
-    curl_mime *form = curl_mime_init(visitor->curl);
-    curl_mimepart *part = curl_mime_addpart(form);
+    visitor_post_file_as(visitor, path, token, name, data, size, "", "");
+}
 
-    curl_mime_name(part, "token");
-    curl_mime_data(part, token, CURL_ZERO_TERMINATED);
+void visitor_post_file_as(struct visitor *visitor, const char *path, const char *token,
+                          const char *name, const char *data, size_t size, const char *profile,
+                          const char *aside)
+{
+    curl_mime *form = curl_mime_init(visitor->curl);
+    curl_mimepart *part;
+
+    add_field(form, "token", token);
+    add_field(form, "profile", profile);
+    add_field(form, "aside", aside);
     part = curl_mime_addpart(form);
     curl_mime_name(part, "file");
     curl_mime_data(part, data, size);

@@ -38,6 +38,10 @@ void visitor_post_bytes(struct visitor *visitor, const char *path, size_t size);
 /* A form with a token and one file, as browsers send it. */
 void visitor_post_file(struct visitor *visitor, const char *path, const char *token,
                        const char *name, const char *data, size_t size);
+/* The same, in the form of a bank, and without some of its lines. */
+void visitor_post_file_as(struct visitor *visitor, const char *path, const char *token,
+                          const char *name, const char *data, size_t size, const char *profile,
+                          const char *aside);
 /* Takes the login form and sends it. */
 void visitor_login(struct visitor *visitor, const char *user, const char *password);
 

@@ -38,7 +38,8 @@ struct audit_keeper *audit_keeper_new(struct sessions *sessions)
 static int is_of_statement(const char *rule)
 {
     static const char *const rules[] = {"unknown-payment", "unpaid-success", "paid-failure",
-                                        "paid-twice",      "foreign-key",    "paid-amount"};
+                                        "paid-twice",      "foreign-key",    "paid-amount",
+                                        "returned"};
 
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (strcmp(rules[i], rule) == 0)
@@ -159,6 +160,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
         scope.payments = statement->payments + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }
+    counts.paid = &report->statement.trades;
     if (status == TL_OK)
         status = tl_audit_archive(client, &scope, take, is_stopped, &auditing, &counts, NULL);
     end_one(&report->books, shards_name(shards, shard), books, status, &counts);
@@ -175,6 +177,35 @@ static void begin_run(struct audit_run *run, const struct audit_keeper *keeper)
         snprintf(run->shard, sizeof run->shard, "%s", shards_name(shards, keeper->shard));
     snprintf(run->statement, sizeof run->statement, "%s", keeper->name);
     run->counts = (tl_audit_counts)TL_AUDIT_COUNTS_INIT;
+    run->paid = run->returned = run->trades = (tl_list_end)TL_LIST_END_INIT;
+}
+
+/* Finds whose payments they are of which the bank names no customer.  -1: that was not to be known,
+ * and the report says why. */
+static int find_trades(struct audit_keeper *keeper, struct audit_run *run)
+{
+    struct statement *statement = &keeper->statement;
+    struct shards *shards = keeper->session->shards;
+    const int wanted = statement_find_begin(statement);
+    char problem[128] = "out of memory";
+
+    for (size_t i = 0; wanted > 0 && i < shards_count(shards); i++) {
+        tl_client *client = NULL;
+        tl_account account = TL_ACCOUNT_INIT;
+        tl_status status = shards_client(shards, i, &client, &account);
+
+        if (status == TL_OK)
+            status = tl_payment_find(client, statement->payments, statement->count, NULL,
+                                     statement_take_trade, statement);
+        if (status != TL_OK)
+            add_problem(run, shards_name(shards, i), status);
+    }
+    /* What is of a shard that does not answer is not compared. */
+    if (wanted == 0 || (wanted > 0 && statement_find_end(statement, run->status != TL_OK, problem,
+                                                         sizeof problem) == 0))
+        return 0;
+    add_problem(run, "", tl_error_report(TL_INVALID, "%s: %s", keeper->name, problem));
+    return -1;
 }
 
 /* Each payment is compared at the shard that has its customer; what is no customer, at the first
@@ -211,7 +242,7 @@ static int split_payments(struct audit_keeper *keeper)
 static void say_uncompared(const struct audit_keeper *keeper, struct audit_run *run)
 {
     const size_t all = shards_count(keeper->session->shards);
-    const size_t count = keeper->first[all + 1] - keeper->first[all];
+    const size_t count = keeper->first[all + 1] - keeper->first[all] + keeper->statement.unfound;
     const size_t size = strlen(run->problem);
 
     if (count == 0)
@@ -231,6 +262,13 @@ static void audit(struct audit_keeper *keeper, struct audit_report *report)
     begin_run(&report->books, keeper);
     begin_run(&report->statement, keeper);
     keeper->first = calloc(count + 2, sizeof *keeper->first);
+    if (find_trades(keeper, &report->statement) != 0) {
+        free(keeper->first);
+        return;
+    }
+    statement_sum(keeper->statement.payments, keeper->statement.count, &report->statement.paid,
+                  &report->statement.returned);
+    statement_aside(report->statement.aside, sizeof report->statement.aside, &keeper->statement);
     if (keeper->first == NULL || split_payments(keeper) != 0) {
         const tl_status status = tl_error_report(TL_NO_MEMORY, "out of memory for the payments");
 
@@ -261,6 +299,8 @@ static void *run(void *context)
         keeper->report.books = report->books;
     if (report != NULL && keeper->name[0] != '\0')
         keeper->report.statement = report->statement;
+    keeper->report.statement.counts.paid = NULL;
+    keeper->report.books.counts.paid = NULL;
     keeper->report.is_running = 0;
     keeper->session = NULL;
     pthread_mutex_unlock(&keeper->mutex);

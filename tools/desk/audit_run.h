@@ -39,6 +39,9 @@ struct audit_run {
     char problem[512];
     int64_t took_ms;
     tl_audit_counts counts;
+    /* What the statement says, what its trades are of, and how much of it was left out. */
+    tl_list_end paid, returned, trades;
+    char aside[160];
     uint64_t open, closed; /* findings of this kind */
     struct violation violations[VIOLATIONS_MOST];
     unsigned violation_count; /* the first of the open ones */

@@ -1,7 +1,10 @@
 /* The page Audit: the last run and what it found, and a bank's statement beside the trades. */
 #include "audit_run.h"
+#include "options.h"
 #include "parts.h"
 #include "upload.h"
+
+#include <tradelock/money.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +113,27 @@ static void run_facts(struct page *page, const struct audit_run *run)
     page_put(page, "</p>\n");
 }
 
+static void sum_line(struct page *page, const char *what, const tl_list_end *sum)
+{
+    char text[TL_AMOUNT_TEXT];
+
+    page_format(page, "<p>%s %llu", what, (unsigned long long)sum->trades);
+    for (unsigned i = 0; i < sum->money_count; i++)
+        page_format(page, "%s %s", i == 0 ? ":" : ",",
+                    tl_sum_text(text, sum->money[i].sum_minor, sum->money[i].currency));
+    page_put(page, "</p>\n");
+}
+
+static void sums(struct page *page, const struct audit_run *run)
+{
+    sum_line(page, "Payments of the file:", &run->paid);
+    sum_line(page, "Trades that they are of:", &run->trades);
+    if (run->returned.trades > 0)
+        sum_line(page, "Payments that came back:", &run->returned);
+    if (run->aside[0] != '\0')
+        page_format(page, "<p>Lines that were left out: %s</p>\n", run->aside);
+}
+
 static void last_statement(struct visit *visit, const struct audit_run *run)
 {
     struct page *page = &visit->answer->page;
@@ -121,6 +145,7 @@ static void last_statement(struct visit *visit, const struct audit_run *run)
                 run->statement, (unsigned long long)run->counts.payments);
     page_format(page, "%llu rows, ", (unsigned long long)run->counts.rows);
     run_facts(page, run);
+    sums(page, run);
     page_put(page, "<h3>The statement has it, the house has not</h3>\n");
     violations(visit, run, NULL, "unpaid-success");
     page_put(page, "<h3>The house has it, the statement has not</h3>\n");
@@ -190,6 +215,11 @@ static void form_run(struct visit *visit)
     part_command(page, "audit");
 }
 
+static void add_profile(void *context, const char *name)
+{
+    page_format(context, "<option>%s</option>", name);
+}
+
 static void form_statement(struct visit *visit)
 {
     struct page *page = &visit->answer->page;
@@ -197,20 +227,24 @@ static void form_statement(struct visit *visit)
     page_put(page,
              "<section class=\"card offer\"><h2>Compare a bank’s statement</h2>\n<p>Runs the "
              "audit, and lists what the statement has and the house has not, and the other "
-             "way round. Nothing is filed, no trade changes, and the file is not kept. It is "
-             "CSV, at most 8 MiB and 100,000 payments; its first line names the columns "
-             "<code>serial_no</code> and "
-             "<code>cust_no</code>, and where there are <code>op_code</code>, "
-             "<code>channel_key</code>, <code>channel_ref</code>, <code>amount_minor</code>, "
-             "<code>currency</code>. Any other column is refused, unless it is named as one that "
-             "is not compared.</p>\n"
+             "way round. Nothing is filed, no trade changes, and the file is not kept. It is CSV "
+             "or camt.053, at most 8 MiB and 100,000 payments. How a bank writes CSV stands in a "
+             "section <code>[statement-NAME]</code> of the settings; without one the first line "
+             "names the columns as <code>tradelock audit --help</code> lists them. Nothing is "
+             "compared until every line is understood or left out.</p>\n"
              "<form method=\"post\" action=\"/statement\" enctype=\"multipart/form-data\">\n");
     layout_token(visit);
     page_put(page, "<label for=\"file\">The statement</label><input id=\"file\" name=\"file\" "
-                   "type=\"file\" accept=\".csv,text/csv\" required>"
-                   "<label for=\"ignored\">Columns that are not compared, with commas between"
-                   "</label><input id=\"ignored\" name=\"ignored\" maxlength=\"1000\" "
+                   "type=\"file\" accept=\".csv,.xml,text/csv,text/xml\" required>"
+                   "<label for=\"profile\">The bank’s form</label><select id=\"profile\" "
+                   "name=\"profile\"><option value=\"\">by itself</option>");
+    statement_profiles(visit->desk->options->config_file, add_profile, page);
+    page_put(page, "</select><label for=\"ignored\">Columns that are not compared, with commas "
+                   "between</label><input id=\"ignored\" name=\"ignored\" maxlength=\"1000\" "
                    "autocomplete=\"off\">"
+                   "<label for=\"aside\">Lines to be left out, as 17,23, and kinds: received, "
+                   "returned, unbooked</label><input id=\"aside\" name=\"aside\" "
+                   "maxlength=\"400\" autocomplete=\"off\">"
                    "<button class=\"button main\">Compare</button></form>\n");
     part_command(page, "audit", "--statement", "FILE.csv");
     page_put(page, "</section>\n");
@@ -272,30 +306,32 @@ void page_audit_start(struct visit *visit)
         write_audit(visit, 409, runs_already);
 }
 
+/* NULL where nothing was typed. */
+static const char *typed(const struct visit *visit, const char *name)
+{
+    const char *text = form_get(&visit->request->body, name);
+
+    return text[0] != '\0' ? text : NULL;
+}
+
 void page_statement(struct visit *visit)
 {
     const struct upload *upload = visit->request->upload;
     size_t size = 0;
     const char *text = upload != NULL ? upload_file(upload, &size) : NULL;
     const char *name = text != NULL ? upload_name(upload) : "";
-    const struct statement_rules rules = {.ignored = form_get(&visit->request->body, "ignored"),
+    const struct statement_rules rules = {.ignored = typed(visit, "ignored"),
+                                          .profile = typed(visit, "profile"),
+                                          .aside = typed(visit, "aside"),
+                                          .config_file = visit->desk->options->config_file,
                                           .most = PAYMENTS_MOST};
     struct statement statement;
-    char problem[512];
-    FILE *file;
+    char problem[640];
 
     if (text == NULL) {
         write_audit(visit, 400, "Choose the file of the statement first.");
-        return;
-    }
-    /* fmemopen() knows no empty file. */
-    file = size > 0 ? fmemopen((void *)text, size, "r") : fopen("/dev/null", "re");
-    if (file == NULL) {
-        layout_sentence(visit, 500, "No memory",
-                        "There is no memory to read it. Nothing was done.");
-        return;
-    }
-    if (statement_read_from(&statement, file, name, &rules, problem, sizeof problem) != 0) {
+    } else if (statement_read_bytes(&statement, text, size, name, &rules, problem,
+                                    sizeof problem) != 0) {
         write_audit(visit, 400, problem);
     } else if (audit_start(visit->desk->audit, visit, SHARD_NOBODY, &statement, name)) {
         layout_redirect(visit->answer, "/audit", NULL);
@@ -303,5 +339,4 @@ void page_statement(struct visit *visit)
         statement_free(&statement);
         write_audit(visit, 409, runs_already);
     }
-    fclose(file);
 }

@@ -7,7 +7,7 @@
 #include "print.h"
 #include "progress.h"
 #include "report.h"
-#include "statement.h"
+#include "statement_print.h"
 
 #include <tradelock/admin.h>
 
@@ -150,22 +150,38 @@ static void print_archived(const tl_archived *a)
                a->doubled);
 }
 
+static tl_audit_scope scope_of(size_t first, size_t count)
+{
+    tl_audit_scope scope = request.scope;
+
+    if (request.statement.payments != NULL) {
+        scope.payments = request.statement.payments + first;
+        scope.payment_count = count;
+    }
+    return scope;
+}
+
 /* Those of the range, by currency and state: NULL for `sums` where none was given. */
 static int print_counts(const tl_audit_counts *counts, const tl_archived *archived,
                         const struct output *output, const struct report *sums, int code)
 {
+    const size_t first = request.first[fleet_at()];
+    const tl_audit_scope scope = scope_of(first, request.first[fleet_at() + 1] - first);
     char when[TIME_TEXT];
 
     if (common.json)
         return fleet_page(
-            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:O}", "account",
-                      counts->account, "server", counts->server, "audited_at",
+            json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:O}",
+                      "account", counts->account, "server", counts->server, "audited_at",
                       json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
                       (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
                       (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
                       json_rules(output), "archived", json_archived(archived), "sums",
-                      sums != NULL ? report_json(sums) : json_null(), "violations",
-                      output->found.rows),
+                      sums != NULL ? report_json(sums) : json_null(), "statement",
+                      scope.payments != NULL ? statement_json(&request.statement, scope.payments,
+                                                              scope.payment_count, counts->paid)
+                                             : json_null(),
+                      "violations", output->found.rows),
             code);
     fleet_heading();
     printf("audited by %s on %s at %s\n", counts->account, counts->server,
@@ -179,6 +195,8 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     if (counts->closed > 0)
         printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
     putchar('\n');
+    if (scope.payments != NULL)
+        statement_print(&request.statement, scope.payments, scope.payment_count, counts->paid);
     print_archived(archived);
     for (size_t i = 0; i < output->rule_count; i++) {
         const struct by_rule *r = &output->rules[i];
@@ -206,21 +224,11 @@ static tl_status read_sums(struct report *sums, tl_client *client)
     return report_read(sums, client, &scope);
 }
 
-static tl_audit_scope scope_of(size_t first, size_t count)
-{
-    tl_audit_scope scope = request.scope;
-
-    if (request.statement.payments != NULL) {
-        scope.payments = request.statement.payments + first;
-        scope.payment_count = count;
-    }
-    return scope;
-}
-
 static int audit_one(tl_client *client, void *context)
 {
     const size_t *first = &request.first[fleet_at()];
     struct output output = {.rule_count = 0};
+    tl_list_end paid = TL_LIST_END_INIT;
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_archived archived = {.sets = 0};
     const int has_range = request.scope.since_us != 0;
@@ -235,6 +243,7 @@ static int audit_one(tl_client *client, void *context)
                   "closing");
     progress_begin(&output.progress, common.json, request.every_ms, "violations");
     scope = scope_of(first[0], first[1] - first[0]);
+    counts.paid = &paid;
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
     if (status == TL_OK)
@@ -276,7 +285,8 @@ static void add_fleet_finding(void *context, const struct fleet_finding *f)
 /* What no shard can tell alone, after their own pages. */
 static int audit_fleet(int code)
 {
-    const size_t rest = request.first[fleet_size() + 1] - request.first[fleet_size()];
+    const size_t rest =
+        request.first[fleet_size() + 1] - request.first[fleet_size()] + request.statement.unfound;
 
     fleet_check_slots(&request.map, add_fleet_finding, NULL);
     code = fleet_code(code, fleet_check_trades(&request.map, add_fleet_finding, NULL));
@@ -309,9 +319,10 @@ static tl_status split_payments(void)
     return TL_OK;
 }
 
-static int work_audit(void)
+static int work_audit(int code)
 {
-    int code = fleet_is() ? fleet_map_read(&request.map) : EXIT_DONE;
+    if (fleet_is())
+        code = fleet_code(code, fleet_map_read(&request.map));
     const tl_status status = split_payments();
 
     request.fleet_findings = json_array();
@@ -426,7 +437,7 @@ static int read_operands(int argc, char **argv)
 static int check(int argc, char **argv)
 {
     const tl_audit_scope *scope = &request.scope;
-    char problem[512];
+    char problem[640];
 
     if (read_operands(argc, argv) != EXIT_DONE)
         return EXIT_USAGE;
@@ -435,6 +446,8 @@ static int check(int argc, char **argv)
     if (request.path == NULL && scope->until_us != 0 && scope->since_us == 0)
         return usage_error("--until without a statement wants --since");
     if (report_check_range(scope->since_us, scope->until_us) != EXIT_DONE)
+        return EXIT_USAGE;
+    if (request.rules.profile != NULL && (request.rules.config_file = command_config()) == NULL)
         return EXIT_USAGE;
     if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,
                                                problem, sizeof problem) != 0)
@@ -452,7 +465,9 @@ static int work(tl_client *client)
     else if (fleet_is() && request.finding != NULL)
         code = usage_error("a finding is of one database: close wants --shard");
     else
-        code = request.finding != NULL ? fleet_each(0, close_one, &request) : work_audit();
+        code = statement_find(&request.statement, request.scope.channel, 0, request.path);
+    if (code == EXIT_DONE || (fleet_is() && code != EXIT_USAGE))
+        code = request.finding != NULL ? fleet_each(0, close_one, &request) : work_audit(code);
     statement_free(&request.statement);
     return code;
 }
@@ -463,8 +478,8 @@ static const struct command_option options[] = {
      "and where there are op_code, channel_key, channel_ref,\n"
      "amount_minor, currency",
      OPTION_TEXT, .to = &request.path},
-    {"ignore NAMES", "columns that are not compared, with commas between", OPTION_TEXT,
-     .to = &request.rules.ignored},
+    STATEMENT_OPTIONS(request.rules),
+    {"currency CUR", "of its amounts that name none", OPTION_TEXT, .to = &request.rules.currency},
     {"op OP", "it is of this operation alone", OPTION_TEXT, .to = &request.scope.op_code},
     {"channel NAME", "and of this channel", OPTION_TEXT, .to = &request.scope.channel},
     {"since T",

@@ -43,7 +43,7 @@ static void show(const struct bulk *self)
     fputs("Would ", stdout);
     fputs(self->verb, stdout);
     putchar(' ');
-    list_print_totals(&self->money);
+    list_print_totals(&self->money, "trade");
     if (self->apart[0] != '\0')
         printf("%s\n", self->apart);
     if (self->count == 0)

@@ -6,7 +6,7 @@
 #include "fleet.h"
 #include "fleet_map.h"
 #include "print.h"
-#include "statement.h"
+#include "statement_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,9 @@ struct preview {
     size_t *first;      /* payment of each shard */
     uint64_t *of_shard; /* rows that would be filed */
     uint64_t known, unknown, contradicting, made;
-    uint64_t standing; /* known, and in conflict with the trade all the same */
+    uint64_t standing;      /* known, and in conflict with the trade all the same */
+    tl_list_end trades;     /* the money of those that it pays, each once */
+    const tl_payment *last; /* that was told of */
 };
 
 static const char *text_or_null(const char *text)
@@ -119,12 +121,27 @@ static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_p
                             json_unsigned(paid->fence), "effect", effect(paid))));
 }
 
+/* Payments of one trade stand together. */
+static void sum_trade(struct preview *p, const tl_payment *payment, const tl_payment_view *paid)
+{
+    const tl_payment *last = p->last;
+
+    if (paid->fence == 0 || payment->amount.amount_minor < 0)
+        return;
+    if (last == NULL || compare(last->serial_no, payment->serial_no) != 0 ||
+        compare(last->cust_no, payment->cust_no) != 0 ||
+        compare(last->op_code, payment->op_code) != 0)
+        tl_list_end_add(&p->trades, paid->currency, paid->amount_minor);
+    p->last = payment;
+}
+
 static int take(void *context, const tl_payment_view *paid)
 {
     struct preview *p = context;
     const size_t number = p->first[fleet_at()] + paid->number;
     const tl_payment *payment = &p->filing->statement->payments[number];
 
+    sum_trade(p, payment, paid);
     if (paid->known) {
         p->known++;
         p->standing += paid->contradicts != 0;
@@ -255,15 +272,24 @@ static int evidence_statement(const struct filing *filing)
                         .is_of_row = is_of_row,
                         .has_yes = filing->has_yes,
                         .yes = filing->yes};
-    struct preview preview = {.filing = filing, .bulk = &bulk};
+    struct statement *statement = filing->statement;
+    struct preview preview = {.filing = filing, .bulk = &bulk, .trades = TL_LIST_END_INIT};
     uint64_t repeated;
-    int code;
+    int code = statement_find(statement, NULL, 1, filing->path);
 
     bulk.context = &preview;
-    repeated = drop_repeated(filing->statement);
+    preview.unknown = statement->unfound;
+    repeated = drop_repeated(statement);
     snprintf(said, sizeof said, "--statement %.500s --source %s", filing->path, filing->source);
-    code = look_at_all(&preview);
+    if (code == EXIT_DONE || (fleet_is() && code != EXIT_USAGE))
+        code = fleet_code(code, look_at_all(&preview));
     say_apart(apart, sizeof apart, &preview, repeated);
+    if (preview.is_ready && common.json)
+        json_object_set_new(
+            bulk.apart_json, "statement",
+            statement_json(statement, statement->payments, statement->count, &preview.trades));
+    else if (preview.is_ready)
+        statement_print(statement, statement->payments, statement->count, &preview.trades);
     bulk.of_shard = preview.of_shard;
     /* What the shards that answered have is filed: the same again files the rest. */
     if (code == EXIT_DONE || (fleet_is() && preview.is_ready))
@@ -315,10 +341,13 @@ static struct statement statement;
 static int check_statement(void)
 {
     struct filing *filing = &request.filing;
-    char problem[512];
+    char problem[640];
 
     filing->statement = &statement;
     filing->rules.is_filed = 1;
+    filing->rules.currency = request.evidence.amount.currency;
+    if (filing->rules.profile != NULL && (filing->rules.config_file = command_config()) == NULL)
+        return EXIT_USAGE;
     filing->source = request.evidence.source;
     if (filing->source == NULL)
         return usage_error("--source is missing: it says who knows it");
@@ -389,12 +418,12 @@ static const struct command_option options[] = {
      OPTION_TEXT, .to = &request.filing.path},
     {"op OP", "the operation of its payments that name none", OPTION_TEXT,
      .to = &request.filing.rules.op_code},
-    {"ignore NAMES", "columns that are not compared, with commas between", OPTION_TEXT,
-     .to = &request.filing.rules.ignored},
+    STATEMENT_OPTIONS(request.filing.rules),
     {"amount N", "how much was paid, in minor units", OPTION_NUMBER,
      .to = &request.evidence.amount.amount_minor, .given = &request.evidence.amount.is_told,
      .is = "a number of minor units"},
-    {"currency CUR", "of this currency", OPTION_TEXT, .to = &request.evidence.amount.currency},
+    {"currency CUR", "of this currency; so are its amounts that name none", OPTION_TEXT,
+     .to = &request.evidence.amount.currency},
     OPTION_REASON_OF(&request.filing.reason, "why the statement is filed, for the record"),
     {"yes N", "file it, if it is N payments", OPTION_NUMBER, .to = &request.filing.yes,
      .given = &request.filing.has_yes, .is = "the number of payments"},

@@ -370,12 +370,12 @@ static const char *many(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-void list_print_totals(const tl_list_end *end)
+void list_print_totals(const tl_list_end *end, const char *noun)
 {
     uint64_t told = 0;
 
-    printf("%" PRIu64 " trade%s", end->trades, many(end->trades));
-    if (end->rows != end->trades)
+    printf("%" PRIu64 " %s%s", end->trades, noun, many(end->trades));
+    if (end->rows > end->trades)
         printf(" (%" PRIu64 " row%s)", end->rows, many(end->rows));
     for (unsigned i = 0; i < end->money_count; i++) {
         printf("%s %s %s in %" PRIu64, i == 0 ? ":" : ",", end->money[i].sum_minor,
@@ -482,7 +482,7 @@ static void print_end(struct output *output)
     if (output->form == LIST_NARROW || output->form == LIST_WIDE) {
         if (output->rows > 0) {
             putchar('\n');
-            list_print_totals(&output->total);
+            list_print_totals(&output->total, "trade");
         } else {
             fputs("tradelock: no lock passes these filters\n", stderr);
         }

@@ -31,7 +31,8 @@ int list_print(const tl_filter *filter, const struct list_form_options *options)
 void list_print_csv(const char *const *cells, size_t count);
 
 /* "3 trades: 216 EUR in 2, 108 USD in 1 (minor units)" and a new line. */
-void list_print_totals(const tl_list_end *end);
+/* noun: "trade". */
+void list_print_totals(const tl_list_end *end, const char *noun);
 /* The money by currency. */
 json_t *list_json_money(const tl_list_end *end);
 

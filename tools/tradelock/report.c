@@ -114,7 +114,7 @@ void report_print(const struct report *report)
     fflush(stdout);
     if (report->total.trades > 0)
         table_print(report->rows.table);
-    list_print_totals(&report->total);
+    list_print_totals(&report->total, "trade");
 }
 
 json_t *report_json(const struct report *report)

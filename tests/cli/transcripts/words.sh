@@ -208,3 +208,34 @@ same() {
     case $(tradelock audit --every 1h "$@" 2>/dev/null) in *"
 $told") printf '%s\n' "$told" ;; *) echo 'the audit comes to other sums' ;; esac
 }
+
+# key SERIAL: the trade's channel key.
+key() {
+    sql "SELECT channel_key FROM trade_lock WHERE serial_no = '$1' AND lane = 'S'"
+}
+
+# bank TEXT [ENCODING]: the bank's file holds this text from now on.
+bank() {
+    # shellcheck disable=SC2059
+    printf "$1" | iconv -f utf-8 -t "${2:-utf-8}" >"$ADMIN.csv"
+}
+
+# file OPTION...: evidence of the bank's file; look OPTION...: the audit beside it.
+file() {
+    tradelock evidence add --statement "$ADMIN.csv" --source bank --reason daily "$@"
+}
+look() {
+    text=$(tradelock audit --statement "$ADMIN.csv" "$@")
+    code=$?
+    printf '%s\n' "$text" | sed -n '/^The file/,$p'
+    return $code
+}
+
+# profile TEXT: settings of this section besides, in $ADMIN.cnf.
+profile() {
+    (
+        umask 077
+        # shellcheck disable=SC2059
+        { cat "$ADMIN" && printf "$1"; } >"$ADMIN.cnf"
+    )
+}
