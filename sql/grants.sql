@@ -50,6 +50,8 @@ GRANT SELECT ON audit_closing TO `{database}_application`;
 -- A workflow makes its channel known; operators alone pause one.
 GRANT SELECT, INSERT (channel, op_code) ON trade_channel TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_channel_declare TO `{database}_application`;
+-- Contents are blanked by the time in tl_schema, which no service may write.
+GRANT EXECUTE ON PROCEDURE tl_blank_page TO `{database}_application`;
 GRANT EXECUTE ON PROCEDURE tl_site_is TO `{database}_application`;
 GRANT SELECT ON tl_session_channel TO `{database}_application`;
 GRANT SELECT ON trade_channel_limit TO `{database}_application`;
@@ -166,6 +168,9 @@ GRANT EXECUTE ON PROCEDURE tl_purge_mutexes TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_purge_rw_locks TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_purge_sessions_count TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_purge_acts TO `{database}_operator`;
+-- A customer is forgotten by two.
+GRANT EXECUTE ON FUNCTION tl_forget_name TO `{database}_operator`;
+GRANT EXECUTE ON PROCEDURE tl_forget_page TO `{database}_operator`;
 GRANT SELECT ON resource_lock TO `{database}_operator`;
 GRANT SELECT ON resource_lock_state TO `{database}_operator`;
 GRANT SELECT ON resource_log TO `{database}_operator`;

@@ -62,6 +62,9 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     result BLOB NULL,
     remark VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
     actor VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+    -- The revision at which the contents were blanked (tl_purge_trade): payload, result, traceparent,
+    -- label and remark.  No role may write it, so nobody else blanks without a step.
+    blanked_rev BIGINT UNSIGNED NULL,
     created_at DATETIME(6) NOT NULL,
     updated_at DATETIME(6) NOT NULL,
     -- When the step was written, and by which account: the server's to say.  No role may
@@ -254,6 +257,7 @@ CREATE TABLE IF NOT EXISTS audit_closing (
     closed_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (finding, part),
     KEY closed (closed_at),
+    KEY trade (cust_no, serial_no, op_code),
     CONSTRAINT closing_is_1_or_2 CHECK (part IN (1, 2))
 ) ENGINE = InnoDB;
 
@@ -587,7 +591,8 @@ CREATE TABLE IF NOT EXISTS tl_act (
     counts VARCHAR(1023) CHARACTER SET ascii COLLATE ascii_bin NULL,
     begun_at DATETIME(6) NOT NULL,
     ended_at DATETIME(6) NULL,
-    KEY begun (begun_at)
+    KEY begun (begun_at),
+    KEY said (what, said(64))
 ) ENGINE = InnoDB;
 
 -- Which rows, and what became of each.  A row that was done is written in the transaction that did
@@ -601,7 +606,8 @@ CREATE TABLE IF NOT EXISTS tl_act_row (
     fence BIGINT UNSIGNED NOT NULL,
     result VARCHAR(31) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     acted_at DATETIME(6) NOT NULL,
-    PRIMARY KEY (act_no, row_no)
+    PRIMARY KEY (act_no, row_no),
+    KEY trade (cust_no, serial_no, op_code)
 ) ENGINE = InnoDB;
 
 -- Which schema this is, and the oldest client that it still serves.  The version is raised once
@@ -628,7 +634,10 @@ CREATE TABLE IF NOT EXISTS tl_schema (
     -- the site of all channel keys; NULL: no session has begun yet
     site VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
     -- nothing younger is purged, whoever asks; `tradelock migrate` raises it to the setting
-    retention_ms BIGINT UNSIGNED NOT NULL DEFAULT 7776000000 CHECK (retention_ms >= 86400000)
+    retention_ms BIGINT UNSIGNED NOT NULL DEFAULT 7776000000 CHECK (retention_ms >= 86400000),
+    -- how long after their end trades keep their contents; NULL: for ever.  `tradelock migrate` writes
+    -- the setting here, and nobody's janitor blanks what is younger
+    payload_keep_ms BIGINT UNSIGNED NULL
 ) ENGINE = InnoDB;
 -- A variable's value is what replicas get, whatever the format of the binary log.
 SET @tl_installation = UUID();
@@ -658,6 +667,17 @@ CREATE TABLE IF NOT EXISTS tl_clock (
     op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL DEFAULT ''
 ) ENGINE = InnoDB;
 INSERT IGNORE INTO tl_clock (one) VALUES (1);
+
+-- How far the janitors have come with blanking contents, in the order of trade_lock's key, and until
+-- when they rest after its end.
+CREATE TABLE IF NOT EXISTS tl_blanking (
+    one TINYINT NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL DEFAULT '',
+    serial_no VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL DEFAULT '',
+    op_code VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin NOT NULL DEFAULT '',
+    rest_until DATETIME(6) NOT NULL DEFAULT '1970-01-01'
+) ENGINE = InnoDB;
+INSERT IGNORE INTO tl_blanking (one) VALUES (1);
 
 -- Each restore: how it came to be known, who proposed to accept it and who confirmed that.
 -- A row is appended; nobody of ours may change one, nor write `account`, the server's word

@@ -117,6 +117,10 @@ static tl_status judge_paid(const db_result *row, char status, unsigned epoch)
 {
     if (status == 'P')
         return judge_paid_in_process(row, epoch);
+    if (db_get_int(row, 0, COLUMN_resolve_lock_conflict) &&
+        db_get_int(row, 0, COLUMN_resolve_lock_blanked))
+        return error_set(TL_REFUSED, "its contents were blanked, so no worker can book it: book it "
+                                     "by hand, then decide `--as clear`");
     if (db_get_int(row, 0, COLUMN_resolve_lock_conflict))
         return TL_OK;
     return error_set(TL_REFUSED,

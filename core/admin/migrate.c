@@ -236,7 +236,7 @@ static tl_status note_identity(db *connection)
 
 /* Runs the missing migrations.  The version is raised last: until then no program of this version
  * begins, and an interrupted migration starts over. */
-static tl_status apply_missing(db *connection, unsigned version, int64_t retention_ms,
+static tl_status apply_missing(db *connection, unsigned version, const struct config *config,
                                unsigned *made)
 {
     db_answer answer;
@@ -248,13 +248,14 @@ static tl_status apply_missing(db *connection, unsigned version, int64_t retenti
     TRY(mend_fleet(connection, made));
     TRY(note_identity(connection));
     answer = SQL_RUN(connection, NULL, migrate_done, .version = db_uint(schema_newest()),
-                     .retention_ms = db_int(retention_ms));
+                     .retention_ms = db_int(config->retention_ms),
+                     .payload_keep_ms = db_int(config->payload_keep_ms));
     return answer == DB_DONE ? TL_OK
                              : db_error_status(connection, answer, "raising the schema's version");
 }
 
 /* Brings the schema up, unless it is newer: what a newer one consists of is not known here. */
-static tl_status bring_up(db *connection, int64_t retention_ms, tl_migrated *migrated)
+static tl_status bring_up(db *connection, const struct config *config, tl_migrated *migrated)
 {
     schema_found found;
     unsigned made = 0;
@@ -262,7 +263,7 @@ static tl_status bring_up(db *connection, int64_t retention_ms, tl_migrated *mig
     TRY(schema_read(connection, &found));
     migrated->from = found.version;
     if (found.version <= schema_newest())
-        TRY(apply_missing(connection, found.version, retention_ms, &made));
+        TRY(apply_missing(connection, found.version, config, &made));
     TRY(schema_read(connection, &found));
     TRY(schema_judge(&found));
     migrated->to = found.version;
@@ -278,7 +279,7 @@ tl_status tl_migrate(tl_client *client, tl_migrated *migrated)
 
     if (status != TL_OK)
         return status;
-    status = bring_up(connection, client->config.retention_ms, &done);
+    status = bring_up(connection, &client->config, &done);
     pool_close_extra(client->connections, connection);
     if (status == TL_OK && migrated != NULL)
         *migrated = done;

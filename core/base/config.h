@@ -105,6 +105,11 @@
       "How long finished trades are kept at least. It must be longer than any "          \
       "client repeats a request, and than any channel's window: a purged key can "       \
       "be paid again.")                                                                  \
+    X(MS, payload_keep_ms, "0", 0, 36525 * CONFIG_DAY,                                   \
+      "How long after its end a trade keeps its contents (tools/PRIVACY.md); the "       \
+      "janitors blank them then. 0: until it is purged. `tradelock migrate` writes it "  \
+      "into the schema, before which nothing is blanked. It must be longer than any "    \
+      "channel may still say that a failed payment was made.")                           \
     X(FLEET, fleet, "none", 1, CONFIG_SHARD_MAX,                                         \
       "The name of the fleet whose shards this file names; none: there is one "          \
       "database.")                                                                       \

@@ -24,6 +24,7 @@
 #include <tradelock/layer.h>
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,8 @@
 #define LOG_MESSAGE_SPACE 512
 /* One round in this many looks for rows from the future. */
 #define SEARCH_ROUNDS 8
+/* The part of a beat that a round blanks contents for. */
+#define BLANK_SHARE 16
 /* A host that has come back is looked at in the round after a beat, by all who run. */
 #define BEATS_TO_TELL 3
 
@@ -139,6 +142,22 @@ size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX
     return count;
 }
 
+/* What is locked just now is for a later round. */
+static void blank(tl_client *client)
+{
+    uint64_t blanked = 0;
+    tl_status status = TL_OK;
+
+    if (client->config.payload_keep_ms > 0)
+        status = janitor_blank(client->engine, client->config.beat_ms / BLANK_SHARE, 0, &blanked);
+    if (blanked > 0)
+        log_line(&client->logger, TL_INFO, NULL, 0,
+                 "the contents of %" PRIu64 " trades were blanked", blanked);
+    if (status != TL_OK && status != TL_TRY_AGAIN && status != client->blank_status)
+        log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
+    client->blank_status = status;
+}
+
 /* The round after a confirmed beat, on a thread of the session's that no beat waits for.  After a
  * clock jump nobody is overdue: rows are adjusted first. */
 static void run_round(void *context)
@@ -178,6 +197,7 @@ static void run_round(void *context)
         log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
                  tl_error_message());
     client_add(&client->counters.opened, opened);
+    blank(client);
 }
 
 /* Each host of a list has to be fit for what may lead there after a failover; that it takes no
@@ -702,7 +722,7 @@ static tl_status check_may_open(tl_client *client)
 
 tl_status tl_reap(tl_client *client, tl_reaped *reaped)
 {
-    tl_reaped done = {0, 0, 0};
+    tl_reaped done = {0, 0, 0, 0};
     janitor_cursor cursor = {.from_us = 0};
     tl_status status;
 
@@ -727,6 +747,8 @@ tl_status tl_reap(tl_client *client, tl_reaped *reaped)
     if (status == TL_OK)
         status = janitor_round(client->engine, &client->logger, client->actor, TL_HOLD_MAX_MS,
                                clock_watch_latest_us(client), &cursor, &done.opened, &done.freed);
+    if (status == TL_OK && client->config.payload_keep_ms > 0)
+        status = janitor_blank(client->engine, TL_HOLD_MAX_MS, 1, &done.blanked);
     client_add(&client->counters.opened, done.opened);
     if (reaped != NULL)
         *reaped = done;

@@ -56,7 +56,8 @@ struct tl_client {
     /* Of the thread that follows the beats. */
     janitor_cursor cursor;
     unsigned rounds;
-    int64_t next_round_ms; /* boot time: no earlier is the janitor's next one, while it hurries */
+    int64_t next_round_ms;  /* boot time: no earlier is the janitor's next one, while it hurries */
+    tl_status blank_status; /* how its last blanking ended; the same problem is told once */
     waiters *waiting;
     shared_reads *reads;
     pthread_mutex_t async_mutex;

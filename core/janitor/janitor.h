@@ -46,4 +46,9 @@ tl_status janitor_round(task_engine *engine, const struct logger *logger, const 
                         int64_t budget_ms, int64_t latest_us, janitor_cursor *cursor,
                         uint64_t *opened, uint64_t *freed);
 
+/* Blanks the contents of trades that ended payload_keep_ms ago, page by page while there is time, and
+ * one at least; the walk is shared by all janitors.  anew: a whole walk, from the beginning.  TL_REFUSED:
+ * the schema does not say that anything is blanked.  *blanked is increased. */
+tl_status janitor_blank(task_engine *engine, int64_t budget_ms, int anew, uint64_t *blanked);
+
 #endif

@@ -95,7 +95,7 @@ BEGIN
             actor = NEW.actor, updated_at = now_at
         WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
             AND op_code = NEW.op_code AND rev = NEW.rev AND status = 'F'
-            AND conflict = 1;
+            AND conflict = 1 AND (blanked_rev IS NULL OR payload IS NOT NULL);
         SET changed = ROW_COUNT();
         -- A lane of a failed trade is closed, or another's that stood alone.
         INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,

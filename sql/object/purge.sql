@@ -4,13 +4,13 @@
 -- fence of a key that comes again begins with the server's microseconds, above every fence that the
 -- purged row had.  Nothing goes without an act.
 
--- The cut: a row from before this moment is certainly older than older_ms, whatever the clock did
+-- A row from before this moment is certainly older than older_ms, whatever the clock did
 -- since.  A clock that is set forward makes rows look older, so the jumps on record since are taken
 -- off.  A jump that nobody has seen yet shows by two other moments, of which the earlier counts.
 -- One is what the time would be without clock jumps since the server was started: UUID() tells it,
 -- whose moments follow the server's monotonic clock.  The other is the last sign of life of a
 -- process, as in clock_open.
-CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
+CREATE OR REPLACE FUNCTION tl_certain_cut(older_ms BIGINT UNSIGNED)
 RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE now_at DATETIME(6) DEFAULT tl_moment();
@@ -19,11 +19,6 @@ BEGIN
     DECLARE steady_at, alive_at, over_at DATETIME(6);
 
     CALL tl_guard(1);
-    -- NULL is what a statement that was killed tells.
-    IF NOT COALESCE(older_ms >= (SELECT retention_ms FROM tl_schema WHERE one = 1), 0) THEN
-        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
-            MESSAGE_TEXT = 'nothing younger than the retention (tl_schema.retention_ms) is purged';
-    END IF;
     -- A caller's old snapshot knows nothing of the jumps since, so these are read with locks.
     IF COALESCE((SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1
         LOCK IN SHARE MODE), 1) THEN
@@ -48,6 +43,18 @@ BEGIN
         - INTERVAL older_ms * 1000 MICROSECOND;
 END;
 
+-- The cut of a purge.
+CREATE OR REPLACE FUNCTION tl_purge_cut(older_ms BIGINT UNSIGNED)
+RETURNS DATETIME(6) NOT DETERMINISTIC READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+    -- NULL is what a statement that was killed tells.
+    IF NOT COALESCE(older_ms >= (SELECT retention_ms FROM tl_schema WHERE one = 1), 0) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'nothing younger than the retention (tl_schema.retention_ms) is purged';
+    END IF;
+    RETURN tl_certain_cut(older_ms);
+END;
+
 -- Counts what was removed in the act of this connection that is under way; without one it writes an
 -- act for this page alone.
 CREATE OR REPLACE PROCEDURE tl_purge_act(IN older_ms BIGINT UNSIGNED, IN removed INT UNSIGNED)
@@ -67,12 +74,15 @@ END;
 
 -- Whether a finished trade may go: `state` is NULL, or what it is made of just now: the revisions
 -- of the row that decides and of its retry row (0: none), how many steps are kept, how many pieces
--- of evidence and decisions there are.  Evidence and decisions are append only, and a row's
--- revision rises with each step, so the same state is the same content.  The trade is in process or
--- in conflict, or changed, or could still be sent or tried anew, since the cut: it stays.  The rows
--- stay locked until the transaction ends.  `does` says what else: 0 nothing, 1 everything that
--- belongs to the trade is removed, 2 only if its state is still the one in `state`.  Nobody may call
--- it but the procedures below, in their transaction.
+-- of evidence and decisions there are, and the revision at which it was blanked.  Evidence and
+-- decisions are append only, and a row's revision rises with each step, so the same state is the same
+-- content.  The trade is in process or in conflict, or changed, or could still be sent or tried anew,
+-- since the cut: it stays.  The rows stay locked until the transaction ends.
+--
+-- `does` says what else: 0 nothing, 1 everything that belongs to the trade is removed, 2 only if its
+-- state is still the one in `state`, 3 its contents and what people wrote about it are blanked: what
+-- is sent still keeps nobody from that.  Money, references, fingerprint, moments and accounts stay,
+-- and no revision rises.  Nobody may call it but the procedures below, in their transaction.
 CREATE OR REPLACE PROCEDURE tl_purge_trade(IN does TINYINT, IN cut DATETIME(6),
     IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -85,19 +95,21 @@ whole:
 BEGIN
     DECLARE now_at DATETIME(6) DEFAULT tl_moment();
     DECLARE ripe, in_use INT UNSIGNED DEFAULT 0;
-    DECLARE own_rev, other_rev BIGINT UNSIGNED DEFAULT 0;
+    DECLARE own_rev, other_rev, blanked BIGINT UNSIGNED DEFAULT 0;
     DECLARE expected VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin DEFAULT state;
     DECLARE other VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT CONCAT(op, _ascii '_RETRY');
 
     SET state = NULL;
     -- The row that decides: a sync row, or a retry row that stands alone.
-    SELECT COUNT(*), MAX(t.rev) INTO ripe, own_rev FROM trade_lock t
+    SELECT COUNT(*), MAX(t.rev), COALESCE(MAX(t.blanked_rev), 0) INTO ripe, own_rev, blanked
+    FROM trade_lock t
     WHERE t.cust_no = cust AND t.serial_no = serial AND t.op_code = op
         AND t.status <> 'P' AND t.conflict = 0 AND t.parked IS NULL
         AND (t.next_run_at IS NULL OR t.lane = 'S') AND t.updated_at < cut
-        AND (t.send_until IS NULL OR t.send_until < cut)
-        AND (t.deadline_at IS NULL OR t.deadline_at < now_at)
+        AND (does = 3 OR t.send_until IS NULL OR t.send_until < cut)
+        AND (t.deadline_at IS NULL OR t.deadline_at < now_at
+            OR (does = 3 AND (t.status = 'Y' OR t.retryable = 0)))
     FOR UPDATE SKIP LOCKED;
     IF ripe = 0 THEN
         LEAVE whole;
@@ -123,7 +135,7 @@ BEGIN
     WHERE cust_no = cust AND serial_no = serial AND op_code = op;
     SELECT COUNT(*) INTO decided FROM trade_resolution
     WHERE cust_no = cust AND serial_no = serial AND op_code = op;
-    SET state = CONCAT_WS(' ', own_rev, other_rev, steps, filed, decided);
+    SET state = CONCAT_WS(' ', own_rev, other_rev, steps, filed, decided, blanked);
     IF does = 2 AND (state = expected) IS NOT TRUE THEN
         SET state = NULL;
         LEAVE whole;
@@ -132,6 +144,24 @@ BEGIN
         BEGIN
             -- Of a fleet: its slot is being moved, and the copy is compared with this.
             DECLARE EXIT HANDLER FOR 31003, 31004 SET state = NULL;
+            IF does = 3 THEN
+                UPDATE trade_lock SET payload = NULL, result = NULL, traceparent = NULL,
+                    label = NULL, remark = 'blanked', blanked_rev = rev
+                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+                UPDATE trade_lock_past SET remark = NULL
+                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+                UPDATE trade_evidence SET remark = NULL
+                WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+                UPDATE trade_resolution SET reason = ''
+                WHERE cust_no = cust AND serial_no = serial AND op_code = op;
+                UPDATE audit_closing SET reason = ''
+                WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
+                -- Of an act about many trades the reason is about none of them.
+                UPDATE tl_act_row r STRAIGHT_JOIN tl_act a ON a.act_no = r.act_no AND a.planned = 1
+                SET a.reason = ''
+                WHERE r.cust_no = cust AND r.serial_no = serial AND r.op_code IN (op, other);
+                LEAVE whole;
+            END IF;
             DELETE FROM trade_lock
             WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
             DELETE FROM trade_lock_past
@@ -148,9 +178,10 @@ END;
 -- says in `purged` how many trades may go, how many rows it looked at, the last row's key, and how
 -- many lock rows, kept steps, pieces of evidence and decisions go with the trades.  `does` is 0: it
 -- only looks; 1: they are removed; 2: it looks, and says in `named` which they are, as a JSON array
--- of [cust_no, serial_no, op_code, state].
+-- of [cust_no, serial_no, op_code, state]; 3: they are blanked, and no row is locked that is in
+-- process, young or blanked already; 4: likewise, of after_cust alone, and blanked ones anew.
 CREATE OR REPLACE PROCEDURE tl_purge_page(IN does TINYINT,
-    IN older_ms BIGINT UNSIGNED, IN most INT UNSIGNED,
+    IN older_ms BIGINT UNSIGNED, IN cut DATETIME(6), IN most INT UNSIGNED,
     IN after_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     IN after_op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -161,18 +192,21 @@ BEGIN
     DECLARE removed, seen INT UNSIGNED DEFAULT 0;
     DECLARE locks, steps, filed, decided INT UNSIGNED DEFAULT 0;
     DECLARE its_locks, its_steps, its_filed, its_decided INT UNSIGNED;
-    DECLARE finished TINYINT DEFAULT 0;
+    DECLARE finished, wanted TINYINT DEFAULT 0;
     DECLARE state VARCHAR(127) CHARACTER SET ascii COLLATE ascii_bin;
-    DECLARE cut DATETIME(6) DEFAULT tl_purge_cut(older_ms);
+    DECLARE last_cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin
+        DEFAULT IF(does = 4, after_cust, REPEAT('~', 32));
     DECLARE cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin DEFAULT after_cust;
     DECLARE serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT after_serial;
     DECLARE op VARCHAR(40) CHARACTER SET ascii COLLATE ascii_nopad_bin
         DEFAULT after_op;
     DECLARE page CURSOR FOR
-        SELECT cust_no, serial_no, op_code FROM trade_lock
-        WHERE cust_no >= after_cust AND (cust_no > after_cust OR (cust_no = after_cust
-            AND (serial_no > after_serial
+        SELECT cust_no, serial_no, op_code, does < 3 OR (status <> 'P' AND updated_at < cut
+            AND (does = 4 OR NOT (blanked_rev <=> rev)))
+        FROM trade_lock
+        WHERE cust_no >= after_cust AND cust_no <= last_cust
+            AND (cust_no > after_cust OR (cust_no = after_cust AND (serial_no > after_serial
                 OR (serial_no = after_serial AND op_code > after_op))))
         ORDER BY cust_no, serial_no, op_code
         LIMIT most;
@@ -187,12 +221,15 @@ BEGIN
     START TRANSACTION;
     OPEN page;
     walk: LOOP
-        FETCH page INTO cust, serial, op;
+        FETCH page INTO cust, serial, op, wanted;
         IF finished THEN
             LEAVE walk;
         END IF;
         SET seen = seen + 1;
-        CALL tl_purge_trade(does = 1, cut, cust, serial, op, state,
+        IF NOT wanted THEN
+            ITERATE walk;
+        END IF;
+        CALL tl_purge_trade(IF(does < 3, does = 1, 3), cut, cust, serial, op, state,
             its_locks, its_steps, its_filed, its_decided);
         IF state IS NOT NULL THEN
             SET removed = removed + 1, locks = locks + its_locks, steps = steps + its_steps,
@@ -226,8 +263,8 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-    CALL tl_purge_page(IF(only_counts, 0, 1), older_ms, most, after_cust, after_serial, after_op,
-        purged, named);
+    CALL tl_purge_page(IF(only_counts, 0, 1), older_ms, tl_purge_cut(older_ms), most, after_cust,
+        after_serial, after_op, purged, named);
 END;
 
 -- Names the trades of a page that may go, so that their rows can be written to an archive first.
@@ -239,7 +276,8 @@ CREATE OR REPLACE PROCEDURE tl_purge_named(IN older_ms BIGINT UNSIGNED, IN most 
     OUT purged VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin,
     OUT named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
-CALL tl_purge_page(2, older_ms, most, after_cust, after_serial, after_op, purged, named);
+CALL tl_purge_page(2, older_ms, tl_purge_cut(older_ms), most, after_cust, after_serial, after_op,
+    purged, named);
 
 -- Removes trades that were named and whose rows are in an archive since, in one transaction.  Each
 -- is judged anew, and goes only if it still is what was named: a row that changed, evidence or a

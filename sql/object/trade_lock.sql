@@ -83,15 +83,20 @@ BEGIN
                 AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
                 AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
                 AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
-                AND NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
                 AND NEW.amount_minor <=> OLD.amount_minor AND NEW.currency <=> OLD.currency
-                AND NEW.batch <=> OLD.batch AND NEW.traceparent <=> OLD.traceparent
-                AND NEW.label <=> OLD.label
+                AND NEW.batch <=> OLD.batch
+                -- Blanking is no step: contents are there as before, or none of them.
+                AND ((NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
+                        AND NEW.traceparent <=> OLD.traceparent AND NEW.label <=> OLD.label
+                        AND NEW.remark <=> OLD.remark AND NEW.blanked_rev <=> OLD.blanked_rev)
+                    OR (NEW.payload IS NULL AND NEW.result IS NULL AND NEW.traceparent IS NULL
+                        AND NEW.label IS NULL AND NEW.remark <=> 'blanked'
+                        AND NEW.blanked_rev <=> NEW.rev))
                 AND (OLD.longest_hold_ms IS NULL
                     OR NEW.longest_hold_ms <=> OLD.longest_hold_ms)
                 AND NEW.lane <=> OLD.lane AND NEW.step <=> OLD.step
                 AND NEW.thread_no <=> OLD.thread_no AND NEW.log_no <=> OLD.log_no
-                AND NEW.remark <=> OLD.remark AND NEW.actor <=> OLD.actor
+                AND NEW.actor <=> OLD.actor
                 AND NEW.created_at <=> OLD.created_at AND NEW.updated_at <=> OLD.updated_at
                 AND NEW.logged_at <=> OLD.logged_at AND NEW.account <=> OLD.account
                 AND NEW.first_rev <=> OLD.first_rev

@@ -114,7 +114,8 @@ SELECT s.status, s.epoch, s.fence, s.rev, s.conflict, s.session_id IS NOT NULL A
     s.success_epoch <=> s.epoch AS success_filed,
     COALESCE(s.send_until > UTC_TIMESTAMP(6), 0) AS may_send,
     COALESCE(r.status = 'F' AND r.epoch = s.epoch
-        AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL), 0) AS lane_open
+        AND (r.next_run_at IS NOT NULL OR r.parked IS NOT NULL), 0) AS lane_open,
+    s.blanked_rev IS NOT NULL AND s.payload IS NULL AS blanked
 FROM trade_lock s
 LEFT JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
     AND r.op_code = :retry_op

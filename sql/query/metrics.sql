@@ -118,7 +118,7 @@ GROUP BY 1, 2, 3, 4
 
 -- name: overview_inbox
 -- What one operator proposed and nobody confirmed: decisions about trades that are still as their
--- operator saw them, and findings of an audit; oldest first.  It walks through what operators ever
+-- operator saw them, findings of an audit, and customers to be forgotten; oldest first.  It walks through what operators ever
 -- decided.
 SELECT 'resolve' AS what, d.serial_no, d.cust_no, d.op_code, d.fence,
     CASE d.verdict WHEN 'C' THEN 'clear' WHEN 'Y' THEN 'paid' ELSE 'failed' END AS said,
@@ -134,6 +134,15 @@ SELECT 'audit', d.serial_no, d.cust_no, d.op_code, 0, LOWER(LEFT(HEX(d.finding),
 FROM audit_closing d
 LEFT JOIN audit_closing c ON c.finding = d.finding AND c.part = 2
 WHERE d.part = 1 AND c.part IS NULL
+UNION ALL
+SELECT 'forget', '', '', '', 0, d.said, d.reason, d.actor, d.account,
+    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.begun_at)
+FROM tl_act d FORCE INDEX (said)
+LEFT JOIN tl_act c FORCE INDEX (said) ON c.what = 'forget confirm' AND c.said = d.said
+    AND c.act_no > d.act_no AND tl_account_name(c.account) <> tl_account_name(d.account)
+WHERE d.what = 'forget propose' AND d.begun_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY
+    AND c.act_no IS NULL
 ORDER BY proposed_us LIMIT 1000
 
 -- name: overview_sessions

@@ -54,3 +54,36 @@ CALL tl_purge_sessions_count(:older_ms, @tl_purged_sessions)
 -- name: purge_sessions_result
 -- How many sessions the last purge_sessions of this connection removed.
 SELECT @tl_purged_sessions
+
+-- name: blank_page
+-- Blanks the contents of a page of trades that ended long enough ago; the procedure knows where the
+-- janitors' walk stands, decides which may go, and commits by itself.
+CALL tl_blank_page(:most, :anew, @tl_blanked)
+
+-- name: blank_page_result
+-- How many trades the last blank_page of this connection blanked, and whether the walk goes on.
+SELECT @tl_blanked
+
+-- name: forget_page
+-- Blanks the contents of a page of a customer's trades; the procedure judges each, asks for the word of
+-- another account, and commits by itself.
+CALL tl_forget_page(:act_no, :most, :cust_no, :serial_no, :op_code, @tl_purged)
+
+-- name: forget_proposed
+-- Whether another account proposed to forget the customer of this name lately, and whether this one did.
+SELECT COALESCE(MAX(own = 0), 0) AS by_other, COALESCE(MAX(own), 0) AS by_own
+FROM (SELECT tl_account_name(account) <=> tl_account_name(CURRENT_USER()) AS own
+    FROM tl_act FORCE INDEX (said)
+    WHERE what = 'forget propose' AND said = :name
+        AND begun_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY) p
+
+-- name: forget_seen
+-- What acts call a customer, how many trades the customer has, and how many of them may not be
+-- forgotten yet: in process, parked, in conflict, or one that may be tried anew.
+SELECT tl_forget_name(:cust_no) AS name, COALESCE(SUM(lane = 'S' OR repeatable = 1), 0) AS trades,
+    COUNT(DISTINCT IF(status = 'P' OR parked IS NOT NULL OR conflict = 1
+        OR (lane = 'R' AND next_run_at IS NOT NULL)
+        OR (lane = 'S' AND status = 'F' AND retryable = 1 AND deadline_at > UTC_TIMESTAMP(6)),
+        serial_no, NULL)) AS open
+FROM trade_lock
+WHERE cust_no = :cust_no

@@ -4,7 +4,8 @@
 -- All migrations up to this one are applied, and all schema objects are made.  The retention rises to
 -- the setting; only an administrator lowers it, by an UPDATE.
 UPDATE tl_schema SET version = GREATEST(version, :version),
-    retention_ms = GREATEST(retention_ms, :retention_ms) WHERE one = 1
+    retention_ms = GREATEST(retention_ms, :retention_ms),
+    payload_keep_ms = NULLIF(:payload_keep_ms, 0) WHERE one = 1
 
 -- name: migrate_objects
 -- As doctor_parts, for an administrator who mends schema objects: tl_parts() itself may be

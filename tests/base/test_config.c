@@ -42,6 +42,7 @@ TEST(test_defaults)
     assert_int_equal(config.allow_insecure, 0);
     assert_int_equal(config.janitor, 1);
     assert_true(config.retention_ms == INT64_C(7776000000));
+    assert_true(config.payload_keep_ms == 0);
     assert_string_equal(config.fleet, "");
     assert_int_equal(config.shards.count, 0);
 }
@@ -93,7 +94,8 @@ static const char every_setting[] = "; a comment\n"
                                     "log_level = alarm\n"
                                     "allow_insecure = 1\n"
                                     "janitor = 0\n"
-                                    "retention_ms = 400d";
+                                    "retention_ms = 400d\n"
+                                    "payload_keep_ms = 30d";
 
 TEST(test_every_setting)
 {
@@ -129,6 +131,7 @@ TEST(test_every_setting)
     assert_int_equal(config.allow_insecure, 1);
     assert_int_equal(config.janitor, 0);
     assert_true(config.retention_ms == 400 * CONFIG_DAY);
+    assert_true(config.payload_keep_ms == 30 * CONFIG_DAY);
 }
 
 TEST(test_bad_names)

@@ -157,6 +157,7 @@ static const struct option {
     {"channel=", TEXT, offsetof(struct trade, options.channel)},
     {"batch=", TEXT, offsetof(struct trade, options.batch)},
     {"trace=", TEXT, offsetof(struct trade, options.traceparent)},
+    {"label=", TEXT, offsetof(struct trade, options.label)},
     {"hold=", NUMBER, offsetof(struct trade, options.max_hold_ms)},
     {"deadline=", NUMBER, offsetof(struct trade, options.deadline_ms)},
     {"reclaim=", NUMBER, offsetof(struct trade, reclaim)},

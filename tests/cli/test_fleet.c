@@ -401,6 +401,23 @@ TEST_IN(test_other_lists, clear, NULL)
     json_decref(document);
 }
 
+TEST_IN(test_forgetting_is_the_owners, clear, NULL)
+{
+    static const char blanked[] = "SELECT COUNT(*) FROM trade_lock WHERE blanked_rev = rev";
+
+    make_paid(A, "A1", cust(A, 0));
+    make_paid(B, "B1", cust(B, 0));
+    ENDS(FLEET("forget", "propose", "--cust", cust(B, 0), "--reason", "request 17"), 0,
+         "Proposed to forget 1 trades");
+    ENDS(FLEET("forget", "confirm", "--cust", cust(B, 0), "--reason", "request 17"), 1);
+    database_run(shards[B].sql, "UPDATE tl_act SET account = 'somebody@localhost' "
+                                "WHERE what = 'forget propose'");
+    ENDS(FLEET("forget", "confirm", "--cust", cust(B, 0), "--reason", "request 17"), 0,
+         "the contents of 1 trades");
+    assert_int_equal(database_number(shards[A].sql, "%s", blanked), 0);
+    assert_int_equal(database_number(shards[B].sql, "%s", blanked), 1);
+}
+
 /* ---------------------------------------------------------------- documents -- */
 
 TEST_IN(test_pages, clear, NULL)

@@ -136,6 +136,28 @@ TEST(test_who_guesses_elsewhere_keeps_nobody_out)
     desk_stop(&desk);
 }
 
+/* One line for each page of a trade that somebody opens, none for what the script fetches again. */
+TEST(test_access_is_logged)
+{
+    static const char *const options[] = {"--access-log", NULL};
+    struct desk_process desk;
+    struct visitor v;
+    char command[600], wanted[200], path[200];
+
+    house_expect(&operators.h, "SEEN", "C1", 100, TL_SUCCEEDED);
+    desk_start(&desk, operators.config[ANN], options);
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(path, sizeof path, "/trade?r=%s", visitor_find(&v, "SEEN"));
+    visitor_get(&v, path);
+    EXPECT_PAGE(&v, 200, "SEEN");
+    snprintf(wanted, sizeof wanted, "[0-9]Z access by %s@.* SEEN C1 WITHDRAW$",
+             operators.user[ANN]);
+    snprintf(command, sizeof command, "test \"$(grep -c '%s' '%s')\" = 1", wanted, desk.log);
+    assert_int_equal(system(command), 0);
+    visitor_leave(&v);
+    desk_stop(&desk);
+}
+
 /* Sends these bytes, and leaves the connection open. */
 static int send_bytes(const struct desk_process *desk, const char *bytes)
 {

@@ -509,7 +509,7 @@ static void test_reap(void **state)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
     tl_client *client = NULL;
-    tl_reaped reaped = {0, 0, 0};
+    tl_reaped reaped = {0, 0, 0, 0};
     tl_rw *late, *living = writing(f.client, "reap/alive", 0);
 
     (void)state;

@@ -889,6 +889,31 @@ static tl_status call_confirm(scene *s)
     return status == TL_OK ? count_halves(s, 2) : status;
 }
 
+/* A trade that is over, of a customer whom somebody else proposed to forget. */
+static void prepare_forgotten(scene *s)
+{
+    prepare_nothing(s);
+    database_run(s->sql,
+                 "REPLACE INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, created_at, updated_at) VALUES ('over', 'over', "
+                 "'WITHDRAW', 'S', 'Y', 'filed', UUID(), RANDOM_BYTES(16), 1, 1, '2001-01-01', "
+                 "'2001-01-01'); INSERT INTO tl_act (what, said, reason, actor, account, begun_at) "
+                 "VALUES ('forget propose', tl_forget_name('over'), 'test', 'bob', "
+                 "'bob@localhost', UTC_TIMESTAMP(6))");
+}
+
+static tl_status call_forget(scene *s)
+{
+    tl_forgotten forgotten;
+    tl_status status = tl_forget_propose(s->far, "over", "ann", "request 17", NULL);
+
+    if (status == TL_OK)
+        status = tl_forget_confirm(s->far, "over", "ann", "request 17", &forgotten);
+    if (status == TL_OK)
+        EXPECT(forgotten.trades == 1 && forgotten.blanked <= 1);
+    return status;
+}
+
 /* A decision that both have made, of a trade that nobody claims meanwhile. */
 static void prepare_decided(scene *s)
 {
@@ -1165,6 +1190,7 @@ static const operation operations[] = {
      NULL},
     {"refusal", OPERATION_SPEAKS, prepare_decided, call_refuse, TL_OK, "P 1 1", "F 1 0", 0, 0,
      NULL},
+    {"forgetting", OPERATION_SPEAKS, prepare_forgotten, call_forget, TL_OK, "-", "-", 0, 0, NULL},
     {"unlock by an operator", OPERATION_SPEAKS, prepare_nothing, call_resource_unlock, TL_OK, "-",
      "-", 0, 0, NULL},
     {"unlock of a reader by an operator", OPERATION_SPEAKS, prepare_nothing, call_holder_unlock,

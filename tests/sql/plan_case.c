@@ -67,8 +67,8 @@
 
 /* As tl_purge_named names trades. */
 #define NAMED_TRADES                                                                               \
-    S("[[\"C7\",\"W7\",\"WITHDRAW\",\"1000 1000 1 1 2\"],[\"C8\",\"O8\",\"WITHDRAW\",\"1 0 0 0 "   \
-      "0\"]]")
+    S("[[\"C7\",\"W7\",\"WITHDRAW\",\"1000 1000 1 1 2 0\"],[\"C8\",\"O8\",\"WITHDRAW\",\"1 0 0 0 " \
+      "0 0\"]]")
 
 /* What a statement by key may read: the row, what is joined to it, and the unique checks and
  * triggers beside it. */
@@ -498,6 +498,14 @@ const plan_case plan_cases[] = {
     {&sql_purge_rw, "", 10, 100, PLAN_NONE,
      VALUES(purge_rw, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .after = S("read/5"))},
     {&sql_purge_result, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_blank_page, "", 0, 400, PLAN_NONE, VALUES(blank_page, .most = N(10), .anew = N(1))},
+    {&sql_blank_page_result, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_forget_seen, "", 1, 300, PLAN_KEYS, VALUES(forget_seen, .cust_no = S("C7"))},
+    {&sql_forget_proposed, "", 1, FEW, PLAN_KEYS,
+     VALUES(forget_proposed, .name = S("00000000000000000000000000000007"))},
+    {&sql_forget_page, "", 0, 400, PLAN_NONE,
+     VALUES(forget_page, .act_no = N(20002), .most = N(10), .cust_no = S("C7"), .serial_no = S(""),
+      .op_code = S(""))},
     /* and as many permits of those that are gone, and the act */
     {&sql_purge_sessions, "", 31, 150, PLAN_NONE,
      VALUES(purge_sessions, .older_ms = N(86400000), .most = N(10))},
@@ -704,7 +712,7 @@ const plan_case plan_cases[] = {
      VALUES(migrate_same_view, .name = S("trade_lock_log"), .other = S("trade_lock_log"))},
     /* walks the table, once in its life */
     {&sql_migrate_done, "", 0, FEW, PLAN_KEYS,
-     VALUES(migrate_done, .version = N(1), .retention_ms = N(1))},
+     VALUES(migrate_done, .version = N(1), .retention_ms = N(1), .payload_keep_ms = N(86400000))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},
     {&sql_doctor_variables, "", 21, 100, PLAN_NONE, .values = NULL},

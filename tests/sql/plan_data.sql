@@ -212,7 +212,7 @@ SELECT CONCAT('gone/', seq), 1, 'R', 'H', 'read', UUID(), @dead, 1, UNHEX(MD5(se
     1000, @now + INTERVAL 1 HOUR, @now + INTERVAL 1 HOUR, @now, @now FROM seq_1_to_300;
 INSERT INTO row_lock (resource, created_at)
 SELECT CONCAT('row/', seq), @now FROM seq_1_to_2000;
-UPDATE tl_schema SET retention_ms = 86400000;
+UPDATE tl_schema SET retention_ms = 86400000, payload_keep_ms = 86400000;
 -- What operators did: 20,000 acts, one a minute; the first is under way, and has 2,000 rows.
 INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, done, begun_at, ended_at)
 SELECT seq, 'retry', 'parked', 'why', 'ann', USER(), IF(seq = 1, 3000, 1), 1,
@@ -223,6 +223,14 @@ SELECT 1, seq, CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'done', @no
 UNION ALL
 SELECT seq, 1, CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'done', @now
     FROM seq_2_to_20000;
+-- Two forget customer C7; ann has proposed to forget many others.
+INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, begun_at, ended_at)
+SELECT 20001, 'forget propose', tl_forget_name('C7'), 'why', 'ann', 'ann@localhost', 0, @now, @now
+UNION ALL
+SELECT 20002, 'forget confirm', tl_forget_name('C7'), 'why', 'bob', USER(), 2, @now, NULL
+UNION ALL
+SELECT 20002 + seq, 'forget propose', LPAD(seq, 32, '0'), 'why', 'ann', 'ann@localhost', 0,
+    @now - INTERVAL 1 MINUTE, @now FROM seq_1_to_100;
 COMMIT;
 ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, audit_closing, tl_session,
     tl_act, tl_act_row, trade_resolution, resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;

@@ -110,6 +110,8 @@ static const struct command_option known[] = {
      .to = &options.is_behind_proxy},
     {"idle TIME", "log people out after that long without a click (15m)", OPTION_DURATION,
      .to = &options.idle_ms, .least = 1000, .is = "from 1s to 12h, as 90s or 15m"},
+    {"access-log", "log who opens which trade's page, and when; with log_level info", OPTION_FLAG,
+     .to = &options.logs_access},
     {.name = NULL}};
 
 const struct command command_serve = {

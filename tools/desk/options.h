@@ -13,6 +13,7 @@ struct options {
     const char *certificate_file, *key_file; /* both or NULL */
     int is_behind_proxy;
     int64_t idle_ms;
+    int logs_access; /* a line for each page of a trade that somebody opens */
 };
 
 /* Reads the command line, and calls desk_run(). */

@@ -38,8 +38,13 @@ int trade_read(struct visit *visit, const struct form *form, struct ref *ref, st
         status = visit_go_to_owner(visit, ref->cust_no);
     if (known && status == TL_OK)
         status = house_trade(visit->client, ref, 0, trade);
-    if (status == TL_OK)
+    if (status == TL_OK) {
+        const tl_key key = ref_key(ref);
+
+        if (!visit->request->is_refresh)
+            tl_client_log(visit->client, TL_INFO, &key, 0, SHARDS_ACCESS "%s", visit->account.name);
         return 1;
+    }
     if (!known)
         layout_sentence(visit, 404, "No such trade",
                         "This link is older than the desk, or was not used for long. Search for "

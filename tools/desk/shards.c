@@ -2,6 +2,7 @@
  * library alone. */
 #include "shards.h"
 
+#include "print.h"
 #include "sessions.h"
 
 #include <tradelock/fleet.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Rights may be taken from an account at any time: before an act they are looked at anew, and
  * between acts so often. */
@@ -98,6 +100,21 @@ static uint16_t slot_of(void *context, const char *cust_no)
     return slot_asked;
 }
 
+/* The library's own lines are for those who run a service. */
+static void log_access(void *context, const tl_log_line *line)
+{
+    struct timespec now;
+    char when[TIME_TEXT];
+
+    (void)context;
+    if (strncmp(line->message, SHARDS_ACCESS, strlen(SHARDS_ACCESS)) != 0)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    fprintf(stderr, "tradelock-desk: %s %s %s %s %s\n",
+            time_text(when, (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000), line->message,
+            line->serial_no, line->cust_no, line->op_code);
+}
+
 static tl_status open_all(struct shards *shards, const struct options *options, const char *user,
                           const char *password)
 {
@@ -113,6 +130,7 @@ static tl_status open_all(struct shards *shards, const struct options *options, 
     client.program = "tradelock desk";
     client.user = user;
     client.password = password;
+    client.log = options->logs_access ? log_access : NULL;
     fleet.client = &client;
     fleet.slot = slot_of;
     status =

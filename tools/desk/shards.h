@@ -7,6 +7,9 @@
 
 #include "options.h"
 
+/* How a line of the access log begins; the account and the trade follow. */
+#define SHARDS_ACCESS "access by "
+
 #include <tradelock/admin.h>
 
 #include <stddef.h>

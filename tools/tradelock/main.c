@@ -8,12 +8,12 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_migrate, &command_ls,       &command_show,     &command_explain, &command_status,
-    &command_ps,      &command_inbox,    &command_retry,    &command_resolve, &command_restore,
-    &command_promote, &command_evidence, &command_acts,     &command_channel, &command_drain,
-    &command_reap,    &command_report,   &command_purge,    &command_audit,   &command_resource,
-    &command_run,     &command_doctor,   &command_exporter, &command_desk,    &command_fleet,
-    &command_version,
+    &command_migrate,  &command_ls,       &command_show,   &command_explain,  &command_status,
+    &command_ps,       &command_inbox,    &command_retry,  &command_resolve,  &command_restore,
+    &command_promote,  &command_evidence, &command_acts,   &command_channel,  &command_drain,
+    &command_reap,     &command_report,   &command_purge,  &command_forget,   &command_audit,
+    &command_resource, &command_run,      &command_doctor, &command_exporter, &command_desk,
+    &command_fleet,    &command_version,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

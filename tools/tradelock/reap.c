@@ -7,17 +7,18 @@
 
 static int work(tl_client *client)
 {
-    tl_reaped reaped = {0, 0, 0};
+    tl_reaped reaped = {0, 0, 0, 0};
     tl_status status = tl_reap(client, &reaped);
 
     if (status != TL_OK)
         return report(status);
-    return print_answer(
-        json_pack("{s:I, s:I, s:I}", "sessions", (json_int_t)reaped.sessions, "opened",
-                  (json_int_t)reaped.opened, "freed", (json_int_t)reaped.freed),
-        EXIT_DONE,
-        "%" PRIu64 " sessions ended, %" PRIu64 " trades opened, %" PRIu64 " holders freed\n",
-        reaped.sessions, reaped.opened, reaped.freed);
+    return print_answer(json_pack("{s:I, s:I, s:I, s:I}", "sessions", (json_int_t)reaped.sessions,
+                                  "opened", (json_int_t)reaped.opened, "freed",
+                                  (json_int_t)reaped.freed, "blanked", (json_int_t)reaped.blanked),
+                        EXIT_DONE,
+                        "%" PRIu64 " sessions ended, %" PRIu64 " trades opened, %" PRIu64
+                        " holders freed, %" PRIu64 " trades blanked\n",
+                        reaped.sessions, reaped.opened, reaped.freed, reaped.blanked);
 }
 
 const struct command command_reap = {
@@ -27,9 +28,9 @@ const struct command command_reap = {
     .text = "Does once what every service does all the time: ends sessions that show no\n"
             "heartbeat for a whole time-out (session_ms; it takes as long), and opens the\n"
             "lanes of trades whose session is over or whose max_hold has passed.  Dead\n"
-            "holders of read-write locks are freed.  Any number may run at once, and the\n"
-            "living are not touched.  Needs an account with the role "
-            "DATABASE_application.\n",
+            "holders of read-write locks are freed, and contents are blanked as the setting\n"
+            "payload_keep_ms says.  Any number may run at once, and the living are not\n"
+            "touched.  Needs an account with the role DATABASE_application.\n",
     .of = OF_DATABASE,
     .work = work,
 };

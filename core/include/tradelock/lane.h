@@ -139,12 +139,13 @@ typedef struct tl_reaped {
     uint64_t sessions; /* sessions that were ended */
     uint64_t opened;   /* trades given to their retry lanes */
     uint64_t freed;    /* holders of read-write locks */
+    uint64_t blanked;  /* trades whose contents were kept for long enough */
 } tl_reaped;
 
 /*
  * The janitor's round, once: it ends sessions that were observed expired, opens the lanes of P rows
- * without a living holder, and frees the dead holders of read-write locks.  Any number may run at
- * once.  Needs a service's account, since operators write no trades.  reaped may be NULL.
+ * without a living holder, frees the dead holders of read-write locks, and blanks contents as the
+ * setting payload_keep_ms says.  Any number may run at once.  Needs a service's account, since operators write no trades.  reaped may be NULL.
  *
  *     TL_OK   The round is complete.  After any error the next round goes on with what is left.
  */

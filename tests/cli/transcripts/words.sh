@@ -239,3 +239,29 @@ profile() {
         { cat "$ADMIN" && printf "$1"; } >"$ADMIN.cnf"
     )
 }
+
+# with SETTING COMMAND...: with this setting besides.
+with() {
+    (
+        umask 077
+        { cat "$TRADELOCK_CONFIG" && printf '\n[tradelock]\n%s\n' "$1"; } >"$ADMIN.with"
+    )
+    shift
+    TRADELOCK_CONFIG=$ADMIN.with "$@"
+}
+
+# text_columns: TABLE.COLUMN of each text column of the schema.
+text_columns() {
+    sql "SELECT CONCAT(c.table_name, '.', c.column_name) FROM information_schema.columns c
+        JOIN information_schema.tables t USING (table_schema, table_name)
+        WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE'
+            AND c.table_name REGEXP '^(trade_|tl_|audit_|resource_|rw_|row_)'
+            AND c.data_type IN ('char', 'varchar', 'varbinary', 'text', 'blob', 'mediumblob', 'longtext')" |
+        LC_ALL=C sort
+}
+
+# where_is TEXT: the columns in which the text stands.
+where_is() {
+    sql "$(text_columns | sed "s/\(.*\)\.\(.*\)/(SELECT '&' FROM \1 WHERE INSTR(\2, '$1') LIMIT 1)/" |
+        sed '$!s/$/ UNION ALL/')" | paste -sd ' ' -
+}

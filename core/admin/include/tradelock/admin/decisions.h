@@ -34,6 +34,7 @@ typedef struct tl_resolution {
 } tl_resolution;
 
 #define TL_RESOLUTION_VERSION 1u
+#define TL_FORGET_NAME 32
 #define TL_RESOLUTION_INIT TL_INITIAL(tl_resolution, TL_RESOLUTION_VERSION)
 
 /*
@@ -53,6 +54,31 @@ typedef struct tl_resolution {
  */
 TL_EXPORT tl_status tl_resolution_propose(tl_client *client, const tl_resolution *resolution);
 TL_EXPORT tl_status tl_resolution_confirm(tl_client *client, const tl_resolution *resolution);
+
+/* What of a customer was seen, or forgotten. */
+typedef struct tl_forgotten {
+    char name[TL_FORGET_NAME + 1]; /* what acts call the customer, whose number they do not keep */
+    uint64_t trades;               /* which the customer has */
+    uint64_t blanked;              /* of these, by this call */
+} tl_forgotten;
+
+/*
+ * Proposes to forget what a customer's trades hold of a person, or confirms that, as another account
+ * within seven days: payload, result, label, trace context, remarks and reasons are blanked of all that
+ * had ended when it was proposed.  Money, references, fingerprints, moments and accounts stay, and an
+ * ask for such a trade is answered as before.  Both leave an act.  A confirmation that broke off goes
+ * on when it is called again.  Needs an operator's account; forgotten may be NULL.
+ *
+ *     TL_OK          It is on record; confirmed, all is blanked.
+ *     TL_NOT_FOUND   The customer has no trade, or nobody has proposed it.
+ *     TL_REFUSED     A trade is in process, parked, in conflict or may be tried anew, or this account
+ *                    proposed it itself.
+ *     TL_INVALID     The reason names the customer.
+ */
+TL_EXPORT tl_status tl_forget_propose(tl_client *client, const char *cust_no, const char *actor,
+                                      const char *reason, tl_forgotten *forgotten);
+TL_EXPORT tl_status tl_forget_confirm(tl_client *client, const char *cust_no, const char *actor,
+                                      const char *reason, tl_forgotten *forgotten);
 
 #ifdef __cplusplus
 }
