@@ -445,8 +445,10 @@ static int check(int argc, char **argv)
         return usage_error("--op and --channel say what a statement is of: they want --statement");
     if (request.path == NULL && scope->until_us != 0 && scope->since_us == 0)
         return usage_error("--until without a statement wants --since");
-    if (report_check_range(scope->since_us, scope->until_us) != EXIT_DONE)
+    if (request.path == NULL && report_check_range(scope->since_us, scope->until_us) != EXIT_DONE)
         return EXIT_USAGE;
+    if (scope->until_us != 0 && scope->until_us <= scope->since_us)
+        return usage_error("--until is not after --since");
     if (request.rules.profile != NULL && (request.rules.config_file = command_config()) == NULL)
         return EXIT_USAGE;
     if (request.path != NULL && statement_read(&request.statement, request.path, &request.rules,

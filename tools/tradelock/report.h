@@ -19,7 +19,7 @@ json_t *report_json(const struct report *report);
 
 /* "asked" as --at takes it; EXIT_DONE, or what is wrong was said. */
 int report_take_at(const char *value, void *to);
-/* Whether --since and --until are a range, likewise. */
+/* Whether --since and --until are a range that has begun, likewise. */
 int report_check_range(int64_t since_us, int64_t until_us);
 
 #endif
