@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one operation, so many of the trades of the last minutes are looked at. */
-#define ENDED_ROWS 20000
+/* Of one operation, so many of the trades of the last minutes are looked at: for a rate; for the
+ * minutes since somebody looked; and for three hours at once. */
+enum ended_rows { ENDED_ROWS = 500, ENDED_ROWS_PACE = 2000, ENDED_ROWS_DEEP = 20000 };
 #define MINUTE_US INT64_C(60000000)
 
 enum waits_column {
@@ -26,7 +27,9 @@ enum waits_column {
     WAITS_ANSWERED_US,
     WAITS_SILENT_US,
     WAITS_FIRST_SILENT_US,
-    WAITS_LOOKED_AT
+    WAITS_LOOKED_AT,
+    WAITS_ASKED_MINUTE,
+    WAITS_NOW
 };
 
 enum ended_column {
@@ -38,13 +41,16 @@ enum ended_column {
     ENDED_FAILED,
     ENDED_ANSWERED_US,
     ENDED_LOOKED_AT,
-    ENDED_EARLIEST
+    ENDED_EARLIEST,
+    ENDED_LATE_MINUTE,
+    ENDED_TRADES
 };
 
 struct channel {
     char name[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
     tl_channel_state state;
     int64_t silent_us, first_silent_us;
+    int64_t from_us; /* all that ended since then was looked at; 0: all of the last minutes */
 };
 
 struct reading {
@@ -52,6 +58,7 @@ struct reading {
     size_t count, space, first; /* first: of the operation that is read now */
     int cut;                    /* of that operation more was there than was looked at */
     unsigned minutes;
+    enum ended_rows most;
     tl_pace pace;
     db_result rows;
 };
@@ -89,7 +96,23 @@ static void cut(struct reading *reading)
         reading->channels[i].state.cut = 1;
 }
 
+/* Whoever was asked for in this minute or the one before may still be in time. */
+static void count_late(struct reading *reading, int64_t this_minute, int64_t asked_minute,
+                       uint64_t trades)
+{
+    const int64_t ago = this_minute - asked_minute;
+
+    if (ago > 1 && ago < TL_PACE_MINUTES)
+        reading->pace.late[ago] += trades;
+}
+
 /* ------------------------------------------------------------------ what waits -- */
+
+static void keep_later(int64_t *us, int64_t other_us)
+{
+    if (other_us > *us)
+        *us = other_us;
+}
 
 static tl_status take_waits(struct reading *reading, const char *op_code)
 {
@@ -98,15 +121,20 @@ static tl_status take_waits(struct reading *reading, const char *op_code)
 
     for (size_t row = 0; row < r->rows; row++) {
         struct channel *one = channel_of(reading, op_code, db_get_text(r, row, WAITS_CHANNEL));
+        int64_t first_us;
 
         if (one == NULL)
             return TL_NO_MEMORY;
-        one->state.waits = db_get_uint(r, row, WAITS_COUNT);
-        one->state.answered = db_get_uint(r, row, WAITS_ANSWERED);
-        one->state.silent = db_get_uint(r, row, WAITS_SILENT);
-        one->state.answered_us = db_get_int(r, row, WAITS_ANSWERED_US);
-        one->silent_us = db_get_int(r, row, WAITS_SILENT_US);
-        one->first_silent_us = db_get_int(r, row, WAITS_FIRST_SILENT_US);
+        one->state.waits += db_get_uint(r, row, WAITS_COUNT);
+        one->state.answered += db_get_uint(r, row, WAITS_ANSWERED);
+        one->state.silent += db_get_uint(r, row, WAITS_SILENT);
+        keep_later(&one->state.answered_us, db_get_int(r, row, WAITS_ANSWERED_US));
+        keep_later(&one->silent_us, db_get_int(r, row, WAITS_SILENT_US));
+        first_us = db_get_int(r, row, WAITS_FIRST_SILENT_US);
+        if (first_us != 0 && (one->first_silent_us == 0 || first_us < one->first_silent_us))
+            one->first_silent_us = first_us;
+        count_late(reading, db_get_int(r, row, WAITS_NOW), db_get_int(r, row, WAITS_ASKED_MINUTE),
+                   db_get_uint(r, row, WAITS_COUNT));
         looked_at += db_get_uint(r, row, WAITS_LOOKED_AT);
     }
     if (looked_at >= METRICS_OVERDUE_ROWS)
@@ -168,7 +196,7 @@ static unsigned whole_minutes(const struct reading *reading)
         if (ago > back)
             back = ago;
     }
-    return looked_at < ENDED_ROWS || back > reading->minutes ? reading->minutes : (unsigned)back;
+    return looked_at < reading->most || back > reading->minutes ? reading->minutes : (unsigned)back;
 }
 
 static tl_status take_ended(struct reading *reading, const char *op_code)
@@ -188,8 +216,9 @@ static tl_status take_ended(struct reading *reading, const char *op_code)
         ago = pace->minute_us / MINUTE_US - db_get_int(r, row, ENDED_MINUTE);
         if (ago >= 0 && ago < TL_PACE_MINUTES)
             pace->paid[ago] += db_get_uint(r, row, ENDED_SUCCEEDED);
-        if (db_get_int(r, row, ENDED_ANSWERED_US) > one->state.answered_us)
-            one->state.answered_us = db_get_int(r, row, ENDED_ANSWERED_US);
+        keep_later(&one->state.answered_us, db_get_int(r, row, ENDED_ANSWERED_US));
+        count_late(reading, db_get_int(r, row, ENDED_NOW), db_get_int(r, row, ENDED_LATE_MINUTE),
+                   db_get_uint(r, row, ENDED_TRADES));
         if (ago >= TL_RATE_MINUTES)
             continue;
         one->state.succeeded += db_get_uint(r, row, ENDED_SUCCEEDED);
@@ -200,6 +229,8 @@ static tl_status take_ended(struct reading *reading, const char *op_code)
         pace->whole = whole;
     if (whole < TL_RATE_MINUTES)
         cut(reading);
+    for (size_t i = reading->first; whole < TL_RATE_MINUTES && i < reading->count; i++)
+        reading->channels[i].from_us = pace->minute_us - whole * MINUTE_US;
     return TL_OK;
 }
 
@@ -207,7 +238,7 @@ static tl_status read_ended(struct reading *reading, db *connection, const char 
 {
     TRY(read_status(connection,
                     SQL_RUN(connection, &reading->rows, channel_ended, .op_code = db_text(op_code),
-                            .minutes = db_uint(reading->minutes), .most = db_uint(ENDED_ROWS)),
+                            .minutes = db_uint(reading->minutes), .most = db_uint(reading->most)),
                     "counting what ended"));
     return take_ended(reading, op_code);
 }
@@ -244,10 +275,12 @@ static int by_name(const void *one, const void *other)
     return by_op != 0 ? by_op : strcmp(a->name, b->name);
 }
 
-/* No answer since the last one, or since the first trade that got none. */
+/* No answer since the last one, or since the first trade that got none; as far back as was looked. */
 static int64_t down_since(const struct channel *channel)
 {
-    const int64_t answered_us = channel->state.answered_us;
+    const int64_t answered_us = channel->state.answered_us > channel->from_us
+                                    ? channel->state.answered_us
+                                    : channel->from_us;
 
     if (channel->silent_us <= answered_us)
         return 0;
@@ -274,6 +307,9 @@ static void tell(struct reading *reading, tl_channel_fn each, void *context)
 tl_status tl_channel_list(tl_client *client, tl_pace *pace, tl_channel_fn each, void *context)
 {
     struct reading reading = {.minutes = pace != NULL ? TL_PACE_MINUTES : TL_RATE_MINUTES,
+                              .most = pace == NULL    ? ENDED_ROWS
+                                      : pace->is_deep ? ENDED_ROWS_DEEP
+                                                      : ENDED_ROWS_PACE,
                               .pace = TL_PACE_INIT,
                               .rows = DB_RESULT_INIT};
     db *connection = NULL;

@@ -45,7 +45,8 @@ SELECT @tl_contract
 -- what a service declared and what operators decided is not the channel's answer.  A trade ends
 -- before its hold would have, and keeps the end of its hold (next_run_at).  So what ended in these
 -- minutes stands behind their begin in the index.  If the limit cuts rows off, all that ended after
--- the earliest next_run_at that was read is counted.  Minutes are counted since 1970.
+-- the earliest next_run_at that was read is counted.  Minutes are counted since 1970.  Those that
+-- had no end a minute after they were asked for are counted by that minute, too.
 SELECT TIMESTAMPDIFF(MINUTE, '1970-01-01', UTC_TIMESTAMP()) AS this_minute,
     TIMESTAMPDIFF(MINUTE, '1970-01-01', updated_at) AS minute,
     COALESCE(channel, 'unknown') AS channel,
@@ -56,14 +57,17 @@ SELECT TIMESTAMPDIFF(MINUTE, '1970-01-01', UTC_TIMESTAMP()) AS this_minute,
         AND (status = 'Y' AND NOT success_epoch <=> epoch
             OR status = 'F' AND proof IN ('D', 'N', 'C')), updated_at, NULL))) AS answered_us,
     COUNT(*) AS looked_at,
-    MIN(TIMESTAMPDIFF(MINUTE, '1970-01-01', next_run_at)) AS earliest
-FROM (SELECT updated_at, status, proof, conflict, channel, epoch, success_epoch, next_run_at,
+    MIN(TIMESTAMPDIFF(MINUTE, '1970-01-01', next_run_at)) AS earliest,
+    IF(is_trade AND status <> 'P' AND updated_at >= created_at + INTERVAL 1 MINUTE,
+        TIMESTAMPDIFF(MINUTE, '1970-01-01', created_at), NULL) AS late_minute,
+    SUM(is_trade) AS trades
+FROM (SELECT created_at, updated_at, status, proof, conflict, channel, epoch, success_epoch, next_run_at,
         lane = 'S' AND repeatable = 0 AS is_trade
     FROM trade_lock FORCE INDEX (due)
     WHERE op_code = :op_code AND next_run_at >= UTC_TIMESTAMP(6) - INTERVAL :minutes MINUTE
     ORDER BY op_code DESC, next_run_at DESC, session_id DESC
     LIMIT :most) newest
-GROUP BY minute, channel
+GROUP BY minute, channel, late_minute
 
 -- name: channel_known
 -- Makes a channel and its operation known, so that operators can pause it.  A row that is there
@@ -207,12 +211,16 @@ LIMIT 1
 -- a certain number at most.  A send that found no connection got no answer; one whose time was over
 -- asked nobody.  A trade of which the channel never said anything had no answer since it was made,
 -- any other since its last attempt.  An attempt of before the last minutes, as that of a parked
--- trade, says nothing of how the channel is now.
+-- trade, says nothing of how the channel is now.  Last, in which minute they were asked for, since
+-- 1970, of those of the last three hours.
 SELECT COALESCE(t.channel, 'unknown') AS channel, SUM(t.waits), SUM(t.silent = 0),
     SUM(t.silent = 1), MAX(IF(t.silent = 0, t.at_us, NULL)),
     MAX(IF(t.silent = 1 AND t.is_new, t.at_us, NULL)),
-    MIN(IF(t.silent = 1 AND t.is_new, t.since_us, NULL)), COUNT(*)
-FROM (SELECT t.channel, t.status = 'P' AND t.repeatable = 0 AS waits,
+    MIN(IF(t.silent = 1 AND t.is_new, t.since_us, NULL)), COUNT(*),
+    IF(t.created_at > UTC_TIMESTAMP(6) - INTERVAL 180 MINUTE,
+        TIMESTAMPDIFF(MINUTE, '1970-01-01', t.created_at), NULL) AS asked_minute,
+    TIMESTAMPDIFF(MINUTE, '1970-01-01', UTC_TIMESTAMP()) AS this_minute
+FROM (SELECT t.channel, t.created_at, t.status = 'P' AND t.repeatable = 0 AS waits,
         IF(t.status = 'P' AND t.repeatable = 0 AND (t.remark LIKE _utf8mb4 'asked: %'
             OR t.step = 'not sent' AND t.remark NOT LIKE _utf8mb4 'not sent: %'),
             t.step = 'not sent' OR t.remark LIKE _utf8mb4 'asked: no answer%', NULL) AS silent,
@@ -228,7 +236,7 @@ FROM (SELECT t.channel, t.status = 'P' AND t.repeatable = 0 AS waits,
         LIMIT :most) d
     STRAIGHT_JOIN trade_lock t ON t.cust_no = d.cust_no AND t.serial_no = d.serial_no
         AND t.op_code = d.op_code) t
-GROUP BY channel
+GROUP BY channel, asked_minute
 
 -- name: drain_obeyed
 -- A session says that nothing begins in its process any more because of the drain that was decided

@@ -701,6 +701,8 @@ const plan_case plan_cases[] = {
     /* what ended in the hour or is held, of 200,000: the row, and twice in what is grouped */
     {&sql_channel_ended, "an hour", 1, 3 * 2800, PLAN_KEYS,
      VALUES(channel_ended, .op_code = OP, .minutes = N(60), .most = N(20000))},
+    {&sql_channel_ended, "of status", 1, 1600, PLAN_KEYS,
+     VALUES(channel_ended, .op_code = OP, .minutes = N(60), .most = N(500))},
     {&sql_channel_ended, "cut off", 1, 320, PLAN_KEYS,
      VALUES(channel_ended, .op_code = OP, .minutes = N(180), .most = N(100))},
     {&sql_migrate_objects, "", EVERY_PART, 600, PLAN_NONE, .values = NULL},

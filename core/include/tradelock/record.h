@@ -308,7 +308,9 @@
     X(WORDS, account, JSON("account"), LIST("account", "BY"))                                     \
     X(WORDS, actor, JSON("actor"))                                                                \
     X(WORDS, reason, JSON("reason"), LIST("reason", "REASON"))                                    \
-    X(FLAG, own, JSON("own"))
+    X(FLAG, own, JSON("own"))                                                                     \
+    X(MONEY, amount_minor)                                                                        \
+    X(TEXT, currency)
 
 /* A tl_slot_row: `slot_list`. */
 #define TL_SLOT_MAP(X)                                                                            \

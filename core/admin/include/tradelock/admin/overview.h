@@ -60,14 +60,17 @@ TL_EXPORT tl_status tl_overview_read(tl_client *client, tl_overview *overview, t
 
 #define TL_PACE_MINUTES 180
 
-/* How many trades succeeded in each of the last minutes, by the server's clock. */
+/* What became of the trades of each of the last minutes, by the server's clock. */
 typedef struct tl_pace {
-    unsigned version;  /* TL_PACE_VERSION */
+    unsigned version; /* TL_PACE_VERSION */
+    int is_deep; /* the caller's: 20,000 trades of each operation are looked at, and not 2,000 */
     int64_t minute_us; /* the minute that runs now begins there; paid[0] is of it */
-    /* So many of the minutes are counted whole.  It is fewer than all where more than 20,000
-     * trades of one operation ended in them. */
+    /* So many of the minutes are counted whole.  It is fewer than all where more trades of one
+     * operation ended in them. */
     unsigned whole;
     uint64_t paid[TL_PACE_MINUTES];
+    /* Trades that were asked for in that minute, and had no end a minute later. */
+    uint64_t late[TL_PACE_MINUTES];
 } tl_pace;
 
 #define TL_PACE_VERSION 1u
@@ -90,14 +93,14 @@ typedef struct tl_channel_state {
     /* Since when none came any more; 0: the last attempt was answered, or longer ago than
      * TL_RATE_MINUTES. */
     int64_t down_since_us;
-    int cut; /* there is more than was counted: these are the newest 20,000 that ended, and 10,000
-              * that wait, of the operation */
+    int cut; /* there is more than was counted: these are the newest that ended, and 10,000 that
+              * wait, of the operation */
 } tl_channel_state;
 
 typedef int (*tl_channel_fn)(void *context, const tl_channel_state *channel);
 /* Tells each channel at which something waits or ended, by operation.  pace NULL: it is not asked
- * for; else TL_OK means that *pace is counted too.  Both are one reading, of at most 20,000 rows of
- * each operation that ended: of three hours with pace, else of one. */
+ * for; else TL_OK means that *pace is counted too.  Both are one reading: with pace of three hours,
+ * else of one, and of the newest 500 trades of each operation that ended. */
 TL_EXPORT tl_status tl_channel_list(tl_client *client, tl_pace *pace, tl_channel_fn each,
                                     void *context);
 
@@ -129,6 +132,8 @@ typedef struct tl_proposal {
     const char *reason, *actor, *account;
     int own; /* by the account that asks now, which cannot confirm it */
     int64_t proposed_us;
+    int64_t amount_minor; /* of the trade */
+    char currency[TL_CURRENCY + 1];
 } tl_proposal;
 
 typedef int (*tl_proposal_fn)(void *context, const tl_proposal *proposal);
