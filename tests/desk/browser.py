@@ -192,9 +192,15 @@ def finds_it(ann):
     ann.says("Name and password do not fit")
     ann.shoot("login")
     ann.login("ann", password("ann"))
-    ann.says("Waits for a person")
+    ann.says("Needs a person")
     ann.says("1,250.00 EUR")
     ann.shoot("now")
+    ann.go(base + "wall")
+    assert not ann.all("button, form, script, a.button")
+    ann.shoot("wall")
+    ann.go(base + "runbook#parked")
+    ann.shoot("runbook")
+    ann.go(base)
 
     # By keyboard: "/" leads to the search.
     with ann.navigation():
@@ -248,7 +254,8 @@ def proposes(ann):
 
 def confirms(bob):
     bob.login("bob", password("bob"))
-    bob.says("ann@localhost proposed “failed”: it waits for a second operator")
+    bob.says("ann proposed · 1")
+    bob.says("It waits for a second operator")
     bob.click("a.serial")
     bob.says("It waits for a second operator.")
     bob.click(".acts a")

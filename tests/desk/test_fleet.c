@@ -290,14 +290,13 @@ TEST_IN(test_now_adds_up, clear, NULL)
     do {
         visitor_get(&v, "/");
         EXPECT_PAGE(&v, 200, "as of");
-    } while (strstr(v.body, ">A1</a>") == NULL || strstr(v.body, ">B2</a>") == NULL);
+    } while (strstr(v.body, ">A1</a>") == NULL || strstr(v.body, ">See all 2</a>") == NULL);
     EXPECT_PAGE(&v, 200,
-                "<span class=\"name\">Parked</span><span class=\"count\">3</span>"
-                "<span class=\"more\"><span class=\"money\">30.00&nbsp;EUR</span>");
+                "parked · 1</span><span>Shard a: <span class=\"money\">10.00&nbsp;EUR</span>");
     EXPECT_PAGE(&v, 200,
-                "<tr><td data-l=\"Shard\">a</td><td data-l=\"Serial\"><a class=\"serial\"");
-    EXPECT_PAGE(&v, 200, ">A1</a>");
-    EXPECT_PAGE(&v, 200, "Shard b: <strong>");
+                "parked · 2</span><span>Shard b: <span class=\"money\">20.00&nbsp;EUR</span>");
+    EXPECT_PAGE(&v, 200, "<th scope=\"row\">b: <strong>");
+    EXPECT_PAGE(&v, 200, "<div class=\"strip\">Shard b: ");
     visitor_leave(&v);
 }
 
@@ -471,7 +470,7 @@ TEST_IN(test_copies_are_counted_once, clear, NULL)
         EXPECT_PAGE(&v, 303, "");
     }
     visitor_get(&v, "/");
-    EXPECT_PAGE(&v, 200, "<span class=\"name\">In conflict</span><span class=\"count\">2</span>");
+    EXPECT_PAGE(&v, 200, "in conflict · 2</span>");
     assert_status(shards_move(&fleet, A, B, slot_of(customer), NULL, NULL), TL_OK);
     assert_int_equal(
         database_number(fleet.sql[A], "SELECT COUNT(*) FROM trade_lock WHERE conflict"), 2);
@@ -483,8 +482,9 @@ TEST_IN(test_copies_are_counted_once, clear, NULL)
     send_it(&v, "evidence", "", ref);
     EXPECT_PAGE(&v, 303, "");
     visitor_get(&v, "/");
-    EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td>");
-    EXPECT_PAGE(&v, 200, "<span class=\"name\">In conflict</span><span class=\"count\">2</span>");
+    EXPECT_NONE(&v, "in conflict · 2</span>");
+    EXPECT_PAGE(&v, 200, ">A1</a>");
+    EXPECT_PAGE(&v, 200, ">A2</a>");
     assert_ptr_equal(strstr(strstr(v.body, ">A1</a>") + 1, ">A1</a>"), NULL);
     visitor_leave(&v);
 }
@@ -537,8 +537,9 @@ TEST_IN(test_channel_of_a_shard, clear, NULL)
                  "reason", "letter", "shard", "b");
     EXPECT_PAGE(&v, 303, "");
     visitor_get(&v, "/");
-    EXPECT_PAGE(&v, 200, "<strong>Shard b: Channel bank is paused.</strong>");
-    EXPECT_NONE(&v, "Shard a: Channel bank");
+    EXPECT_PAGE(&v, 200, "<th scope=\"row\">b: <strong>bank</strong>");
+    EXPECT_PAGE(&v, 200, "<span class=\"state doubt\">paused by ann, ");
+    EXPECT_NONE(&v, "<th scope=\"row\">a: <strong>bank</strong>");
     visitor_get(&v, "/channels");
     visitor_post(&v, "/channels", NULL, "token", token, "act", "resume", "channel", "bank", "op",
                  "", "reason", "letter", "shard", "b");
@@ -734,6 +735,7 @@ static void expect_lists_without_b(struct visitor *v, const char *at_b)
     EXPECT_PAGE(v, 200, ">A1</a>");
     visitor_get(v, "/");
     expect_b_missing(v);
+    EXPECT_PAGE(v, 200, "<h1>Shard b: The database does not answer since ");
     /* What b may have of it nobody knows. */
     search_for(v, "batch", "march");
     expect_b_missing(v);
@@ -779,9 +781,26 @@ static void expect_door_without_b(struct visitor *bob)
     visitor_close(&none);
 }
 
+/* A desk of one database, which is away: what was known last stands below that. */
+static void expect_away(struct visitor *v)
+{
+    /* A picture is good for three seconds. */
+    do
+        visitor_get(v, "/");
+    while (v->status == 200 && strstr(v->body, "does not answer since") == NULL);
+    EXPECT_PAGE(v, 200,
+                "<section class=\"card worst bad\"><div><h1>The database does not answer since ");
+    EXPECT_PAGE(v, 200, "Below is what the desk knew last, as of ");
+    EXPECT_PAGE(v, 200, ">B1</a>");
+    visitor_get(v, "/wall");
+    EXPECT_PAGE(v, 200, "The database does not answer since ");
+}
+
 TEST_IN(test_shard_is_down, clear, NULL)
 {
-    struct visitor ann, bob;
+    static const char *const of_b[] = {"--shard", "b", NULL};
+    struct desk_process other;
+    struct visitor ann, bob, alone;
     char ref[64], at_b[64], path[128];
 
     make_paid(A, "A1", customers[A][0], "march");
@@ -790,7 +809,13 @@ TEST_IN(test_shard_is_down, clear, NULL)
     visitor_come_in(&ann, &desk, "ann");
     snprintf(at_b, sizeof at_b, "%s", open_page(&ann, "decide", "B1"));
     snprintf(path, sizeof path, "/trade?r=%s", at_b);
+    desk_start(&other, fleet.file, of_b);
+    visitor_come_in(&alone, &other, "ann");
+    visitor_get(&alone, "/");
+    EXPECT_PAGE(&alone, 200, ">B1</a>");
+    EXPECT_NONE(&alone, "does not answer since");
     shards_kill(&fleet, B);
+    expect_away(&alone);
     send_it(&ann, "evidence", "", at_b);
     EXPECT_PAGE(&ann, 503, "Nothing was done: ");
     expect_lists_without_b(&ann, path);
@@ -811,8 +836,14 @@ TEST_IN(test_shard_is_down, clear, NULL)
         visitor_get(&ann, path);
     while (ann.status != 200);
     EXPECT_PAGE(&ann, 200, "<dt>Shard</dt><dd>b</dd>");
+    do
+        visitor_get(&alone, "/");
+    while (strstr(alone.body, "does not answer since") != NULL);
+    EXPECT_PAGE(&alone, 200, ">B1</a>");
     visitor_leave(&ann);
     visitor_leave(&bob);
+    visitor_leave(&alone);
+    desk_stop(&other);
 }
 
 /* One that stands still holds a page up until it counts as down, and no longer. */

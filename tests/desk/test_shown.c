@@ -26,6 +26,18 @@ static int tear_down(void **state)
 
 /* ------------------------------------------------------------------------ now -- */
 
+/* Looks until it is there: channels are counted three times a minute. */
+static void await_words(struct visitor *v, const char *path, const char *words)
+{
+    for (int i = 0; i < PATIENCE_MS / 100; i++) {
+        visitor_get(v, path);
+        if (v->status == 200 && strstr(v->body, words) != NULL)
+            return;
+        usleep(100000);
+    }
+    EXPECT_PAGE(v, 200, words);
+}
+
 /* Of each channel what ended in the last hour, what waits, and since when no answer came. */
 TEST(test_now_shows_channels)
 {
@@ -41,18 +53,24 @@ TEST(test_now_shows_channels)
     house_work(&operators.h, 1, 30000);
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_get(&ann, "/");
-    EXPECT_PAGE(&ann, 200,
-                "<td data-l=\"Channel\">idempotent</td><td data-l=\"Operation\">WITHDRAW</td>"
-                "<td data-l=\"Paid\" class=\"number\">2</td>"
-                "<td data-l=\"Declined\" class=\"number\">1</td>"
-                "<td data-l=\"Failed\" class=\"number\">0</td>"
-                "<td data-l=\"Rate\" class=\"number\">66.6 %</td>"
-                "<td data-l=\"Waits\" class=\"number\">1</td>");
-    EXPECT_PAGE(&ann, 200, "<strong>no answer since ");
-    EXPECT_PAGE(&ann, 200, "2 in three hours");
+    EXPECT_PAGE(&ann, 200, "<strong>idempotent</strong> <span class=\"quiet\">" WITHDRAW_OP);
+    EXPECT_PAGE(&ann, 200, "the last hour: 2 paid, 1 declined, 0 failed</span>");
+    EXPECT_PAGE(&ann, 200, "<b>2</b> in three hours");
+    /* It stands first, although nothing more ends. */
+    EXPECT_PAGE(
+        &ann, 200,
+        "<section class=\"card worst bad\"><div><h1>Channel idempotent has not answered for ");
+    EXPECT_PAGE(&ann, 200, "1 payment waits for its answer: <span class=\"money\">0.01&nbsp;EUR");
+    EXPECT_PAGE(&ann, 200, "<span class=\"state bad\">no answer for ");
+    EXPECT_PAGE(&ann, 200, "href=\"/channels#channel--idempotent-" WITHDRAW_OP "\">Pause…</a>");
+    EXPECT_PAGE(&ann, 200, "href=\"/runbook#channel-down\">");
     visitor_get(&ann, "/channels");
     EXPECT_PAGE(&ann, 200, "In the last hour: 2 succeeded, 1 declined, 0 failed. Waiting: 1.");
     EXPECT_PAGE(&ann, 200, "Success rate: 66.6 % <strong>No answer since ");
+    EXPECT_PAGE(&ann, 200, "id=\"channel--idempotent-" WITHDRAW_OP "\"");
+    visitor_get(&ann, "/runbook");
+    EXPECT_PAGE(&ann, 200, "<h2 id=\"channel-down\">Channel down</h2>");
+    EXPECT_PAGE(&ann, 200, "tradelock channel pause idempotent --reason");
     visitor_leave(&ann);
 }
 
@@ -104,11 +122,61 @@ TEST(test_now_shows_what_is_proposed)
     EXPECT_PAGE(&ann, 303, "");
     visitor_get(&bob, "/");
     EXPECT_PAGE(&bob, 200, ">TRADE-N1</a>");
-    snprintf(words, sizeof words, "%s@localhost proposed “failed”: it waits for a second operator",
+    snprintf(words, sizeof words, "<span class=\"state bad\">%s proposed · 1</span>",
              operators.user[ANN]);
     EXPECT_PAGE(&bob, 200, words);
+    EXPECT_PAGE(&bob, 200, "“failed”: ");
+    EXPECT_PAGE(&bob, 200, ">Confirm…</a>");
+    visitor_get(&ann, "/");
+    EXPECT_NONE(&ann, ">Confirm…</a>");
     visitor_leave(&ann);
     visitor_leave(&bob);
+}
+
+/* Whatever waits for one cause is one line, with its money. */
+TEST(test_one_cause_is_one_group)
+{
+    struct visitor ann;
+
+    database_run(operators.h.sql,
+                 "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                 "thread_no, token, fence, rev, sends, proof, parked, amount_minor, currency, "
+                 "channel, created_at, updated_at) SELECT 'CUSTOMER-9', CONCAT('GROUP-', seq), "
+                 "IF(lane = 'S', 'GROUP', 'GROUP_RETRY'), lane, IF(lane = 'S', 'P', 'F'), 'test', "
+                 "UUID(), 'x', 1, 1, 1, IF(lane = 'S', '-', 'D'), IF(lane = 'S', NULL, "
+                 "IF(seq < 31, 'past the <deadline>', 'no answer')), "
+                 "1005, 'EUR', 'bank', UTC_TIMESTAMP(6) - INTERVAL 2 HOUR, UTC_TIMESTAMP(6) "
+                 "FROM seq_1_to_31, (SELECT 'S' AS lane UNION SELECT 'R') lanes");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    await_words(&ann, "/", "parked · 30</span>");
+    EXPECT_PAGE(&ann, 200, ">301.50&nbsp;EUR</span> <span class=\"quiet\">past the &lt;deadline");
+    EXPECT_PAGE(&ann, 200, ">See all 30</a>");
+    EXPECT_PAGE(&ann, 200, ">GROUP-31</a>");
+    EXPECT_NONE(&ann, ">GROUP-30</a>");
+    EXPECT_PAGE(&ann, 200,
+                "data-l=\"1 h – 1 day\"><div><strong>31</strong><br><span class=\"money\">311.55");
+    visitor_get(&ann, visitor_link(&ann, "/trades?r="));
+    EXPECT_PAGE(&ann, 200, ">GROUP-30</a>");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE cust_no = 'CUSTOMER-9'");
+    visitor_leave(&ann);
+}
+
+/* A screen for everybody: nothing to click, and the browser reads it again. */
+TEST(test_the_wall)
+{
+    struct visitor ann;
+
+    operators_make_doubtful("TRADE-V1");
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_get(&ann, "/wall");
+    EXPECT_PAGE(&ann, 200, "<meta http-equiv=\"refresh\" content=\"10\">");
+    EXPECT_PAGE(&ann, 200, "<h1>");
+    EXPECT_PAGE(&ann, 200, "Where money waits, and for how long");
+    EXPECT_NONE(&ann, "<form");
+    EXPECT_NONE(&ann, "<script");
+    EXPECT_NONE(&ann, "class=\"button");
+    visitor_get(&ann, "/");
+    visitor_leave(&ann);
 }
 
 struct looking {
@@ -192,7 +260,8 @@ static long long statistic(const char *user, const char *column)
                            user) > 0)
         usleep(1000);
     return database_number(operators.h.sql,
-                           "SELECT %s FROM information_schema.user_statistics WHERE user = '%s'",
+                           "SELECT COALESCE(SUM(%s), 0) FROM "
+                           "information_schema.user_statistics WHERE user = '%s'",
                            column, user);
 }
 
@@ -312,6 +381,23 @@ TEST(test_a_page_looks_at_few)
     database_run(operators.h.sql, "SET GLOBAL userstat = 0");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code IN ('RARE', 'PAGED')");
     visitor_leave(&v);
+}
+
+/* However many ended in the last hour. */
+TEST(test_status_reads_few)
+{
+    long long rows;
+
+    make_finished("MANY", "MANY-Y", 'Y', 5000);
+    database_run(operators.h.sql, "SET GLOBAL userstat = 1");
+    rows = statistic(operators.user[BOB], "rows_read");
+    ENDS(RUN("status", "--config", operators.config[BOB]), ANY_CODE,
+         "these are the newest of each operation");
+    rows = statistic(operators.user[BOB], "rows_read") - rows;
+    database_run(operators.h.sql, "SET GLOBAL userstat = 0");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'MANY'");
+    if (rows >= 2000)
+        fail_msg("%lld rows", rows);
 }
 
 /* A trade that a session holds, by an SQL expression of it, and held when all others of its
@@ -593,18 +679,6 @@ TEST(test_any_past_moment)
 
 #define BANKS 30
 
-/* Looks until it is there: channels are counted three times a minute. */
-static void await_words(struct visitor *v, const char *path, const char *words)
-{
-    for (int i = 0; i < PATIENCE_MS / 100; i++) {
-        visitor_get(v, path);
-        if (v->status == 200 && strstr(v->body, words) != NULL)
-            return;
-        usleep(100000);
-    }
-    EXPECT_PAGE(v, 200, words);
-}
-
 static void limit_to(const char *sends, const char *reason)
 {
     ENDS(sends != NULL ? RUN("channel", "limit", "idempotent", "--op", WITHDRAW_OP, "--sends",
@@ -668,8 +742,9 @@ TEST(test_a_breaker_is_shown)
                                   "trade_channel_breaker), 0, 0, 3, 3, 3, @state)");
     usleep(3100000); /* a picture is as old as that */
     visitor_get(&bob, "/");
-    EXPECT_PAGE(&bob, 200,
-                "<strong>Channel idempotent does not answer, and its breaker is open.</strong>");
+    EXPECT_PAGE(&bob, 200, "<h1>Channel idempotent has not answered for ");
+    EXPECT_PAGE(&bob, 200, "Its breaker is open: but for one probe at a time nothing is sent");
+    EXPECT_PAGE(&bob, 200, "<span class=\"state bad\">breaker open for ");
     EXPECT_PAGE(&bob, 200, "No probe was made yet. The next one may begin at ");
     visitor_get(&bob, "/channels");
     EXPECT_PAGE(&bob, 200, "<strong>Breaker open</strong> since ");
@@ -726,6 +801,19 @@ TEST(test_many_channels)
         EXPECT_PAGE(&ann, 200, words);
     }
     EXPECT_NONE(&ann, "There are more channels than");
+    visitor_leave(&ann);
+}
+
+/* The last one: the house has left. */
+TEST(test_nobody_is_alive)
+{
+    struct visitor ann;
+
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    house_leave(&operators.h);
+    await_words(&ann, "/", "<section class=\"card worst bad\"><div><h1>No process is alive.</h1>");
+    EXPECT_PAGE(&ann, 200, "href=\"/runbook#no-worker\">");
+    house_reopen(&operators.h);
     visitor_leave(&ann);
 }
 

@@ -100,6 +100,8 @@ enum place { PLACE_NOW, PLACE_TRADES, PLACE_REPORTS, PLACE_AUDIT, PLACE_NONE };
  * it is. */
 void layout_begin(struct visit *visit, unsigned status, const char *title, enum place place,
                   unsigned refresh_s);
+/* The same for a screen that nobody touches: without a bar, read again by the browser. */
+void layout_wall(struct visit *visit, const char *title, unsigned refresh_s);
 void layout_end(struct visit *visit);
 /* A whole page with one sentence. */
 void layout_sentence(struct visit *visit, unsigned status, const char *title, const char *sentence);
@@ -122,6 +124,8 @@ unsigned http_of(tl_status status);
 
 /* The pages; each has a file of its own. */
 void page_now(struct visit *visit);
+void page_wall(struct visit *visit);
+void page_runbook(struct visit *visit);
 void page_trades(struct visit *visit);
 void page_search(struct visit *visit); /* POST */
 void page_trade(struct visit *visit);

@@ -77,6 +77,7 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     filter.log_uuid = or_null(search->log_no);
     filter.after = or_null(search->after);
     filter.batch = or_null(search->batch);
+    filter.channel = or_null(search->channel);
     filter.channel_ref = or_null(search->channel_ref);
     filter.limit = PAGE_ROWS;
     filter.look_most = PAGE_LOOKS;
@@ -160,21 +161,6 @@ void batch_free(struct batch *batch)
 {
     free(batch->part);
     memset(batch, 0, sizeof *batch);
-}
-
-tl_status house_open(tl_client *client, unsigned most, struct rows *rows)
-{
-    tl_filter filter = TL_FILTER_INIT;
-    tl_list_end end = TL_LIST_END_INIT;
-    tl_status status;
-
-    filter.lane = 'S';
-    filter.status = 'P';
-    filter.limit = most;
-    filter.look_most = OPEN_LOOKS;
-    status = tl_list_page(client, &filter, rows_add, rows, &end);
-    rows->more = end.more;
-    return status == TL_OK ? rows->failed : status;
 }
 
 /* ----------------------------------------------------------------- a trade -- */

@@ -73,11 +73,6 @@ struct batch {
 /* Of that shard. */
 void house_batch(struct visit *visit, size_t shard, const char *name, struct batch *batch);
 void batch_free(struct batch *batch);
-/* Now looks at about so many rows at most for what is held. */
-#define OPEN_LOOKS 10000u
-/* Every trade that is not finished, at most `most`. */
-tl_status house_open(tl_client *client, unsigned most, struct rows *rows);
-
 /* -------------------------------------------------------------------- a trade -- */
 
 #define TRADE_STEPS 1000u

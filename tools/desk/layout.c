@@ -6,15 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static void head(struct page *page, const char *title)
+/* refresh_s 0: the page is not read again by itself, or by its script. */
+static void head(struct page *page, const char *title, unsigned refresh_s)
 {
     page_put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                    "<meta name=\"color-scheme\" content=\"light dark\">\n");
     page_format(page, "<title>%s – tradelock</title>\n", title);
     page_put(page, "<link rel=\"stylesheet\" href=\"/desk.css\">\n"
-                   "<link rel=\"icon\" href=\"/icon.svg\" type=\"image/svg+xml\">\n"
-                   "<script src=\"/desk.js\" defer></script>\n</head>\n");
+                   "<link rel=\"icon\" href=\"/icon.svg\" type=\"image/svg+xml\">\n");
+    if (refresh_s > 0)
+        page_format(page, "<meta http-equiv=\"refresh\" content=\"%u\">\n</head>\n", refresh_s);
+    else
+        page_put(page, "<script src=\"/desk.js\" defer></script>\n</head>\n");
 }
 
 void layout_token(struct visit *visit)
@@ -60,7 +64,7 @@ void layout_begin(struct visit *visit, unsigned status, const char *title, enum 
     char notice[NOTICE_TEXT];
 
     visit->answer->status = status;
-    head(page, title);
+    head(page, title, 0);
     page_put(page, "<body>\n");
     bar(visit, place);
     if (refresh_s > 0)
@@ -72,6 +76,15 @@ void layout_begin(struct visit *visit, unsigned status, const char *title, enum 
     session_told(visit->desk->sessions, visit->session, notice);
     if (notice[0] != '\0')
         page_format(page, "<p class=\"notice good\" role=\"status\">%s</p>\n", notice);
+}
+
+void layout_wall(struct visit *visit, const char *title, unsigned refresh_s)
+{
+    struct page *page = &visit->answer->page;
+
+    visit->answer->status = 200;
+    head(page, title, refresh_s);
+    page_put(page, "<body class=\"wall\">\n<main id=\"main\">\n");
 }
 
 void layout_end(struct visit *visit)
@@ -115,7 +128,7 @@ void layout_stranger(struct answer *answer, unsigned status, const char *title,
                      const char *sentence)
 {
     answer->status = status;
-    head(&answer->page, title);
+    head(&answer->page, title, 0);
     page_put(&answer->page, "<body class=\"door\">\n<main id=\"main\">");
     lone(&answer->page, title, sentence, "the desk");
 }
@@ -131,7 +144,7 @@ void layout_login(struct desk *desk, struct answer *answer, unsigned status, con
     snprintf(answer->set_login_cookie, sizeof answer->set_login_cookie,
              "tl_desk_login=%s; Path=/login; HttpOnly; SameSite=Strict%s", token,
              strcmp(desk->origin_scheme, "https") == 0 ? "; Secure" : "");
-    head(page, "Log in");
+    head(page, "Log in", 0);
     page_put(page, "<body class=\"door\">\n<main id=\"main\">\n<section class=\"card login\">\n"
                    "<p class=\"brand\"><span class=\"mark\" aria-hidden=\"true\"></span>tradelock"
                    "</p>\n<h1>Operators’ desk</h1>\n");

@@ -8,18 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FRESH_MS 3000
 #define PACE_MS 20000
+#define DEEP_BELOW 3u /* minutes: with fewer the next reading would leave one out */
 #define DOCTOR_MS 30000
-#define OPEN_MOST 2000u
+#define PARKED_MOST 2000u
 #define CONFLICT_MOST 200u
 #define MINUTE_US INT64_C(60000000)
 
-const struct age ages[AGES] = {{"under 5 min", 0},
-                               {"5 min to 1 h", INT64_C(300000000)},
-                               {"1 h to 1 day", INT64_C(3600000000)},
-                               {"over a day", INT64_C(86400000000)}};
+const char *const ages[AGES] = {"under 10 min", "10 min – 1 h", "1 h – 1 day", "over a day"};
 
 /* Of one shard, by its name, since settings may come to name others. */
 struct picture {
@@ -27,6 +26,7 @@ struct picture {
     char *shard;
     unsigned readers;
     int64_t reading_ms; /* when the last began */
+    int64_t away_us;    /* since when none could be taken, by this machine's clock; 0: it could */
     struct now now;     /* the last one that was taken; begun_ms 0: there is none */
 };
 
@@ -79,7 +79,7 @@ static struct picture *picture_of(struct now_keeper *keeper, const char *shard)
         return NULL;
     }
     for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
-        picture->now.paid[i] = -1;
+        picture->now.paid[i] = picture->now.late[i] = -1;
     picture->next = keeper->pictures;
     keeper->pictures = picture;
     return picture;
@@ -87,121 +87,99 @@ static struct picture *picture_of(struct now_keeper *keeper, const char *shard)
 
 /* ---------------------------------------------------------------- counting -- */
 
-static void keep_oldest(int64_t *oldest_us, int64_t us)
+static struct sums sums_of(const char *currency, int64_t minor, int64_t us)
 {
-    if (us != 0 && (*oldest_us == 0 || us < *oldest_us))
-        *oldest_us = us;
+    struct sums sums = {.count = 1, .trades = 1, .oldest_us = us, .of[0].count = 1};
+
+    snprintf(sums.of[0].currency, TL_CURRENCY + 1, "%s", currency);
+    snprintf(sums.of[0].minor, TL_SUM_TEXT, "%lld", (long long)minor);
+    return sums;
 }
 
-static void sum_add(struct sums *sums, const char *currency, uint64_t count, const char *minor)
+/* Metrics say "unknown" where the trades did not say. */
+static const char *said_word(const char *word)
 {
-    unsigned i = 0;
-
-    while (i < sums->count && strcmp(sums->of[i].currency, currency) != 0)
-        i++;
-    if (i == SUMS_MOST)
-        return;
-    if (i == sums->count)
-        snprintf(sums->of[sums->count++].currency, TL_CURRENCY + 1, "%s", currency);
-    sums->of[i].count += count;
-    tl_sum_add(sums->of[i].minor, minor);
-}
-
-static void sums_add(struct sums *sums, const tl_view *view)
-{
-    char minor[TL_SUM_TEXT];
-
-    sums->trades++;
-    keep_oldest(&sums->oldest_us, view->created_us);
-    snprintf(minor, sizeof minor, "%lld", (long long)view->amount_minor);
-    sum_add(sums, view->currency, 1, minor);
-}
-
-static unsigned age_of(const tl_view *view)
-{
-    unsigned age = AGES - 1;
-
-    while (age > 0 && view->now_us - view->created_us < ages[age].from_us)
-        age--;
-    return age;
+    return strcmp(word, "unknown") == 0 ? "" : word;
 }
 
 /* NULL: there are too many. */
-static struct bar *bar_of(struct now *now, const char *channel, const char *currency)
+static struct waits *waits_of(struct now *now, const char *channel, const char *op_code)
 {
-    struct bar *bar = now->bars;
+    struct waits *one = now->waits;
 
-    while (bar < now->bars + now->bar_count &&
-           (strcmp(bar->channel, channel) != 0 || strcmp(bar->currency, currency) != 0))
-        bar++;
-    if (bar == now->bars + BARS_MOST) {
-        now->bars_cut = 1;
+    while (one < now->waits + now->wait_count &&
+           (strcmp(one->channel, channel) != 0 || strcmp(one->op_code, op_code) != 0))
+        one++;
+    if (one == now->waits + WAITS_MOST) {
+        now->cut = 1;
         return NULL;
     }
-    if (bar == now->bars + now->bar_count) {
-        snprintf(bar->channel, sizeof bar->channel, "%s", channel);
-        snprintf(bar->currency, sizeof bar->currency, "%s", currency);
-        now->bar_count++;
+    if (one == now->waits + now->wait_count) {
+        snprintf(one->channel, sizeof one->channel, "%s", channel);
+        snprintf(one->op_code, sizeof one->op_code, "%s", op_code);
+        now->wait_count++;
     }
-    return bar;
+    return one;
 }
 
-static void bars_add(struct now *now, const tl_view *view)
+/* Metrics have five ages, the first two of which are one here. */
+static int take_waiting(void *context, const tl_waiting *waiting)
 {
-    struct bar *bar = bar_of(now, view->channel, view->currency);
-    char minor[TL_SUM_TEXT];
+    struct now *now = context;
+    struct sums sums = {.count = 1, .trades = waiting->count, .of[0].count = waiting->count};
+    struct waits *waits;
 
-    if (bar == NULL)
+    /* Of conflicts only the rows say whether they are told elsewhere. */
+    if (strcmp(waiting->state, "conflict") == 0)
+        return 0;
+    snprintf(sums.of[0].currency, TL_CURRENCY + 1, "%s", said_word(waiting->currency));
+    snprintf(sums.of[0].minor, TL_SUM_TEXT, "%s", waiting->sum_minor);
+    sums.oldest_us = now->overview.now_us - waiting->oldest_s * 1000000;
+    sums_add(strcmp(waiting->state, "parked") == 0   ? &now->parked
+             : strcmp(waiting->state, "queued") == 0 ? &now->queued
+                                                     : &now->doubt,
+             &sums);
+    waits = waits_of(now, said_word(waiting->channel), waiting->op_code);
+    if (waits != NULL)
+        sums_add(&waits->age[waiting->age > 1 ? waiting->age - 1 : 0], &sums);
+    return 0;
+}
+
+/* Whoever stands in it. */
+static void group_add(struct now *now, const struct group *one, const struct sums *sums)
+{
+    struct group *group = now->groups;
+
+    while (group < now->groups + now->group_count &&
+           (group->kind != one->kind || strcmp(group->channel, one->channel) != 0 ||
+            strcmp(group->reason, one->reason) != 0 || strcmp(group->by, one->by) != 0 ||
+            strcmp(group->said, one->said) != 0))
+        group++;
+    if (group == now->groups + GROUPS_MOST) {
+        now->groups_cut = 1;
         return;
-    bar->count[age_of(view)]++;
-    bar->trades++;
-    snprintf(minor, sizeof minor, "%lld", (long long)view->amount_minor);
-    tl_sum_add(bar->minor, minor);
-    keep_oldest(&bar->oldest_us, view->created_us);
-}
-
-static void persons_add(struct now *now, const tl_view *view)
-{
-    for (unsigned i = 0; i < now->person_count; i++)
-        if (strcmp(now->persons[i].view.serial_no, view->serial_no) == 0 &&
-            strcmp(now->persons[i].view.cust_no, view->cust_no) == 0 &&
-            strcmp(now->persons[i].view.op_code, view->op_code) == 0)
-            return;
-    if (now->person_count == PERSONS_MOST) {
-        now->persons_cut = 1;
-        return;
     }
-    now->persons[now->person_count].view = *view;
-    now->persons[now->person_count].view.payload = NULL;
-    now->persons[now->person_count++].view.result = NULL;
-}
-
-static void count_open(struct now *now, const tl_view *view)
-{
-    now->now_us = view->now_us;
-    switch (view->state) {
-    case TL_STATE_IN_DOUBT:
-        sums_add(&now->doubt, view);
-        bars_add(now, view);
-        break;
-    case TL_STATE_PARKED:
-        sums_add(&now->parked, view);
-        bars_add(now, view);
-        persons_add(now, view);
-        break;
-    case TL_STATE_QUEUED:
-        sums_add(&now->queued, view);
-        break;
-    default:
-        sums_add(&now->live, view);
+    if (group == now->groups + now->group_count) {
+        *group = *one;
+        now->group_count++;
     }
+    sums_add(&group->sums, sums);
 }
 
-static void count_conflict(struct now *now, const tl_view *view)
+static void group_view(struct now *now, enum group_kind kind, const tl_view *view)
 {
+    const struct sums sums = sums_of(view->currency, view->amount_minor, view->created_us);
+    struct group one = {.kind = kind};
+
     now->now_us = view->now_us;
-    sums_add(&now->conflict, view);
-    persons_add(now, view);
+    snprintf(one.channel, sizeof one.channel, "%s", view->channel);
+    snprintf(one.reason, sizeof one.reason, "%s", kind == GROUP_PARKED ? view->parked : "");
+    snprintf(one.serial_no, sizeof one.serial_no, "%s", view->serial_no);
+    snprintf(one.cust_no, sizeof one.cust_no, "%s", view->cust_no);
+    snprintf(one.op_code, sizeof one.op_code, "%s", view->op_code);
+    if (kind == GROUP_CONFLICT)
+        sums_add(&now->conflict, &sums);
+    group_add(now, &one, &sums);
 }
 
 /* Rows stay where a customer went from, and are told where the customer is.  What is proposed, or in
@@ -218,79 +196,69 @@ static tl_status count_conflicts(struct now *now, const struct visit *visit,
 
     for (size_t i = 0; owners != NULL && i < rows->count; i++)
         if (!is_copy(visit, owners[i]))
-            count_conflict(now, &rows->views[i]);
+            group_view(now, GROUP_CONFLICT, &rows->views[i]);
     free(owners);
     return owners != NULL ? TL_OK : TL_NO_MEMORY;
 }
 
 static tl_status look_at_trades(struct now *now, const struct visit *visit)
 {
-    const tl_filter filter = {
+    tl_filter filter = {
         .version = TL_FILTER_VERSION, .lane = 'S', .conflict = 1, .limit = CONFLICT_MOST};
-    struct rows conflicts = {.count = 0}, rows = {.count = 0};
+    struct rows conflicts = {.count = 0}, parked = {.count = 0};
     tl_status status = tl_list(visit->client, &filter, rows_add, &conflicts);
 
     if (status == TL_OK)
         status = conflicts.failed;
     if (status == TL_OK)
         status = count_conflicts(now, visit, &conflicts);
+    filter.conflict = 0;
+    filter.parked = 1;
+    filter.limit = PARKED_MOST;
     if (status == TL_OK)
-        status = house_open(visit->client, OPEN_MOST, &rows);
-    for (size_t i = 0; status == TL_OK && i < rows.count; i++)
-        count_open(now, &rows.views[i]);
-    now->cut = rows.more;
+        status = tl_list(visit->client, &filter, rows_add, &parked);
+    if (status == TL_OK)
+        status = parked.failed;
+    for (size_t i = 0; status == TL_OK && i < parked.count; i++)
+        group_view(now, GROUP_PARKED, &parked.views[i]);
+    now->groups_cut |= conflicts.count == CONFLICT_MOST || parked.count == PARKED_MOST;
     rows_free(&conflicts);
-    rows_free(&rows);
+    rows_free(&parked);
     return status;
 }
 
-struct proposing {
-    struct now *now;
-    tl_client *client;
-    const tl_proposal *proposal;
-    tl_status status;
-};
-
-/* A trade of which several things were proposed stands there once, with the oldest. */
-static int take_proposed(void *context, const tl_view *view)
+/* A trade that is parked or in conflict, too, stands there as well. */
+static int take_proposal(void *context, const tl_proposal *proposal)
 {
-    const struct proposing *proposing = context;
-    struct now *now = proposing->now;
-    struct person *person = &now->persons[now->person_count];
-    const unsigned before = now->person_count;
+    const struct sums sums =
+        sums_of(proposal->currency, proposal->amount_minor, proposal->proposed_us);
+    struct group one = {.kind = GROUP_PROPOSED};
+    struct now *now = context;
 
-    persons_add(now, view);
-    if (now->person_count == before)
+    if (strcmp(proposal->what, "resolve") != 0) {
+        now->closings++;
         return 0;
-    snprintf(person->proposed_by, sizeof person->proposed_by, "%s", proposing->proposal->account);
-    snprintf(person->decision, sizeof person->decision, "%s", proposing->proposal->said);
+    }
+    snprintf(one.by, sizeof one.by, "%s", proposal->account);
+    snprintf(one.said, sizeof one.said, "%s", proposal->said);
+    snprintf(one.reason, sizeof one.reason, "%s", proposal->reason);
+    snprintf(one.serial_no, sizeof one.serial_no, "%s", proposal->key.serial_no);
+    snprintf(one.cust_no, sizeof one.cust_no, "%s", proposal->key.cust_no);
+    snprintf(one.op_code, sizeof one.op_code, "%s", proposal->key.op_code);
+    group_add(now, &one, &sums);
     return 0;
 }
 
-static int take_proposal(void *context, const tl_proposal *proposal)
+static tl_status look_at_waiting(struct now *now, tl_client *client)
 {
-    struct proposing *proposing = context;
+    tl_status status;
 
-    if (strcmp(proposal->what, "resolve") != 0) {
-        proposing->now->closings++;
-        return 0;
-    }
-    if (proposing->now->persons_cut)
-        return 0;
-    proposing->proposal = proposal;
-    proposing->status =
-        tl_show(proposing->client, &proposal->key, TL_LANE_SYNC, take_proposed, proposing);
-    if (proposing->status == TL_NOT_FOUND) /* purged meanwhile */
-        proposing->status = TL_OK;
-    return proposing->status != TL_OK;
-}
-
-static tl_status look_at_proposals(struct now *now, tl_client *client)
-{
-    struct proposing proposing = {.now = now, .client = client};
-    tl_status status = tl_inbox(client, take_proposal, &proposing);
-
-    return status == TL_OK ? proposing.status : status;
+    now->overview = (tl_overview)TL_OVERVIEW_INIT;
+    status = tl_overview_read(client, &now->overview, take_waiting, now);
+    if (now->overview.now_us != 0)
+        now->now_us = now->overview.now_us;
+    now->cut |= now->overview.cut;
+    return status;
 }
 
 /* --------------------------------------------------------- server, processes -- */
@@ -366,10 +334,19 @@ static void keep_pace(struct now *now, const tl_pace *pace)
 
     if (pace->minute_us == 0)
         return; /* there is no operation yet */
-    for (int64_t i = TL_PACE_MINUTES - 1; i >= 0; i--)
-        now->paid[i] = i - moved >= 0 && i - moved < TL_PACE_MINUTES ? now->paid[i - moved] : -1;
+    for (int64_t i = TL_PACE_MINUTES - 1; i >= 0; i--) {
+        const int is_kept = i - moved >= 0 && i - moved < TL_PACE_MINUTES;
+
+        now->paid[i] = is_kept ? now->paid[i - moved] : -1;
+        now->late[i] = is_kept ? now->late[i - moved] : -1;
+    }
     for (unsigned i = 0; i < pace->whole && i < TL_PACE_MINUTES; i++)
         now->paid[i] = (int64_t)pace->paid[i];
+    /* Who was late stays so, and is counted while it waits, or where its end was seen. */
+    for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
+        if ((int64_t)pace->late[i] > now->late[i] && (i < pace->whole || now->late[i] >= 0))
+            now->late[i] = (int64_t)pace->late[i];
+    now->whole = pace->whole;
     now->minute_us = pace->minute_us;
 }
 
@@ -397,6 +374,7 @@ static tl_status look_at_channels(struct now *now, tl_client *client)
 
     if (now->pace_ms != 0 && steady_ms() - now->pace_ms < PACE_MS)
         return TL_OK;
+    pace.is_deep = now->whole < DEEP_BELOW;
     now->channel_count = 0;
     now->channels_cut = 0;
     status = tl_channel_list(client, &pace, take_channel, now);
@@ -409,18 +387,35 @@ static tl_status look_at_channels(struct now *now, tl_client *client)
 
 /* ------------------------------------------------------------- the picture -- */
 
+static int take_act(void *context, const tl_act_view *act)
+{
+    const char *violations = strstr(act->counts, "violations=");
+    struct now *now = context;
+
+    if (strcmp(act->what, "audit") != 0 || violations == NULL)
+        return 0;
+    violations += strlen("violations=");
+    now->audit_us = act->begun_us;
+    snprintf(now->audit_violations, sizeof now->audit_violations, "%.*s",
+             (int)strspn(violations, "0123456789"), violations);
+    return 1;
+}
+
 static tl_status look_at_server(struct now *now, tl_client *client)
 {
+    const tl_act_filter latest = TL_ACT_FILTER_INIT;
     tl_status status;
 
     if (now->doctor_ms != 0 && steady_ms() - now->doctor_ms < DOCTOR_MS)
         return TL_OK;
     now->alarm_count = 0;
+    now->audit_us = 0;
     status = tl_doctor(client, take_finding, now);
     if (status != TL_OK && status != TL_SERVER_UNSAFE)
         return status;
-    now->doctor_ms = steady_ms();
-    return TL_OK;
+    status = tl_act_list(client, &latest, take_act, now, NULL);
+    now->doctor_ms = status == TL_OK ? steady_ms() : 0;
+    return status;
 }
 
 static void keep_stopped(struct stops *stops, const tl_pause_row *row)
@@ -458,9 +453,11 @@ static tl_status take_picture(struct now *now, const struct visit *visit)
 
     memset(now, 0, offsetof(struct now, begun_ms));
     now->begun_ms = steady_ms();
-    status = look_at_proposals(now, client);
+    status = tl_inbox(client, take_proposal, now);
     if (status == TL_OK)
         status = look_at_trades(now, visit);
+    if (status == TL_OK)
+        status = look_at_waiting(now, client);
     if (status == TL_OK)
         status = tl_session_list(client, take_process, now);
     if (status == TL_OK)
@@ -498,98 +495,53 @@ static int begin_reading(const struct now_keeper *keeper, struct picture *pictur
     return 1;
 }
 
-/* Needs: keeper->mutex held. */
-static void end_reading(struct picture *picture, tl_status status, const struct now *now)
+/* None can be taken now.  Needs: keeper->mutex held. */
+static void mark_away(struct picture *picture)
 {
-    picture->readers--;
-    if (status != TL_OK)
-        picture->now.begun_ms = 0;
-    else if (now->begun_ms >= picture->now.begun_ms)
-        picture->now = *now;
+    picture->now.begun_ms = 0;
+    if (picture->away_us == 0)
+        picture->away_us = (int64_t)time(NULL) * 1000000;
 }
 
-tl_status now_look(struct now_keeper *keeper, const struct visit *visit, struct now *now)
+/* Needs: keeper->mutex held. */
+static void end_reading(struct picture *picture, tl_status status, struct now *now)
 {
-    tl_status status = TL_OK;
+    picture->readers--;
+    if (status == TL_OK) {
+        picture->away_us = 0;
+        if (now->begun_ms >= picture->now.begun_ms)
+            picture->now = *now;
+        return;
+    }
+    picture->now.begun_ms = 0;
+    if (http_of(status) == 503)
+        mark_away(picture);
+    *now = picture->now;
+    now->away_us = picture->away_us;
+}
+
+tl_status now_look(struct now_keeper *keeper, const struct visit *visit, tl_status status,
+                   struct now *now)
+{
     struct picture *picture;
     int reads = 0;
 
     pthread_mutex_lock(&keeper->mutex);
     picture = picture_of(keeper, visit_shard(visit));
     if (picture != NULL) {
-        reads = begin_reading(keeper, picture);
+        if (status == TL_OK)
+            reads = begin_reading(keeper, picture);
+        else
+            mark_away(picture);
         *now = picture->now;
+        now->away_us = picture->away_us;
     }
     pthread_mutex_unlock(&keeper->mutex);
     if (!reads)
-        return picture != NULL ? TL_OK : TL_NO_MEMORY;
+        return picture != NULL ? status : TL_NO_MEMORY;
     status = take_picture(now, visit);
     pthread_mutex_lock(&keeper->mutex);
     end_reading(picture, status, now);
     pthread_mutex_unlock(&keeper->mutex);
     return status;
-}
-
-/* ------------------------------------------------------------------ several shards -- */
-
-static void add_sums(struct sums *total, const struct sums *sums)
-{
-    total->trades += sums->trades;
-    keep_oldest(&total->oldest_us, sums->oldest_us);
-    for (unsigned i = 0; i < sums->count; i++)
-        sum_add(total, sums->of[i].currency, sums->of[i].count, sums->of[i].minor);
-}
-
-static void add_bar(struct now *total, const struct bar *bar)
-{
-    struct bar *to = bar_of(total, bar->channel, bar->currency);
-
-    if (to == NULL)
-        return;
-    for (unsigned age = 0; age < AGES; age++)
-        to->count[age] += bar->count[age];
-    to->trades += bar->trades;
-    tl_sum_add(to->minor, bar->minor);
-    keep_oldest(&to->oldest_us, bar->oldest_us);
-}
-
-/* A minute is counted where every shard that has operations has counted it. */
-static void add_minute(int64_t *to, int64_t paid)
-{
-    *to = *to < 0 || paid < 0 ? -1 : *to + paid;
-}
-
-/* The clocks of two servers may be in different minutes. */
-static void add_pace(struct now *total, const struct now *shard)
-{
-    int64_t later;
-
-    if (shard->minute_us == 0)
-        return;
-    if (total->minute_us == 0) {
-        memcpy(total->paid, shard->paid, sizeof total->paid);
-        total->minute_us = shard->minute_us;
-        return;
-    }
-    later = (total->minute_us - shard->minute_us) / MINUTE_US;
-    for (int64_t i = 0; i < TL_PACE_MINUTES; i++)
-        if (i - later >= 0 && i - later < TL_PACE_MINUTES)
-            add_minute(&total->paid[i], shard->paid[i - later]);
-}
-
-void now_add(struct now *total, const struct now *shard)
-{
-    if (shard->now_us > total->now_us)
-        total->now_us = shard->now_us;
-    total->cut |= shard->cut;
-    total->bars_cut |= shard->bars_cut;
-    total->closings += shard->closings;
-    add_sums(&total->doubt, &shard->doubt);
-    add_sums(&total->parked, &shard->parked);
-    add_sums(&total->queued, &shard->queued);
-    add_sums(&total->live, &shard->live);
-    add_sums(&total->conflict, &shard->conflict);
-    for (unsigned i = 0; i < shard->bar_count; i++)
-        add_bar(total, &shard->bars[i]);
-    add_pace(total, shard);
 }

@@ -10,11 +10,11 @@
 #include "house.h"
 
 #define AGES 4
-#define BARS_MOST 24u
 #define ALARMS_MOST 8u
 #define PROCESSES_MOST 64u
-#define PERSONS_MOST 30u
+#define GROUPS_MOST 30u
 #define PAUSED_MOST 16u
+#define WAITS_MOST 64u
 #define CHANNELS_MOST 256u
 #define CHANNELS_SHOWN 24u /* on the page Now; the page Channels shows all */
 #define SUMS_MOST 6u
@@ -30,22 +30,24 @@ struct sums {
     struct sum of[SUMS_MOST];
     unsigned count;
     uint64_t trades;
-    int64_t oldest_us; /* creation of the oldest trade; 0: none */
+    int64_t oldest_us; /* creation of the oldest trade; 0: none, or not known */
 };
 
-/* What is in doubt or parked at one channel in one currency, by age. */
-struct bar {
-    char channel[TL_CHANNEL_MAX + 1], currency[TL_CURRENCY + 1];
-    uint64_t count[AGES], trades;
-    char minor[TL_SUM_TEXT];
-    int64_t oldest_us;
+/* What waits for one channel in one operation, by age; "": the trades did not say. */
+struct waits {
+    char channel[TL_CHANNEL_MAX + 1], op_code[TL_OP_MAX + 1];
+    struct sums age[AGES];
 };
 
-/* A trade that waits for a person. */
-struct person {
-    tl_view view;
-    char proposed_by[385]; /* "": nobody has proposed anything */
-    char decision[8];
+/* Trades that wait for a person for one cause. */
+enum group_kind { GROUP_CONFLICT, GROUP_PROPOSED, GROUP_PARKED };
+struct group {
+    enum group_kind kind;
+    char channel[TL_CHANNEL_MAX + 1];
+    char reason[TL_REMARK_MAX + 1];
+    char by[385], said[8]; /* of what was proposed */
+    struct sums sums;
+    char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1]; /* one */
 };
 
 struct alarm {
@@ -84,13 +86,16 @@ struct channel {
 struct now {
     int64_t now_us; /* the server's */
     int cut;        /* more trades are in process than were looked at */
-    struct sums doubt, parked, queued, live, conflict;
-    struct bar bars[BARS_MOST];
-    unsigned bar_count;
-    int bars_cut;
-    struct person persons[PERSONS_MOST];
-    unsigned person_count;
-    int persons_cut;
+    int64_t
+        away_us; /* of the desk's clock: since when the database does not answer, so that this is
+                      * the picture before; 0: it does */
+    struct sums doubt, parked, queued, conflict; /* doubt: also what is looked after just now */
+    struct waits waits[WAITS_MOST];
+    unsigned wait_count;
+    struct group groups[GROUPS_MOST];
+    unsigned group_count;
+    int groups_cut; /* there are more, or more in them */
+    tl_overview overview;
     unsigned closings; /* findings of an audit that somebody proposed to close */
     struct running processes[PROCESSES_MOST];
     unsigned process_count;
@@ -100,9 +105,13 @@ struct now {
     int64_t begun_ms, pace_ms, doctor_ms; /* of the desk's clock; 0: never */
     struct alarm alarms[ALARMS_MOST];
     unsigned alarm_count;
-    /* Payments of each minute, newest first; -1: not counted. */
+    int64_t audit_us; /* the last audit on record; 0: there is none among the latest acts */
+    char audit_violations[24];
+    /* Of each minute, newest first, what was paid, and what was asked for and had no end a minute
+     * later; -1: not counted. */
     int64_t minute_us;
-    int64_t paid[TL_PACE_MINUTES];
+    unsigned whole; /* so many of them the last reading counted */
+    int64_t paid[TL_PACE_MINUTES], late[TL_PACE_MINUTES];
     struct channel channels[CHANNELS_MOST];
     unsigned channel_count;
     int channels_cut;
@@ -114,18 +123,18 @@ struct now_keeper *now_keeper_new(void); /* NULL: out of memory */
 void now_keeper_free(struct now_keeper *keeper);
 /* Copies the newest picture of the shard at which the visit works; takes one if it is older than
  * three seconds and nobody does.  Where there is none, or the last could not be taken, everybody
- * takes their own. */
-tl_status now_look(struct now_keeper *keeper, const struct visit *visit, struct now *now);
-/* Adds what can be added, which are figures, bars and payments. */
+ * takes their own.  Unless TL_OK *now is the one before, or empty where there was none, and says since
+ * when none can be taken.  visit->client NULL: `status` says why the database cannot be asked. */
+tl_status now_look(struct now_keeper *keeper, const struct visit *visit, tl_status status,
+                   struct now *now);
+/* Adds the money that waits, and payments. */
 void now_add(struct now *total, const struct now *shard);
+void sums_add(struct sums *sums, const struct sums *more);
 
 /* Somebody has changed something: a picture that was begun before is old. */
 void now_forget(struct now_keeper *keeper);
 
-/* From which age on a trade counts as older: a name, and the least age. */
-extern const struct age {
-    const char *name;
-    int64_t from_us;
-} ages[AGES];
+/* How long a trade has waited since it was asked for. */
+extern const char *const ages[AGES];
 
 #endif

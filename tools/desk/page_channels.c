@@ -123,7 +123,9 @@ static int write_row(void *context, const tl_pause_row *row)
     struct page *page = &w->visit->answer->page;
 
     w->number++;
-    page_format(page, "<section class=\"card offer\"><h2>%s, %s</h2>\n<p><strong>",
+    page_put(page, "<section class=\"card offer\" id=\"");
+    part_channel_id(page, visit_shard(w->visit), row->channel, row->op_code);
+    page_format(page, "\"><h2>%s, %s</h2>\n<p><strong>",
                 strcmp(row->channel, TL_CHANNEL_ALL) == 0 ? "All channels (drain)" : row->channel,
                 row->op_code[0] != '\0' ? row->op_code : "as a whole");
     grid_value(w->visit, &record_channel, record_column(&record_channel, "state", 5), row);
@@ -155,7 +157,7 @@ static void write_shard(struct writing *w, size_t shard)
     if (visit_is_of_fleet(visit))
         page_format(page, "<h2>Shard %s</h2>\n", visit_shard(visit));
     w->now = NULL;
-    if (status == TL_OK && now != NULL && now_look(visit->desk->now, visit, now) == TL_OK)
+    if (status == TL_OK && now != NULL && now_look(visit->desk->now, visit, TL_OK, now) == TL_OK)
         w->now = now;
     if (w->now != NULL && w->now->channels_cut)
         page_put(page, "<p class=\"quiet\">There are more channels than rates stand here: "

@@ -1,6 +1,9 @@
-/* The page Now: what waits for a person stands first, then money in doubt, payments, processes. */
-#include "now.h"
+/* The page Now: what is worst stands first; then where money waits, what needs a person, payments
+ * and processes.  The wall screen is the same without anything to click. */
+#include "pace.h"
 #include "parts.h"
+#include "verdict.h"
+#include "waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +14,12 @@
 /* What is shown: of each shard, and what adds up. */
 struct shown {
     struct visit *visit;
+    int is_wall;
     size_t count;
     struct now **shard; /* NULL: that one is missing */
     struct missing *missing;
+    size_t away; /* the first that does not answer, and since when, if any */
+    int64_t away_us;
     struct now *total;
 };
 
@@ -27,426 +33,468 @@ static const char *of_shard(char to[OF_SHARD_TEXT], const struct shown *shown, s
     return to;
 }
 
-/* ------------------------------------------------------------------ alarms -- */
+static struct page *page_of(const struct shown *shown)
+{
+    return &shown->visit->answer->page;
+}
 
-static void restore_alarm(struct page *page, const struct now *now, const char *shard)
+static int may_act(const struct shown *shown)
+{
+    return !shown->is_wall && shown->visit->session->account.may_decide;
+}
+
+static const char *many(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* ------------------------------------------------------------------ verdict -- */
+
+static void title_down(struct page *page, const struct verdict *verdict, const struct now *now)
+{
+    char span[TL_SPAN_TEXT];
+
+    page_format(page, "Channel %s has not answered for %s",
+                verdict->channel != NULL ? verdict->channel->name : verdict->stopped->channel,
+                waits_span(span, verdict->since_us, now->now_us));
+    if (verdict->count > 1)
+        page_format(page, ", nor ha%s %llu other%s", verdict->count == 2 ? "s" : "ve",
+                    (unsigned long long)verdict->count - 1, many(verdict->count - 1));
+    page_put(page, ".");
+}
+
+static void title_counted(struct page *page, const struct verdict *verdict)
+{
+    const unsigned long long count = verdict->count;
+    const char *s = many(count), *verb = count == 1 ? "s" : "";
+
+    if (verdict->kind == VERDICT_CONFLICT)
+        page_format(page, "Evidence contradicts %llu trade%s.", count, s);
+    else if (verdict->kind == VERDICT_PARKED)
+        page_format(page, "%llu parked payment%s wait%s for a person.", count, s, verb);
+    else if (verdict->kind == VERDICT_SILENT)
+        page_format(page, "%llu process%s gave no heartbeat.", count, count == 1 ? "" : "es");
+    else
+        page_format(page, "%llu proposal%s wait%s for a second operator.", count, s, verb);
+}
+
+static void title(struct page *page, const struct verdict *verdict, const struct now *now)
+{
+    char span[TL_SPAN_TEXT], moment[TL_MOMENT_TEXT];
+
+    waits_span(span, verdict->since_us, now->now_us);
+    if (verdict_looks[verdict->kind].title != NULL) {
+        page_text(page, verdict_looks[verdict->kind].title);
+        return;
+    }
+    switch (verdict->kind) {
+    case VERDICT_AWAY:
+        tl_moment_text(moment, verdict->since_us, 0);
+        page_put(page, "The database does not answer since ");
+        page_bytes(page, moment + 11, 8);
+        page_put(page, " UTC.");
+        break;
+    case VERDICT_UNFIT:
+        page_format(page, "The server is not fit for money: %s.", verdict->alarm->check);
+        break;
+    case VERDICT_DOWN:
+        title_down(page, verdict, now);
+        break;
+    case VERDICT_BLOCKED:
+        tl_span_text(span, now->overview.blocker_us, TL_SPAN_WORDS);
+        page_format(page, "A connection of %s has held rows for %s.", now->overview.blocker_account,
+                    span);
+        break;
+    case VERDICT_UNCLAIMED:
+        page_format(page, "No worker has claimed what is due for %s.", span);
+        break;
+    case VERDICT_HANGS:
+        page_format(page, "A payment has been in doubt for %s.", span);
+        break;
+    case VERDICT_PAUSED:
+        page_format(page, "Channel %s is paused%s%s.", verdict->stopped->channel,
+                    verdict->stopped->op_code[0] != '\0' ? " for " : "", verdict->stopped->op_code);
+        break;
+    case VERDICT_WARNING:
+        page_format(page, "The server has a warning: %s.", verdict->alarm->check);
+        break;
+    case VERDICT_WELL:
+        page_format(page, "All is well: %lld paid in the last minute, nothing needs a person.",
+                    now->paid[1] > 0 ? (long long)now->paid[1] : 0);
+        break;
+    default:
+        title_counted(page, verdict);
+    }
+}
+
+/* What waits for this channel in all ages. */
+static void put_waiting(struct page *page, const struct now *now, const struct verdict *verdict)
+{
+    struct sums sums = {.count = 0};
+
+    for (unsigned i = 0; verdict->channel != NULL && i < now->wait_count; i++)
+        for (unsigned age = 0; age < AGES; age++)
+            if (strcmp(now->waits[i].channel, verdict->channel->name) == 0)
+                sums_add(&sums, &now->waits[i].age[age]);
+    if (sums.trades > 0) {
+        page_format(page, "%llu payment%s wait%s for its answer: ", (unsigned long long)sums.trades,
+                    many(sums.trades), sums.trades == 1 ? "s" : "");
+        sums_write(page, &sums, ", ");
+        page_put(page, ". ");
+    }
+    if (verdict->stopped != NULL) {
+        page_put(page,
+                 "Its breaker is open: but for one probe at a time nothing is sent or asked. ");
+        part_probes(page, &verdict->stopped->row);
+    } else {
+        page_put(page, "Workers ask again by schedule.");
+    }
+    page_put(page, " Nothing is lost, nothing is paid twice.");
+}
+
+static void detail(struct page *page, const struct verdict *verdict, const struct now *now)
 {
     const tl_restore *restore = &now->restore;
 
-    if (!restore->open)
+    if (verdict_looks[verdict->kind].detail != NULL) {
+        page_text(page, verdict_looks[verdict->kind].detail);
         return;
-    page_format(
-        page,
-        "<p class=\"notice bad\" role=\"alert\"><strong>%sA restore is open.</strong> Nothing "
-        "is granted, sent or failed before two operators have accepted this server. It was "
-        "%s ",
-        shard, restore->how[0] != '\0' ? restore->how : "found");
-    page_ago(page, restore->since_us, now->now_us);
-    page_format(page, "%s%s. Then: <code>tradelock restore status</code></p>\n",
-                restore->reason[0] != '\0' ? ": " : "", restore->reason);
+    }
+    switch (verdict->kind) {
+    case VERDICT_AWAY:
+        page_put(page, "Services retry by themselves; nothing is paid twice.");
+        if (now->away_us != 0 && now->now_us != 0) {
+            page_put(page, " Below is what the desk knew last, as of ");
+            page_moment(page, now->now_us);
+            page_put(page, ".");
+        }
+        break;
+    case VERDICT_RESTORE:
+        page_format(page,
+                    "Nothing is granted, sent or failed before two operators have accepted this "
+                    "server. It was %s%s%s. ",
+                    restore->how[0] != '\0' ? restore->how : "found",
+                    restore->reason[0] != '\0' ? ": " : "", restore->reason);
+        page_words(page, "Then: `tradelock restore status`");
+        break;
+    case VERDICT_DOWN:
+        put_waiting(page, now, verdict);
+        break;
+    case VERDICT_BLOCKED:
+        page_words(page, now->overview.blocker_text);
+        break;
+    case VERDICT_UNCLAIMED:
+        page_format(page, "%llu attempts are due.", (unsigned long long)verdict->count);
+        break;
+    case VERDICT_CONFLICT:
+    case VERDICT_PARKED:
+        sums_write(page, verdict->kind == VERDICT_PARKED ? &now->parked : &now->conflict, ", ");
+        break;
+    case VERDICT_PAUSED:
+        page_format(page, "Nothing new is sent through it: %s (%s, ", verdict->stopped->reason,
+                    verdict->stopped->account);
+        page_ago(page, verdict->stopped->row.decided_us, now->now_us);
+        page_put(page, ").");
+        break;
+    case VERDICT_HANGS:
+    case VERDICT_WELL:
+        sums_write(page, &now->doubt, ", ");
+        page_put(page, now->doubt.trades > 0 ? " in doubt, which workers end." : "");
+        break;
+    default:
+        page_words(page, verdict->alarm->sentence);
+    }
 }
 
-static int is_anybody_alive(const struct now *now)
+static void verdict_buttons(const struct shown *shown, size_t shard, const struct verdict *verdict)
 {
-    for (unsigned i = 0; i < now->process_count; i++)
-        if (now->processes[i].alive)
-            return 1;
-    return 0;
+    const struct verdict_look *look = &verdict_looks[verdict->kind];
+    const struct stopped *stopped = verdict->stopped;
+    const char *name = shards_name(shown->visit->session->shards, shard);
+    struct page *page = page_of(shown);
+
+    if (shown->is_wall)
+        return;
+    page_put(page, "<p class=\"acts\">");
+    if (verdict->kind == VERDICT_AWAY)
+        page_put(page, "<a class=\"button main\" href=\"/\">Try again</a>\n");
+    else if (verdict->kind == VERDICT_DOWN && may_act(shown))
+        part_channel_button(page, name,
+                            verdict->channel != NULL ? verdict->channel->name : stopped->channel,
+                            verdict->channel != NULL ? verdict->channel->op_code : stopped->op_code,
+                            " main", "Pause the channel…");
+    else if (verdict->kind == VERDICT_PAUSED && may_act(shown))
+        part_channel_button(page, name, stopped->channel, stopped->op_code, " main",
+                            "Resume the channel…");
+    else
+        page_format(page, "<a class=\"button main\" href=\"%s\">%s</a>\n",
+                    look->list != NULL ? look->list : "/trades?show=process",
+                    verdict->kind == VERDICT_WELL ? "Look for a payment" : "See what waits");
+    page_format(page, "<a class=\"button\" href=\"/runbook#%s\">Runbook: %s</a></p>\n",
+                look->section, look->runbook);
 }
 
-static void alarms(struct page *page, const struct now *now, const char *shard)
+/* Alarms that are not what stands first. */
+static void other_alarms(struct page *page, const struct now *now, const struct verdict *verdict,
+                         const char *shard)
 {
-    restore_alarm(page, now, shard);
     for (unsigned i = 0; i < now->alarm_count; i++)
-        page_format(page,
-                    now->alarms[i].is_unsafe
-                        ? "<p class=\"notice bad\" role=\"alert\"><strong>%s%s</strong> %s</p>\n"
-                        : "<p class=\"notice warn\"><strong>%s%s</strong> %s</p>\n",
-                    shard, now->alarms[i].check, now->alarms[i].sentence);
-    if (!is_anybody_alive(now))
-        page_format(page,
-                    "<p class=\"notice warn\"><strong>%sNo process is alive.</strong> Nobody "
-                    "opens, retries or ends anything.</p>\n",
-                    shard);
+        if (&now->alarms[i] != verdict->alarm) {
+            page_format(page, "<p class=\"notice %s\"><strong>%s%s</strong> ",
+                        now->alarms[i].is_unsafe ? "bad" : "warn", shard, now->alarms[i].check);
+            page_words(page, now->alarms[i].sentence);
+            page_put(page, "</p>\n");
+        }
 }
 
-/* ------------------------------------------------------------------ figures -- */
-
-static void put_sum(struct page *page, const char *minor, const char *currency)
+static void write_verdict(const struct shown *shown)
 {
-    char amount[TL_SUM_TEXT + TL_CURRENCY + 2];
+    struct page *page = page_of(shown);
+    struct verdict worst = {.kind = VERDICT_AWAY, .since_us = shown->away_us};
+    size_t at = shown->away_us != 0 ? shown->away : shown->count;
+    const struct now *now = shown->total;
+    char of[OF_SHARD_TEXT];
 
-    snprintf(amount, sizeof amount, "%s %s", minor, currency);
-    page_money(page, currency[0] != '\0' ? amount : "");
-}
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->shard[i] != NULL) {
+            const struct verdict one = verdict_of(shown->shard[i]);
 
-static void figure(struct page *page, const char *name, const char *kind, const char *path,
-                   const struct sums *sums, const struct now *now)
-{
-    page_format(page, "<a class=\"figure %s\" href=\"%s\"><span class=\"name\">%s</span>",
-                sums->trades > 0 ? kind : "none", path, name);
-    page_format(page, "<span class=\"count\">%llu</span><span class=\"more\">",
-                (unsigned long long)sums->trades);
-    for (unsigned i = 0; i < sums->count; i++) {
-        if (sums->of[i].currency[0] == '\0')
-            page_format(page, "%llu without amount", (unsigned long long)sums->of[i].count);
-        else
-            put_sum(page, sums->of[i].minor, sums->of[i].currency);
-        page_put(page, "<br>");
-    }
-    if (sums->oldest_us != 0) {
-        page_put(page, "oldest ");
-        page_ago(page, sums->oldest_us, now->now_us);
-    } else {
-        page_put(page, "none");
-    }
-    page_put(page, "</span></a>\n");
-}
-
-static void figures(struct page *page, const struct now *now)
-{
-    page_put(page, "<section class=\"figures\" aria-label=\"Figures\">\n");
-    figure(page, "In conflict", "bad", "/trades?show=conflict", &now->conflict, now);
-    figure(page, "Parked", "bad", "/trades?show=parked", &now->parked, now);
-    figure(page, "In doubt", "doubt", "/trades?show=doubt", &now->doubt, now);
-    figure(page, "Queued", "calm", "/trades?show=process", &now->queued, now);
-    figure(page, "Held now", "calm", "/trades?show=process", &now->live, now);
+            if (at == shown->count || one.kind < worst.kind) {
+                worst = one;
+                at = i;
+            }
+        }
+    for (size_t i = 0; i < shown->count; i++)
+        missing_tell(shown->visit, i, &shown->missing[i]);
+    if (at == shown->count)
+        return;
+    if (worst.kind != VERDICT_WELL && shown->shard[at] != NULL)
+        now = shown->shard[at];
+    page_format(page, "<section class=\"card worst %s\"><div><h1>%s",
+                verdict_looks[worst.kind].look,
+                worst.kind != VERDICT_WELL ? of_shard(of, shown, at) : "");
+    title(page, &worst, now);
+    page_put(page, "</h1><p>");
+    detail(page, &worst, now);
+    page_put(page, "</p></div>");
+    verdict_buttons(shown, at, &worst);
     page_put(page, "</section>\n");
-    if (now->cut)
-        page_put(page, "<p class=\"quiet\">More trades are in process than are counted here: these "
-                       "figures are at least so many.</p>\n");
+    for (size_t i = 0; i < shown->count; i++)
+        if (shown->shard[i] != NULL && !shown->is_wall)
+            other_alarms(page, shown->shard[i], &worst, of_shard(of, shown, i));
 }
 
 /* ------------------------------------------------------------------ persons -- */
 
-static void cell_why(struct visit *visit, const void *row)
+static void group_words(struct page *page, const char *shard, const struct group *group)
 {
-    struct page *page = &visit->answer->page;
-    const struct person *person = row;
+    static const char *const kinds[] = {"in conflict", "proposed", "parked"};
+    const unsigned long long trades = group->sums.trades;
 
-    if (person->proposed_by[0] != '\0')
-        page_format(page, "<strong>%s proposed “%s”: it waits for a second operator</strong>",
-                    person->proposed_by, person->decision);
-    else if (person->view.conflict)
-        page_put(page, "evidence contradicts the row");
+    page_put(page, group->kind == GROUP_PARKED ? "<span class=\"state doubt\">"
+                                               : "<span class=\"state bad\">");
+    if (group->kind == GROUP_PROPOSED)
+        page_bytes(page, group->by, strcspn(group->by, "@"));
+    page_format(page, " %s · %llu</span><span>%s", kinds[group->kind], trades, shard);
+    sums_write(page, &group->sums, ", ");
+    page_put(page, " <span class=\"quiet\">");
+    if (group->kind == GROUP_CONFLICT)
+        page_format(page, "evidence contradicts the row%s%s",
+                    group->channel[0] != '\0' ? ", channel " : "", group->channel);
+    else if (group->kind == GROUP_PARKED)
+        page_format(page, "%s%s%s", group->reason, group->channel[0] != '\0' ? ", channel " : "",
+                    group->channel);
     else
-        page_text(page, person->view.parked);
+        page_format(page, "“%s”: %s. It waits for a second operator", group->said, group->reason);
+}
+
+static void group_buttons(const struct shown *shown, const struct group *group)
+{
+    const tl_key key = {group->serial_no, group->cust_no, group->op_code};
+    struct page *page = page_of(shown);
+    struct visit *visit = shown->visit;
+    const int is_own =
+        group->kind == GROUP_PROPOSED && strcmp(group->by, visit->session->account.name) == 0;
+    char text[SECRET_TEXT];
+    struct ref all;
+
+    if (group->sums.trades > 1 && group->kind != GROUP_PROPOSED) {
+        memset(&all, 0, sizeof all);
+        snprintf(all.show, sizeof all.show, "%s",
+                 group->kind == GROUP_PARKED ? "parked" : "conflict");
+        snprintf(all.channel, sizeof all.channel, "%s", group->channel);
+        refs_keep(visit->desk->refs, &all, text);
+        page_format(page, "<a class=\"button\" href=\"/trades?r=%s\">See all %llu</a>", text,
+                    (unsigned long long)group->sums.trades);
+        return;
+    }
+    page_put(page, "<span class=\"button\">");
+    part_link(visit, &key, "/trade");
+    page_put(page, "</span>");
+    part_ref(visit, &key, text);
+    if (may_act(shown) && !is_own)
+        page_format(page, "<a class=\"button%s\" href=\"/decide?r=%s\">%s</a>",
+                    group->kind == GROUP_PROPOSED ? " main" : "", text,
+                    group->kind == GROUP_PROPOSED ? "Confirm…" : "Decide…");
+}
+
+static unsigned write_groups(const struct shown *shown, size_t at, enum group_kind kind)
+{
+    const struct now *now = shown->shard[at];
+    struct page *page = page_of(shown);
+    char of[OF_SHARD_TEXT];
+    unsigned written = 0;
+
+    for (const struct group *group = now->groups; group < now->groups + now->group_count; group++) {
+        if (group->kind != kind)
+            continue;
+        page_put(page, "<li>");
+        group_words(page, of_shard(of, shown, at), group);
+        page_put(page, group->sums.trades > 1 ? " · oldest " : " · ");
+        page_ago(page, group->sums.oldest_us, now->now_us);
+        page_put(page, "</span></span><span class=\"do\">");
+        if (!shown->is_wall)
+            group_buttons(shown, group);
+        page_put(page, "</span></li>\n");
+        written++;
+    }
+    return written;
 }
 
 static void persons(const struct shown *shown)
 {
-    struct visit *visit = shown->visit;
-    struct page *page = &visit->answer->page;
-    const struct now *now = shown->total;
-    static const struct drawn drawn[] = {
-        {"serial", part_trade_link}, {"state", part_state}, {"parked", cell_why}, {NULL, NULL}};
-    struct grid grid;
+    struct page *page = page_of(shown);
+    const struct now *total = shown->total;
+    unsigned groups = 0;
 
-    page_put(page, "<section class=\"card\"><h2>Waits for a person</h2>\n");
-    if (now->closings > 0)
-        page_format(page,
-                    "<p>%u finding%s of an audit %s for a second operator, to be closed: "
-                    "<code>tradelock inbox</code></p>\n",
-                    now->closings, now->closings == 1 ? "" : "s",
-                    now->closings == 1 ? "waits" : "wait");
-    grid_begin(&grid, visit, &record_view, "serial,state,amount,created,parked=Why", drawn);
-    for (size_t at = 0; at < shown->count; at++)
-        for (unsigned i = 0; shown->shard[at] != NULL && i < shown->shard[at]->person_count; i++)
-            grid_row_at(&grid, shards_name(visit->session->shards, at), NULL,
-                        &shown->shard[at]->persons[i]);
-    if (grid.rows > 0 || now->closings == 0)
-        grid_end(&grid, "Nothing waits for a person.");
-    if (now->persons_cut)
-        page_put(page, "<p>More wait than stand here: <a href=\"/trades?show=parked\">all that are "
-                       "parked</a>, <a href=\"/trades?show=conflict\">all in conflict</a>, "
-                       "<code>tradelock inbox</code>.</p>\n");
+    page_put(page, "<section class=\"card\" id=\"person\"><h2>Needs a person</h2>\n"
+                   "<ul class=\"work\">\n");
+    for (enum group_kind kind = GROUP_CONFLICT; kind <= GROUP_PARKED; kind++)
+        for (size_t at = 0; at < shown->count; at++)
+            if (shown->shard[at] != NULL)
+                groups += write_groups(shown, at, kind);
+    page_put(page, "</ul>\n");
+    if (total->closings > 0) {
+        page_format(page, "<p>%u finding%s of an audit %s for a second operator, to be closed: ",
+                    total->closings, many(total->closings),
+                    total->closings == 1 ? "waits" : "wait");
+        page_words(page, "`tradelock inbox`</p>\n");
+    } else if (groups == 0) {
+        page_put(page, "<p class=\"calm-line\">Nothing needs a person.</p>\n");
+    }
+    if (total->groups_cut)
+        page_put(page, "<p>More wait than are counted here: <a href=\"/trades?show=parked\">all "
+                       "that are parked</a>, <a href=\"/trades?show=conflict\">all in conflict</a>."
+                       "</p>\n");
     page_put(page, "</section>\n");
 }
 
-/* --------------------------------------------------------------------- bars -- */
+/* --------------------------------------------------------------------- foot -- */
 
-static void segments_of(struct part_segment segments[AGES], const struct bar *bar)
+static void foot_processes(struct page *page, const struct now *now)
 {
-    static const char *const colours[AGES] = {"age0", "age1", "age2", "age3"};
+    unsigned silent = 0;
 
-    for (unsigned age = 0; age < AGES; age++)
-        segments[age] = (struct part_segment){ages[age].name, colours[age], bar->count[age]};
-}
+    for (unsigned i = 0; i < now->process_count;) {
+        const char *program = now->processes[i].program;
+        unsigned alive = 0;
 
-static void one_bar(struct page *page, const struct bar *bar, uint64_t longest,
-                    const struct now *now)
-{
-    struct part_segment segments[AGES];
-
-    segments_of(segments, bar);
-    part_bar(page, bar->channel[0] != '\0' ? bar->channel : "no channel", segments, AGES, longest);
-    put_sum(page, bar->minor, bar->currency);
-    page_format(page, "<span class=\"quiet\">%llu %s, oldest ", (unsigned long long)bar->trades,
-                bar->trades == 1 ? "trade" : "trades");
-    page_ago(page, bar->oldest_us, now->now_us);
-    page_put(page, "</span></span></div>\n");
-}
-
-static void bars(struct page *page, const struct now *now)
-{
-    struct part_segment segments[AGES];
-    uint64_t longest = 1;
-
-    page_put(page,
-             "<section class=\"card\"><h2>Money in doubt or parked, by channel and age</h2>\n");
-    for (unsigned i = 0; i < now->bar_count; i++)
-        if (now->bars[i].trades > longest)
-            longest = now->bars[i].trades;
-    for (unsigned i = 0; i < now->bar_count; i++)
-        one_bar(page, &now->bars[i], longest, now);
-    if (now->bar_count == 0) {
-        page_put(
-            page,
-            "<p class=\"calm-line\">No money is in doubt, and none is parked.</p></section>\n");
-        return;
-    }
-    segments_of(segments, &now->bars[0]);
-    part_legend(page, segments, AGES);
-    page_put(page, "<li>long bars: many trades</li></ul>");
-    if (now->bars_cut)
-        page_put(page, "<p class=\"quiet\">There are more channels than stand here.</p>");
-    page_put(page, "</section>\n");
-}
-
-/* --------------------------------------------------------------- channels -- */
-
-static void paused(struct page *page, const struct now *now, const char *shard)
-{
-    for (unsigned i = 0; i < now->paused.count; i++) {
-        const struct stopped *one = &now->paused.of[i];
-
-        page_format(
-            page,
-            "<p class=\"notice warn\"><strong>%sChannel %s is paused%s%s.</strong> Nothing new "
-            "is sent through it: %s (%s, ",
-            shard, one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code, one->reason,
-            one->account);
-        page_ago(page, one->row.decided_us, now->now_us);
-        page_put(page, "). <a href=\"/channels\">Channels</a></p>\n");
-    }
-    if (now->paused.cut)
-        page_put(page,
-                 "<p class=\"quiet\"><a href=\"/channels\">More channels are paused</a></p>\n");
-}
-
-static void broken(struct page *page, const struct now *now, const char *shard)
-{
-    for (unsigned i = 0; i < now->broken.count; i++) {
-        const struct stopped *one = &now->broken.of[i];
-
-        page_format(page,
-                    "<p class=\"notice warn\"><strong>%sChannel %s does not answer%s%s, and its "
-                    "breaker is open.</strong> But for one probe at a time nothing is sent or "
-                    "asked (since ",
-                    shard, one->channel, one->op_code[0] != '\0' ? " for " : "", one->op_code);
-        page_ago(page, one->row.opened_us, now->now_us);
-        page_put(page, "). ");
-        part_probes(page, &one->row);
-        page_put(page, " <a href=\"/channels\">Channels</a></p>\n");
-    }
-    if (now->broken.cut)
-        page_put(page, "<p class=\"quiet\"><a href=\"/channels\">More channels do not "
-                       "answer</a></p>\n");
-}
-
-static void cell_down(struct visit *visit, const void *row)
-{
-    struct page *page = &visit->answer->page;
-    const struct channel *one = row;
-
-    if (one->state.down_since_us == 0)
-        return;
-    page_put(page, "<strong>no answer since ");
-    page_moment(page, one->state.down_since_us);
-    page_put(page, "</strong>, ");
-    page_ago(page, one->state.down_since_us, one->now_us);
-}
-
-static void channels(const struct shown *shown)
-{
-    static const struct drawn drawn[] = {{"down", cell_down}, {NULL, NULL}};
-    struct visit *visit = shown->visit;
-    struct page *page = &visit->answer->page;
-    unsigned most = 0;
-    int is_cut = 0;
-    struct grid grid;
-
-    page_put(page, "<section class=\"card\"><h2>Channels, the last hour</h2>\n");
-    grid_begin(&grid, visit, &record_channel_state, NULL, drawn);
-    for (size_t at = 0; at < shown->count; at++) {
-        const struct now *now = shown->shard[at];
-
-        for (unsigned i = 0; now != NULL && i < now->channel_count && i < CHANNELS_SHOWN; i++) {
-            struct channel one = now->channels[i];
-
-            one.now_us = now->now_us;
-            one.state.channel = one.name;
-            one.state.op_code = one.op_code;
-            is_cut |= one.state.cut;
-            grid_row_at(&grid, shards_name(visit->session->shards, at), NULL, &one);
+        for (; i < now->process_count && strcmp(now->processes[i].program, program) == 0; i++) {
+            alive += now->processes[i].alive != 0;
+            silent += now->processes[i].alive == 0;
         }
-        most = now != NULL && now->channel_count > most ? now->channel_count : most;
+        if (alive > 0)
+            page_format(page, "<span><b>%u %s</b> alive</span>\n", alive, program);
     }
-    grid_end(&grid, "Nothing ended, and nothing waits.");
-    if (is_cut)
-        page_put(page, "<p class=\"quiet\">More ended or waits than is counted here: these are the "
-                       "newest of each operation.</p>\n");
-    if (most > CHANNELS_SHOWN)
-        page_put(page, "<p class=\"quiet\">There are more channels than stand here: "
-                       "<a href=\"/channels\">Channels</a></p>\n");
-    page_put(page, "</section>\n");
+    if (silent > 0)
+        page_format(page, "<span class=\"alarm\"><b>%u silent</b></span>\n", silent);
 }
 
-/* --------------------------------------------------------------- payments -- */
-
-static void line(struct page *page, const struct now *now, int64_t most)
+static void foot(const struct shown *shown)
 {
-    int is_open = 0;
-
-    for (int i = TL_PACE_MINUTES - 1; i >= 1; i--) {
-        const int64_t paid = now->paid[i];
-        const int y = (int)(100 - 96 * paid / most);
-
-        if (paid >= 0 && !is_open)
-            page_put(page, "<polyline points=\"");
-        if (paid >= 0)
-            page_format(page, "%d,%d ", TL_PACE_MINUTES - 1 - i, y);
-        else if (is_open)
-            page_put(page, "\"/>");
-        is_open = paid >= 0;
-    }
-    if (is_open)
-        page_put(page, "\"/>");
-}
-
-static void payments(struct page *page, const struct now *now)
-{
-    int64_t most = 1, last = now->paid[1] < 0 ? 0 : now->paid[1], sum = 0;
-
-    for (unsigned i = 0; i < TL_PACE_MINUTES; i++) {
-        most = now->paid[i] > most ? now->paid[i] : most;
-        sum += now->paid[i] > 0 ? now->paid[i] : 0;
-    }
-    page_put(page, "<section class=\"card\"><h2>Payments a minute</h2>\n");
-    page_format(page,
-                "<p class=\"lead\"><span class=\"count\">%lld</span> in the last minute, %lld in "
-                "three hours, at most %lld a minute</p>\n",
-                (long long)last, (long long)sum, (long long)(sum > 0 ? most : 0));
-    page_format(page,
-                "<svg class=\"pace\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" "
-                "role=\"img\" aria-label=\"Payments in each of the last 180 minutes, at most "
-                "%lld\"><line class=\"grid\" x1=\"0\" x2=\"%d\" y1=\"100\" y2=\"100\"/>"
-                "<line class=\"grid\" x1=\"0\" x2=\"%d\" y1=\"52\" y2=\"52\"/>",
-                TL_PACE_MINUTES - 2, (long long)(sum > 0 ? most : 0), TL_PACE_MINUTES - 2,
-                TL_PACE_MINUTES - 2);
-    line(page, now, most);
-    page_put(page, "</svg>\n<p class=\"axis\" aria-hidden=\"true\"><span>3 h ago</span>"
-                   "<span>2 h</span><span>1 h</span><span>now</span></p></section>\n");
-}
-
-/* --------------------------------------------------------------- processes -- */
-
-static void process(struct page *page, const struct running *one, const char *shard)
-{
-    char silent[TL_SPAN_TEXT];
-
-    page_put(page, one->alive ? "<li><span class=\"dot good\" aria-hidden=\"true\"></span>"
-                              : "<li><span class=\"dot bad\" aria-hidden=\"true\"></span>");
-    page_format(page,
-                "<span class=\"what\">%s<strong>%s</strong> <span class=\"quiet\">%llu@%s"
-                "</span></span>",
-                shard, one->program, (unsigned long long)one->pid, one->host);
-    page_format(page, "<span class=\"quiet\">%s %s</span></li>\n",
-                one->alive ? "alive, beat" : "silent for",
-                tl_span_text(silent, one->silent_us, TL_SPAN_WORDS));
-}
-
-static void processes(struct page *page, const struct shown *shown)
-{
+    struct page *page = page_of(shown);
     char of[OF_SHARD_TEXT];
-    unsigned count = 0;
 
-    page_put(page, "<section class=\"card\"><h2>Processes</h2>\n");
-    for (size_t i = 0; i < shown->count; i++)
-        count += shown->shard[i] != NULL ? shown->shard[i]->process_count : 0;
-    if (count == 0) {
-        page_put(page, "<p class=\"calm-line\">None.</p></section>\n");
-        return;
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct now *now = shown->shard[i];
+
+        if (now == NULL)
+            continue;
+        page_format(page, "<div class=\"strip\">%s\n", of_shard(of, shown, i));
+        foot_processes(page, now);
+        page_put(page, now->overview.fit ? "<span>server <b>fit for money</b></span>\n"
+                                         : "<span class=\"alarm\">server <b>not fit for money</b>"
+                                           "</span>\n");
+        if (now->audit_us != 0) {
+            page_put(page, "<span>last audit <b>");
+            page_ago(page, now->audit_us, now->now_us);
+            page_format(page, ", %s violations</b></span>\n", now->audit_violations);
+        } else {
+            page_put(page, "<span>no audit among the latest acts</span>\n");
+        }
+        page_put(page, "<span>as of ");
+        page_moment(page, now->now_us);
+        page_put(page, "</span></div>\n");
     }
-    page_put(page, "<ul class=\"processes\">\n");
-    for (size_t i = 0; i < shown->count; i++)
-        for (unsigned k = 0; shown->shard[i] != NULL && k < shown->shard[i]->process_count; k++)
-            process(page, &shown->shard[i]->processes[k], of_shard(of, shown, i));
-    page_put(page, "</ul></section>\n");
 }
 
 /* --------------------------------------------------------------------- page -- */
 
-/* What is wrong at each shard, also that it is missing. */
-static void notices(struct page *page, const struct shown *shown)
+/* Since when some channel does not answer; 0: all do. */
+static int64_t down_since_us(const struct shown *shown)
 {
-    char of[OF_SHARD_TEXT];
+    int64_t since_us = 0;
 
-    for (size_t i = 0; i < shown->count; i++) {
-        missing_tell(shown->visit, i, &shown->missing[i]);
-        if (shown->shard[i] != NULL)
-            alarms(page, shown->shard[i], of_shard(of, shown, i));
-    }
     for (size_t i = 0; i < shown->count; i++)
-        if (shown->shard[i] != NULL)
-            paused(page, shown->shard[i], of_shard(of, shown, i));
-    for (size_t i = 0; i < shown->count; i++)
-        if (shown->shard[i] != NULL)
-            broken(page, shown->shard[i], of_shard(of, shown, i));
+        for (unsigned k = 0; shown->shard[i] != NULL && k < shown->shard[i]->channel_count; k++) {
+            const int64_t us = shown->shard[i]->channels[k].state.down_since_us;
+
+            if (us != 0 && (since_us == 0 || us < since_us))
+                since_us = us;
+        }
+    return since_us;
 }
 
 static void write_now(const struct shown *shown)
 {
     struct visit *visit = shown->visit;
-    struct page *page = &visit->answer->page;
-    const struct now *now = shown->total;
+    struct page *page = page_of(shown);
 
-    layout_begin(visit, 200, "Now", PLACE_NOW, REFRESH_S);
-    page_put(page, "<div class=\"title\"><h1>Now</h1><p class=\"quiet\">as of ");
-    page_moment(page, now->now_us);
-    page_put(page, "</p></div>\n");
-    notices(page, shown);
-    figures(page, now);
+    if (shown->is_wall)
+        layout_wall(visit, "Now", REFRESH_S);
+    else
+        layout_begin(visit, 200, "Now", PLACE_NOW, REFRESH_S);
+    write_verdict(shown);
+    waits_write(visit, shown->shard, shown->count, may_act(shown));
+    if (shown->total->cut)
+        page_put(page, "<p class=\"quiet\">More waits than is counted here.</p>\n");
     persons(shown);
-    page_put(page, "<div class=\"two\">\n");
-    bars(page, now);
-    payments(page, now);
-    page_put(page, "</div>\n");
-    channels(shown);
-    processes(page, shown);
-    page_put(page,
-             "<p class=\"acts\"><a class=\"button\" href=\"/channels\">Pause a channel</a></p>\n");
+    pace_write(page, shown->total, down_since_us(shown));
+    foot(shown);
     layout_end(visit);
 }
 
+/* A database that is away is shown as it was; a shard that is away is missing. */
 static tl_status look_at(struct shown *shown, size_t i)
 {
     struct visit *visit = shown->visit;
     struct now *now = malloc(sizeof *now);
     tl_status status = now != NULL ? visit_go_to(visit, i) : TL_NO_MEMORY;
 
-    if (status == TL_OK)
-        status = now_look(visit->desk->now, visit, now);
-    if (status != TL_OK) {
-        missing_keep(&shown->missing[i], visit, status);
-        free(now);
-        return status;
+    if (now != NULL && (status == TL_OK || http_of(status) == 503))
+        status = now_look(visit->desk->now, visit, status, now);
+    if (status != TL_OK && now != NULL && http_of(status) == 503 && shown->away_us == 0) {
+        shown->away_us = now->away_us;
+        shown->away = i;
     }
-    shown->shard[i] = now;
-    now_add(shown->total, now);
-    shown->total->person_count += now->person_count;
-    shown->total->persons_cut |= now->persons_cut;
-    return TL_OK;
+    if (status == TL_OK || (now != NULL && http_of(status) == 503 && !visit_is_of_fleet(visit))) {
+        shown->shard[i] = now;
+        now_add(shown->total, now);
+        return TL_OK;
+    }
+    missing_keep(&shown->missing[i], visit, status);
+    free(now);
+    return status;
 }
 
 static int make_room(struct shown *shown)
@@ -458,7 +506,7 @@ static int make_room(struct shown *shown)
     if (shown->shard == NULL || shown->missing == NULL || shown->total == NULL)
         return 0;
     for (unsigned i = 0; i < TL_PACE_MINUTES; i++)
-        shown->total->paid[i] = -1;
+        shown->total->paid[i] = shown->total->late[i] = -1;
     return 1;
 }
 
@@ -471,10 +519,10 @@ static void free_shown(struct shown *shown)
     free(shown->total);
 }
 
-/* A fleet is shown as far as it answers, one database only if it does. */
-void page_now(struct visit *visit)
+/* A fleet is shown as far as it answers. */
+static void show(struct visit *visit, int is_wall)
 {
-    struct shown shown = {.visit = visit};
+    struct shown shown = {.visit = visit, .is_wall = is_wall};
     tl_status status = TL_NO_MEMORY;
     const int has_room = make_room(&shown);
 
@@ -485,4 +533,14 @@ void page_now(struct visit *visit)
     else
         layout_sentence(visit, http_of(status), "This cannot be read now", said_by(status));
     free_shown(&shown);
+}
+
+void page_now(struct visit *visit)
+{
+    show(visit, 0);
+}
+
+void page_wall(struct visit *visit)
+{
+    show(visit, 1);
 }

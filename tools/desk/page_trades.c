@@ -40,6 +40,7 @@ static const struct {
     {"op", "Operation", SEARCHED(op_code)},
     {"batch", "Batch", SEARCHED(batch)},
     {"ref", "Channel reference", SEARCHED(channel_ref)},
+    {"channel", "Channel", SEARCHED(channel)},
     {"log", "Log UUID", SEARCHED(log_no)}};
 #define FIELDS (sizeof fields / sizeof fields[0])
 

@@ -58,6 +58,19 @@ void part_trade_link(struct visit *visit, const void *view)
 
 /* -------------------------------------------------------------------------- channels -- */
 
+void part_channel_id(struct page *page, const char *shard, const char *channel, const char *op_code)
+{
+    page_format(page, "channel-%s-%s-%s", shard, channel, op_code);
+}
+
+void part_channel_button(struct page *page, const char *shard, const char *channel,
+                         const char *op_code, const char *kind, const char *words)
+{
+    page_format(page, "<a class=\"button%s\" href=\"/channels#", kind);
+    part_channel_id(page, shard, channel, op_code);
+    page_format(page, "\">%s</a>\n", words);
+}
+
 void part_probes(struct page *page, const tl_pause_row *row)
 {
     if (row->probed_us == 0) {

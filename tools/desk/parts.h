@@ -14,6 +14,11 @@ void part_trade_link(struct visit *visit, const void *view);
 void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT]);
 /* Of a trade's key, on that page. */
 void part_link(struct visit *visit, const tl_key *key, const char *path);
+/* The name of a channel's card on the page Channels; and a link to it, as a button of this class. */
+void part_channel_id(struct page *page, const char *shard, const char *channel,
+                     const char *op_code);
+void part_channel_button(struct page *page, const char *shard, const char *channel,
+                         const char *op_code, const char *kind, const char *words);
 /* What the probes of an open breaker came to, and when the next may begin. */
 void part_probes(struct page *page, const tl_pause_row *row);
 

@@ -23,6 +23,8 @@ static void log_out(struct visit *visit)
 
 static const struct route routes[] = {
     {"/", page_now, NULL},
+    {"/wall", page_wall, NULL},
+    {"/runbook", page_runbook, NULL},
     {"/trades", page_trades, NULL},
     {"/search", NULL, page_search},
     {"/trade", page_trade, NULL},
