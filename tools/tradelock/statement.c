@@ -46,6 +46,15 @@ static void say_problem(char *to, size_t space, const struct reading *r, const c
         snprintf(to, space, "%s", r->problem);
 }
 
+static int is_xml(const char *text, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
+        at++;
+    return at < size && text[at] == '<';
+}
+
 int statement_read_bytes(struct statement *self, const char *bytes, size_t size, const char *name,
                          const struct statement_rules *rules, char *problem, size_t space)
 {
@@ -59,7 +68,9 @@ int statement_read_bytes(struct statement *self, const char *bytes, size_t size,
         r.line = 1;
         text = decode(&r, bytes, size, &decoded);
     }
-    if (r.problem[0] == '\0')
+    if (r.problem[0] == '\0' && is_xml(text, decoded))
+        read_camt(&r, text, decoded, is_converted(&r, bytes, size));
+    else if (r.problem[0] == '\0')
         read_csv(&r, text, decoded);
     free(text);
     /* A statement without payments is still a statement. */

@@ -92,7 +92,7 @@ struct statement_rules {
     }
 
 /*
- * Reads CSV.  The heading names the columns: serial_no and cust_no must be among them unless a map
+ * Reads CSV, or ISO 20022 camt.053 where that is what stands in it.  The heading names the columns: serial_no and cust_no must be among them unless a map
  * says otherwise; op_code, channel_key, channel_ref, amount_minor and currency may be.  seq, paid_at
  * and payee, which a simulator exports, and what the rules ignore are passed over.  Refused are any
  * other column, one that is missing or stands twice, a last line without its end; and each line, of

@@ -46,13 +46,23 @@ static char *convert(struct reading *r, const char *encoding, const char *bytes,
     return text;
 }
 
-char *decode(struct reading *r, const char *bytes, size_t size, size_t *decoded)
+/* What the bytes are converted from; NULL: they are UTF-8, or XML that says what they are. */
+static const char *encoding_of(const struct reading *r, const char *bytes, size_t size)
 {
     const int is_utf16 =
         size >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0);
-    const char *encoding = r->rules.encoding != NULL ? r->rules.encoding
-                           : is_utf16                ? "UTF-16"
-                                                     : NULL;
+
+    return r->rules.encoding != NULL ? r->rules.encoding : is_utf16 ? "UTF-16" : NULL;
+}
+
+int is_converted(const struct reading *r, const char *bytes, size_t size)
+{
+    return encoding_of(r, bytes, size) != NULL;
+}
+
+char *decode(struct reading *r, const char *bytes, size_t size, size_t *decoded)
+{
+    const char *encoding = encoding_of(r, bytes, size);
     char *text;
 
     if (encoding != NULL) {

@@ -63,8 +63,13 @@ const char *column_default(enum column column);
 void take_cell(struct reading *r, enum column column, const char *data, size_t size);
 void end_record(struct reading *r);
 
+int is_converted(const struct reading *r, const char *bytes, size_t size);
 /* UTF-8 of the bytes, which the caller frees.  NULL: that was refused. */
 char *decode(struct reading *r, const char *bytes, size_t size, size_t *decoded);
 void read_csv(struct reading *r, const char *text, size_t size);
+/* is_utf8: whatever the text says of its encoding. */
+void read_camt(struct reading *r, const char *text, size_t size, int is_utf8);
+/* Minor units of an amount in major ones, without a sign; 0: it is none of this currency. */
+int amount_units(const char *text, char decimal, const char *currency, int64_t *minor);
 
 #endif

@@ -220,6 +220,13 @@ static int read_units(const char *text, char decimal, int digits, int64_t *minor
     return 1;
 }
 
+int amount_units(const char *text, char decimal, const char *currency, int64_t *minor)
+{
+    const int digits = tl_currency_digits(currency);
+
+    return digits >= 0 && read_units(text, decimal, digits, minor);
+}
+
 static void read_major(struct reading *r, const char *text, const char *currency, int64_t *minor)
 {
     const int is_signed = text[0] == '-' || text[0] == '+';

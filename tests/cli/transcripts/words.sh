@@ -265,3 +265,29 @@ where_is() {
     sql "$(text_columns | sed "s/\(.*\)\.\(.*\)/(SELECT '&' FROM \1 WHERE INSTR(\2, '$1') LIMIT 1)/" |
         sed '$!s/$/ UNION ALL/')" | paste -sd ' ' -
 }
+
+# tx SERIAL [AMOUNT [CURRENCY [REST]]]: a transaction of the trade's channel key.
+tx() {
+    printf '<NtryDtls><TxDtls><Refs><EndToEndId>%s</EndToEndId></Refs>%s%s</TxDtls></NtryDtls>\n' \
+        "$(key "$1")" "${2:+<Amt Ccy=\"${3:-EUR}\">$2</Amt>}" "$4"
+}
+
+# batch N: the entry says that it is of so many; entry AMOUNT DIRECTION STATUS [REST].
+batch() {
+    printf '<NtryDtls><Btch><NbOfTxs>%s</NbOfTxs></Btch></NtryDtls>' "$1"
+}
+entry() {
+    printf '<Ntry><Amt Ccy="EUR">%s</Amt><CdtDbtInd>%s</CdtDbtInd><Sts><Cd>%s</Cd></Sts>\n%s</Ntry>' "$1" "$2" "$3" "$4"
+    printf '\\n'
+}
+
+# camt ENTRIES: the bank's file is a camt.053 of these.
+camt() {
+    # shellcheck disable=SC2059
+    {
+        printf '<?xml version="1.0" encoding="UTF-8"?>\n'
+        printf '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt>\n'
+        printf "$1"
+        printf '\n</Stmt></BkToCstmrStmt></Document>\n'
+    } >"$ADMIN.csv"
+}
