@@ -203,6 +203,26 @@ static tl_status purge_sessions(struct purge *p)
     return TL_OK;
 }
 
+/* Whether a trade may be old enough.  Where none is, their table is not walked. */
+static tl_status look_for_old(struct purge *p, int *found)
+{
+    store_operation operation = {.op_code = ""};
+    RESULT rows = DB_RESULT_INIT;
+
+    do {
+        TRY(read_status(p->connection, store_operation_next(p->connection, &operation),
+                        "reading the operations"));
+        if (operation.op_code[0] != '\0')
+            TRY(read_status(p->connection,
+                            SQL_RUN(p->connection, &rows, purge_any,
+                                    .op_code = db_text(operation.op_code),
+                                    .older_ms = db_int(p->page.older_ms)),
+                            "looking for old trades"));
+    } while (rows.rows == 0 && operation.op_code[0] != '\0');
+    *found = rows.rows > 0;
+    return TL_OK;
+}
+
 /* A purge from cron is too short to see a clock jump, so it compares the server's clock with that
  * of its own machine. */
 static tl_status compare_clocks(db *connection)
@@ -237,6 +257,7 @@ static int purge_all(void *context)
     struct purge *p = context;
     const int64_t older_ms = p->page.older_ms;
     uint64_t act_no = 0;
+    int has_old = 0;
     tl_status status = compare_clocks(p->connection);
 
     if (status == TL_OK && p->archives)
@@ -246,7 +267,9 @@ static int purge_all(void *context)
     if (status == TL_OK && p->options->progress != NULL)
         status = read_run(p->connection, &sql_metrics_tables, &p->tables,
                           "asking how large the tables are");
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
+    if (status == TL_OK)
+        status = look_for_old(p, &has_old);
+    for (size_t i = has_old ? 0 : 1; i < sizeof kinds / sizeof kinds[0] && status == TL_OK; i++)
         status = i == 0 && p->archives ? purge_to_archive(p) : purge_kind(p, &kinds[i]);
     if (status == TL_OK)
         status = purge_sessions(p);

@@ -13,6 +13,17 @@ CALL tl_purge_acts(:older_ms, :most, @tl_purged_acts)
 -- How many rows the last purge_acts of this connection removed.
 SELECT @tl_purged_acts
 
+-- name: purge_any
+-- One row of an operation that ended before the cut of a purge, which may go then; none: the purge
+-- has nothing to look at.  A hold ends a week after the row's last change at most (TL_HOLD_MAX_MS),
+-- so what the index says ends later is not read.
+SELECT serial_no FROM trade_lock FORCE INDEX (due)
+WHERE op_code = :op_code AND (next_run_at IS NULL OR next_run_at < UTC_TIMESTAMP(6)
+        - INTERVAL :older_ms * 1000 MICROSECOND + INTERVAL 8 DAY)
+    AND status <> 'P' AND conflict = 0 AND parked IS NULL
+    AND updated_at < UTC_TIMESTAMP(6) - INTERVAL :older_ms * 1000 MICROSECOND
+LIMIT 1
+
 -- name: purge_archived
 -- Removes the trades of a page that was named, and is in an archive; the procedure judges each anew,
 -- leaves alone what changed since, puts the set on record, and commits by itself.  A second call

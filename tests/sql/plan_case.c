@@ -475,6 +475,8 @@ const plan_case plan_cases[] = {
     {&sql_purge, "", 10, 400, PLAN_NONE,
      VALUES(purge, .only_counts = N(0), .older_ms = N(86400000), .most = N(10), .cust_no = S("C5"),
       .serial_no = S("W5"), .op_code = OP)},
+    {&sql_purge_any, "", 1, 20, PLAN_KEYS,
+     VALUES(purge_any, .op_code = OP, .older_ms = N(86400000))},
     {&sql_purge_named, "", 10, 400, PLAN_NONE,
      VALUES(purge_named, .older_ms = N(86400000), .most = N(10), .cust_no = S("C5"),
       .serial_no = S("W5"), .op_code = OP)},
