@@ -105,9 +105,10 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     -- index: to take the row out of it would be a quarter of a trade's cost.  What is
     -- finished is stepped over, from the low-water mark on (trade_lock_low_water).
     KEY due (op_code, next_run_at, session_id),
-    -- Lists: by serial number, of trades in conflict and of parked ones; by batch; by the channel's
-    -- reference.  A trade that is asked for and ended costs each of them one entry, at its end where
+    -- Lists: by the moment at which a row was made, as reports; by serial number, of trades in
+    -- conflict and of parked ones; by batch; by the channel's reference.  A trade that is asked for and ended costs each of them one entry, at its end where
     -- serial numbers rise; a trade that names no batch or reference stands in one place.
+    KEY made (created_at),
     KEY serial (conflict, parked, serial_no),
     KEY batch (batch, serial_no),
     KEY channel_ref (channel_ref, serial_no),

@@ -147,6 +147,10 @@ static db_answer read_page(struct list *list, const store_operation *operation,
         return SQL_RUN(connection, rows, list_idle, LIST_FILTER(page.filter),
                        .due_op = db_text(op_code), LIST_AFTER_KEY(page.after),
                        .most = db_uint(page.most));
+    case LIST_MADE:
+        return SQL_RUN(connection, rows, list_made, LIST_FILTER(page.filter),
+                       .after_us = db_int(page.after->us), LIST_AFTER_KEY(page.after),
+                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
     case LIST_HELD:
         if (is_latest_first(list))
             return store_list_recent(connection, &page, op_code, held_from(list, operation), rows);
@@ -169,6 +173,18 @@ static db_answer read_page(struct list *list, const store_operation *operation,
         return store_list_due(connection, &page, op_code,
                               list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
     }
+}
+
+/* Before which moment a row was made that passes: it has not changed before. */
+static int64_t made_before(const struct list *list)
+{
+    const store_list_filter *f = &list->asked;
+    const int64_t ms = f->idle_ms > f->older_ms ? f->idle_ms : f->older_ms;
+    const int64_t us = list->operation_count > 0 && ms > 0
+                           ? list->operations[0].now_us - ms * 1000 + 1
+                           : INT64_MAX;
+
+    return us < f->until_us ? us : f->until_us;
 }
 
 /* The place before the source's first row. */
@@ -197,6 +213,9 @@ static void place_first(const struct list *list, const store_operation *operatio
         break;
     case LIST_RECENT:
         place->us = STRETCH_END_US;
+        break;
+    case LIST_MADE:
+        place->us = made_before(list);
         break;
     case LIST_CUSTOMER_OPEN:
     case LIST_CUSTOMER_REST:
@@ -482,7 +501,8 @@ static tl_status read_operations(struct list *list)
 
     if (!list_filter_uses(list->filter, LIST_HELD) && !list_filter_uses(list->filter, LIST_IDLE) &&
         !list_filter_uses(list->filter, LIST_WAITING) &&
-        !list_filter_uses(list->filter, LIST_HELD_REST))
+        !list_filter_uses(list->filter, LIST_HELD_REST) &&
+        !list_filter_uses(list->filter, LIST_MADE))
         return TL_OK;
     do {
         READ_REPEATED(status, read_status(list->connection,

@@ -21,6 +21,7 @@ enum list_source {
     LIST_HELD_REST, /* held without a next moment */
     LIST_RECENT,    /* the latest first; those of all operations are merged */
     LIST_IDLE,      /* neither held nor with a next moment */
+    LIST_MADE,      /* of those two, in place of them: by when they were made */
     LIST_CUSTOMER_OPEN,
     LIST_CUSTOMER_REST,
     LIST_BY_SERIAL,

@@ -159,6 +159,13 @@ int list_mixes_held(const tl_filter *filter)
     return filter->newest_first && list_filter_uses(filter, LIST_RECENT);
 }
 
+/* What is over is then found by when it was made, not by walking from the latest on. */
+static int is_by_moment(const tl_filter *filter)
+{
+    return !filter->newest_first && (filter->since_us != 0 || filter->until_us != 0 ||
+                                     filter->older_ms != 0 || filter->idle_ms != 0);
+}
+
 int list_filter_uses(const tl_filter *filter, enum list_source source)
 {
     if (filter->channel_ref != NULL)
@@ -197,9 +204,12 @@ int list_filter_uses(const tl_filter *filter, enum list_source source)
     case LIST_PARKED:
         return !filter->conflict && uses_parked(filter, source);
     case LIST_RECENT:
-        return !filter->conflict && !wants_open(filter) && filter->lane != 'R';
+        return !filter->conflict && !wants_open(filter) && filter->lane != 'R' &&
+               !is_by_moment(filter);
     case LIST_IDLE:
-        return !filter->conflict && !wants_open(filter);
+        return !filter->conflict && !wants_open(filter) && !is_by_moment(filter);
+    case LIST_MADE:
+        return !filter->conflict && !wants_open(filter) && is_by_moment(filter);
     default:
         return list_is_by_operation(source) && !filter->conflict && uses_open(filter, source);
     }

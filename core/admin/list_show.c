@@ -85,6 +85,7 @@ static int is_wanted(const struct list *list, const tl_view *view)
             return !view->conflict;
         return !view->conflict && (!list_is_open(view) || is_astray(list, view));
     case LIST_IDLE:
+    case LIST_MADE:
         return !view->conflict && (!list_is_open(view) || is_astray(list, view));
     case LIST_BATCH_REST:
         return list_is_one_walk(list->filter) || !list_is_open(view);

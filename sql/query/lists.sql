@@ -97,6 +97,20 @@ WHERE op_code = :due_op AND next_run_at IS NULL AND session_id IS NULL
 ORDER BY cust_no, serial_no
 LIMIT :most
 
+-- name: list_made
+-- A page of the rows that were made since a moment, the latest first, after the named one.
+SELECT /*include list_columns*/,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS place_us, '' AS place_text
+FROM trade_lock FORCE INDEX (made)
+WHERE created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+    AND created_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+    AND (created_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+        OR cust_no < :after_cust OR (cust_no = :after_cust
+            AND (serial_no < :after_serial OR (serial_no = :after_serial
+                AND op_code < :after_op))))
+ORDER BY created_at DESC, cust_no DESC, serial_no DESC, op_code DESC
+LIMIT :most
+
 -- name: list_parked
 -- A page of the parked rows whose serial numbers lie between two, by reason, the highest number of
 -- each first, from the row after the named one on.

@@ -101,8 +101,8 @@ TL_EXPORT void tl_list_end_add(tl_list_end *end, const char *currency, int64_t a
  *
  * Every page is read by an index, in short statements, and rows are shown as they are read.  A row
  * is shown once, unless it moves on meanwhile.  Where a filter leaves few rows of many (channel,
- * amount, until_us, log UUID), many are looked at; a moment to begin at (since_us) ends that, and
- * so does look_most.
+ * amount, log UUID), many are looked at; moments (since_us, until_us) limit that, and so does
+ * look_most.
  *
  * `as_of_us` shows rows in the same order, by what they are now.  What a purge removed is not among
  * them, and of a session that is forgotten it counts as alive until its max_hold was over.
