@@ -19,6 +19,7 @@
 
 #include <tradelock/admin/audit.h>
 #include <tradelock/admin/trades.h>
+#include <tradelock/money.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static tl_status take_payments(audit_comparison *c)
 static void compare_amount(audit_comparison *c, const audit_row *row, const tl_payment_amount *paid)
 {
     const char *currency = paid->currency != NULL ? paid->currency : "";
-    char amount[24] = "";
+    char amount[24] = "", told[TL_AMOUNT_TEXT], said[TL_AMOUNT_TEXT], facts[128];
     int differs =
         currency[0] != '\0' && row->currency[0] != '\0' && strcmp(currency, row->currency) != 0;
 
@@ -100,10 +101,16 @@ static void compare_amount(audit_comparison *c, const audit_row *row, const tl_p
         snprintf(amount, sizeof amount, "%" PRId64, paid->amount_minor);
         differs |= row->amount_minor[0] != '\0' && strcmp(amount, row->amount_minor) != 0;
     }
-    if (differs)
-        audit_report(c->audit, "paid-amount", &row->at,
-                     "the channel paid %s %s, and it is of %s %s, in minor units", amount, currency,
-                     row->amount_minor, row->currency);
+    if (!differs)
+        return;
+    tl_sum_text(told, amount, currency[0] != '\0' ? currency : NULL);
+    tl_sum_text(said, row->amount_minor, row->currency);
+    snprintf(facts, sizeof facts, "the channel paid %s %s, and it is of %s %s, in minor units",
+             amount, currency, row->amount_minor, row->currency);
+    c->audit->facts = facts;
+    audit_report(c->audit, "paid-amount", &row->at, "the channel paid %s, and it is of %s",
+                 amount[0] != '\0' ? told : currency,
+                 row->amount_minor[0] != '\0' ? said : "no amount");
 }
 
 static int came_back(const tl_payment *payment)

@@ -106,7 +106,8 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    name_finding(finding, rule, at, sentence);
+    name_finding(finding, rule, at, self->facts != NULL ? self->facts : sentence);
+    self->facts = NULL;
     text_hex(name, finding, sizeof finding);
     look_closed(self, finding, &violation, &rows);
     if (violation.closed)

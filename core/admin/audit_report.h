@@ -88,6 +88,7 @@ typedef struct audit {
     int stopped;
     tl_status closings; /* why reading audit_closing failed; TL_OK: it did not */
     db_result back;     /* the jumps back of the server's clock */
+    const char *facts;  /* name the next finding, however its sentence writes them; NULL: it does */
     tl_progress_fn progress;
     db_result tables; /* about how large they are; read if there is a progress() */
 } audit;

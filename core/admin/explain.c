@@ -12,9 +12,9 @@
 
 #include <tradelock/admin/restore.h>
 #include <tradelock/layer.h>
+#include <tradelock/money.h>
 
 #include <stdarg.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ static int take_step(void *context, const tl_step *one)
 static int take_evidence(void *context, const tl_evidence_row *row)
 {
     explaining *e = context;
-    char when[2 * WORDS];
+    char when[2 * WORDS], amount[TL_AMOUNT_TEXT];
 
     if (is_later(e, row->filed_us))
         return 0;
@@ -122,9 +122,9 @@ static int take_evidence(void *context, const tl_evidence_row *row)
     if (row->channel_ref != NULL && row->channel_ref[0] != '\0')
         text_buffer_append_format(&e->people, ", reference %s", row->channel_ref);
     if (row->amount.is_told)
-        text_buffer_append_format(&e->people, ", of %" PRId64 " %s in minor units",
-                                  row->amount.amount_minor,
-                                  row->amount.currency != NULL ? row->amount.currency : "");
+        text_buffer_append_format(
+            &e->people, ", of %s",
+            tl_amount_text(amount, row->amount.amount_minor, row->amount.currency));
     if (row->contradicts)
         text_buffer_append_format(&e->people, ", which contradicts the trade");
     if (row->remark != NULL && row->remark[0] != '\0')

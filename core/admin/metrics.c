@@ -5,12 +5,14 @@
 #include "base/error.h"
 #include "admin/statements.h"
 #include "base/metrics.h"
+#include "base/text.h"
 #include "client/read.h"
 
 #include "sql_text.h"
 
 #include <tradelock/admin/metrics.h>
 #include <tradelock/admin/overview.h>
+#include <tradelock/money.h>
 
 #include <string.h>
 
@@ -93,6 +95,42 @@ static void write_conflicts(metrics_text *m, const metrics_rows *rows, const cha
                           db_get_text(r, row, CONFLICT_CURRENCY), NULL);
 }
 
+struct currencies {
+    char seen[256][8]; /* or "unknown" */
+    size_t count;
+};
+
+static void write_digits(metrics_text *m, struct currencies *c, const db_result *r, unsigned column)
+{
+    for (size_t row = 0; row < r->rows; row++) {
+        const char *currency = db_get_text(r, row, column);
+        const int digits = tl_currency_digits(currency);
+        size_t i = 0;
+
+        while (i < c->count && strcmp(c->seen[i], currency) != 0)
+            i++;
+        if (i < c->count || i == sizeof c->seen / sizeof c->seen[0])
+            continue;
+        text_copy(c->seen[c->count++], sizeof c->seen[0], currency);
+        metrics_line(m, "tradelock_currency_digits", digits > 0 ? digits : 0, 0, "currency",
+                     currency, NULL);
+    }
+}
+
+/* Each currency once, by which a dashboard shows money as people write it. */
+static void write_currencies(metrics_text *m, const metrics_rows *rows)
+{
+    struct currencies c = {.count = 0};
+
+    metrics_begin(m, "tradelock_currency_digits", "gauge",
+                  "How many digits of its minor units stand behind the point, by ISO 4217.");
+    for (size_t i = 0; i < rows->count; i++) {
+        write_digits(m, &c, &rows->operations[i].unheld, METRICS_CURRENCY);
+        write_digits(m, &c, &rows->operations[i].working, METRICS_CURRENCY);
+    }
+    write_digits(m, &c, &rows->conflicts, CONFLICT_CURRENCY);
+}
+
 /* ---------------------------------------------------------------------- operations -- */
 
 static int64_t due_of(const metrics_operation *o)
@@ -152,6 +190,7 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
                     "Trades that evidence contradicts, at most 100,000.", CONFLICT_COUNT);
     write_conflicts(m, rows, "tradelock_conflicts_amount_minor_units",
                     "Their money, in minor units of the currency.", CONFLICT_MINOR);
+    write_currencies(m, rows);
     write_each(m, rows, "tradelock_due_lanes",
                "Compensating attempts that are due and that no worker has claimed, at most "
                "10,000.",

@@ -178,7 +178,7 @@ TEST(test_preview_counts)
     o = RETRY("--all", "--channel", "see");
     EXPECT_CODE(o, 1);
     EXPECT_WORDS(o, "Would retry 3 trades: ");
-    EXPECT_WORDS(o, "350 EUR in 2");
+    EXPECT_WORDS(o, "3.50 EUR in 2");
     EXPECT_WORDS(o, "7 USD in 1");
     expect_told(o, "nothing was changed: the same with --yes 3 does it");
     assert_null(strstr(o->out, "P4"));
@@ -435,7 +435,7 @@ TEST(test_long_statement)
     make("S1", "C1", "paid", 100, "EUR");
     make("S2", "C1", "paid", 50, "EUR");
     write_statement(path, PAYMENTS);
-    ENDS(file_statement(path, "3"), 1, "Would file success of 2 trades: 150 EUR in 2",
+    ENDS(file_statement(path, "3"), 1, "Would file success of 2 trades: 1.50 EUR in 2",
          "100000 without a trade, 1 told twice",
          "! nothing was changed: it would be 2 trades, not 3");
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 0);

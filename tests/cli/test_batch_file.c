@@ -68,16 +68,16 @@ TEST(test_the_same_file_again_resumes_it)
     write_lines(5);
     assert_int_equal(run_file("'payroll 11/2026'"), 0);
     expect_batch("\nbatch payroll 11/2026: complete, 5 trades\n"
-                 "  5 succeeded: 500 EUR (minor units)\n");
+                 "  5 succeeded: 5.00 EUR\n");
     write_lines(LINES);
     house_rule(&self, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":3}");
     (void)run_file("'payroll 11/2026'");
     expect_batch("\nbatch payroll 11/2026: not complete, 3 of 12 open\n"
-                 "  3 in doubt: 300 EUR (minor units)\n  9 succeeded: 900 EUR (minor units)\n");
+                 "  3 in doubt: 3.00 EUR\n  9 succeeded: 9.00 EUR\n");
     house_work(&self, 2, PATIENCE_MS);
     assert_int_equal(run_file("'payroll 11/2026'"), 0);
     expect_batch("\nbatch payroll 11/2026: complete, 12 trades\n"
-                 "  12 succeeded: 1200 EUR (minor units)\n");
+                 "  12 succeeded: 12.00 EUR\n");
     house_books(&self, LINES);
 }
 
@@ -150,7 +150,7 @@ static unsigned lines_about(const char *log, const char *serial, const char *end
  * the batch is called; of one that named neither it says nothing. */
 TEST(test_each_line_tells_amount_and_batch)
 {
-    static const char ending[] = ", amount 100 EUR, batch " HOSTILE "]\n";
+    static const char ending[] = ", amount 1.00 EUR, batch " HOSTILE "]\n";
     char service_log[64], worker_log[64], words[512];
     tl_answer answer = TL_ANSWER_INIT;
     char *log_no;

@@ -221,43 +221,14 @@ void page_ago(struct page *page, int64_t us, int64_t now_us)
         page_put(page, "–");
 }
 
-/* How many digits of a currency's minor unit stand behind the point (ISO 4217). */
-static unsigned digits_of(const char *currency)
-{
-    static const char none[] = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF "
-                               "XPF ";
-    static const char three[] = "BHD IQD JOD KWD LYD OMR TND ";
-    static const char four[] = "CLF UYW ";
-    char word[8];
-
-    snprintf(word, sizeof word, "%.3s ", currency);
-    if (strstr(none, word) != NULL)
-        return 0;
-    if (strstr(three, word) != NULL)
-        return 3;
-    return strstr(four, word) != NULL ? 4 : 2;
-}
-
 void page_money(struct page *page, const char *amount)
 {
-    const int is_negative = amount[0] == '-';
-    const char *minor = amount + is_negative;
-    const size_t size = strspn(minor, "0123456789");
-    const char *currency = minor + size + (minor[size] == ' ');
-    const size_t digits = currency[0] != '\0' ? digits_of(currency) : 0;
-
     if (amount[0] == '\0') {
         page_put(page, "<span class=\"quiet\">no amount told</span>");
         return;
     }
-    page_put(page, is_negative ? "<span class=\"money\">−" : "<span class=\"money\">");
-    for (size_t left = size > digits ? size : digits + 1; left > 0; left--) {
-        add(page, left > size ? "0" : minor + size - left, 1);
-        if (left == digits + 1 && digits > 0)
-            add(page, ".", 1);
-        else if (left > digits + 1 && (left - digits - 1) % 3 == 0)
-            add(page, ",", 1);
-    }
-    page_put(page, currency[0] != '\0' ? "&nbsp;" : "");
-    page_format(page, "%s</span>", currency);
+    page_put(page, "<span class=\"money\">");
+    for (const char *c = amount; *c != '\0'; c++)
+        page_text(page, *c == '-' ? "−" : *c == ' ' ? "\u00a0" : (const char[]){*c, '\0'});
+    page_put(page, "</span>");
 }

@@ -32,7 +32,7 @@ void page_percent(struct page *page, double share);
 void page_ago(struct page *page, int64_t us, int64_t now_us);
 /* "2026-03-01T09:30:00.125Z" as a <time>; "-" for 0. */
 void page_moment(struct page *page, int64_t us);
-/* "12,345.60 EUR" of "1234560 EUR"; "": no amount was told. */
+/* What tl_amount_text() wrote; "": no amount was told. */
 void page_money(struct page *page, const char *amount);
 
 #endif

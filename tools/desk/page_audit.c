@@ -2,6 +2,7 @@
 #include "audit_run.h"
 #include "options.h"
 #include "parts.h"
+#include "print.h"
 #include "upload.h"
 
 #include <tradelock/money.h>
@@ -64,9 +65,9 @@ static void cut_line(struct page *page, const struct audit_run *run)
 {
     if (run->open > run->violation_count)
         page_format(page,
-                    "<p class=\"quiet\">%llu more were found; <code>tradelock audit</code> prints "
+                    "<p class=\"quiet\">%s more were found; <code>tradelock audit</code> prints "
                     "all.</p>\n",
-                    (unsigned long long)(run->open - run->violation_count));
+                    COUNT_TEXT(run->open - run->violation_count));
 }
 
 /* -------------------------------------------------------------------- runs -- */
@@ -97,8 +98,8 @@ static int run_begin(struct page *page, const struct audit_run *run, const char 
     if (!run_problem(page, run))
         return 0;
     if (run->open > 0)
-        page_format(page, "<p class=\"verdict bad\"><strong>%llu %s%s.</strong></p>\n",
-                    (unsigned long long)run->open, bad, run->open == 1 ? "" : "s");
+        page_format(page, "<p class=\"verdict bad\"><strong>%s %s%s.</strong></p>\n",
+                    COUNT_TEXT(run->open), bad, run->open == 1 ? "" : "s");
     else if (run->status == TL_OK)
         page_format(page, "<p class=\"verdict good\"><strong>%s</strong></p>\n", good);
     return 1;
@@ -109,7 +110,7 @@ static void run_facts(struct page *page, const struct audit_run *run)
     page_format(page, "read by %s in %lld ms, ", run->counts.account, (long long)run->took_ms);
     page_moment(page, run->counts.at_us);
     if (run->closed > 0)
-        page_format(page, "; %llu closed by two operators", (unsigned long long)run->closed);
+        page_format(page, "; %s closed by two operators", COUNT_TEXT(run->closed));
     page_put(page, "</p>\n");
 }
 
@@ -141,9 +142,9 @@ static void last_statement(struct visit *visit, const struct audit_run *run)
     if (!run_begin(page, run, "Last statement", " of all shards",
                    "The statement and the trades agree.", "difference"))
         return;
-    page_format(page, "<p class=\"quiet\"><span class=\"serial\">%s</span>: %llu payments beside ",
-                run->statement, (unsigned long long)run->counts.payments);
-    page_format(page, "%llu rows, ", (unsigned long long)run->counts.rows);
+    page_format(page,
+                "<p class=\"quiet\"><span class=\"serial\">%s</span>: %s payments beside %s rows, ",
+                run->statement, COUNT_TEXT(run->counts.payments), COUNT_TEXT(run->counts.rows));
     run_facts(page, run);
     sums(page, run);
     page_put(page, "<h3>The statement has it, the house has not</h3>\n");
@@ -162,9 +163,8 @@ static void last_run(struct visit *visit, const struct audit_run *run)
     if (!run_begin(page, run, "Last run", " of all shards, each by itself",
                    "The books are in order.", "violation"))
         return;
-    page_format(page, "<p class=\"quiet\">%llu rows, %llu steps and %llu grants ",
-                (unsigned long long)counts->rows, (unsigned long long)counts->steps,
-                (unsigned long long)counts->grants);
+    page_format(page, "<p class=\"quiet\">%s rows, %s steps and %s grants ",
+                COUNT_TEXT(counts->rows), COUNT_TEXT(counts->steps), COUNT_TEXT(counts->grants));
     run_facts(page, run);
     if (run->violation_count > 0)
         violations(visit, run, NULL, "");

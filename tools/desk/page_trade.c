@@ -69,13 +69,13 @@ void trade_head(struct visit *visit, const struct trade *trade)
 {
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
-    char amount[AMOUNT_TEXT];
+    char amount[TL_AMOUNT_TEXT];
 
     page_format(page,
                 "<div class=\"title\"><div><p class=\"over\">%s of customer %s</p>"
                 "<h1 class=\"serial\">%s</h1></div><p class=\"amount\">",
                 view->op_code, view->cust_no, view->serial_no);
-    page_money(page, amount_text(amount, view->amount_minor, view->currency));
+    page_money(page, tl_amount_text(amount, view->amount_minor, view->currency));
     page_put(page, "</p></div>\n<section class=\"card why\"><p>");
     part_state(visit, view);
     page_put(page, "</p>");

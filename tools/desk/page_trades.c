@@ -1,5 +1,6 @@
 /* The page Trades: lists by what is shown and by what somebody looks for. */
 #include "parts.h"
+#include "print.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -122,11 +123,11 @@ static void batch_lead(struct page *page, const struct batch *sum, const char *w
     else if (sum->status != TL_OK)
         page_format(page, "<p>%s</p>\n", why);
     else if (sum->open == 0)
-        page_format(page, "<p class=\"lead\">Complete: none of %llu is open.</p>\n",
-                    (unsigned long long)sum->trades);
+        page_format(page, "<p class=\"lead\">Complete: none of %s is open.</p>\n",
+                    COUNT_TEXT(sum->trades));
     else
-        page_format(page, "<p class=\"lead\">Not complete: %llu of %llu are open.</p>\n",
-                    (unsigned long long)sum->open, (unsigned long long)sum->trades);
+        page_format(page, "<p class=\"lead\">Not complete: %s of %s are open.</p>\n",
+                    COUNT_TEXT(sum->open), COUNT_TEXT(sum->trades));
 }
 
 /* How far the whole batch is, whatever of it is listed, and at whatever shard. */

@@ -15,12 +15,11 @@
 void sums_write(struct page *page, const struct sums *sums, const char *between)
 {
     for (unsigned i = 0; i < sums->count; i++) {
-        char amount[TL_SUM_TEXT + TL_CURRENCY + 2];
+        char amount[TL_AMOUNT_TEXT];
 
         page_put(page, i > 0 ? between : "");
-        snprintf(amount, sizeof amount, "%s %s", sums->of[i].minor, sums->of[i].currency);
         if (sums->of[i].currency[0] != '\0')
-            page_money(page, amount);
+            page_money(page, tl_sum_text(amount, sums->of[i].minor, sums->of[i].currency));
         else
             page_format(page, "%llu without amount", (unsigned long long)sums->of[i].count);
     }

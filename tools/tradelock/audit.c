@@ -142,12 +142,12 @@ static void print_archived(const tl_archived *a)
 {
     if (request.scope.archive == NULL)
         return;
-    printf("%s: %" PRIu64 " sets, %" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64
-           " bytes, all as they were written\n",
-           request.scope.archive, a->sets, a->trades, a->rows, a->bytes);
+    printf("%s: %s sets, %s trades, %s rows, %s bytes, all as they were written\n",
+           request.scope.archive, COUNT_TEXT(a->sets), COUNT_TEXT(a->trades), COUNT_TEXT(a->rows),
+           COUNT_TEXT(a->bytes));
     if (a->doubled > 0)
-        printf("%" PRIu64 " rows stand twice, in two sets or in a set and in the database\n",
-               a->doubled);
+        printf("%s rows stand twice, in two sets or in a set and in the database\n",
+               COUNT_TEXT(a->doubled));
 }
 
 static tl_audit_scope scope_of(size_t first, size_t count)
@@ -189,11 +189,11 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     fflush(stdout);
     if (json_array_size(output->found.rows) > 0)
         table_print(output->found.table);
-    printf("%" PRIu64 " rows, %" PRIu64 " steps, %" PRIu64 " grants, %" PRIu64 " payments: %" PRIu64
-           " violations",
-           counts->rows, counts->steps, counts->grants, counts->payments, counts->violations);
+    printf("%s rows, %s steps, %s grants, %s payments: %s violations", COUNT_TEXT(counts->rows),
+           COUNT_TEXT(counts->steps), COUNT_TEXT(counts->grants), COUNT_TEXT(counts->payments),
+           COUNT_TEXT(counts->violations));
     if (counts->closed > 0)
-        printf(", %" PRIu64 " closed by two operators (--closed lists them)", counts->closed);
+        printf(", %s closed by two operators (--closed lists them)", COUNT_TEXT(counts->closed));
     putchar('\n');
     if (scope.payments != NULL)
         statement_print(&request.statement, scope.payments, scope.payment_count, counts->paid);
@@ -201,9 +201,9 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     for (size_t i = 0; i < output->rule_count; i++) {
         const struct by_rule *r = &output->rules[i];
 
-        printf("  %-16s %" PRIu64 " violations", r->rule, r->violations);
+        printf("  %-16s %s violations", r->rule, COUNT_TEXT(r->violations));
         if (r->closed > 0)
-            printf(", %" PRIu64 " closed", r->closed);
+            printf(", %s closed", COUNT_TEXT(r->closed));
         putchar('\n');
     }
     if (sums != NULL)

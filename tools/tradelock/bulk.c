@@ -51,7 +51,7 @@ static void show(const struct bulk *self)
     putchar('\n');
     table_print(self->examples);
     if (self->count > BULK_EXAMPLES)
-        printf("and %" PRIu64 " more\n", self->count - BULK_EXAMPLES);
+        printf("and %s more\n", COUNT_TEXT(self->count - BULK_EXAMPLES));
     fflush(stdout);
 }
 
@@ -71,10 +71,8 @@ static void tell_progress(struct progress *p, uint64_t row, uint64_t count)
     if (now - p->told < (p->terminal ? 1 : LINE_EVERY_S))
         return;
     p->told = now;
-    fprintf(stderr,
-            p->terminal ? "\r%" PRIu64 " of %" PRIu64 " "
-                        : "tradelock: %" PRIu64 " of %" PRIu64 "\n",
-            row, count);
+    fprintf(stderr, p->terminal ? "\r%s of %s " : "tradelock: %s of %s\n", COUNT_TEXT(row),
+            COUNT_TEXT(count));
 }
 
 /* ------------------------------------------------------------------- doing -- */
@@ -210,11 +208,12 @@ static int print_outcome(const struct bulk *self, const struct outcome *o)
 
     if (common.json)
         return print_document(self, o, code);
-    printf("%s%" PRIu64 " of %" PRIu64 " done", self->has_yes ? "" : "\n", o->done, self->count);
+    printf("%s%s of %s done", self->has_yes ? "" : "\n", COUNT_TEXT(o->done),
+           COUNT_TEXT(self->count));
     if (o->skipped > 0)
-        printf(", %" PRIu64 " left alone since they moved on", o->skipped);
+        printf(", %s left alone since they moved on", COUNT_TEXT(o->skipped));
     if (left > 0)
-        printf(", %" PRIu64 " not reached: the same again goes on", left);
+        printf(", %s not reached: the same again goes on", COUNT_TEXT(left));
     print_acts(o);
     return finish_output(code);
 }

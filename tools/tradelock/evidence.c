@@ -103,10 +103,10 @@ static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_p
 {
     const tl_payment_amount *amount = &payment->amount;
     const char *currency = amount->currency != NULL ? amount->currency : "";
-    char trade[AMOUNT_TEXT], told[AMOUNT_TEXT];
+    char trade[TL_AMOUNT_TEXT], told[TL_AMOUNT_TEXT];
 
-    amount_text(trade, paid->amount_minor, paid->currency);
-    amount_text(told, amount->amount_minor, amount->currency);
+    tl_amount_text(trade, paid->amount_minor, paid->currency);
+    tl_amount_text(told, amount->amount_minor, amount->currency);
     table_add(bulk->examples, payment->serial_no, payment->cust_no, payment->op_code, trade,
               amount->is_told ? told : currency,
               payment->channel_ref != NULL ? payment->channel_ref : "", effect(paid));
@@ -190,12 +190,13 @@ static void say_apart(char *to, size_t space, const struct preview *p, uint64_t 
                   (json_int_t)p->contradicting, "known", (json_int_t)p->known, "unknown",
                   (json_int_t)p->unknown, "repeated", (json_int_t)repeated, "standing",
                   (json_int_t)p->standing);
-    snprintf(to, space,
-             "Of them %" PRIu64
-             " contradict the row, and become conflicts for two operators; %" PRIu64
-             " make\na trade that was lost.  Left alone: %" PRIu64 " known already (%" PRIu64
-             " as contradicting),\n%" PRIu64 " without a trade, %" PRIu64 " told twice.",
-             p->contradicting, p->made, p->known, p->standing, p->unknown, repeated);
+    snprintf(
+        to, space,
+        "Of them %s contradict the row, and become conflicts for two operators; %s make\na "
+        "trade that was lost.  Left alone: %s known already (%s as contradicting),\n%s without "
+        "a trade, %s told twice.",
+        COUNT_TEXT(p->contradicting), COUNT_TEXT(p->made), COUNT_TEXT(p->known),
+        COUNT_TEXT(p->standing), COUNT_TEXT(p->unknown), COUNT_TEXT(repeated));
 }
 
 /* The rows of trades that are not there are made while a restore is open. */
@@ -265,7 +266,7 @@ static int evidence_statement(const struct filing *filing)
                                 .reason = filing->reason},
                         .verb = "file success of",
                         .apart = apart,
-                        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "MINOR", "PAID",
+                        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "AMOUNT", "PAID",
                                               "REFERENCE", "EFFECT", NULL),
                         .examples_json = json_array(),
                         .each = file_one,

@@ -210,14 +210,14 @@ static int work(tl_client *client)
     if (common.json) {
         code = print_explained_json(&explained, code);
     } else {
-        char amount[AMOUNT_TEXT], when[TIME_TEXT];
+        char amount[TL_AMOUNT_TEXT], when[TIME_TEXT];
 
-        amount_text(amount, explained.view.amount_minor, explained.view.currency);
+        tl_amount_text(amount, explained.view.amount_minor, explained.view.currency);
         printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n",
                explained.view.serial_no, explained.view.cust_no, explained.view.op_code,
                time_text(when, explained.view.now_us), explained.view.status,
-               tl_state_name(explained.view.state), amount[0] != '\0' ? "; minor units: " : "",
-               amount, (unsigned long long)explained.view.fence);
+               tl_state_name(explained.view.state), amount[0] != '\0' ? "; " : "", amount,
+               (unsigned long long)explained.view.fence);
         explained_print(&explained);
         code = finish_output(code);
     }

@@ -37,6 +37,12 @@ static const char *number_words(char space[FIELD_SPACE], uint64_t number)
     return space;
 }
 
+static const char *total_words(char space[FIELD_SPACE], uint64_t number)
+{
+    snprintf(space, FIELD_SPACE, "%s", COUNT_TEXT(number));
+    return space;
+}
+
 static const char *letter_words(char space[FIELD_SPACE], char letter)
 {
     space[0] = letter;
@@ -81,6 +87,8 @@ const char *field_words(char space[FIELD_SPACE], const struct field *field, cons
         return number_words(space, AS(uint32_t));
     case FIELD_NUMBER:
         return number_words(space, AS(uint64_t));
+    case FIELD_TOTAL:
+        return total_words(space, AS(uint64_t));
     case FIELD_TIME:
         return time_text(space, AS(int64_t));
     case FIELD_SOME:
@@ -122,6 +130,7 @@ static json_t *field_json(const struct field *field, const void *row)
     case FIELD_COUNT:
         return json_unsigned(AS(uint32_t));
     case FIELD_NUMBER:
+    case FIELD_TOTAL:
         return json_unsigned(AS(uint64_t));
     case FIELD_SOME:
         return AS(uint64_t) != 0 ? json_unsigned(AS(uint64_t)) : json_null();
@@ -210,6 +219,7 @@ void record_cell(char to[CELL], const struct field *column, const void *row, int
 int column_is_right(const struct field *column)
 {
     return column->type == FIELD_COUNT || column->type == FIELD_NUMBER ||
+           column->type == FIELD_TOTAL ||
            (as_made(column) != NULL && as_made(column)->kind != MADE_WORDS);
 }
 

@@ -22,6 +22,7 @@ enum field_type {
     FIELD_FLAG,
     FIELD_COUNT,
     FIELD_NUMBER,
+    FIELD_TOTAL,
     FIELD_TIME,
     FIELD_MONEY,
     FIELD_HASH,
@@ -36,7 +37,7 @@ enum field_type {
     FIELD_MADE, /* of several fields, by whoever shows it */
     FIELD_WORDS = FIELD_STRING,
     FIELD_ALSO_WORDS = FIELD_STRING,
-    FIELD_ALSO_NUMBER = FIELD_NUMBER,
+    FIELD_ALSO_NUMBER = FIELD_TOTAL, /* how many: its thousands are marked */
     FIELD_ALSO_SOME = FIELD_SOME,
     FIELD_ALSO_SET = FIELD_SET,
     FIELD_ALSO_FLAG = FIELD_FLAG,
@@ -71,7 +72,7 @@ struct field {
 /* A column that is made of several fields.  Raw: as a spreadsheet wants it. */
 #define CELL 3400
 typedef void (*cell_fn)(char to[CELL], const void *row, int raw);
-enum made_kind { MADE_WORDS, MADE_NUMBER, MADE_MONEY }; /* as amount_text() writes it */
+enum made_kind { MADE_WORDS, MADE_NUMBER, MADE_MONEY }; /* as tl_amount_text() writes it */
 struct made {
     struct field field; /* of the type FIELD_MADE */
     cell_fn cell;

@@ -12,7 +12,6 @@
 
 #include <tradelock/admin.h>
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,10 +96,12 @@ static void batch_totals_free(struct batch_totals *totals)
 
 static void print_part(const tl_batch_part *part)
 {
-    printf("  %" PRIu64 " %s%s", part->money.trades, tl_state_name(part->state),
+    char money[TL_AMOUNT_TEXT];
+
+    printf("  %s %s%s", COUNT_TEXT(part->money.trades), tl_state_name(part->state),
            part->conflict ? ", in conflict" : "");
     if (part->money.currency[0] != '\0')
-        printf(": %s %s (minor units)\n", part->money.sum_minor, part->money.currency);
+        printf(": %s\n", tl_sum_text(money, part->money.sum_minor, part->money.currency));
     else
         puts(", no amount told");
 }
@@ -112,9 +113,11 @@ static void batch_totals_print(const struct batch_totals *totals, const char *ba
     fputs("batch ", stdout);
     print_harmless(batch, strlen(batch));
     if (totals->open == 0)
-        printf(": complete, %" PRIu64 " trade%s\n", totals->trades, totals->trades == 1 ? "" : "s");
+        printf(": complete, %s trade%s\n", COUNT_TEXT(totals->trades),
+               totals->trades == 1 ? "" : "s");
     else
-        printf(": not complete, %" PRIu64 " of %" PRIu64 " open\n", totals->open, totals->trades);
+        printf(": not complete, %s of %s open\n", COUNT_TEXT(totals->open),
+               COUNT_TEXT(totals->trades));
     for (size_t i = 0; i < totals->count; i++)
         print_part(&totals->part[i]);
 }
@@ -372,19 +375,21 @@ static const char *many(uint64_t count)
 
 void list_print_totals(const tl_list_end *end, const char *noun)
 {
+    char money[TL_AMOUNT_TEXT];
     uint64_t told = 0;
 
-    printf("%" PRIu64 " %s%s", end->trades, noun, many(end->trades));
+    printf("%s %s%s", COUNT_TEXT(end->trades), noun, many(end->trades));
     if (end->rows > end->trades)
-        printf(" (%" PRIu64 " row%s)", end->rows, many(end->rows));
+        printf(" (%s row%s)", COUNT_TEXT(end->rows), many(end->rows));
     for (unsigned i = 0; i < end->money_count; i++) {
-        printf("%s %s %s in %" PRIu64, i == 0 ? ":" : ",", end->money[i].sum_minor,
-               end->money[i].currency, end->money[i].trades);
+        printf("%s %s in %s", i == 0 ? ":" : ";",
+               tl_sum_text(money, end->money[i].sum_minor, end->money[i].currency),
+               COUNT_TEXT(end->money[i].trades));
         told += end->money[i].trades;
     }
     if (end->money_count > 0 && told < end->trades)
-        printf(", no amount told in %" PRIu64, end->trades - told);
-    fputs(end->money_count > 0 ? " (minor units)\n" : "\n", stdout);
+        printf("; no amount told in %s", COUNT_TEXT(end->trades - told));
+    putchar('\n');
 }
 
 static void say_the_rest(const struct output *output)
@@ -402,10 +407,11 @@ static void say_the_rest(const struct output *output)
 
         if (json_is_true(json_object_get(end, "more")))
             fprintf(stderr,
-                    "tradelock: these are the first %lld rows%s%s, there are more: the same with "
+                    "tradelock: these are the first %lld rows%s%s, there %s more: the same with "
                     "%s%s%s--after %s\n",
                     (long long)json_integer_value(json_object_get(end, "count")),
                     shard != NULL ? " of shard " : "", shard != NULL ? shard : "",
+                    output->filter->look_most > 0 ? "may be" : "are",
                     shard != NULL ? "--shard " : "", shard != NULL ? shard : "",
                     shard != NULL ? " " : "", json_string_value(json_object_get(end, "next")));
     }
@@ -484,7 +490,8 @@ static void print_end(struct output *output)
             putchar('\n');
             list_print_totals(&output->total, "trade");
         } else {
-            fputs("tradelock: no lock passes these filters\n", stderr);
+            fprintf(stderr, "tradelock: no lock passes these filters%s\n",
+                    output->total.more ? " so far" : "");
         }
         batch_totals_print(&output->batch, output->filter->batch);
     }

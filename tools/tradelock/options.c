@@ -6,6 +6,7 @@
 #include "nearest.h"
 
 #include <tradelock/admin.h>
+#include <tradelock/money.h>
 
 #include <errno.h>
 #include <getopt.h>
@@ -373,18 +374,17 @@ static const char *find_config(void)
 static void log_to_stderr(void *context, const tl_log_line *line)
 {
     const int of_trade = line->serial_no[0] != '\0';
-    char amount[40] = "";
+    char amount[TL_AMOUNT_TEXT];
 
     (void)context;
     if (line->level < TL_WARNING)
         return;
-    if (line->currency[0] != '\0')
-        snprintf(amount, sizeof amount, ", amount %" PRId64 " %s", line->amount_minor,
-                 line->currency);
-    fprintf(stderr, "%s%s%s%s%s%s%s%s%s%s%s%s\n", fleet_said_by(), line->message,
+    tl_amount_text(amount, line->amount_minor, line->currency);
+    fprintf(stderr, "%s%s%s%s%s%s%s%s%s%s%s%s%s\n", fleet_said_by(), line->message,
             of_trade ? " (" : "", line->serial_no, of_trade ? " of " : "", line->cust_no,
-            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id, amount,
-            line->batch[0] != '\0' ? ", batch " : "", line->batch, of_trade ? ")" : "");
+            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id,
+            amount[0] != '\0' ? ", amount " : "", amount, line->batch[0] != '\0' ? ", batch " : "",
+            line->batch, of_trade ? ")" : "");
 }
 
 const char *command_config(void)

@@ -36,15 +36,6 @@ const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us)
     return to;
 }
 
-const char *amount_text(char to[AMOUNT_TEXT], int64_t minor, const char *currency)
-{
-    if (currency == NULL)
-        snprintf(to, AMOUNT_TEXT, "%lld", (long long)minor);
-    else
-        snprintf(to, AMOUNT_TEXT, "%lld %s", (long long)minor, currency);
-    return currency == NULL || currency[0] != '\0' ? to : memset(to, 0, 1);
-}
-
 const char *limit_text(char to[LIMIT_TEXT], int64_t sends, int64_t per_second)
 {
     char most[32] = "", rate[32] = "";

@@ -3,6 +3,7 @@
 #define TRADELOCK_PRINT_H
 
 #include <tradelock/admin.h>
+#include <tradelock/money.h>
 
 #include <jansson.h>
 
@@ -12,10 +13,8 @@ const char *time_text(char to[TIME_TEXT], int64_t us);
 /* "+12.345 s", "-3 min 10 s", "+2 d 4 h": from one moment to another. */
 const char *distance_text(char to[TIME_TEXT], int64_t from_us, int64_t to_us);
 
-#define AMOUNT_TEXT 64
-/* "1050 EUR", in minor units; "" where the currency is "": no amount was told.  NULL: it was told
- * without one. */
-const char *amount_text(char to[AMOUNT_TEXT], int64_t minor, const char *currency);
+/* tl_count_text(), for the arguments of one call. */
+#define COUNT_TEXT(count) tl_count_text((char[TL_AMOUNT_TEXT]){""}, count)
 
 #define LIMIT_TEXT 80
 /* "4 at a time, 10 a second"; "" without a limit. */

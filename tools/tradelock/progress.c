@@ -2,8 +2,8 @@
 #include "progress.h"
 
 #include "moment.h"
+#include "print.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ void progress_begin(struct progress *progress, int is_off, int64_t every_ms, con
 
 void progress_tell(struct progress *progress, const tl_progress *now)
 {
-    char of[32] = "";
+    char of[64] = "";
 
     if (progress->is_off || steady_ms() - progress->told_ms < progress->every_ms)
         return;
@@ -30,10 +30,10 @@ void progress_tell(struct progress *progress, const tl_progress *now)
     progress->is_shown = 1;
     /* The statistics are old now and then: nobody is told that 12 of about 10 are done. */
     if (now->of >= now->done)
-        snprintf(of, sizeof of, " of about %" PRIu64, now->of);
-    fprintf(stderr, "%stradelock: %" PRIu64 "%s %s looked at, %" PRIu64 " %s%s",
-            progress->is_terminal ? "\r\033[K" : "", now->done, of, now->what, now->found,
-            progress->found, progress->is_terminal ? "" : "\n");
+        snprintf(of, sizeof of, " of about %s", COUNT_TEXT(now->of));
+    fprintf(stderr, "%stradelock: %s%s %s looked at, %s %s%s",
+            progress->is_terminal ? "\r\033[K" : "", COUNT_TEXT(now->done), of, now->what,
+            COUNT_TEXT(now->found), progress->found, progress->is_terminal ? "" : "\n");
 }
 
 void progress_end(struct progress *progress)

@@ -7,7 +7,6 @@
 
 #include <tradelock/admin.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 
 static struct request {
@@ -45,14 +44,15 @@ static void print_purged(const tl_purged *p, int only_counts)
 {
     const char *word = only_counts ? "would be purged" : "purged";
 
-    printf("%" PRIu64 " trades %s: %" PRIu64 " lock rows, %" PRIu64 " steps of history, %" PRIu64
-           " pieces\nof evidence, %" PRIu64 " decisions\n",
-           p->trades, word, p->lock_rows, p->steps, p->evidence, p->decisions);
-    printf("%" PRIu64 " resources %s: %" PRIu64 " mutexes, %" PRIu64 " read-write locks; %" PRIu64
-           " steps\n",
-           p->resources, word, p->resources - p->rw_locks, p->rw_locks, p->resource_steps);
-    printf("%" PRIu64 " sessions %s\n%" PRIu64 " rows looked at%s\n", p->sessions, word,
-           p->looked_at, only_counts ? "; nothing was changed" : "");
+    printf(
+        "%s trades %s: %s lock rows, %s steps of history, %s pieces\nof evidence, %s decisions\n",
+        COUNT_TEXT(p->trades), word, COUNT_TEXT(p->lock_rows), COUNT_TEXT(p->steps),
+        COUNT_TEXT(p->evidence), COUNT_TEXT(p->decisions));
+    printf("%s resources %s: %s mutexes, %s read-write locks; %s steps\n", COUNT_TEXT(p->resources),
+           word, COUNT_TEXT(p->resources - p->rw_locks), COUNT_TEXT(p->rw_locks),
+           COUNT_TEXT(p->resource_steps));
+    printf("%s sessions %s\n%s rows looked at%s\n", COUNT_TEXT(p->sessions), word,
+           COUNT_TEXT(p->looked_at), only_counts ? "; nothing was changed" : "");
 }
 
 static int purge(tl_client *client, void *context)
@@ -85,12 +85,12 @@ static int purge(tl_client *client, void *context)
     fleet_heading();
     print_purged(&purged, request.only_counts);
     if (archives) {
-        printf("%" PRIu64 " trades, %" PRIu64 " rows, %" PRIu64 " bytes written to %s in %" PRIu64
-               " sets\n",
-               archived.trades, archived.rows, archived.bytes, request.archive, archived.sets);
+        printf("%s trades, %s rows, %s bytes written to %s in %s sets\n",
+               COUNT_TEXT(archived.trades), COUNT_TEXT(archived.rows), COUNT_TEXT(archived.bytes),
+               request.archive, COUNT_TEXT(archived.sets));
         if (archived.stayed > 0)
-            printf("%" PRIu64 " trades changed meanwhile and stay; a later set has them anew\n",
-                   archived.stayed);
+            printf("%s trades changed meanwhile and stay; a later set has them anew\n",
+                   COUNT_TEXT(archived.stayed));
     }
     return finish_output(EXIT_DONE);
 }

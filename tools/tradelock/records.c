@@ -82,7 +82,11 @@ static void cell_amount(char to[CELL], const void *row, int raw)
 {
     const tl_view *view = row;
 
-    amount_text(to, view->amount_minor, raw && view->currency[0] != '\0' ? NULL : view->currency);
+    to[0] = '\0';
+    if (!raw)
+        tl_amount_text(to, view->amount_minor, view->currency);
+    else if (view->currency[0] != '\0')
+        snprintf(to, CELL, "%" PRId64, view->amount_minor);
 }
 
 static void cell_counts(char to[CELL], const void *row, int raw)
@@ -200,10 +204,11 @@ CELL_OF(cell_act, tl_act_view)
         if (words[i][0] != '\0')
             size += (size_t)snprintf(to + size, CELL - size, " %s", words[i]);
     if (row->planned > 1 && size < CELL)
-        size += (size_t)snprintf(to + size, CELL - size, ": %" PRIu64 " of %" PRIu64, row->done,
-                                 row->planned);
+        size += (size_t)snprintf(to + size, CELL - size, ": %s of %s", COUNT_TEXT(row->done),
+                                 COUNT_TEXT(row->planned));
     if (row->planned > 1 && row->skipped > 0 && size < CELL)
-        size += (size_t)snprintf(to + size, CELL - size, ", %" PRIu64 " left alone", row->skipped);
+        size +=
+            (size_t)snprintf(to + size, CELL - size, ", %s left alone", COUNT_TEXT(row->skipped));
     if (row->planned == 0 && row->counts[0] != '\0' && size < CELL)
         size += (size_t)snprintf(to + size, CELL - size, ": %s", row->counts);
     if (row->ended_us == 0 && size < CELL)
@@ -362,9 +367,7 @@ CELL_OF(cell_part_state, tl_batch_part)
 
 CELL_OF(cell_money, tl_batch_part)
 {
-    to[0] = '\0';
-    if (row->money.currency[0] != '\0')
-        snprintf(to, CELL, "%s %s", row->money.sum_minor, row->money.currency);
+    tl_sum_text(to, row->money.sum_minor, row->money.currency);
 }
 
 static const struct made made_of_batch_part[] = {
@@ -376,9 +379,7 @@ RECORD_OF(record_batch_part, TL_BATCH_PART_MAP(BATCH_PART_FIELD), MADE_BY(made_o
 
 CELL_OF(cell_sum, tl_report_row)
 {
-    to[0] = '\0';
-    if (row->currency[0] != '\0')
-        snprintf(to, CELL, "%s %s", row->sum_minor, row->currency);
+    tl_sum_text(to, row->sum_minor, row->currency);
 }
 
 static const struct made made_of_report[] = {{MADE("sum", "SUM"), cell_sum, MADE_MONEY}};
@@ -401,7 +402,7 @@ CELL_OF(cell_paid, tl_evidence_row)
 {
     to[0] = '\0';
     if (row->amount.is_told)
-        amount_text(to, row->amount.amount_minor, row->amount.currency);
+        tl_amount_text(to, row->amount.amount_minor, row->amount.currency);
 }
 
 CELL_OF(cell_final, tl_evidence_row)

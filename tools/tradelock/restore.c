@@ -53,31 +53,38 @@ static int add_missing(void *context, const tl_missing *row)
     return 0;
 }
 
+static const char *money_text(char to[TL_AMOUNT_TEXT], const tl_restore_count *row)
+{
+    return row->currency[0] != '\0' ? tl_sum_text(to, row->sum_minor, row->currency) : "not told";
+}
+
 static void add_money(struct listing *money, const tl_restore_count *row, const char *number)
 {
+    char sum[TL_AMOUNT_TEXT];
+
     json_array_append_new(
         money->rows, json_pack("{s:o, s:o, s:I}", "currency", json_text(row->currency), "sum_minor",
                                json_text(row->sum_minor), "count", (json_int_t)row->count));
-    table_add(money->table, row->currency[0] != '\0' ? row->currency : "not told", row->sum_minor,
-              number);
+    table_add(money->table, money_text(sum, row), number);
 }
 
 static void add_filed(struct listing *filed, const tl_restore_count *row, const char *number)
 {
+    char sum[TL_AMOUNT_TEXT];
+
     json_array_append_new(filed->rows,
                           json_pack("{s:s, s:o, s:o, s:I}", "account", row->state, "currency",
                                     json_text(row->currency), "sum_minor",
                                     json_text(row->sum_minor), "count", (json_int_t)row->count));
-    table_add(filed->table, row->state, row->currency[0] != '\0' ? row->currency : "not told",
-              row->sum_minor, number);
+    table_add(filed->table, row->state, money_text(sum, row), number);
 }
 
 static int add_count(void *context, const tl_restore_count *row)
 {
     struct preview *preview = context;
-    char number[24];
+    char number[TL_AMOUNT_TEXT];
 
-    snprintf(number, sizeof number, "%llu", (unsigned long long)row->count);
+    tl_count_text(number, row->count);
     if (row->currency != NULL) {
         if (row->state[0] != '\0')
             add_filed(&preview->filed, row, number);
@@ -120,8 +127,8 @@ static void print_state(const tl_restore *r)
                    "%s, since nothing was missing.\n",
                    r->actor, r->account, r->reason, time_text(when, r->accepted_us));
         else if (r->accepted_us != 0)
-            printf("The last one was accepted at %s; it put %llu trades in doubt.\n",
-                   time_text(when, r->accepted_us), (unsigned long long)r->doubtful);
+            printf("The last one was accepted at %s; it put %s trades in doubt.\n",
+                   time_text(when, r->accepted_us), COUNT_TEXT(r->doubtful));
         return;
     }
     if (r->how[0] != '\0')
@@ -165,10 +172,8 @@ static int show(tl_client *client)
 {
     struct preview preview = {
         .counts = {.table = table_new("OP", "STATE", "COUNT", NULL), .rows = json_array()},
-        .money = {.table = table_new("CURRENCY", "MINOR UNITS", "TRADES", NULL),
-                  .rows = json_array()},
-        .filed = {.table = table_new("ACCOUNT", "CURRENCY", "MINOR UNITS", "PAYMENTS", NULL),
-                  .rows = json_array()},
+        .money = {.table = table_new("MONEY", "TRADES", NULL), .rows = json_array()},
+        .filed = {.table = table_new("ACCOUNT", "MONEY", "PAYMENTS", NULL), .rows = json_array()},
         .missing = {.table = table_new("SESSION", "MISSING", "CUST", "SERIAL", "OP", "TOKEN", NULL),
                     .rows = json_array()}};
     tl_restore r = TL_RESTORE_INIT;

@@ -53,12 +53,12 @@ static int make_room(struct preview *p)
 
 static void add_example(struct bulk *bulk, const tl_view *view)
 {
-    char amount[AMOUNT_TEXT], fence[24];
+    char amount[TL_AMOUNT_TEXT], fence[24];
 
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     table_add(bulk->examples, view->serial_no, view->cust_no, view->op_code,
-              tl_state_name(view->state), amount_text(amount, view->amount_minor, view->currency),
-              view->channel, fence);
+              tl_state_name(view->state),
+              tl_amount_text(amount, view->amount_minor, view->currency), view->channel, fence);
     json_array_append_new(bulk->examples_json, json_view(view));
 }
 
@@ -124,7 +124,7 @@ static int retry_all(tl_client *client, struct retry_all *all)
         .act = {.what = "retry", .said = all->said, .actor = all->actor, .reason = all->reason},
         .verb = "retry",
         .apart = apart,
-        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "STATE", "MINOR", "CHANNEL",
+        .examples = table_new("SERIAL", "CUSTOMER", "OPERATION", "STATE", "AMOUNT", "CHANNEL",
                               "FENCE", NULL),
         .examples_json = json_array(),
         .each = retry_one,

@@ -208,7 +208,7 @@ static void print_group(enum field_group group, const tl_view *view)
 
 static void print_row(const tl_view *view, const char *by)
 {
-    char amount[AMOUNT_TEXT];
+    char amount[TL_AMOUNT_TEXT];
 
     print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
     print_pair("shard", fleet_kept());
@@ -217,7 +217,7 @@ static void print_row(const tl_view *view, const char *by)
         print_pair_format("proof", "%s: %s%s", tl_proof_name((tl_proof)view->proof),
                           tl_proof_text((tl_proof)view->proof),
                           view->retryable ? " (retryable)" : "");
-    print_pair("minor units", amount_text(amount, view->amount_minor, view->currency));
+    print_pair("amount", tl_amount_text(amount, view->amount_minor, view->currency));
     print_group(GROUP_REQUEST, view);
     print_group(GROUP_COUNTS, view);
     print_pair_format("attempts", "%u (claims %u)", view->attempts, view->claims);

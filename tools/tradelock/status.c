@@ -344,23 +344,21 @@ static void print_people(const struct screen *s)
 /* Eighty columns; the rows in alarm are coloured. */
 static void print_groups(const struct screen *s)
 {
-    char oldest[TIME_TEXT];
+    char oldest[TIME_TEXT], money[TL_AMOUNT_TEXT];
 
-    printf("\n%-9s %-8s %7s %17s %5s %5s %5s %5s %5s\n", "STATE", "CURRENCY", "TRADES",
-           "MINOR UNITS", "<1m", "<10m", "<1h", "<1d", ">1d");
+    printf("\n%-9s %7s %26s %5s %5s %5s %5s %5s\n", "STATE", "TRADES", "MONEY", "<1m", "<10m",
+           "<1h", "<1d", ">1d");
     if (s->group_count == 0)
         puts("nothing waits");
     for (size_t i = 0; i < s->group_count; i++) {
         const struct group *g = &s->groups[i];
         const int alarms = strcmp(g->state, "parked") == 0 || strcmp(g->state, "conflict") == 0;
 
-        printf("%s%-9s %-8s %7llu %17s %5llu %5llu %5llu %5llu %5llu%s\n",
-               alarms ? colour(COLOUR_ALARM) : "",
-               strcmp(g->state, "in_doubt") == 0 ? "in doubt" : g->state, g->currency,
-               (unsigned long long)g->count, g->sum_minor, (unsigned long long)g->ages[0],
-               (unsigned long long)g->ages[1], (unsigned long long)g->ages[2],
-               (unsigned long long)g->ages[3], (unsigned long long)g->ages[4],
-               alarms ? colour(COLOUR_NONE) : "");
+        printf("%s%-9s %7s %26s %5s %5s %5s %5s %5s%s\n", alarms ? colour(COLOUR_ALARM) : "",
+               strcmp(g->state, "in_doubt") == 0 ? "in doubt" : g->state, COUNT_TEXT(g->count),
+               tl_sum_text(money, g->sum_minor, g->currency), COUNT_TEXT(g->ages[0]),
+               COUNT_TEXT(g->ages[1]), COUNT_TEXT(g->ages[2]), COUNT_TEXT(g->ages[3]),
+               COUNT_TEXT(g->ages[4]), alarms ? colour(COLOUR_NONE) : "");
         if (g->oldest_s > 0)
             printf("%-18s oldest %s\n", "",
                    distance_text(oldest, 0, g->oldest_s * INT64_C(1000000)) + 1);

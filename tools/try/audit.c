@@ -2,7 +2,8 @@
  * trades in memory. */
 #include "audit.h"
 
-#include <inttypes.h>
+#include <tradelock/money.h>
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ static void take_payment(const json_t *line, int64_t amount_minor, const char *c
     const char *key = json_string_value(json_object_get(line, "channel_key"));
     const char *paid_in = json_string_value(json_object_get(line, "currency"));
     const json_int_t paid = json_integer_value(json_object_get(line, "amount_minor"));
+    char told[TL_AMOUNT_TEXT], said[TL_AMOUNT_TEXT];
 
     if (type == NULL || key == NULL || paid_in == NULL || strcmp(type, "paid") != 0)
         return;
@@ -44,9 +46,9 @@ static void take_payment(const json_t *line, int64_t amount_minor, const char *c
             continue;
         all[i].paid++;
         if (currency != NULL && (paid != amount_minor || strcmp(paid_in, currency) != 0))
-            plan_found("the channel paid %" PRId64 " %s, and the request says %" PRId64 " %s, in: "
-                       "%s%s",
-                       (int64_t)paid, paid_in, amount_minor, currency, all[i].title, all[i].where);
+            plan_found("the channel paid %s, and the request says %s, in: %s%s",
+                       tl_amount_text(told, paid, paid_in),
+                       tl_amount_text(said, amount_minor, currency), all[i].title, all[i].where);
     }
 }
 

@@ -6,7 +6,8 @@
 
 #include "host.h"
 
-#include <inttypes.h>
+#include <tradelock/money.h>
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,20 +70,19 @@ static char *line_as_json(const char *when, const char *program, const tl_log_li
 static void print_text(const char *priority, const char *when, const char *program,
                        const tl_log_line *line)
 {
-    char amount[40] = "";
+    char amount[TL_AMOUNT_TEXT];
 
-    if (line->currency[0] != '\0')
-        snprintf(amount, sizeof amount, ", amount %" PRId64 " %s", line->amount_minor,
-                 line->currency);
+    tl_amount_text(amount, line->amount_minor, line->currency);
     /* The batch is last: it may have any character but the end of a line. */
-    fprintf(stderr, "%s%s%s%s %s: %s%s%s%s%s%s [thread %s%s%s%s%s%s%s%s]\n", priority, when,
+    fprintf(stderr, "%s%s%s%s %s: %s%s%s%s%s%s [thread %s%s%s%s%s%s%s%s%s]\n", priority, when,
             when[0] != '\0' ? " " : "", program, levels[line->level].word, line->message,
             line->serial_no[0] != '\0' ? " (" : "", line->serial_no,
             line->serial_no[0] != '\0' ? " of " : "", line->cust_no,
             line->serial_no[0] != '\0' ? ")" : "", line->thread_uuid,
             line->log_uuid[0] != '\0' ? ", work " : "", line->log_uuid,
-            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id, amount,
-            line->batch[0] != '\0' ? ", batch " : "", line->batch);
+            line->trace_id[0] != '\0' ? ", trace " : "", line->trace_id,
+            amount[0] != '\0' ? ", amount " : "", amount, line->batch[0] != '\0' ? ", batch " : "",
+            line->batch);
 }
 
 /* One write for each line, so that the lines of many threads and programs stay whole. */
