@@ -593,7 +593,8 @@ CREATE TABLE IF NOT EXISTS tl_act (
     begun_at DATETIME(6) NOT NULL,
     ended_at DATETIME(6) NULL,
     KEY begun (begun_at),
-    KEY said (what, said(64))
+    KEY said (what, said(64)),
+    KEY what (what, begun_at)
 ) ENGINE = InnoDB;
 
 -- Which rows, and what became of each.  A row that was done is written in the transaction that did

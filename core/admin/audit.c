@@ -8,6 +8,7 @@
 
 #include "admin/statements.h"
 
+#include "admin/act.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -18,6 +19,7 @@
 #include "sql_text.h"
 
 #include <tradelock/admin/audit.h>
+#include <tradelock/admin/explain.h>
 #include <tradelock/admin/trades.h>
 #include <tradelock/money.h>
 
@@ -309,6 +311,63 @@ static tl_status read_head(const audit *self)
     return TL_OK;
 }
 
+static void add_said(struct text_buffer *said, const char *option, const char *value)
+{
+    char printable[257];
+
+    text_printable(printable, sizeof printable, value != NULL ? value : "");
+    if (printable[0] != '\0')
+        text_buffer_append_format(said, "%s--%s %s", said->size > 0 ? " " : "", option, printable);
+}
+
+/* The statement's name stands last, so that its blanks end nothing (sql/query/audit.sql). */
+static void write_said(struct text_buffer *said, const tl_audit_scope *scope)
+{
+    char moment[TL_MOMENT_TEXT];
+
+    add_said(said, "archive", scope->archive);
+    add_said(said, "op", scope->op_code);
+    add_said(said, "channel", scope->channel);
+    add_said(said, "since", tl_moment_text(moment, scope->since_us, 0));
+    add_said(said, "until", tl_moment_text(moment, scope->until_us, 0));
+    add_said(said, "statement", scope->statement);
+}
+
+static void write_counts(struct text_buffer *to, const tl_audit_counts *counts)
+{
+    text_buffer_append_format(to,
+                              "rows=%" PRIu64 " steps=%" PRIu64 " payments=%" PRIu64
+                              " violations=%" PRIu64 " differences=%" PRIu64 " closed=%" PRIu64,
+                              counts->rows, counts->steps, counts->payments, counts->violations,
+                              counts->differences, counts->closed);
+    for (unsigned i = 0; i < counts->rule_count; i++)
+        if (counts->rules[i].violations > 0)
+            text_buffer_append_format(to, " %s=%" PRIu64, counts->rules[i].rule,
+                                      counts->rules[i].violations);
+}
+
+/* Puts a complete audit on record. */
+static tl_status note(tl_client *client, const tl_audit_scope *scope, const tl_audit_counts *counts)
+{
+    struct text_buffer said, came_to;
+    tl_act act = TL_ACT_INIT;
+    tl_status status;
+
+    text_buffer_init(&said);
+    text_buffer_init(&came_to);
+    write_said(&said, scope);
+    write_counts(&came_to, counts);
+    act.what = "audit";
+    act.said = said.data;
+    act.actor = scope->actor;
+    status = said.failed || came_to.failed
+                 ? error_set(TL_NO_MEMORY, "out of memory for the record of the audit")
+                 : tl_act_note(client, &act, came_to.data);
+    text_buffer_free(&said);
+    text_buffer_free(&came_to);
+    return status;
+}
+
 static int audit_all(void *context)
 {
     audit_comparison *c = context;
@@ -365,7 +424,7 @@ static tl_status check_scope(const tl_audit_scope *scope)
         return error_set(TL_INVALID, "scope is NULL or its version is not set");
     if (scope->until_us != 0 && scope->until_us <= scope->since_us)
         return error_set(TL_INVALID, "until_us is not after since_us");
-    return TL_OK;
+    return scope->actor != NULL ? read_check_person(scope->actor, "none") : TL_OK;
 }
 
 tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope, tl_violation_fn each,
@@ -404,6 +463,8 @@ tl_status tl_audit_archive(tl_client *client, const tl_audit_scope *scope, tl_vi
     db_result_free(&self.back);
     db_result_free(&self.tables);
     read_end(client, self.connection);
+    if (status == TL_OK && scope->actor != NULL)
+        counted.noted = note(client, scope, &counted);
     if (status == TL_OK)
         *counts = counted;
     if (status == TL_OK && archived != NULL)

@@ -84,6 +84,38 @@ static void look_closed(audit *self, const uint8_t finding[STORE_FINDING], tl_vi
 
 #undef AT
 
+/* Whether the rule is about what the channel paid. */
+static int is_of_payment(const char *rule)
+{
+    static const char *const rules[] = {"unknown-payment", "unpaid-success", "paid-failure",
+                                        "paid-twice",      "foreign-key",    "paid-amount",
+                                        "returned"};
+
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (strcmp(rules[i], rule) == 0)
+            return 1;
+    return 0;
+}
+
+static void count(tl_audit_counts *counts, const tl_violation *v)
+{
+    tl_audit_rule *at = counts->rules, *const end = at + counts->rule_count;
+
+    counts->closed += v->closed != 0;
+    counts->violations += !v->closed;
+    counts->differences += !v->closed && v->is_of_payment;
+    while (at < end && strcmp(at->rule, v->rule) != 0)
+        at++;
+    if (at == counts->rules + TL_AUDIT_RULES)
+        return;
+    if (at == end) {
+        counts->rule_count++;
+        text_copy(at->rule, sizeof at->rule, v->rule);
+    }
+    at->violations += !v->closed;
+    at->closed += v->closed != 0;
+}
+
 void audit_report(audit *self, const char *rule, const store_audit_place *at, const char *format,
                   ...)
 {
@@ -98,6 +130,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
                               .account = at->account,
                               .logged_us = at->logged_us,
                               .finding = name,
+                              .is_of_payment = is_of_payment(rule),
                               .proposed_by = "",
                               .proposed_reason = "",
                               .closed_by = "",
@@ -110,10 +143,7 @@ void audit_report(audit *self, const char *rule, const store_audit_place *at, co
     self->facts = NULL;
     text_hex(name, finding, sizeof finding);
     look_closed(self, finding, &violation, &rows);
-    if (violation.closed)
-        self->counts->closed++;
-    else
-        self->counts->violations++;
+    count(self->counts, &violation);
     if (!self->stopped && self->each != NULL && self->each(self->context, &violation) != 0)
         self->stopped = 1;
     db_result_free(&rows);

@@ -192,6 +192,9 @@ static void say_paused(explaining *e)
                 e->paused, words_when(when, e->view.now_us, e->paused_us), e->paused_why,
                 e->paused_by,
                 strcmp(e->paused, "all channels") == 0 ? "drain --end" : "channel resume");
+    if (e->view.deadline_us != 0 && !is_past_deadline(&e->view))
+        explain_say(e, TL_TOPIC_NEXT, "", "Its deadline goes on: after %s nothing is sent for it.",
+                    words_when(when, e->view.now_us, e->view.deadline_us));
 }
 
 static int is_full(const tl_pause_row *row)

@@ -40,6 +40,23 @@ static void write_groups(metrics_text *m, const char *name, const char *operatio
                               tl_age_name((unsigned)db_get_uint(trades, row, METRICS_AGE)), NULL);
 }
 
+static const char *const states[] = {"in_doubt", "queued", "parked", "working"};
+#define STATES (sizeof states / sizeof states[0])
+
+static const db_result *groups_of(const metrics_operation *o, const char *state)
+{
+    return strcmp(state, "working") == 0 ? &o->working : &o->unheld;
+}
+
+static int has_state(const db_result *trades, const char *state)
+{
+    for (size_t row = 0; row < trades->rows; row++)
+        if (strcmp(db_get_text(trades, row, METRICS_STATE), state) == 0)
+            return 1;
+    return 0;
+}
+
+/* A state of which there is no trade has a line of 0, so that an alert ends with it. */
 static void write_trades(metrics_text *m, const metrics_rows *rows, const char *name,
                          const char *help, unsigned column)
 {
@@ -49,6 +66,9 @@ static void write_trades(metrics_text *m, const metrics_rows *rows, const char *
 
         write_groups(m, name, o->op_code, &o->unheld, column);
         write_groups(m, name, o->op_code, &o->working, column);
+        for (size_t s = 0; s < STATES; s++)
+            if (!has_state(groups_of(o, states[s]), states[s]))
+                metrics_line(m, name, 0, 0, "operation", o->op_code, "state", states[s], NULL);
     }
 }
 
@@ -67,19 +87,66 @@ static int64_t oldest_of(const db_result *trades, const char *state)
 static void write_oldest(metrics_text *m, const metrics_rows *rows)
 {
     static const char name[] = "tradelock_oldest_trade_age_seconds";
-    static const char *const states[] = {"in_doubt", "queued", "parked", "working"};
 
     metrics_begin(m, name, "gauge",
                   "How long ago the oldest of these trades was asked for; 0 without one.");
     for (size_t i = 0; i < rows->count; i++)
-        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++) {
+        for (size_t s = 0; s < STATES; s++) {
             const metrics_operation *o = &rows->operations[i];
 
-            metrics_line(
-                m, name,
-                oldest_of(strcmp(states[s], "working") == 0 ? &o->working : &o->unheld, states[s]),
-                0, "operation", o->op_code, "state", states[s], NULL);
+            metrics_line(m, name, oldest_of(groups_of(o, states[s]), states[s]), 0, "operation",
+                         o->op_code, "state", states[s], NULL);
         }
+}
+
+/* The first deadline of what waits at the channel of the row, and may still be sent; 0: there is none.
+ * All rows of one channel are asked for it, as they stand by state, currency and age. */
+static int64_t deadline_of(const db_result *trades, const char *channel)
+{
+    int64_t first_us = 0;
+
+    for (size_t row = 0; row < trades->rows; row++) {
+        const int64_t us = db_get_int(trades, row, METRICS_DEADLINE_US);
+        const char *state = db_get_text(trades, row, METRICS_STATE);
+
+        if (strcmp(db_get_text(trades, row, METRICS_CHANNEL), channel) == 0 && us != 0 &&
+            (strcmp(state, "in_doubt") == 0 || strcmp(state, "queued") == 0) &&
+            (first_us == 0 || us < first_us))
+            first_us = us;
+    }
+    return first_us;
+}
+
+/* Whether no row before it is of the same channel. */
+static int is_first_of_channel(const db_result *trades, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(db_get_text(trades, i, METRICS_CHANNEL),
+                   db_get_text(trades, row, METRICS_CHANNEL)) == 0)
+            return 0;
+    return 1;
+}
+
+static void write_deadlines(metrics_text *m, const metrics_rows *rows)
+{
+    static const char name[] = "tradelock_first_deadline_seconds";
+
+    metrics_begin(
+        m, name, "gauge",
+        "How far ahead the first deadline is of trades in doubt or queued; negative: it is "
+        "over; no line: none waits.  After it nothing is sent for a trade.");
+    for (size_t i = 0; i < rows->count; i++) {
+        const metrics_operation *o = &rows->operations[i];
+
+        for (size_t row = 0; row < o->unheld.rows; row++) {
+            const char *channel = db_get_text(&o->unheld, row, METRICS_CHANNEL);
+            const int64_t us = deadline_of(&o->unheld, channel);
+
+            if (us != 0 && is_first_of_channel(&o->unheld, row))
+                metrics_line(m, name, us - o->now_us, 6, "operation", o->op_code, "channel",
+                             channel, NULL);
+        }
+    }
 }
 
 static void write_conflicts(metrics_text *m, const metrics_rows *rows, const char *name,
@@ -93,6 +160,9 @@ static void write_conflicts(metrics_text *m, const metrics_rows *rows, const cha
                           db_get_text(r, row, CONFLICT_OP), "channel",
                           db_get_text(r, row, CONFLICT_CHANNEL), "currency",
                           db_get_text(r, row, CONFLICT_CURRENCY), NULL);
+    for (size_t i = 0; i < rows->count; i++)
+        if (metrics_row_of(r, rows->operations[i].op_code, NULL) == SIZE_MAX)
+            metrics_line(m, name, 0, 0, "operation", rows->operations[i].op_code, NULL);
 }
 
 struct currencies {
@@ -133,14 +203,26 @@ static void write_currencies(metrics_text *m, const metrics_rows *rows)
 
 /* ---------------------------------------------------------------------- operations -- */
 
-static int64_t due_of(const metrics_operation *o)
+/* One line for each channel that is known for the operation, 0 where nothing is due; and for others
+ * at which something is. */
+static void write_due(metrics_text *m, const metrics_rows *rows, const char *name, const char *help,
+                      unsigned column, unsigned decimals)
 {
-    return o->due;
-}
+    const db_result *known = &rows->paused;
 
-static int64_t due_us_of(const metrics_operation *o)
-{
-    return o->due_us;
+    metrics_begin(m, name, "gauge", help);
+    for (size_t i = 0; i < rows->count; i++) {
+        const metrics_operation *o = &rows->operations[i];
+
+        for (size_t row = 0; row < known->rows; row++)
+            if (strcmp(db_get_text(known, row, 1), o->op_code) == 0 &&
+                metrics_row_of(&o->due, db_get_text(known, row, 0), NULL) == SIZE_MAX)
+                metrics_line(m, name, 0, decimals, "operation", o->op_code, "channel",
+                             db_get_text(known, row, 0), NULL);
+        for (size_t row = 0; row < o->due.rows; row++)
+            metrics_line(m, name, db_get_int(&o->due, row, column), decimals, "operation",
+                         o->op_code, "channel", db_get_text(&o->due, row, 0), NULL);
+    }
 }
 
 static int64_t overdue_of(const metrics_operation *o)
@@ -184,6 +266,7 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
     write_trades(m, rows, "tradelock_trades_amount_minor_units",
                  "Their money, in minor units of the currency.", METRICS_MINOR);
     write_oldest(m, rows);
+    write_deadlines(m, rows);
     write_each(m, rows, "tradelock_trades_not_counted",
                "1: there are more of them than were counted.", cut_of, 0);
     write_conflicts(m, rows, "tradelock_conflicts",
@@ -191,12 +274,12 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
     write_conflicts(m, rows, "tradelock_conflicts_amount_minor_units",
                     "Their money, in minor units of the currency.", CONFLICT_MINOR);
     write_currencies(m, rows);
-    write_each(m, rows, "tradelock_due_lanes",
-               "Compensating attempts that are due and that no worker has claimed, at most "
-               "10,000.",
-               due_of, 0);
-    write_each(m, rows, "tradelock_due_lanes_oldest_seconds",
-               "For how long the oldest of them has been due.", due_us_of, 6);
+    write_due(m, rows, "tradelock_due_lanes",
+              "Compensating attempts that are due and that no worker has claimed, at most "
+              "10,000 of an operation.",
+              1, 0);
+    write_due(m, rows, "tradelock_due_lanes_oldest_seconds",
+              "For how long the oldest of them has been due.", 2, 6);
     write_each(m, rows, "tradelock_overdue_holds",
                "Trades that are held for longer than their max_hold, at most 10,000.", overdue_of,
                0);
@@ -208,14 +291,25 @@ static void write_operations(metrics_text *m, const metrics_rows *rows)
 
 /* -------------------------------------------------------------------- the database -- */
 
+/* Each program that has a session has a line of each state. */
 static void write_sessions(metrics_text *m, const db_result *r)
 {
-    metrics_begin(m, "tradelock_sessions", "gauge",
+    static const char name[] = "tradelock_sessions";
+    static const char *const all[] = {"alive", "silent", "ended"};
+
+    metrics_begin(m, name, "gauge",
                   "Processes by what is known of them: alive, silent for longer than their "
                   "time-out, or ended with work that nobody has taken over yet.");
-    for (size_t row = 0; row < r->rows; row++)
-        metrics_line(m, "tradelock_sessions", db_get_int(r, row, 2), 0, "program",
-                     db_get_text(r, row, 0), "state", db_get_text(r, row, 1), NULL);
+    for (size_t row = 0; row < r->rows; row++) {
+        const char *program = db_get_text(r, row, 0);
+
+        metrics_line(m, name, db_get_int(r, row, 2), 0, "program", program, "state",
+                     db_get_text(r, row, 1), NULL);
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            if (metrics_row_of(r, program, NULL) == row &&
+                metrics_row_of(r, program, all[i]) == SIZE_MAX)
+                metrics_line(m, name, 0, 0, "program", program, "state", all[i], NULL);
+    }
 }
 
 static void write_paused(metrics_text *m, const db_result *r)
@@ -223,12 +317,11 @@ static void write_paused(metrics_text *m, const db_result *r)
     static const char name[] = "tradelock_channel_paused_seconds";
 
     metrics_begin(m, name, "gauge",
-                  "For how long operators have had the channel paused for the operation; no line: "
-                  "it is open.  The operation is empty for a channel as a whole.");
+                  "For how long operators have had the channel paused for the operation; 0: it is "
+                  "open.  The operation is empty for a channel as a whole.");
     for (size_t row = 0; row < r->rows; row++)
-        metrics_line(m, name, db_get_int(r, row, PAUSED_FOR_US), 6, "channel",
-                     db_get_text(r, row, PAUSED_CHANNEL), "operation",
-                     db_get_text(r, row, PAUSED_OP), NULL);
+        metrics_line(m, name, db_get_int(r, row, 2), 6, "channel", db_get_text(r, row, 0),
+                     "operation", db_get_text(r, row, 1), NULL);
 }
 
 /* Where `of` is 0 there is no such limit, and no line. */
@@ -294,6 +387,37 @@ static void write_server(metrics_text *m, const metrics_rows *rows)
                 "Clock jumps to which the rows are not adjusted yet.", db_get_int(r, 0, 3), 0);
 }
 
+static void write_proposals(metrics_text *m, const db_result *r)
+{
+    metrics_one(m, "tradelock_proposals", "gauge",
+                "Decisions about trades and findings that wait for a second person, of the newest "
+                "1,000 each.",
+                db_get_int(r, 0, 0), 0);
+    metrics_one(m, "tradelock_oldest_proposal_age_seconds", "gauge",
+                "For how long the oldest of them has waited; 0 without one.", db_get_int(r, 0, 1),
+                6);
+}
+
+/* Moments, and 0 without one, so that an alert also finds that there was none. */
+static void write_audits(metrics_text *m, const metrics_rows *rows)
+{
+    tl_audited audit, statement;
+
+    metrics_audits(rows, &audit, &statement);
+    metrics_one(m, "tradelock_last_audit_timestamp_seconds", "gauge",
+                "When the last audit on record ended, since 1970; 0: there is none.", audit.at_us,
+                6);
+    metrics_one(m, "tradelock_last_audit_violations", "gauge",
+                "Broken promises that it found and nobody has closed.", (int64_t)audit.violations,
+                0);
+    metrics_one(m, "tradelock_last_statement_timestamp_seconds", "gauge",
+                "When the last audit with a channel's statement ended; 0: there is none.",
+                statement.at_us, 6);
+    metrics_one(m, "tradelock_last_statement_differences", "gauge",
+                "Differences between that statement and the trades.",
+                (int64_t)statement.differences, 0);
+}
+
 static void write_tables(metrics_text *m, const char *name, const char *help, const db_result *r,
                          unsigned column)
 {
@@ -312,6 +436,8 @@ static tl_status write_all(const metrics_rows *rows, tl_metrics_fn write, void *
     write_limited(&m, &rows->limited);
     write_breakers(&m, &rows->breakers);
     write_server(&m, rows);
+    write_proposals(&m, &rows->proposals);
+    write_audits(&m, rows);
     write_tables(&m, "tradelock_table_rows", "About how many rows the table has.", &rows->tables,
                  1);
     write_tables(&m, "tradelock_table_size_bytes", "About how large it is, indexes included.",

@@ -18,6 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A statement that is older than so many audits is not looked for. */
+#define AUDITS 400
+/* Nor a proposal that is older than so many decisions. */
+#define PROPOSALS 1000
+
 uint64_t table_rows(const db_result *tables, const char *table)
 {
     for (size_t row = 0; row < tables->rows; row++)
@@ -118,9 +123,9 @@ static tl_status read_late(metrics_operation *o, db *connection, const char *ret
     RESULT r = DB_RESULT_INIT;
 
     TRY(read_status(connection,
-                    store_overdue(connection, retry_op, NULL, 0, METRICS_OVERDUE_ROWS, &r),
+                    SQL_RUN(connection, &o->due, metrics_due, .op_code = db_text(o->op_code),
+                            .retry_op = db_text(retry_op), .most = db_uint(METRICS_OVERDUE_ROWS)),
                     "looking for due work"));
-    take_late(&r, &o->due, &o->due_us);
     TRY(read_status(connection, run_overdue(connection, o, &r), "looking for holds that are over"));
     take_late(&r, &o->overdue, &o->overdue_us);
     return TL_OK;
@@ -142,14 +147,21 @@ static tl_status read_rest(metrics_rows *rows, db *connection)
         SQL_RUN(connection, &rows->conflicts, metrics_conflicts, .most = db_uint(METRICS_ROWS)),
         "counting conflicts"));
     TRY(read_run(connection, &sql_metrics_sessions, &rows->sessions, "counting sessions"));
-    TRY(read_run(connection, &sql_channel_paused, &rows->paused,
+    TRY(read_run(connection, &sql_metrics_paused, &rows->paused,
                  "reading which channels are paused"));
+    TRY(read_status(
+        connection,
+        SQL_RUN(connection, &rows->proposals, metrics_proposals, .most = db_uint(PROPOSALS)),
+        "looking for proposals"));
     TRY(read_run(connection, &sql_channel_use, &rows->limited,
                  "reading how much of the channels' limits is used"));
     TRY(read_run(connection, &sql_metrics_breakers, &rows->breakers,
                  "reading the breakers of channels"));
     TRY(read_run(connection, &sql_metrics_server, &rows->server,
                  "looking for restores and clock jumps"));
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &rows->audits, audit_noted, .most = db_uint(AUDITS)),
+                    "looking for the last audit"));
     return read_run(connection, &sql_metrics_tables, &rows->tables,
                     "asking how large the tables are");
 }
@@ -167,13 +179,44 @@ static tl_status read_fitness(metrics_rows *rows, db *connection)
     return status == TL_OK ? schema_judge(&found) : status;
 }
 
-int metrics_is_paused(const metrics_rows *rows, const char *op_code)
+size_t metrics_row_of(const db_result *r, const char *channel, const char *op_code)
 {
-    for (size_t row = 0; row < rows->paused.rows; row++)
-        if (strcmp(db_get_text(&rows->paused, row, PAUSED_OP), op_code) == 0 ||
-            strcmp(db_get_text(&rows->paused, row, PAUSED_CHANNEL), TL_CHANNEL_ALL) == 0)
-            return 1;
-    return 0;
+    for (size_t row = 0; row < r->rows; row++)
+        if (strcmp(db_get_text(r, row, 0), channel) == 0 &&
+            (op_code == NULL || strcmp(db_get_text(r, row, 1), op_code) == 0))
+            return row;
+    return SIZE_MAX;
+}
+
+int metrics_is_paused(const metrics_rows *rows, const char *channel, const char *op_code)
+{
+    const size_t own = metrics_row_of(&rows->paused, channel, op_code),
+                 all = metrics_row_of(&rows->paused, TL_CHANNEL_ALL, "");
+
+    return (own != SIZE_MAX && db_get_int(&rows->paused, own, 2) > 0) ||
+           (all != SIZE_MAX && db_get_int(&rows->paused, all, 2) > 0);
+}
+
+void metrics_audits(const metrics_rows *rows, tl_audited *audit, tl_audited *statement)
+{
+    const db_result *r = &rows->audits;
+
+    *audit = *statement = (tl_audited){.at_us = 0};
+    for (size_t row = 0; row < r->rows; row++) {
+        tl_audited one = {.at_us = db_get_int(r, row, COLUMN_audit_noted_at_us),
+                          .rows = db_get_uint(r, row, COLUMN_audit_noted_rows_read),
+                          .payments = db_get_uint(r, row, COLUMN_audit_noted_payments),
+                          .violations = db_get_uint(r, row, COLUMN_audit_noted_violations),
+                          .differences = db_get_uint(r, row, COLUMN_audit_noted_differences)};
+
+        text_copy(one.account, sizeof one.account, db_get_text(r, row, COLUMN_audit_noted_account));
+        text_copy(one.statement, sizeof one.statement,
+                  db_get_text(r, row, COLUMN_audit_noted_statement));
+        if (one.statement[0] != '\0')
+            *statement = one;
+        if (one.at_us > audit->at_us)
+            *audit = one;
+    }
 }
 
 tl_status metrics_read(metrics_rows *rows, db *connection)
@@ -190,13 +233,16 @@ void metrics_free(metrics_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         db_result_free(&rows->operations[i].unheld);
         db_result_free(&rows->operations[i].working);
+        db_result_free(&rows->operations[i].due);
     }
     memory_free(rows->operations);
     db_result_free(&rows->conflicts);
     db_result_free(&rows->sessions);
     db_result_free(&rows->paused);
+    db_result_free(&rows->proposals);
     db_result_free(&rows->limited);
     db_result_free(&rows->breakers);
     db_result_free(&rows->server);
     db_result_free(&rows->tables);
+    db_result_free(&rows->audits);
 }

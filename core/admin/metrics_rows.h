@@ -3,8 +3,9 @@
 #define TL_ADMIN_METRICS_ROWS_H
 
 #include "client/client.h"
-#include "store/channel.h"
 #include "store/store.h"
+
+#include <tradelock/admin/overview.h>
 
 /* Of one operation, at most so many rows are looked at for each metric. */
 #define METRICS_ROWS 100000
@@ -17,7 +18,9 @@ enum metrics_trade_column {
     METRICS_AGE,
     METRICS_COUNT,
     METRICS_MINOR,
-    METRICS_OLDEST_S
+    METRICS_OLDEST_S,
+    METRICS_DEADLINE_US,
+    METRICS_LATE
 };
 enum metrics_conflict_column {
     CONFLICT_OP,
@@ -32,7 +35,7 @@ typedef struct metrics_operation {
     char op_code[TL_OP_MAX + 1];
     int64_t low_water_us, now_us;
     db_result unheld, working;   /* enum metrics_trade_column */
-    int64_t due, due_us;         /* lanes that are due, and how late the oldest is */
+    db_result due;               /* lanes that are due: channel, how many, how late the oldest is */
     int64_t overdue, overdue_us; /* holds whose time is over */
     int is_cut;                  /* there is more than was looked at */
 } metrics_operation;
@@ -43,17 +46,24 @@ typedef struct metrics_rows {
     size_t count, space;
     db_result conflicts; /* enum metrics_conflict_column */
     db_result sessions;  /* program, state, how many */
-    db_result paused;    /* enum store_channel_paused_column */
+    db_result paused; /* of each that is known: channel, operation, for how long; 0: it is open */
+    db_result proposals; /* how many, and how old the oldest is */
     db_result limited;   /* enum store_channel_use_column */
     db_result breakers;  /* channel, operation, open for so long, how often it has opened */
     db_result server;    /* restored, restores, jumps, jumps that rows are not adjusted to */
     db_result tables;    /* name, rows, bytes */
+    db_result audits;    /* of audit_noted */
 } metrics_rows;
 
-/* Whether some channel is paused for the operation. */
-int metrics_is_paused(const metrics_rows *rows, const char *op_code);
+/* Whether the channel is paused for the operation, or the installation drains. */
+int metrics_is_paused(const metrics_rows *rows, const char *channel, const char *op_code);
+/* The row of the channel and operation in a result that begins with them; NULL op_code: with the
+ * channel alone.  SIZE_MAX: there is none. */
+size_t metrics_row_of(const db_result *r, const char *channel, const char *op_code);
 
 tl_status metrics_read(metrics_rows *rows, db *connection);
 void metrics_free(metrics_rows *rows);
+/* The last audit that is on record, and the last one with a statement. */
+void metrics_audits(const metrics_rows *rows, tl_audited *audit, tl_audited *statement);
 
 #endif

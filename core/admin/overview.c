@@ -24,7 +24,9 @@ static int tell_groups(const char *op_code, const db_result *r, tl_waiting_fn ea
                                 .age = (unsigned)db_get_uint(r, row, METRICS_AGE),
                                 .count = db_get_uint(r, row, METRICS_COUNT),
                                 .sum_minor = db_get_text(r, row, METRICS_MINOR),
-                                .oldest_s = db_get_int(r, row, METRICS_OLDEST_S)};
+                                .oldest_s = db_get_int(r, row, METRICS_OLDEST_S),
+                                .deadline_us = db_get_int(r, row, METRICS_DEADLINE_US),
+                                .late = db_get_uint(r, row, METRICS_LATE)};
 
         /* Repeatable trades guard no money. */
         if (strcmp(one.state, "other") != 0 && each(context, &one) != 0)
@@ -78,10 +80,24 @@ static void take_sessions(tl_overview *o, const db_result *r)
     }
 }
 
+/* What operators let wait is not late. */
+static void take_due(tl_overview *o, const metrics_rows *rows, const metrics_operation *one)
+{
+    for (size_t row = 0; row < one->due.rows; row++) {
+        const int64_t due_us = db_get_int(&one->due, row, 2);
+
+        o->due += db_get_uint(&one->due, row, 1);
+        if (due_us > o->due_us &&
+            !metrics_is_paused(rows, db_get_text(&one->due, row, 0), one->op_code))
+            o->due_us = due_us;
+    }
+}
+
 static void take_all(tl_overview *o, const metrics_rows *rows)
 {
     *o = (tl_overview)TL_OVERVIEW_INIT;
     o->fit = rows->is_fit;
+    metrics_audits(rows, &o->audit, &o->statement);
     if (rows->server.rows == 1) {
         o->restore_open = db_get_int(&rows->server, 0, 0) != 0;
         o->clock_jumps = (unsigned)db_get_uint(&rows->server, 0, 2);
@@ -90,11 +106,8 @@ static void take_all(tl_overview *o, const metrics_rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         const metrics_operation *one = &rows->operations[i];
 
-        o->due += (uint64_t)one->due;
+        take_due(o, rows, one);
         o->overdue += (uint64_t)one->overdue;
-        /* What operators let wait is not late. */
-        if (one->due_us > o->due_us && !metrics_is_paused(rows, one->op_code))
-            o->due_us = one->due_us;
         o->cut |= one->is_cut;
         o->now_us = one->now_us;
     }

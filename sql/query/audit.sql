@@ -136,6 +136,24 @@ FROM steps t
 LEFT JOIN tl_session x ON x.session_id = t.session_id
 ORDER BY t.cust_no, t.serial_no, t.op_code, t.rev
 
+-- name: audit_noted
+-- Of the newest audits on record the last one with a statement, and the last one without: when it
+-- ended, by which account, the statement's name, which stands last in what was said, and what it
+-- came to.
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ended_at) AS at_us, account, statement,
+    CAST(REGEXP_SUBSTR(counts, '(?<=rows=)[0-9]+') AS UNSIGNED) AS rows_read,
+    CAST(REGEXP_SUBSTR(counts, '(?<=payments=)[0-9]+') AS UNSIGNED) AS payments,
+    CAST(REGEXP_SUBSTR(counts, '(?<=violations=)[0-9]+') AS UNSIGNED) AS violations,
+    CAST(CONCAT('0', REGEXP_SUBSTR(counts, '(?<=differences=)[0-9]+')) AS UNSIGNED) AS differences
+FROM (SELECT a.*, ROW_NUMBER() OVER (PARTITION BY statement = '' ORDER BY ended_at DESC, act_no DESC)
+        AS place
+    FROM (SELECT act_no, ended_at, account, counts, IF(LOCATE('--statement ', said) = 0, '',
+                SUBSTRING(said, LOCATE('--statement ', said) + 12)) AS statement
+            FROM tl_act FORCE INDEX (what)
+            WHERE what = 'audit' AND counts IS NOT NULL
+            ORDER BY what DESC, begun_at DESC LIMIT :most) a) b
+WHERE place = 1
+
 -- name: audit_run
 -- The head of an audit: who audits, which server, and when.
 SELECT CURRENT_USER(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir),

@@ -25,6 +25,23 @@ STRAIGHT_JOIN trade_lock t ON t.cust_no = d.cust_no AND t.serial_no = d.serial_n
     AND t.op_code = d.op_code
 GROUP BY 1, 2, 3
 
+-- name: metrics_due
+-- How many retry rows of one operation are due and not claimed, by the channel of their trade, and
+-- for how long the oldest has been, in microseconds.  It looks at those that are due longest, a
+-- certain number at most.
+SELECT COALESCE(s.channel, 'unknown'), COUNT(*), MAX(r.late_us)
+FROM (SELECT cust_no, serial_no, status,
+        TIMESTAMPDIFF(MICROSECOND, next_run_at, UTC_TIMESTAMP(6)) AS late_us
+    FROM trade_lock FORCE INDEX (due)
+    WHERE op_code = :retry_op AND next_run_at > '1970-01-01' AND next_run_at <= UTC_TIMESTAMP(6)
+        AND session_id IS NULL
+    ORDER BY op_code, next_run_at
+    LIMIT :most) r
+LEFT JOIN trade_lock s FORCE INDEX (PRIMARY) ON s.cust_no = r.cust_no
+    AND s.serial_no = r.serial_no AND s.op_code = :op_code
+WHERE r.status = 'F'
+GROUP BY 1
+
 -- name: metrics_overdue
 -- How many trades of one operation are held for longer than their max_hold, since no janitor opened
 -- them, and for how long the oldest has been, in microseconds.  It looks from the low-water mark to
@@ -39,6 +56,34 @@ FROM (SELECT status, lane, TIMESTAMPDIFF(MICROSECOND, next_run_at, UTC_TIMESTAMP
     ORDER BY op_code, next_run_at
     LIMIT :most) AS passed
 WHERE status = 'P' AND lane = 'S'
+
+-- name: metrics_paused
+-- For how long each channel and operation that is known has been paused, in microseconds; 0: it is
+-- not.  A channel that is paused as a whole is told with '' and with each of its operations.
+SELECT k.channel, k.op_code,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(p.decided_at), UTC_TIMESTAMP(6)), 0)
+FROM trade_channel k FORCE INDEX (PRIMARY)
+LEFT JOIN trade_channel p FORCE INDEX (PRIMARY) ON p.channel = k.channel
+    AND p.op_code IN ('', k.op_code) AND p.paused = 1
+GROUP BY k.channel, k.op_code
+
+-- name: metrics_proposals
+-- How many decisions and closings wait for a second person, and for how long the oldest has, in
+-- microseconds: of the newest ones, a certain number of each at most.
+SELECT COUNT(*), COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(at), UTC_TIMESTAMP(6)), 0)
+FROM (
+    (SELECT d.decided_at AS at
+    FROM (SELECT cust_no, serial_no, op_code, rev, part, decided_at
+        FROM trade_resolution FORCE INDEX (decided)
+        WHERE decided_at > '1970-01-01' ORDER BY decided_at DESC LIMIT :most) d
+    STRAIGHT_JOIN trade_lock t FORCE INDEX (PRIMARY) ON /*include proposal_stands_condition*/)
+    UNION ALL
+    (SELECT d.closed_at
+    FROM (SELECT finding, part, closed_at
+        FROM audit_closing FORCE INDEX (closed)
+        WHERE closed_at > '1970-01-01' ORDER BY closed_at DESC LIMIT :most) d
+    LEFT JOIN audit_closing c FORCE INDEX (PRIMARY) ON c.finding = d.finding AND c.part = 2
+    WHERE d.part = 1 AND c.part IS NULL)) proposed
 
 -- name: metrics_server
 -- Whether a restore is open, how many there were, how often the clock was set, and to how many of
@@ -92,14 +137,17 @@ LEFT JOIN trade_lock r ON r.cust_no = d.cust_no AND r.serial_no = d.serial_no
 GROUP BY 1, 2, 3, 4
 
 -- name: metrics_trades_columns
--- Trades of one state by channel, currency and age; their money, and the oldest.
+-- Trades of one state by channel, currency and age; their money, the oldest, the first deadline in
+-- microseconds, and how many are past theirs.
 COALESCE(t.channel, 'unknown'), COALESCE(t.currency, 'unknown'),
     (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 10 MINUTE)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 HOUR)
         + (t.created_at <= UTC_TIMESTAMP(6) - INTERVAL 1 DAY) AS age,
     COUNT(*), CAST(COALESCE(SUM(t.amount_minor), 0) AS CHAR),
-    GREATEST(0, MAX(TIMESTAMPDIFF(SECOND, t.created_at, UTC_TIMESTAMP(6))))
+    GREATEST(0, MAX(TIMESTAMPDIFF(SECOND, t.created_at, UTC_TIMESTAMP(6)))),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', MIN(t.deadline_at)),
+    COALESCE(SUM(t.deadline_at <= UTC_TIMESTAMP(6)), 0)
 
 -- name: metrics_working
 -- The trades of one operation that a compensating attempt holds now, as metrics_trades tells

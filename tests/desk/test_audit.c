@@ -124,6 +124,7 @@ TEST(test_a_statement_and_the_trades)
     EXPECT_PAGE(&v, 200, "3 differences.");
     EXPECT_PAGE(&v, 200, "bank.csv");
     EXPECT_PAGE(&v, 200, "3 payments");
+    EXPECT_PAGE(&v, 200, "; not on record, which an operator’s account could write");
     expect_between(&v, UNKNOWN, MISSING, "&lt;i&gt;NOBODY&lt;/i&gt;");
     expect_between(&v, UNKNOWN, MISSING, "paid-failure");
     expect_between(&v, UNKNOWN, MISSING, "BAD1</a>");
@@ -364,6 +365,9 @@ TEST(test_two_close_a_finding)
     come_in(&looking, reader);
     audit(&ann);
     EXPECT_PAGE(&ann, 200, "1 violation.");
+    EXPECT_PAGE(&ann, 200, "; on record");
+    ENDS(RUN("status", "--config", operators.config[BOB]), ANY_CODE, "Audit ", operators.user[ANN],
+         "1 violations");
     finding_of(&ann, "HAND1", finding, path);
     /* By the digits that the command takes. */
     snprintf(digits, sizeof digits, "<code>%.16s</code>", finding);

@@ -209,6 +209,25 @@ TEST_IN(what_is_due_waits_and_goes_on, open_house, close_house)
     house_books(&self, 1);
 }
 
+/* Deadlines go on.  What was paid is found out by asking; what the channel does not know is never
+ * sent again, and waits for a person. */
+TEST_IN(a_pause_beyond_the_deadline_fails_nothing, open_house, close_house)
+{
+    house_rule(&self, "{\"kind\":\"drop_after\",\"endpoint\":\"pay\",\"count\":1}");
+    house_expect(&self, "PAID", "C1", 100, TL_IN_DOUBT);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":1}");
+    house_expect(&self, "DOUBT", "C1", 100, TL_IN_DOUBT);
+    pause_now(NULL);
+    database_run(self.sql, "UPDATE trade_lock SET deadline_at = UTC_TIMESTAMP(6), rev = rev + 1 "
+                           "WHERE lane = 'S'");
+    resume_now(NULL);
+    (void)house_work(&self, 1, PATIENCE_MS);
+    house_row(&self, "PAID", "Y 1 1 -");
+    house_row(&self, "DOUBT", "P 1 1 -");
+    house_retry_row(&self, "DOUBT", "F", "in doubt after the deadline");
+    house_books(&self, 1);
+}
+
 /* Claimed before this process knew of the pause. */
 TEST_IN(what_is_claimed_is_not_armed, open_house, close_house)
 {

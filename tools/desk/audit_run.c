@@ -34,19 +34,6 @@ struct audit_keeper *audit_keeper_new(struct sessions *sessions)
     return keeper;
 }
 
-/* Whether it is about what the channel paid, and not about rows and history alone. */
-static int is_of_statement(const char *rule)
-{
-    static const char *const rules[] = {"unknown-payment", "unpaid-success", "paid-failure",
-                                        "paid-twice",      "foreign-key",    "paid-amount",
-                                        "returned"};
-
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (strcmp(rules[i], rule) == 0)
-            return 1;
-    return 0;
-}
-
 void violation_point(struct violation *violation)
 {
     tl_violation *found = &violation->found;
@@ -93,7 +80,7 @@ static int take(void *context, const tl_violation *found)
 {
     const struct auditing *auditing = context;
     struct audit_report *report = auditing->report;
-    struct audit_run *run = is_of_statement(found->rule) ? &report->statement : &report->books;
+    struct audit_run *run = found->is_of_payment ? &report->statement : &report->books;
 
     if (found->closed)
         run->closed++;
@@ -114,6 +101,8 @@ static void add_counts(tl_audit_counts *to, const tl_audit_counts *counts)
     const tl_audit_counts before = *to;
 
     *to = *counts;
+    if (before.noted != TL_OK)
+        to->noted = before.noted;
     to->rows += before.rows;
     to->steps += before.steps;
     to->grants += before.grants;
@@ -156,7 +145,9 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
     struct auditing auditing = {keeper, report};
     tl_status status = shards_client(shards, shard, &client, &account);
 
+    scope.actor = keeper->session->user;
     if (statement->payments != NULL) {
+        scope.statement = keeper->name;
         scope.payments = statement->payments + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }

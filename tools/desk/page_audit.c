@@ -111,7 +111,11 @@ static void run_facts(struct page *page, const struct audit_run *run)
     page_moment(page, run->counts.at_us);
     if (run->closed > 0)
         page_format(page, "; %s closed by two operators", COUNT_TEXT(run->closed));
-    page_put(page, "</p>\n");
+    page_format(page, "; %s</p>\n",
+                run->counts.noted == TL_OK ? "on record"
+                : run->counts.noted == TL_ACCESS_DENIED
+                    ? "not on record, which an operator’s account could write"
+                    : "not on record, which could not be written");
 }
 
 static void sum_line(struct page *page, const char *what, const tl_list_end *sum)
@@ -207,7 +211,7 @@ static void form_run(struct visit *visit)
     shard_choice(visit);
     part_form_end(page, NULL, "Run it now");
     page_put(page, "</div>\n<p class=\"quiet\">It walks all tables, with your account, and changes "
-                   "nothing.</p>\n");
+                   "nothing. An operator’s audit is put on record.</p>\n");
     if (visit_is_of_fleet(visit))
         page_put(page,
                  "<p class=\"quiet\">What no shard can tell alone, as a trade that is on two, "

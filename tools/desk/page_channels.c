@@ -10,8 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define QUEUES_MOST 64
+
+struct queue {
+    char channel[TL_CHANNEL_MAX + 1], op[TL_OP_MAX + 1];
+    struct deadlines deadlines;
+};
+
 struct writing {
     struct visit *visit;
+    struct queue waits[QUEUES_MOST]; /* of the shard that is written */
+    size_t waits_count;
     const struct now *now; /* NULL: it could not be taken */
     unsigned number;       /* of the row, for the names of its fields */
 };
@@ -117,6 +126,39 @@ static void write_breaker(struct writing *w, const tl_pause_row *row)
                      "--reason", "TEXT", "--shard", visit_shard(w->visit));
 }
 
+/* Each operation of a channel, at which something waits. */
+static int take_waiting(void *context, const tl_waiting *one)
+{
+    struct writing *w = context;
+    struct queue *at = w->waits, *const end = at + w->waits_count;
+
+    while (at < end &&
+           (strcmp(at->channel, one->channel) != 0 || strcmp(at->op, one->op_code) != 0))
+        at++;
+    if (at == w->waits + QUEUES_MOST)
+        return 0;
+    if (at == end) {
+        w->waits_count++;
+        snprintf(at->channel, sizeof at->channel, "%s", one->channel);
+        snprintf(at->op, sizeof at->op, "%s", one->op_code);
+        at->deadlines = (struct deadlines){.channel = at->channel, .op_code = at->op};
+    }
+    return deadlines_take(&at->deadlines, one);
+}
+
+/* Before it is paused, and while it is: which deadlines go on. */
+static void write_deadlines(struct writing *w, const tl_pause_row *row)
+{
+    char text[DEADLINES_TEXT];
+
+    for (size_t i = 0; i < w->waits_count; i++)
+        if (strcmp(w->waits[i].channel, row->channel) == 0 &&
+            strcmp(w->waits[i].op, row->op_code) == 0 && w->waits[i].deadlines.first_us != 0)
+            page_format(&w->visit->answer->page, "<p class=\"%s\">%s</p>\n",
+                        row->paused ? "notice warn" : "quiet",
+                        deadlines_text(text, &w->waits[i].deadlines, row->now_us));
+}
+
 static int write_row(void *context, const tl_pause_row *row)
 {
     struct writing *w = context;
@@ -136,6 +178,7 @@ static int write_row(void *context, const tl_pause_row *row)
         page_format(page, " by %s: %s", row->account, row->reason);
     }
     page_put(page, "</p>\n");
+    write_deadlines(w, row);
     write_limit(page, row);
     write_breaker(w, row);
     write_rate(w, row);
@@ -152,6 +195,7 @@ static void write_shard(struct writing *w, size_t shard)
     struct page *page = &visit->answer->page;
     struct now *now = malloc(sizeof *now);
     const unsigned before = w->number;
+    tl_overview overview = TL_OVERVIEW_INIT;
     tl_status status = visit_go_to(visit, shard);
 
     if (visit_is_of_fleet(visit))
@@ -165,6 +209,9 @@ static void write_shard(struct writing *w, size_t shard)
     if (status == TL_OK)
         part_may_decide(visit);
     page_put(page, "<div class=\"offers\">\n");
+    w->waits_count = 0;
+    if (status == TL_OK)
+        status = tl_overview_read(visit->client, &overview, take_waiting, w);
     if (status == TL_OK)
         status = tl_pause_list(visit->client, write_row, w);
     page_put(page, "</div>\n");
@@ -185,14 +232,17 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
     layout_begin(visit, status, "Channels", PLACE_NOW, 0);
     page_put(page, "<div class=\"title\"><h1>Channels</h1></div>\n");
     part_problem(page, problem, "These are the channels as they are now.");
-    page_put(page,
-             "<p>While a channel is paused nothing new is sent through it: services are told to "
-             "try again later, and what waits in the retry lane stays as it is. No attempt is used "
-             "up, nothing is parked, and all of it goes on after the resume. Each process obeys "
-             "after its next heartbeat; what was armed before may still be sent. Limits are set by "
-             "<code>tradelock channel limit</code>: what is sent beyond one waits in the same "
-             "way. While a breaker is open all waits but for one probe at a time, until one is "
-             "answered.</p>\n");
+    page_put(
+        page,
+        "<p>While a channel is paused nothing new is sent through it: services are told to "
+        "try again later, and what waits in the retry lane stays as it is. No attempt is used "
+        "up, nothing is parked, and all of it goes on after the resume. But deadlines go on "
+        "too: after its deadline nothing is sent for a payment. One that was never sent then "
+        "fails; one in doubt is asked for, and parked if that does not tell. Each process obeys "
+        "after its next heartbeat; what was armed before may still be sent. Limits are set by "
+        "<code>tradelock channel limit</code>: what is sent beyond one waits in the same "
+        "way. While a breaker is open all waits but for one probe at a time, until one is "
+        "answered.</p>\n");
     if (visit_is_of_fleet(visit))
         page_put(page, "<p>Each shard has its own pauses, limits and breakers.</p>\n");
     for (size_t i = 0; i < shards_count(visit->session->shards); i++)

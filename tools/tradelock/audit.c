@@ -16,43 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes that an audit was made, and what it found by rule. */
-
-/* What was found by one rule. */
-struct by_rule {
-    char rule[32];
-    uint64_t violations, closed;
-};
-
-/* Notes an audit that is complete, with the open violations by rule; statement NULL: without one.
- * An account that may only read leaves no record, and is told so. */
-static void audit_note(tl_client *client, const tl_audit_counts *counts,
-                       const struct by_rule *rules, size_t count, const char *statement)
-{
-    char said[600] = "", text[1024];
-    const tl_act act = {
-        .version = TL_ACT_VERSION, .what = "audit", .said = said, .actor = person()};
-    size_t size = (size_t)snprintf(text, sizeof text,
-                                   "rows=%" PRIu64 " steps=%" PRIu64 " payments=%" PRIu64
-                                   " violations=%" PRIu64 " closed=%" PRIu64,
-                                   counts->rows, counts->steps, counts->payments,
-                                   counts->violations, counts->closed);
-    tl_status status;
-
-    if (statement != NULL)
-        snprintf(said, sizeof said, "--statement %.500s", statement);
-    for (size_t i = 0; i < count; i++)
-        if (rules[i].violations > 0 && size < sizeof text)
-            size += (size_t)snprintf(text + size, sizeof text - size, " %s=%" PRIu64, rules[i].rule,
-                                     rules[i].violations);
-    status = tl_act_note(client, &act, text);
-    if (status == TL_ACCESS_DENIED)
-        fprintf(stderr, "%sthis audit is not on record: an operator's account may write one\n",
-                fleet_said_by());
-    else if (status != TL_OK)
-        fprintf(stderr, "%sthis audit is not on record: %s\n", fleet_said_by(), tl_error_message());
-}
-
 #define FINDING_LEAST 8
 
 static struct request {
@@ -74,42 +37,22 @@ static struct request {
     json_t *fleet_findings;
 } request = {.scope = TL_AUDIT_SCOPE_INIT, .every_ms = PROGRESS_EVERY_MS};
 
-#define RULES_MOST 32
-
 struct output {
     struct progress progress;
-    struct by_rule rules[RULES_MOST];
-    size_t rule_count;
     struct listing found;
 };
 
 /* ------------------------------------------------------------------ auditing -- */
 
-static void count_by_rule(struct output *output, const tl_violation *v)
-{
-    struct by_rule *at = output->rules, *const end = at + output->rule_count;
-
-    while (at < end && strcmp(at->rule, v->rule) != 0)
-        at++;
-    if (at == output->rules + RULES_MOST)
-        return;
-    if (at == end) {
-        output->rule_count++;
-        snprintf(at->rule, sizeof at->rule, "%s", v->rule);
-    }
-    at->violations += !v->closed;
-    at->closed += v->closed != 0;
-}
-
-static json_t *json_rules(const struct output *output)
+static json_t *json_rules(const tl_audit_counts *counts)
 {
     json_t *rules = json_array();
 
-    for (size_t i = 0; i < output->rule_count; i++)
+    for (unsigned i = 0; i < counts->rule_count; i++)
         json_array_append_new(rules,
-                              json_pack("{s:s, s:I, s:I}", "rule", output->rules[i].rule,
-                                        "violations", (json_int_t)output->rules[i].violations,
-                                        "closed", (json_int_t)output->rules[i].closed));
+                              json_pack("{s:s, s:I, s:I}", "rule", counts->rules[i].rule,
+                                        "violations", (json_int_t)counts->rules[i].violations,
+                                        "closed", (json_int_t)counts->rules[i].closed));
     return rules;
 }
 
@@ -125,7 +68,6 @@ static int add_violation(void *context, const tl_violation *v)
 {
     struct output *output = context;
 
-    count_by_rule(output, v);
     return v->closed && !request.closed ? 0 : listing_add(&output->found, v);
 }
 
@@ -176,7 +118,7 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
                       json_time(counts->at_us), "rows", (json_int_t)counts->rows, "steps",
                       (json_int_t)counts->steps, "grants", (json_int_t)counts->grants, "payments",
                       (json_int_t)counts->payments, "closed", (json_int_t)counts->closed, "rules",
-                      json_rules(output), "archived", json_archived(archived), "sums",
+                      json_rules(counts), "archived", json_archived(archived), "sums",
                       sums != NULL ? report_json(sums) : json_null(), "statement",
                       scope.payments != NULL ? statement_json(&request.statement, scope.payments,
                                                               scope.payment_count, counts->paid)
@@ -198,8 +140,8 @@ static int print_counts(const tl_audit_counts *counts, const tl_archived *archiv
     if (scope.payments != NULL)
         statement_print(&request.statement, scope.payments, scope.payment_count, counts->paid);
     print_archived(archived);
-    for (size_t i = 0; i < output->rule_count; i++) {
-        const struct by_rule *r = &output->rules[i];
+    for (unsigned i = 0; i < counts->rule_count; i++) {
+        const tl_audit_rule *r = &counts->rules[i];
 
         printf("  %-16s %s violations", r->rule, COUNT_TEXT(r->violations));
         if (r->closed > 0)
@@ -227,7 +169,7 @@ static tl_status read_sums(struct report *sums, tl_client *client)
 static int audit_one(tl_client *client, void *context)
 {
     const size_t *first = &request.first[fleet_at()];
-    struct output output = {.rule_count = 0};
+    struct output output;
     tl_list_end paid = TL_LIST_END_INIT;
     tl_audit_counts counts = TL_AUDIT_COUNTS_INIT;
     tl_archived archived = {.sets = 0};
@@ -243,11 +185,15 @@ static int audit_one(tl_client *client, void *context)
                   "closing");
     progress_begin(&output.progress, common.json, request.every_ms, "violations");
     scope = scope_of(first[0], first[1] - first[0]);
+    scope.actor = person();
+    scope.statement = request.path;
     counts.paid = &paid;
     status = tl_audit_archive(client, &scope, add_violation, tell, &output, &counts, &archived);
     progress_end(&output.progress);
-    if (status == TL_OK)
-        audit_note(client, &counts, output.rules, output.rule_count, request.path);
+    if (status == TL_OK && counts.noted != TL_OK)
+        fprintf(stderr, "%sthis audit is not on record: %s\n", fleet_said_by(),
+                counts.noted == TL_ACCESS_DENIED ? "an operator's account may write one"
+                                                 : tl_error_message());
     if (status == TL_OK && has_range)
         status = read_sums(&sums, client);
     if (status != TL_OK)

@@ -98,16 +98,27 @@ static const char *for_operation(void)
 
 static int decide(tl_client *client, tl_status status, int pauses)
 {
-    char text[512];
+    struct deadlines deadlines = {.channel = pause.channel, .op_code = pause.op_code};
+    tl_overview overview = TL_OVERVIEW_INIT;
+    char text[512 + DEADLINES_TEXT], when[DEADLINES_TEXT];
 
     if (status != TL_OK)
         return report(status);
-    snprintf(text, sizeof text, "Channel %s %s%s within a heartbeat of each process; %s.",
+    /* The decision stands all the same. */
+    if (tl_overview_read(client, &overview, deadlines_take, &deadlines) != TL_OK)
+        (void)report(TL_UNKNOWN);
+    deadlines_text(when, &deadlines, overview.now_us);
+    if (!pauses && deadlines.late == 0)
+        when[0] = '\0';
+    snprintf(text, sizeof text, "Channel %s %s%s within a heartbeat of each process; %s.%s%s",
              pause.channel, pauses ? "pauses" : "goes on", for_operation(),
-             pauses ? "what was armed before may still be sent" : "what waited is due");
+             pauses ? "what was armed before may still be sent" : "what waited is due",
+             when[0] != '\0' ? "\n" : "", when);
     return tell(client, "pause",
-                json_pack("{s:s, s:o, s:b}", "channel", pause.channel, "op_code",
-                          json_text(pause.op_code), "paused", pauses),
+                json_pack("{s:s, s:o, s:b, s:o, s:o, s:o}", "channel", pause.channel, "op_code",
+                          json_text(pause.op_code), "paused", pauses, "waits",
+                          json_unsigned(deadlines.waits), "late", json_unsigned(deadlines.late),
+                          "first_deadline_at", json_time(deadlines.first_us)),
                 text);
 }
 
@@ -272,8 +283,10 @@ const struct command command_channel = {
         "While a channel is paused nothing new is sent through it: services are told to try\n"
         "again later before anything is written, and what waits in the retry lane stays as\n"
         "it is.  No attempt is used up, nothing is parked, and all of it goes on after the\n"
-        "resume.  Each process obeys after its next heartbeat; what was armed before may\n"
-        "still be sent.  Without --op it is about the channel as a whole.\n"
+        "resume.  But deadlines go on too: a pause and a resume say when the first one is.\n"
+        "After it nothing is sent: what was never sent fails, what is in doubt is asked for,\n"
+        "and parked if that does not tell.  Each process obeys after its next heartbeat; what\n"
+        "was armed before may still be sent.  Without --op it is about the whole channel.\n"
         "\n"
         "A limit holds for all processes together: no more than N sends are under way at a\n"
         "time, and no more than R begin in a second.  Whoever asks beyond it is told to try\n"

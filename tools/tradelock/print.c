@@ -5,6 +5,7 @@
 #include "fleet.h"
 
 #include <tradelock/lane.h>
+#include <tradelock/layer.h>
 
 #include <libsmartcols.h>
 #include <stdarg.h>
@@ -45,6 +46,39 @@ const char *limit_text(char to[LIMIT_TEXT], int64_t sends, int64_t per_second)
     if (per_second > 0)
         snprintf(rate, sizeof rate, "%lld a second", (long long)per_second);
     snprintf(to, LIMIT_TEXT, "%s%s%s", most, sends > 0 && per_second > 0 ? ", " : "", rate);
+    return to;
+}
+
+int deadlines_take(void *deadlines, const tl_waiting *one)
+{
+    struct deadlines *d = deadlines;
+
+    if ((strcmp(one->state, "in_doubt") != 0 && strcmp(one->state, "queued") != 0) ||
+        (strcmp(d->channel, TL_CHANNEL_ALL) != 0 && strcmp(d->channel, one->channel) != 0) ||
+        (d->op_code != NULL && strcmp(d->op_code, one->op_code) != 0))
+        return 0;
+    d->waits += one->count;
+    d->late += one->late;
+    if (one->deadline_us != 0 && (d->first_us == 0 || one->deadline_us < d->first_us))
+        d->first_us = one->deadline_us;
+    return 0;
+}
+
+const char *deadlines_text(char to[DEADLINES_TEXT], const struct deadlines *d, int64_t now_us)
+{
+    char when[TIME_TEXT], span[TIME_TEXT], late[64] = "";
+
+    to[0] = '\0';
+    if (d->late > 0)
+        snprintf(late, sizeof late, ", and %llu are past theirs", (unsigned long long)d->late);
+    if (d->first_us != 0)
+        snprintf(to, DEADLINES_TEXT,
+                 "Deadlines go on: of %llu payments that wait the first one's is %s (%s%s%s)%s.  "
+                 "After it nothing is sent: a payment that was never sent fails; one in doubt is "
+                 "asked for, and parked if that does not tell.",
+                 (unsigned long long)d->waits, time_text(when, d->first_us),
+                 d->first_us > now_us ? "in " : "", distance_text(span, now_us, d->first_us) + 1,
+                 d->first_us > now_us ? "" : " ago", late);
     return to;
 }
 

@@ -24,6 +24,19 @@ int limit_is_full(const tl_pause_row *row);
 /* "3 of 4 out", "4 of 4 out, 9 wanted"; "" without a limit of sends at a time. */
 const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row);
 
+/* The deadlines of what waits for a channel, which go on while it is paused.  op_code NULL: of all
+ * operations; channel TL_CHANNEL_ALL: of all channels. */
+struct deadlines {
+    const char *channel, *op_code;
+    uint64_t waits, late; /* in doubt or queued; of them, past their deadline */
+    int64_t first_us;     /* 0: none has one */
+};
+/* For tl_overview_read(). */
+int deadlines_take(void *deadlines, const tl_waiting *one);
+#define DEADLINES_TEXT 400
+/* What a pause, or its end, does to them, as sentences; "" where none has a deadline. */
+const char *deadlines_text(char to[DEADLINES_TEXT], const struct deadlines *d, int64_t now_us);
+
 /* ------------------------------------------------------------------ tables -- */
 
 struct table;

@@ -101,11 +101,13 @@ static int take_waiting(void *context, const tl_waiting *one)
         g->oldest_s = one->oldest_s;
     json_array_append_new(
         s->waiting,
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "op_code", one->op_code, "state",
-                  one->state, "channel", one->channel, "currency", one->currency, "age",
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "op_code", one->op_code,
+                  "state", one->state, "channel", one->channel, "currency", one->currency, "age",
                   json_text(has_age ? tl_age_name(one->age) : NULL), "count",
                   (json_int_t)one->count, "amount_minor", json_digits(one->sum_minor), "oldest_s",
-                  has_age ? json_integer(one->oldest_s) : json_null()));
+                  has_age ? json_integer(one->oldest_s) : json_null(), "deadline_at",
+                  json_time(one->deadline_us), "late",
+                  has_age ? json_unsigned(one->late) : json_null()));
     return 0;
 }
 
@@ -318,6 +320,25 @@ static void print_server(const struct screen *s)
     print_line("Server", !o->fit || o->restore_open || o->clock_jumps_open > 0, text);
 }
 
+static void print_audits(const struct screen *s)
+{
+    const tl_overview *o = &s->overview;
+    char text[1024] = "none is on record (`tradelock audit`, by an operator)", ago[TIME_TEXT];
+
+    if (o->audit.at_us != 0)
+        snprintf(text, sizeof text, "%s ago by %s: %llu rows, %llu violations",
+                 distance_text(ago, o->audit.at_us, s->now_us) + 1, o->audit.account,
+                 (unsigned long long)o->audit.rows, (unsigned long long)o->audit.violations);
+    print_line("Audit", o->audit.violations > 0, text);
+    if (o->statement.at_us == 0)
+        return;
+    snprintf(text, sizeof text, "%s ago: %llu payments, %llu differences: %s",
+             distance_text(ago, o->statement.at_us, s->now_us) + 1,
+             (unsigned long long)o->statement.payments,
+             (unsigned long long)o->statement.differences, o->statement.statement);
+    print_line("Bank", o->statement.differences > 0, text);
+}
+
 static void print_people(const struct screen *s)
 {
     const tl_overview *o = &s->overview;
@@ -339,6 +360,7 @@ static void print_people(const struct screen *s)
              (unsigned long long)s->proposals, s->proposals == 1 ? "" : "s",
              s->proposals > 0 ? " (`tradelock inbox`)" : "");
     print_line("Inbox", s->proposals > 0, text);
+    print_audits(s);
 }
 
 /* Eighty columns; the rows in alarm are coloured. */
@@ -398,6 +420,17 @@ static void print_screen(const struct screen *s)
     table_print(s->broken_table);
 }
 
+static json_t *json_audited(const tl_audited *one)
+{
+    return one->at_us == 0
+               ? json_null()
+               : json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "at", json_time(one->at_us),
+                           "account", one->account, "rows", json_unsigned(one->rows), "violations",
+                           json_unsigned(one->violations), "statement", json_text(one->statement),
+                           "payments", json_unsigned(one->payments), "differences",
+                           json_unsigned(one->differences));
+}
+
 static int print_screen_json(const struct screen *s, int code)
 {
     const tl_overview *o = &s->overview;
@@ -406,7 +439,7 @@ static int print_screen_json(const struct screen *s, int code)
         json_pack(
             "{s:o, s:b, s:b, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:o, "
             "s:o, s:o, s:f, s:O, s:O, "
-            "s:O, s:O, s:O}",
+            "s:O, s:O, s:O, s:o, s:o}",
             "read_at", json_time(s->now_us), "fit", o->fit, "restore_open", o->restore_open,
             "clock_jumps", (int)o->clock_jumps, "clock_jumps_open", (int)o->clock_jumps_open, "due",
             (json_int_t)o->due, "due_s", (double)o->due_us / 1e6, "overdue", (json_int_t)o->overdue,
@@ -415,7 +448,8 @@ static int print_screen_json(const struct screen *s, int code)
             o->blocker != 0 ? json_integer((json_int_t)o->blocker) : json_null(), "blocker_account",
             json_text(o->blocker_account), "blocker_text", json_text(o->blocker_text), "blocker_s",
             (double)o->blocker_us / 1e6, "waiting", s->waiting, "channels", s->channels, "paused",
-            s->paused, "limited", s->limited, "broken", s->broken),
+            s->paused, "limited", s->limited, "broken", s->broken, "audit", json_audited(&o->audit),
+            "statement", json_audited(&o->statement)),
         code);
 }
 

@@ -34,6 +34,7 @@ typedef struct tl_violation {
     /* The finding's name, 64 hexadecimal digits: the hash of all of the above and of the row's
      * revision.  Other facts, or another revision, are another finding. */
     const char *finding;
+    int is_of_payment; /* it is about what the channel paid, not about rows and history alone */
     /* 1: two accounts closed it, and it is not counted as a violation. */
     int closed;
     const char *proposed_by, *proposed_reason; /* "": nobody has proposed to close it */
@@ -55,10 +56,23 @@ typedef struct tl_progress {
 } tl_progress;
 typedef int (*tl_progress_fn)(void *context, const tl_progress *progress);
 
+/* What breaks one rule. */
+#define TL_AUDIT_RULES 32
+typedef struct tl_audit_rule {
+    char rule[32];
+    uint64_t violations, closed;
+} tl_audit_rule;
+
 typedef struct tl_audit_counts {
     unsigned version; /* TL_AUDIT_COUNTS_VERSION */
     uint64_t rows, steps, grants, payments, violations;
-    uint64_t closed; /* found too, and closed by two accounts */
+    uint64_t differences; /* of the violations, between payments and rows */
+    uint64_t closed;      /* found too, and closed by two accounts */
+    tl_audit_rule rules[TL_AUDIT_RULES];
+    unsigned rule_count;
+    /* Whether it is on record: TL_OK where the scope did not ask for that.  TL_ACCESS_DENIED: an
+     * operator's account may write one.  Else tl_error_message() says why not. */
+    tl_status noted;
     /* Who audited which server, and when that began, by the server's word. */
     char account[385], server[512];
     int64_t at_us;
@@ -88,7 +102,7 @@ typedef struct tl_archived {
  * nothing was paid twice, nothing that failed was paid, and nothing succeeded unpaid, other than a
  * row of a fleet's slot that went to another shard, or is arriving.  payments may be NULL.  each()
  * is called for every violation, the closed ones too.  Needs an operator's or a reader's account; it
- * writes nothing.
+ * writes nothing but the record that the scope asks for.
  *
  *     TL_OK   The audit is complete.  counts->violations says how many are open: 0 is "in order".
  *     else    It is not complete, and proves nothing; the message says why.
@@ -111,6 +125,10 @@ typedef struct tl_audit_scope {
      * and 0: all. */
     const char *op_code, *channel;
     int64_t since_us, until_us;
+    /* Who runs it: a complete audit is put on record as an act ("audit"), which tl_overview_read()
+     * tells of; NULL: none is.  statement: where the payments are from, for the record; NULL: there
+     * are none. */
+    const char *actor, *statement;
 } tl_audit_scope;
 
 #define TL_AUDIT_SCOPE_VERSION 1u

@@ -28,9 +28,24 @@ typedef struct tl_waiting {
     uint64_t count;
     const char *sum_minor; /* their money, as digits */
     int64_t oldest_s;      /* 0: not known, of conflicts */
+    /* The first of their deadlines, after which nothing is sent for a trade (0: none has one, or not
+     * known, of conflicts), and how many are past theirs.  No pause stops a deadline. */
+    int64_t deadline_us;
+    uint64_t late;
 } tl_waiting;
 
 typedef int (*tl_waiting_fn)(void *context, const tl_waiting *waiting);
+
+/* A complete audit that is on record (tl_audit_archive(), with an actor).  It may have been run
+ * anywhere: by the command, by a desk, by a program; a reader's audits are not on record. */
+typedef struct tl_audited {
+    int64_t at_us; /* when it ended; 0: none is on record */
+    uint64_t rows, payments;
+    uint64_t violations;  /* open ones, differences included; 0: the books are in order */
+    uint64_t differences; /* between the statement and the trades; 0: they agree */
+    char account[385];
+    char statement[257]; /* its name as it was given; "": without one */
+} tl_audited;
 
 /* What holds for all of it. */
 typedef struct tl_overview {
@@ -43,6 +58,8 @@ typedef struct tl_overview {
     uint64_t alive, silent, ended; /* sessions */
     int cut;                       /* there is more than was counted */
     int64_t now_us;
+    tl_audited audit;     /* the last audit, with a statement or without */
+    tl_audited statement; /* the last one with a statement, which may be the same */
     /* The connection that has held rows for five seconds or longer, or most likely locks tables, so
      * that asks and heartbeats wait; 0: there is none, or the server does not show it.  The text says
      * of it, and of others that may lock the tables, what it runs and how to end it. */
