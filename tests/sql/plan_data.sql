@@ -217,11 +217,11 @@ UPDATE tl_schema SET retention_ms = 86400000, payload_keep_ms = 86400000;
 INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, done, begun_at, ended_at)
 SELECT seq, 'retry', 'parked', 'why', 'ann', USER(), IF(seq = 1, 3000, 1), 1,
     @now - INTERVAL seq MINUTE, IF(seq = 1, NULL, @now) FROM seq_1_to_20000;
--- And 600 audits, one an hour, one of them with a statement.
+-- And 600 audits, one a minute, one of them with a statement.
 INSERT INTO tl_act (act_no, what, said, reason, actor, account, counts, begun_at, ended_at)
 SELECT 20000 + seq, 'audit', IF(seq = 50, '--statement bank.csv', ''), '', 'ann', USER(),
     'rows=3 steps=4 payments=1 violations=0 differences=0 closed=0',
-    @now - INTERVAL seq HOUR, @now - INTERVAL seq HOUR FROM seq_1_to_600;
+    @now - INTERVAL seq MINUTE, @now - INTERVAL seq MINUTE FROM seq_1_to_600;
 INSERT INTO tl_act_row (act_no, row_no, cust_no, serial_no, op_code, fence, result, acted_at)
 SELECT 1, seq, CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'done', @now
     FROM seq_1_to_2000
