@@ -113,7 +113,8 @@ GRANT SELECT ON trade_lock_log TO `{database}_operator`;
 GRANT SELECT, INSERT ON trade_evidence TO `{database}_operator`;
 -- All columns except those that say who and when, which the server fills in.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
-    actor, thread_no, log_no, although_pending) ON trade_resolution TO `{database}_operator`;
+    actor, thread_no, log_no, although_pending, act_no, act_row) ON trade_resolution
+    TO `{database}_operator`;
 GRANT SELECT, INSERT (finding, part, rule, cust_no, serial_no, op_code, rev, reason, actor,
     thread_no) ON audit_closing TO `{database}_operator`;
 GRANT EXECUTE ON PROCEDURE tl_operator_retry TO `{database}_operator`;

@@ -231,8 +231,11 @@ CREATE TABLE IF NOT EXISTS trade_resolution (
     log_no UUID NULL,
     -- 1 on the third part, which a procedure writes; no role may write this column
     worker TINYINT NOT NULL DEFAULT 0,
+    -- the row of an act of many trades that this half is; NULL: it is an act by itself
+    act_no BIGINT UNSIGNED NULL,
+    act_row BIGINT UNSIGNED NULL,
     PRIMARY KEY (cust_no, serial_no, op_code, rev, verdict, part),
-    KEY decided (decided_at),
+    KEY decided (act_no, decided_at),
     CONSTRAINT verdict_is_c_y_or_f CHECK (verdict IN ('C', 'Y', 'F')),
     CONSTRAINT part_is_1_2_or_3 CHECK (part IN (1, 2, 3))
 ) ENGINE = InnoDB;

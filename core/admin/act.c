@@ -8,6 +8,10 @@
 #include "trade_lock/evidence.h"
 #include "transition/task.h"
 
+#include "sql_text.h"
+
+#include <tradelock/admin/explain.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +168,12 @@ static const char *why(tl_status status)
         return "not found";
     case TL_NO_TRADE:
         return "no lane";
+    case TL_REFUSED:
+        return "refused";
+    case TL_EVIDENCE:
+        return "evidence";
+    case TL_CUSTOMER_BUSY:
+        return "customer busy";
     default:
         return NULL;
     }
@@ -213,6 +223,43 @@ tl_status tl_evidence_file(tl_client *client, const tl_evidence *evidence, const
     error_clear();
     TRY(read_check_person(actor, "none"));
     return evidence_file(client, evidence, &act);
+}
+
+static const char *did(const char *name)
+{
+    static const char *const words[][2] = {{"operator", "made it due"},
+                                           {"evidence", "filed evidence"},
+                                           {"claim", "claimed it"},
+                                           {"end", "ended an attempt"},
+                                           {"resolve failed", "confirmed that it failed"},
+                                           {"resolve paid", "confirmed that it was paid"},
+                                           {"resolve clear", "cleared the conflict"}};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i][0], name) == 0)
+            return words[i][1];
+    return "went on with it";
+}
+
+tl_status act_moved_on(db *connection, const tl_key *key, uint64_t seen)
+{
+    RESULT row = DB_RESULT_INIT;
+    char ago[TL_SPAN_TEXT];
+
+    TRY(read_status(connection,
+                    SQL_RUN(connection, &row, last_step, .cust_no = db_text(key->cust_no),
+                            .serial_no = db_text(key->serial_no), .op_code = db_text(key->op_code)),
+                    "reading who moved the trade on"));
+    if (row.rows == 0)
+        return error_set(TL_NOT_FOUND, "there is no trade %s %s %s", key->serial_no, key->cust_no,
+                         key->op_code);
+    return error_set(TL_LOST,
+                     "the trade has moved on: %s %s %s ago (its fence is %" PRIu64
+                     " now, not %" PRIu64 "); look at it again",
+                     db_get_text(&row, 0, COLUMN_last_step_account),
+                     did(db_get_text(&row, 0, COLUMN_last_step_step)),
+                     tl_span_text(ago, db_get_int(&row, 0, COLUMN_last_step_ago_us), TL_SPAN_WORDS),
+                     db_get_uint(&row, 0, COLUMN_last_step_fence), seen);
 }
 
 /* The record that a purge leaves, and the purge of such records. */

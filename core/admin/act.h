@@ -15,6 +15,9 @@ tl_status act_check(uint64_t act_no, uint64_t row_no);
 tl_status act_left_alone(tl_client *client, uint64_t act_no, uint64_t row_no, const tl_key *key,
                          uint64_t fence, tl_status status);
 
+/* TL_LOST, with the sentence who moved the trade on since this fence was seen. */
+tl_status act_moved_on(db *connection, const tl_key *key, uint64_t seen);
+
 /* On a connection that the caller has; act_no 0 ends nothing. */
 tl_status act_begin(db *connection, const store_act *act, uint64_t planned, uint64_t *act_no);
 tl_status act_end(db *connection, uint64_t act_no, const char *counts);

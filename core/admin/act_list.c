@@ -19,6 +19,7 @@
 #include <tradelock/admin/acts.h>
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +197,8 @@ tl_status tl_act_list(tl_client *client, const tl_act_filter *filter, tl_act_fn 
 struct rows {
     uint64_t act_no, after;
     unsigned left;
-    tl_acted_fn each;
+    tl_acted_fn each;             /* or */
+    tl_proposed_fn each_proposal; /* of all rows */
     void *context;
     db *connection;
 };
@@ -219,6 +221,33 @@ static int show_rows(struct rows *list, const db_result *result)
 
 #undef AT
 
+#define AT(member) COLUMN_act_proposals_##member
+
+static int show_proposals(struct rows *list, const db_result *result)
+{
+    for (size_t row = 0; row < result->rows; row++) {
+        tl_proposed one, *to = &one;
+
+        TL_PROPOSED_MAP(RECORD_READ)
+        one.stands = one.stands && !one.confirmed;
+        list->after = one.row_no;
+        if (list->each_proposal(list->context, &one) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+#undef AT
+
+static db_answer read_rows(const struct rows *list, unsigned most, db_result *r)
+{
+    return list->each != NULL
+               ? SQL_RUN(list->connection, r, act_rows, .act_no = db_uint(list->act_no),
+                         .after_row = db_uint(list->after), .most = db_uint(most))
+               : SQL_RUN(list->connection, r, act_proposals, .act_no = db_uint(list->act_no),
+                         .after_row = db_uint(list->after), .most = db_uint(most));
+}
+
 static int rows_all(void *context)
 {
     struct rows *list = context;
@@ -230,15 +259,25 @@ static int rows_all(void *context)
         const unsigned most = list->left < PAGE_ROWS ? list->left : PAGE_ROWS;
 
         status =
-            read_status(list->connection,
-                        SQL_RUN(list->connection, &r, act_rows, .act_no = db_uint(list->act_no),
-                                .after_row = db_uint(list->after), .most = db_uint(most)),
-                        "reading the rows of an act");
+            read_status(list->connection, read_rows(list, most, &r), "reading the rows of an act");
         if (status == TL_OK)
-            stopped = show_rows(list, &r) || r.rows < most;
+            stopped = (list->each != NULL ? show_rows(list, &r) : show_proposals(list, &r)) ||
+                      r.rows < most;
     }
     db_result_free(&r);
     return (int)status;
+}
+
+static tl_status list_rows(tl_client *client, struct rows *list)
+{
+    tl_status status = read_begin(client, &list->connection);
+
+    if (status == TL_OK)
+        status = read_check_each(list->each != NULL || list->each_proposal != NULL);
+    if (status == TL_OK)
+        status = read_and_show(client, list->connection, rows_all, list);
+    read_end(client, list->connection);
+    return status;
 }
 
 tl_status tl_act_row_list(tl_client *client, uint64_t act_no, uint64_t after_row, unsigned limit,
@@ -249,14 +288,16 @@ tl_status tl_act_row_list(tl_client *client, uint64_t act_no, uint64_t after_row
                         .left = limit > 0 ? limit : LIMIT_DEFAULT,
                         .each = each,
                         .context = context};
-    tl_status status = read_begin(client, &list.connection);
 
-    if (status == TL_OK)
-        status = read_check_each(each != NULL);
-    if (status == TL_OK)
-        status = read_and_show(client, list.connection, rows_all, &list);
-    read_end(client, list.connection);
-    return status;
+    return list_rows(client, &list);
+}
+
+tl_status tl_proposed_list(tl_client *client, uint64_t act_no, tl_proposed_fn each, void *context)
+{
+    struct rows list = {
+        .act_no = act_no, .left = UINT_MAX, .each_proposal = each, .context = context};
+
+    return list_rows(client, &list);
 }
 
 /* ---------------------------------------------------------------- payments -- */

@@ -8,6 +8,7 @@
  * was lost, so each half may be repeated.  A process that dies between the two leaves a proposal
  * and nothing else.
  */
+#include "admin/act.h"
 #include "admin/statements.h"
 #include "client/read.h"
 
@@ -28,10 +29,13 @@
 struct deciding {
     store_resolution half;
     char retry_op[TL_OP_MAX + 1];
+    /* Only what this act proposed is confirmed; 0: whatever stands. */
+    uint64_t of_act;
     /* TL_OK, or why the transaction wrote nothing. */
     tl_status status;
     /* What the halves say that are there already. */
     int own_done, proposed, own_proposal, proposed_before, decided_failed;
+    uint64_t proposed_act;
     char proposer[256];
 };
 
@@ -51,7 +55,8 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
     if ((char)row->decision != half->decision || row->fence != half->fence)
         return;
     if (row->own && row->confirms == (half->which == STORE_CONFIRMATION) &&
-        (row->confirms || row->rev == half->rev))
+        (row->confirms || row->rev == half->rev) &&
+        (half->act_no == 0 || row->act_no == half->act_no))
         d->own_done = 1;
     if (row->confirms)
         return;
@@ -61,6 +66,7 @@ static void take_half(struct deciding *d, const tl_resolution_row *row)
     }
     d->proposed = 1;
     d->own_proposal = row->own;
+    d->proposed_act = row->act_no;
     text_copy(d->proposer, sizeof d->proposer, row->account);
 }
 
@@ -149,16 +155,12 @@ static tl_status judge_failed(const struct deciding *d, const db_result *row, ch
     return TL_OK;
 }
 
-static tl_status judge_row(const struct deciding *d, const db_result *row)
+static tl_status judge_row(const struct deciding *d, db *connection, const db_result *row)
 {
     const char status = db_get_text(row, 0, COLUMN_resolve_lock_status)[0];
-    const uint64_t fence = db_get_uint(row, 0, COLUMN_resolve_lock_fence);
 
-    if (fence != d->half.fence)
-        return error_set(TL_LOST,
-                         "the trade has moved on: its fence is %llu now, not %llu; "
-                         "look at it again",
-                         (unsigned long long)fence, (unsigned long long)d->half.fence);
+    if (db_get_uint(row, 0, COLUMN_resolve_lock_fence) != d->half.fence)
+        return act_moved_on(connection, d->half.key, d->half.fence);
     if (status == 'Y' && d->half.decision != TL_DECISION_CLEAR)
         return error_set(TL_ALREADY_DONE, "the trade has succeeded, and nobody turns that "
                                           "into anything");
@@ -186,7 +188,8 @@ static tl_status judge_half(const struct deciding *d)
                          "%s proposed it, and whoever proposed a decision cannot confirm "
                          "it: another operator, with an account of their own, must",
                          d->proposer);
-    if (!d->proposed && d->proposed_before)
+    if ((!d->proposed && d->proposed_before) ||
+        (d->proposed && d->of_act != 0 && d->proposed_act != d->of_act))
         return error_set(TL_LOST, "evidence has come in since it was proposed; look at the "
                                   "trade again");
     if (!d->proposed)
@@ -208,7 +211,9 @@ static db_answer write_half(struct deciding *d, db *connection)
         .fence = db_uint(d->half.fence), .epoch = db_uint(d->half.epoch),
         .reason = db_text(d->half.reason), .actor = db_text(d->half.actor),
         .thread_no = db_text(d->half.thread_no), .log_no = db_text(d->half.log_no),
-        .although_pending = db_int(d->half.although_pending));
+        .although_pending = db_int(d->half.although_pending),
+        .act_no = d->half.act_no != 0 ? db_uint(d->half.act_no) : db_null(),
+        .act_row = d->half.act_no != 0 ? db_uint(d->half.act_row) : db_null());
 
     if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY &&
         d->half.decision == TL_DECISION_PAID) {
@@ -243,7 +248,7 @@ static db_answer run_half(task *t, db *connection)
     }
     /* An earlier call committed this very half; the row may have changed since. */
     if (answer == DB_DONE && d->status == TL_OK && !d->own_done) {
-        d->status = judge_row(d, &row);
+        d->status = judge_row(d, connection, &row);
         if (d->status == TL_OK)
             d->status = judge_half(d);
         if (d->status == TL_OK)
@@ -276,10 +281,11 @@ static tl_status check(const tl_resolution *r)
     return read_check_person(r->actor, r->reason);
 }
 
-static tl_status decide(tl_client *client, const tl_resolution *r, int which)
+static tl_status decide(tl_client *client, const tl_resolution *r, const struct deciding *as)
 {
     char thread_no[TL_UUID_TEXT], log_no[TL_UUID_TEXT];
-    struct deciding d = {.half = {.which = which, .thread_no = thread_no}};
+    struct deciding d = *as;
+    const int which = d.half.which;
     static const task_kind kind = {.run = run_half, .read = read_half};
     task t = {
         .kind = &kind, .name = which == STORE_PROPOSAL ? "propose" : "confirm", .context = &d};
@@ -290,6 +296,7 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int which)
     TRY(read_key(&r->key, d.retry_op));
     text_copy(thread_no, sizeof thread_no, tl_thread_uuid());
     text_copy(log_no, sizeof log_no, tl_log_uuid());
+    d.half.thread_no = thread_no;
     d.half.log_no = log_no[0] != '\0' ? log_no : NULL;
     d.half.key = &r->key;
     d.half.fence = r->fence;
@@ -307,10 +314,29 @@ static tl_status decide(tl_client *client, const tl_resolution *r, int which)
 
 tl_status tl_resolution_propose(tl_client *client, const tl_resolution *resolution)
 {
-    return decide(client, resolution, STORE_PROPOSAL);
+    return decide(client, resolution, &(struct deciding){.half.which = STORE_PROPOSAL});
 }
 
 tl_status tl_resolution_confirm(tl_client *client, const tl_resolution *resolution)
 {
-    return decide(client, resolution, STORE_CONFIRMATION);
+    return decide(client, resolution, &(struct deciding){.half.which = STORE_CONFIRMATION});
+}
+
+tl_status tl_act_resolve(tl_client *client, uint64_t act_no, uint64_t row_no,
+                         const tl_resolution *resolution, uint64_t proposed_by)
+{
+    const struct deciding as = {
+        .half = {.which = proposed_by == 0 ? STORE_PROPOSAL : STORE_CONFIRMATION,
+                 .act_no = act_no,
+                 .act_row = row_no},
+        .of_act = proposed_by};
+    tl_status status;
+
+    error_clear();
+    TRY(act_check(act_no, row_no));
+    status = decide(client, resolution, &as);
+    return status == TL_OK || status == TL_INVALID
+               ? status
+               : act_left_alone(client, act_no, row_no, &resolution->key, resolution->fence,
+                                status);
 }

@@ -104,7 +104,9 @@ static tl_status read_view(const struct retry_now *r, tl_view *view, view_inside
 /* Why the step changed nothing; TL_OK: it would succeed now. */
 static tl_status explain(const struct retry_now *r)
 {
+    db *connection = NULL;
     view_inside inside;
+    tl_status status;
     tl_view view;
 
     TRY(read_view(r, &view, &inside));
@@ -113,11 +115,12 @@ static tl_status explain(const struct retry_now *r)
     if (view.status == 'F')
         return error_set(TL_FAILED, "the trade has failed, with proof; nothing is to be "
                                     "done");
-    if (view.fence != r->fence)
-        return error_set(TL_LOST,
-                         "the trade has moved on: its fence is %llu now, not %llu; "
-                         "look at it again",
-                         (unsigned long long)view.fence, (unsigned long long)r->fence);
+    if (view.fence != r->fence) {
+        TRY(read_begin(r->client, &connection));
+        status = act_moved_on(connection, r->key, r->fence);
+        read_end(r->client, connection);
+        return status;
+    }
     if (inside.alive)
         return error_set(TL_BUSY, "%s is at it; nothing is waiting",
                          view.holder[0] != '\0' ? view.holder : "another process");

@@ -19,6 +19,7 @@ typedef struct store_resolution {
     int which; /* a store_half */
     int although_pending;
     const char *actor, *reason, *thread_no, *log_no;
+    uint64_t act_no, act_row; /* the row of an act of many trades that it is; 0: of none */
 } store_resolution;
 /* Writes that the decision about this revision is not carried out.  Needs key, rev, reason, thread
  * and log. */

@@ -30,6 +30,13 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'the trade is not as the operators saw it';
     END IF;
+    IF NEW.act_no IS NOT NULL AND NOT COALESCE(EXISTS (SELECT 1 FROM tl_act
+        WHERE act_no = NEW.act_no AND ended_at IS NULL
+            AND what = IF(NEW.part = 1, 'resolve propose', 'resolve confirm')
+            AND tl_account_name(account) = tl_account_name(USER())), 0) THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'no such act of this account is under way';
+    END IF;
     IF NEW.part = 3 AND (NEW.verdict <> 'F' OR NEW.worker <> 1) THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'only a worker refuses a decision, and only that a trade failed';
@@ -75,6 +82,14 @@ BEGIN
     DECLARE now_at DATETIME(6) DEFAULT tl_moment();
     IF tl_slot_copies() THEN
         LEAVE whole;
+    END IF;
+    -- Of one of many the row of the act is written with it.
+    IF NEW.act_no IS NOT NULL THEN
+        INSERT INTO tl_act_row (act_no, row_no, cust_no, serial_no, op_code, fence, result,
+            acted_at)
+        VALUES (NEW.act_no, NEW.act_row, NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.fence,
+            IF(NEW.part = 1, 'proposed', 'confirmed'), now_at);
+        UPDATE tl_act SET done = done + 1 WHERE act_no = NEW.act_no;
     END IF;
     IF NEW.part = 2 AND NEW.verdict = 'C' THEN
         UPDATE trade_lock FORCE INDEX (PRIMARY)

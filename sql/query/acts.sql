@@ -30,6 +30,24 @@ CALL tl_act_note(:what, :said, :reason, :actor, :log_no, :cust_no, :serial_no, :
 -- nothing.
 CALL tl_act_row(:act_no, :row_no, :cust_no, :serial_no, :op_code, :fence, :result, :done)
 
+-- name: act_proposals
+-- What an act of many trades proposed, behind a row of it, in its order: whether the trade is still
+-- as it was seen, whether the proposal was confirmed, and the trade's money.
+SELECT n.row_no, d.serial_no, d.cust_no, d.op_code, d.fence, d.verdict AS decision, d.reason,
+    d.account, tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
+    t.rev <=> d.rev AS stands, c.rev IS NOT NULL AS confirmed,
+    COALESCE(t.amount_minor, 0) AS amount_minor, COALESCE(t.currency, '') AS currency
+FROM tl_act_row n
+STRAIGHT_JOIN trade_resolution d ON d.cust_no = n.cust_no AND d.serial_no = n.serial_no
+    AND d.op_code = n.op_code AND d.act_no = n.act_no AND d.act_row = n.row_no
+LEFT JOIN trade_lock t ON t.cust_no = n.cust_no AND t.serial_no = n.serial_no
+    AND t.op_code = n.op_code
+LEFT JOIN trade_resolution c ON c.cust_no = d.cust_no AND c.serial_no = d.serial_no
+    AND c.op_code = d.op_code AND c.rev = d.rev AND c.verdict = d.verdict AND c.part = 2
+WHERE n.act_no = :act_no AND n.row_no > :after_row AND d.part = 1
+ORDER BY n.row_no
+LIMIT :most
+
 -- name: act_row_seen
 -- What became of a row of an act; no row: the transaction that was to do it was not committed.
 SELECT result FROM tl_act_row WHERE act_no = :act_no AND row_no = :row_no
@@ -84,7 +102,8 @@ FROM (
             ELSE '--as failed' END,
         cust_no, serial_no, op_code, fence, reason, actor, account, NULL, 0, 0, 0, NULL, decided_at
     FROM trade_resolution FORCE INDEX (decided)
-    WHERE decided_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+    WHERE act_no IS NULL
+        AND decided_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
         AND decided_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
         AND (decided_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
             OR :after_origin < 'd'

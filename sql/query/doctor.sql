@@ -143,8 +143,8 @@ UPDATE trade_evidence SET remark = remark WHERE FALSE
 -- name: right_decide
 -- Whether this account may decide about trades; no row is made.
 INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
-    reason, actor, thread_no, log_no, although_pending)
-SELECT '', '', '', 0, 'C', 1, 0, 0, '', '', NULL, NULL, 0 FROM DUAL WHERE FALSE
+    reason, actor, thread_no, log_no, although_pending, act_no, act_row)
+SELECT '', '', '', 0, 'C', 1, 0, 0, '', '', NULL, NULL, 0, NULL, NULL FROM DUAL WHERE FALSE
 
 -- name: right_delete_lock
 -- Whether this account may remove locks; no row can match.

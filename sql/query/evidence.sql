@@ -90,9 +90,9 @@ d.part = 1 AND t.cust_no = d.cust_no AND t.serial_no = d.serial_no AND t.op_code
 -- CURRENT_USER() as its default, and operators have no right to write it.  The trigger of the
 -- second half also changes the rows, and fails if they are not as both operators saw them.
 INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
-    reason, actor, thread_no, log_no, although_pending)
+    reason, actor, thread_no, log_no, although_pending, act_no, act_row)
 VALUES (:cust_no, :serial_no, :op_code, :rev, :verdict, :part, :fence, :epoch, :reason, :actor,
-    :thread_no, :log_no, :although_pending)
+    :thread_no, :log_no, :although_pending, :act_no, :act_row)
 
 -- name: resolve_list
 -- What operators proposed and confirmed about a trade, and what was not carried out, oldest first;
@@ -101,7 +101,7 @@ SELECT d.rev, d.fence, d.epoch, d.verdict AS decision, d.part = 2 AS confirms,
     d.part = 3 AS refused, d.reason, d.actor, d.account,
     tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS decided_us, d.although_pending,
-    t.rev IS NOT NULL AS stands
+    t.rev IS NOT NULL AS stands, d.act_no
 FROM trade_resolution d
 LEFT JOIN trade_lock t ON /*include proposal_stands_condition*/
 WHERE d.cust_no = :cust_no AND d.serial_no = :serial_no AND d.op_code = :op_code

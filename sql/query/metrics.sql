@@ -166,27 +166,37 @@ GROUP BY 1, 2, 3, 4
 
 -- name: overview_inbox
 -- What one operator proposed and nobody confirmed: decisions about trades that are still as their
--- operator saw them, findings of an audit, and customers to be forgotten; oldest first.  It walks through what operators ever
--- decided.
+-- operator saw them, of an act of many in one row, findings of an audit, and customers to be
+-- forgotten; oldest first.  It walks through what operators ever decided.
 SELECT 'resolve' AS what, d.serial_no, d.cust_no, d.op_code, d.fence,
     CASE d.verdict WHEN 'C' THEN 'clear' WHEN 'Y' THEN 'paid' ELSE 'failed' END AS said,
     d.reason, d.actor, d.account,
     tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()) AS own,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.decided_at) AS proposed_us, t.amount_minor,
-    t.currency
+    t.currency, 0 AS act_no, 1 AS trades
 FROM trade_resolution d
 STRAIGHT_JOIN trade_lock t ON /*include proposal_stands_condition*/
+WHERE d.act_no IS NULL
+UNION ALL
+SELECT 'resolve', '', '', '', 0,
+    CASE d.verdict WHEN 'C' THEN 'clear' WHEN 'Y' THEN 'paid' ELSE 'failed' END, d.reason, d.actor,
+    d.account, tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', MIN(d.decided_at)), NULL, NULL, d.act_no, COUNT(*)
+FROM trade_resolution d
+STRAIGHT_JOIN trade_lock t ON /*include proposal_stands_condition*/
+WHERE d.act_no IS NOT NULL
+GROUP BY d.act_no, d.verdict, d.reason, d.actor, d.account
 UNION ALL
 SELECT 'audit', d.serial_no, d.cust_no, d.op_code, 0, LOWER(LEFT(HEX(d.finding), 16)), d.reason,
     d.actor, d.account, tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.closed_at), NULL, NULL
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.closed_at), NULL, NULL, 0, 0
 FROM audit_closing d
 LEFT JOIN audit_closing c ON c.finding = d.finding AND c.part = 2
 WHERE d.part = 1 AND c.part IS NULL
 UNION ALL
 SELECT 'forget', '', '', '', 0, d.said, d.reason, d.actor, d.account,
     tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.begun_at)
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.begun_at), NULL, NULL, 0, 0
 FROM tl_act d FORCE INDEX (said)
 LEFT JOIN tl_act c FORCE INDEX (said) ON c.what = 'forget confirm' AND c.said = d.said
     AND c.act_no > d.act_no AND tl_account_name(c.account) <> tl_account_name(d.account)

@@ -37,6 +37,12 @@ SELECT serial_no, state
 FROM trade_lock_state
 WHERE cust_no = :cust_no AND op_code = :op_code AND busy = 1
 
+-- name: last_step
+-- The last step of a trade's sync row: who did what, and how long ago.
+SELECT step, account, fence, TIMESTAMPDIFF(MICROSECOND, updated_at, UTC_TIMESTAMP(6)) AS ago_us
+FROM trade_lock
+WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
+
 -- name: log_seen
 -- Which of these rows have a step that was written under a log UUID: their last, their first, or
 -- one of those between.  Needs the right to read history.

@@ -292,9 +292,9 @@ TEST_IN(test_list, clear, NULL)
     document = document_of(FLEET("ls", "--lane", "sync", "--json"), 0);
     assert_string_equal(rows_in(json_object_get(document, "rows")), "A2/a A1/a B2/b B1/b");
     assert_int_equal(json_integer_value(json_object_get(document, "trades")), 4);
-    assert_string_equal(json_string_value(json_object_get(
-                            json_array_get(json_object_get(document, "money"), 0), "sum_minor")),
-                        "4000");
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(document, "money"), 0), "sum_minor")),
+                     4000);
     expect_missing(document, NULL);
     expect_fields(document, "ls+row", "fleet ls");
     json_decref(document);
@@ -368,8 +368,8 @@ TEST_IN(test_batch_is_over_all, clear, NULL)
         const int is_paid =
             strcmp(json_string_value(json_object_get(part, "state")), "succeeded") == 0;
 
-        assert_string_equal(json_string_value(json_object_get(part, "sum_minor")),
-                            is_paid ? "2000" : "1000");
+        assert_int_equal(json_integer_value(json_object_get(part, "sum_minor")),
+                         is_paid ? 2000 : 1000);
     }
     json_decref(document);
 }
@@ -485,6 +485,44 @@ TEST_IN(test_one_trade, clear, NULL)
     assert_int_equal(database_number(shards[A].sql, "SELECT COUNT(*) FROM trade_evidence"), 1);
     assert_int_equal(database_number(shards[B].sql, "SELECT COUNT(*) FROM trade_evidence"), 0);
     ENDS(FLEET("evidence", "ls", "A1", cust(A, 0), OP), 0, "SUCCEEDED");
+}
+
+static long long last_act(int shard)
+{
+    return database_number(shards[shard].sql, "SELECT MAX(act_no) FROM tl_act");
+}
+
+/* Each shard has acts of its own. */
+TEST_IN(test_many_at_both, clear, NULL)
+{
+    char path[512], acts[64];
+
+    make_parked(A, "A1", cust(A, 0));
+    make_parked(B, "B1", cust(B, 0));
+    for (int i = 0; i < SHARDS; i++)
+        database_run(shards[i].sql, "GRANT ALL ON *.* TO second@localhost IDENTIFIED BY 'secret'");
+    write_settings_of(path, "second", A, B, "second");
+    ENDS(FLEET("resolve", "propose", "--all", "--parked", "--as", "failed", "--reason", "r",
+               "--yes", "2"),
+         0, "2 of 2 done");
+    snprintf(acts, sizeof acts, "a:%lld,b:%lld", last_act(A), last_act(B));
+    ENDS(FLEET("resolve", "propose", "--all", "--parked", "--as", "failed", "--reason", "r"), 1,
+         "2 proposed already");
+    ENDS(RUN("inbox", "--config", path), 0, " 1 trades");
+    ENDS(
+        FLEET("resolve", "confirm", "--as", "failed", "--act", acts, "--reason", "r", "--yes", "2"),
+        1, "! cannot confirm it");
+    ENDS(RUN("resolve", "confirm", "--as", "failed", "--act", acts, "--reason", "r", "--yes", "2",
+             "--config", path),
+         0, "2 of 2 done");
+    for (int i = 0; i < SHARDS; i++)
+        assert_int_equal(database_number(shards[i].sql, "SELECT COUNT(*) FROM trade_lock WHERE "
+                                                        "step = 'resolve failed' AND lane = 'S'"),
+                         1);
+    make_parked(A, "A2", cust(A, 1));
+    make_parked(B, "B2", cust(B, 1));
+    ENDS(FLEET("retry", "--all", "--parked", "--reason", "r", "--yes", "2"), 0, "2 of 2 done",
+         " of shard a, act ");
 }
 
 /* Several of one serial number: each is named with its shard. */
@@ -785,7 +823,8 @@ TEST_IN(test_bad_input, clear, NULL)
         {{"acts"}, "by --shard"},
         {{"ls", "--shard", "all"}, "--shard names one shard: without it a command goes over all"},
         {{"drain", "--shard", "all"}, "or is called once for each"},
-        {{"retry", "--all", "--parked", "--reason", "r"}, "want --shard"},
+        {{"resolve", "confirm", "--act", "7", "--as", "failed", "--reason", "r"},
+         "--act names acts of these shards, as a:7,b:3, not 7"},
         {{"purge", "--older", "9d", "--archive", "/tmp"}, "--archive wants --shard"},
         {{"audit", "--archive", "/tmp"}, "--archive wants --shard"},
         {{"audit", "close", "propose", "0123456789abcdef", "--reason", "r"}, "wants --shard"},

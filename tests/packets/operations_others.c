@@ -768,6 +768,13 @@ static int each_trade(void *context, size_t number, const tl_key *key)
     return 0;
 }
 
+static int each_proposed(void *context, const tl_proposed *proposed)
+{
+    (void)context;
+    (void)proposed;
+    return 0;
+}
+
 static tl_status look_at_acts(scene *s, uint64_t act_no)
 {
     const tl_payment nobodys = {.serial_no = s->serial};
@@ -878,6 +885,28 @@ static tl_status call_propose(scene *s)
     tl_resolution r = resolution(s);
     tl_status status = tl_resolution_propose(s->far, &r);
 
+    return status == TL_OK ? count_halves(s, 1) : status;
+}
+
+/* What an earlier try proposed stands under the act of that try. */
+static tl_status call_propose_many(scene *s)
+{
+    tl_resolution r = resolution(s);
+    tl_act act = TL_ACT_INIT;
+    uint64_t act_no = 0;
+    tl_status status;
+
+    act.what = "resolve propose";
+    act.actor = r.actor;
+    act.reason = r.reason;
+    act.planned = 1;
+    status = tl_act_begin(s->far, &act, &act_no);
+    if (status == TL_OK)
+        status = tl_act_resolve(s->far, act_no, 1, &r, 0);
+    if (status == TL_OK || status == TL_BUSY)
+        status = tl_act_end(s->far, act_no, "left=0");
+    if (status == TL_OK)
+        status = tl_proposed_list(s->far, act_no, each_proposed, NULL);
     return status == TL_OK ? count_halves(s, 1) : status;
 }
 
@@ -1186,6 +1215,8 @@ static const operation operations[] = {
     {"acts", OPERATION_PARTS, prepare_doubtful, call_acts, TL_OK, "P 1 1", "F 1 0", SWEEP_ANY_STEPS,
      0, NULL},
     {"proposal", 0, prepare_overdue, call_propose, TL_OK, "P 1 1", "F 1 0", 0, 0, NULL},
+    {"proposal of many", OPERATION_PARTS, prepare_overdue, call_propose_many, TL_OK, "P 1 1",
+     "F 1 0", 0, 0, NULL},
     {"confirmation", OPERATION_PARTS, prepare_proposed, call_confirm, TL_OK, "P 1 1", "F 1 0", 2, 0,
      NULL},
     {"refusal", OPERATION_SPEAKS, prepare_decided, call_refuse, TL_OK, "P 1 1", "F 1 0", 0, 0,

@@ -236,6 +236,14 @@ SELECT 20002, 'forget confirm', tl_forget_name('C7'), 'why', 'bob', USER(), 2, @
 UNION ALL
 SELECT 20002 + seq, 'forget propose', LPAD(seq, 32, '0'), 'why', 'ann', 'ann@localhost', 0,
     @now - INTERVAL 1 MINUTE, @now FROM seq_1_to_100;
+-- One more, under way, proposed something of 2,000 trades; the trigger writes its rows.
+INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, done, begun_at)
+VALUES (30001, 'resolve propose', '--as failed', 'why', 'ann', USER(), 3000, 2000,
+    @now);
+INSERT INTO trade_resolution (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch,
+    reason, actor, thread_no, account, act_no, act_row)
+SELECT CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'Y', 1, 1000, 1, 'why', 'who', UUID(),
+    'operator1@localhost', 30001, seq FROM seq_1_to_2000;
 COMMIT;
 ANALYZE TABLE trade_lock, trade_lock_past, trade_evidence, audit_closing, tl_session,
     tl_act, tl_act_row, trade_resolution, resource_lock, resource_log, rw_lock, resource_holder, resource_holder_log, row_lock;

@@ -38,6 +38,30 @@ static void stop_between_rows(void)
 
 /* ----------------------------------------------------------------- preview -- */
 
+void bulk_leave_out(struct bulk *self, const tl_key *key, const char *why)
+{
+    if (self->left_out == NULL)
+        self->left_out = json_array();
+    json_array_append_new(
+        self->left_out,
+        fleet_row(json_pack("{s:s, s:s, s:s, s:s}", "serial_no", key->serial_no, "cust_no",
+                            key->cust_no, "op_code", key->op_code, "why", why)));
+}
+
+/* Those from `first` on, by name. */
+static void print_left_out(const struct bulk *self, size_t first)
+{
+    const size_t count = json_array_size(self->left_out);
+    const char *serial_no, *cust_no, *op_code, *why;
+
+    for (size_t i = first; i < count && i < first + BULK_EXAMPLES; i++)
+        if (json_unpack(json_array_get(self->left_out, i), "{s:s, s:s, s:s, s:s}", "serial_no",
+                        &serial_no, "cust_no", &cust_no, "op_code", &op_code, "why", &why) == 0)
+            printf("Left alone: %s %s %s: %s.\n", serial_no, cust_no, op_code, why);
+    if (count > first + BULK_EXAMPLES)
+        printf("and %zu more; --json names them all\n", count - first - BULK_EXAMPLES);
+}
+
 static void show(const struct bulk *self)
 {
     fputs("Would ", stdout);
@@ -46,6 +70,7 @@ static void show(const struct bulk *self)
     list_print_totals(&self->money, "trade");
     if (self->apart[0] != '\0')
         printf("%s\n", self->apart);
+    print_left_out(self, 0);
     if (self->count == 0)
         return;
     putchar('\n');
@@ -83,6 +108,7 @@ struct outcome {
     json_t *acts; /* of each database */
     size_t act_count;
     uint64_t act_no; /* of the last one */
+    size_t named;    /* of those that are left out, before anything was done */
 };
 
 /* The rows of one database. */
@@ -97,7 +123,7 @@ static uint64_t left_of(const struct bulk *self, const struct outcome *o)
 }
 
 /* Says why it broke off. */
-static void do_rows(const struct bulk *self, tl_client *client, struct part *p)
+static void do_rows(struct bulk *self, tl_client *client, struct part *p)
 {
     struct progress progress = {.terminal = isatty(STDERR_FILENO)};
     const uint64_t end = p->first + p->count;
@@ -108,9 +134,14 @@ static void do_rows(const struct bulk *self, tl_client *client, struct part *p)
 
         if (status == TL_OK || status == TL_IN_CONFLICT)
             p->done++;
-        else if (self->is_of_row(status))
+        else if (self->is_of_row(status)) {
+            tl_key key;
+
             p->skipped++;
-        else
+            snprintf(sentence, sizeof sentence, "%s", tl_error_message());
+            self->name(self->context, row, &key);
+            bulk_leave_out(self, &key, sentence);
+        } else
             p->status = status;
         tell_progress(&progress, row + 1, self->count);
     }
@@ -178,6 +209,8 @@ static int print_document(const struct bulk *self, const struct outcome *o, int 
                   "examples", self->examples_json, "done", (json_int_t)o->done, "skipped",
                   (json_int_t)o->skipped, "left", (json_int_t)left_of(self, o));
 
+    json_object_set_new(document, "left_out",
+                        self->left_out != NULL ? json_incref(self->left_out) : json_array());
     json_object_update(document, self->apart_json);
     if (fleet_is())
         json_object_set(document, "acts", o->acts);
@@ -201,6 +234,25 @@ static void print_acts(const struct outcome *o)
     putchar('\n');
 }
 
+/* The command of whoever goes on with the acts: "--act 7", "--act a:7,b:3". */
+static void print_then(const struct bulk *self, const struct outcome *o)
+{
+    const json_t *act;
+    size_t i;
+
+    printf("Another operator confirms it, or nothing happens:\n    tradelock resolve confirm %s "
+           "--act ",
+           self->then);
+    json_array_foreach(o->acts, i, act)
+    {
+        const char *shard = json_string_value(json_object_get(act, "shard"));
+
+        printf("%s%s%s%lld", i > 0 ? "," : "", shard != NULL ? shard : "", shard != NULL ? ":" : "",
+               (long long)json_integer_value(json_object_get(act, "act")));
+    }
+    puts(" --reason TEXT");
+}
+
 static int print_outcome(const struct bulk *self, const struct outcome *o)
 {
     const uint64_t left = left_of(self, o);
@@ -215,6 +267,9 @@ static int print_outcome(const struct bulk *self, const struct outcome *o)
     if (left > 0)
         printf(", %s not reached: the same again goes on", COUNT_TEXT(left));
     print_acts(o);
+    print_left_out(self, o->named);
+    if (self->then != NULL && o->done > 0)
+        print_then(self, o);
     return finish_output(code);
 }
 
@@ -230,7 +285,7 @@ static int print_undone(const struct bulk *self, int code)
 
 int bulk_run(struct bulk *self)
 {
-    struct outcome o = {.code = EXIT_DONE};
+    struct outcome o = {.code = EXIT_DONE, .named = json_array_size(self->left_out)};
     struct doing doing = {self, &o};
     int code;
 

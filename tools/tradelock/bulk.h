@@ -23,18 +23,25 @@ struct bulk {
      * and for programs. */
     const char *apart;
     json_t *apart_json;
+    json_t *left_out; /* bulk_leave_out() makes it, and whoever has the bulk frees it */
     struct table *examples;
     json_t *examples_json;
     /* Does row number `row`, from 0; TL_OK, or why it was left alone. */
     tl_status (*each)(void *context, tl_client *client, uint64_t act_no, uint64_t row);
     /* Whether a status of each() is about that row alone; else nothing more is done. */
     int (*is_of_row)(tl_status status);
+    /* Which trade a row is. */
+    void (*name)(const void *context, uint64_t row, tl_key *key);
     void *context;
+    const char *then; /* who goes on with the act: "resolve confirm --as failed"; or NULL */
     int code_of_none; /* the exit code where there is nothing to do */
     /* Agreed by an option; has_yes 0: a terminal is asked. */
     int has_yes;
     uint64_t yes;
 };
+
+/* Names a trade that is left alone, and why. */
+void bulk_leave_out(struct bulk *self, const tl_key *key, const char *why);
 
 /* Shows, asks, does, and tells what was done, after fleet_begin(); returns the exit code. */
 int bulk_run(struct bulk *self);

@@ -30,6 +30,7 @@ extern struct common {
     const char *config_file; /* NULL: look for it */
     const char *shard;       /* of a fleet: this one alone; or NULL */
     int json;
+    int has_document; /* one was printed, or begun */
 } common;
 
 enum option_kind {
@@ -76,6 +77,7 @@ struct command {
     const char *summary;                  /* one line, for the list of commands */
     const char *arguments;                /* what follows the name in the usage line */
     const char *text;                     /* what it does, as paragraphs */
+    const char *examples;                 /* a command a line, behind two blanks; or NULL */
     const struct command_option *options; /* the last has no name; or NULL */
     int help_width;                       /* of the options' names in --help; 0: 18 */
     /* Compares what was said, with the operands, before anything is opened: EXIT_DONE, or what is

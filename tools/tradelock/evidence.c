@@ -178,6 +178,14 @@ static tl_status file_one(void *context, tl_client *client, uint64_t act_no, uin
     return tl_act_evidence(client, act_no, row + 1, &evidence, &p->rows[row].paid);
 }
 
+static void name_row(const void *context, uint64_t row, tl_key *key)
+{
+    const struct preview *p = context;
+    const tl_payment *payment = &p->filing->statement->payments[p->rows[row].payment];
+
+    *key = (tl_key){payment->serial_no, payment->cust_no, payment->op_code};
+}
+
 static int is_of_row(tl_status status)
 {
     return status == TL_LOST || status == TL_NOT_FOUND;
@@ -270,6 +278,7 @@ static int evidence_statement(const struct filing *filing)
                                               "REFERENCE", "EFFECT", NULL),
                         .examples_json = json_array(),
                         .each = file_one,
+                        .name = name_row,
                         .is_of_row = is_of_row,
                         .has_yes = filing->has_yes,
                         .yes = filing->yes};
@@ -300,6 +309,7 @@ static int evidence_statement(const struct filing *filing)
     table_free(bulk.examples);
     json_decref(bulk.examples_json);
     json_decref(bulk.apart_json);
+    json_decref(bulk.left_out);
     free(preview.rows);
     free(preview.first);
     free(preview.of_shard);
@@ -400,7 +410,7 @@ static int work(tl_client *client)
 }
 
 static const struct command_option options[] = {
-    {"outcome WORD", "SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT", OPTION_TEXT,
+    {"outcome OUTCOME", "SUCCEEDED FAILED DECLINED ACCEPTED PENDING UNKNOWN NOT_SENT", OPTION_TEXT,
      .to = &request.evidence.outcome},
     {"final", "FAILED: the channel documents this answer as final", OPTION_FLAG,
      .to = &request.evidence.final},
@@ -449,6 +459,8 @@ const struct command command_evidence = {
             "takes the number, typed on the terminal or by --yes.  A trade that moves on\n"
             "meanwhile is left alone (exit code 1).  Ctrl-C stops it between two payments,\n"
             "and the same again goes on.  `tradelock acts` tells what was done.\n",
+    .examples = "  tradelock evidence add W1 C1 WITHDRAW --outcome SUCCEEDED --source bank\n"
+                "  tradelock evidence add --statement 3-march.csv --source bank --reason daily\n",
     .options = options,
     .check = check,
     .of = OF_SHARDS,

@@ -104,7 +104,7 @@ void filter_say(char *to, size_t space)
     for (int flags = 1; flags >= 0; flags--)
         for (const struct command_option *o = running->options; o->name != NULL; o++) {
             const int is_flag = o->kind == OPTION_FLAG;
-            const char *value = is_flag ? NULL : value_text(number, o);
+            const char *value = is_flag || !o->is_filter ? NULL : value_text(number, o);
 
             if (!o->is_filter || is_flag != flags || size >= space ||
                 (is_flag ? !*(const int *)o->to : value == NULL || value[0] == '\0'))

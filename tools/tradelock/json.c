@@ -125,6 +125,7 @@ int print_json(json_t *document, int code)
 {
     int failed = document == NULL || json_dumpf(document, stdout, JSON_INDENT(2)) != 0;
 
+    common.has_document = 1;
     json_decref(document);
     if (failed) {
         fputs("tradelock: the JSON document could not be made or written\n", stderr);

@@ -1,6 +1,7 @@
 /* The options that all commands share, their help, and opening the client that they name. */
 #include "command.h"
 
+#include "failure.h"
 #include "fleet.h"
 #include "moment.h"
 #include "nearest.h"
@@ -74,6 +75,8 @@ static void print_help(void)
     if (self->why_no_json == NULL)
         print_option(&common_options[1], HELP_WIDTH);
     print_option(&common_options[2], HELP_WIDTH);
+    if (self->examples != NULL)
+        printf("\nExamples:\n%s", self->examples);
 }
 
 int usage_error(const char *format, ...)
@@ -258,6 +261,7 @@ int run_command(const struct command *self, int argc, char **argv)
     running = self;
     if (self->is_program)
         return self->check(argc, argv);
+    failure_keep(argc, argv);
     code = read_options(argc, argv);
     if (code == EXIT_DONE && wants_help) {
         print_help();
@@ -269,7 +273,7 @@ int run_command(const struct command *self, int argc, char **argv)
         code = usage_error("%s takes no operand: %s", self->name, argv[optind]);
     if (code == EXIT_DONE && self->check != NULL)
         code = self->check(argc - optind, argv + optind);
-    return code == EXIT_DONE ? do_work() : code;
+    return failure_print(code == EXIT_DONE ? do_work() : code);
 }
 
 int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, uint64_t yes)

@@ -174,7 +174,8 @@ typedef struct tl_resolution_row {
     int64_t decided_us;
     int refused; /* 1: neither half; a worker did not carry out what was confirmed */
     int although_pending;
-    int stands; /* a proposal about the trade as it is: another operator may confirm it */
+    int stands;      /* a proposal about the trade as it is: another operator may confirm it */
+    uint64_t act_no; /* of the act of many trades that it is a row of; 0: none */
 } tl_resolution_row;
 
 typedef int (*tl_resolution_fn)(void *context, const tl_resolution_row *row);

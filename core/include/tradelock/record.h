@@ -177,6 +177,7 @@
     X(STRING, account, JSON("account"), LIST("account", "ACCOUNT"))                               \
     X(STRING, actor, JSON("actor"), LIST("by", "BY"))                                             \
     X(STRING, reason, JSON("reason"), LIST("reason", "REASON"))                                   \
+    X(SOME, act_no, JSON("act"))                                                                  \
     X(FLAG, own)                                                                                  \
     X(FLAG, stands)
 
@@ -274,6 +275,20 @@
     X(NUMBER, fence, JSON("fence"), LIST("fence", "FENCE"))                                       \
     X(WORDS, result, JSON("result"), LIST("result", "RESULT"))
 
+/* A tl_proposed: `act_proposals`. */
+#define TL_PROPOSED_MAP(X)                                                                        \
+    X(NUMBER, row_no)                                                                             \
+    X(KEY, key)                                                                                   \
+    X(NUMBER, fence)                                                                              \
+    X(DECISION, decision)                                                                         \
+    X(WORDS, reason)                                                                              \
+    X(WORDS, account)                                                                             \
+    X(FLAG, own)                                                                                  \
+    X(FLAG, stands)                                                                               \
+    X(FLAG, confirmed)                                                                            \
+    X(SIGNED, amount_minor)                                                                       \
+    X(WORDS, currency)
+
 /* A tl_violation; who closed it: `audit_closing`. */
 #define TL_VIOLATION_MAP(X)                                                                       \
     X(ALSO_WORDS, finding, JSON("finding"))                                                       \
@@ -308,6 +323,8 @@
     X(WORDS, account, JSON("account"), LIST("account", "BY"))                                     \
     X(WORDS, actor, JSON("actor"))                                                                \
     X(WORDS, reason, JSON("reason"), LIST("reason", "REASON"))                                    \
+    X(SOME, act_no, JSON("act"))                                                                  \
+    X(NUMBER, trades, JSON("trades"))                                                             \
     X(FLAG, own, JSON("own"))                                                                     \
     X(MONEY, amount_minor)                                                                        \
     X(TEXT, currency)

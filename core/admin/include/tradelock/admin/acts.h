@@ -14,6 +14,7 @@
 #define TRADELOCK_ADMIN_ACTS_H
 
 #include <tradelock/admin/audit.h>
+#include <tradelock/admin/decisions.h>
 #include <tradelock/admin/trades.h>
 
 #ifdef __cplusplus
@@ -45,6 +46,32 @@ TL_EXPORT tl_status tl_act_begin(tl_client *client, const tl_act *act, uint64_t 
  * with the reason why. */
 TL_EXPORT tl_status tl_act_retry(tl_client *client, uint64_t act_no, uint64_t row_no,
                                  const tl_key *key, uint64_t fence);
+
+/*
+ * As tl_resolution_propose(), or with `proposed_by` as tl_resolution_confirm(), as row `row_no` of the
+ * act, which is "resolve propose" or "resolve confirm".  proposed_by: the act that proposed it, whose
+ * proposal alone is confirmed; 0: it is a proposal.  What was left alone is on record too.
+ */
+TL_EXPORT tl_status tl_act_resolve(tl_client *client, uint64_t act_no, uint64_t row_no,
+                                   const tl_resolution *resolution, uint64_t proposed_by);
+
+/* A row of an act of proposals. */
+typedef struct tl_proposed {
+    uint64_t row_no, fence; /* of the trade, as it was seen */
+    tl_key key;
+    tl_decision decision;
+    const char *reason, *account;
+    int own;              /* by the account that asks now, which cannot confirm it */
+    int stands;           /* the trade is as it was seen, and nobody has confirmed it */
+    int confirmed;        /* somebody has */
+    int64_t amount_minor; /* of the trade */
+    const char *currency; /* "": it told no amount */
+} tl_proposed;
+
+typedef int (*tl_proposed_fn)(void *context, const tl_proposed *proposed);
+/* Tells what the act proposed, each as it is now, in its order. */
+TL_EXPORT tl_status tl_proposed_list(tl_client *client, uint64_t act_no, tl_proposed_fn each,
+                                     void *context);
 
 /* Ends the act.  counts: what it came to, as "filed=3 left=1"; may be NULL. */
 TL_EXPORT tl_status tl_act_end(tl_client *client, uint64_t act_no, const char *counts);
@@ -133,8 +160,9 @@ TL_EXPORT tl_status tl_act_list(tl_client *client, const tl_act_filter *filter, 
 typedef struct tl_act_row {
     uint64_t row_no, fence;
     tl_key key;
-    /* "done", of a retry; "filed", "conflict" or "made", of evidence; or why it was left alone:
-     * "moved on", "busy", "succeeded", "failed", "not found", "no lane" */
+    /* "done", of a retry; "filed", "conflict" or "made", of evidence; "proposed" or "confirmed"; or
+     * why it was left alone: "moved on", "busy", "succeeded", "failed", "not found", "no lane",
+     * "refused", "evidence", "customer busy" */
     const char *result;
     int64_t acted_us;
 } tl_act_row;

@@ -151,6 +151,8 @@ typedef struct tl_proposal {
     int64_t proposed_us;
     int64_t amount_minor; /* of the trade */
     char currency[TL_CURRENCY + 1];
+    uint64_t act_no; /* of a decision about many trades, whose key is ""; else 0 */
+    uint64_t trades; /* that it is about, and that are still as they were seen */
 } tl_proposal;
 
 typedef int (*tl_proposal_fn)(void *context, const tl_proposal *proposal);
