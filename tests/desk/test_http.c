@@ -335,6 +335,77 @@ TEST(test_evidence_and_looking_again)
     visitor_close(&v);
 }
 
+static void send_many(struct visitor *v, const char *act, const char *no, const char *seen)
+{
+    char token[64];
+
+    snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
+    visitor_post(v, "/many", NULL, "token", token, "act", act, "as", "failed", "no", no, "show",
+                 "doubt", "channel", "many", "seen", seen, "count", "2", "reason", "the letter");
+}
+
+/* One proposes of all that a list shows, another confirms that act; what moved on is left out. */
+TEST(test_many_at_once)
+{
+#define PROPOSE "/many?act=propose&as=failed&show=doubt&channel=many"
+    struct visitor ann, bob, looks;
+    char seen[32], no[24], path[64], *before;
+
+    operators_make_doubtful("MANY-1");
+    operators_make_doubtful("MANY-2");
+    database_run(operators.h.sql, "UPDATE trade_lock SET channel = 'many', rev = rev + 1, step = "
+                                  "'test' WHERE serial_no LIKE 'MANY-_' AND lane = 'S'");
+    visitor_come_in(&looks, &desk, reader);
+    visitor_get(&looks, PROPOSE);
+    EXPECT_PAGE(&looks, 200, "Your account may look");
+    EXPECT_NONE(&looks, "name=\"seen\"");
+    visitor_leave(&looks);
+    visitor_come_in(&ann, &desk, operators.user[ANN]);
+    visitor_come_in(&bob, &desk, operators.user[BOB]);
+    before = all_rows();
+    visitor_get(&ann, PROPOSE);
+    EXPECT_PAGE(&ann, 200, "Propose failed: 2 trades");
+    EXPECT_PAGE(&ann, 200, "MANY-2");
+    send_many(&ann, "propose", "", "0");
+    EXPECT_PAGE(&ann, 409, "The list was of 2 trades, and has changed since.");
+    visitor_get(&ann, "/many?act=propose&as=won&show=doubt");
+    EXPECT_PAGE(&ann, 404, "of no list that can be decided about");
+    expect_unchanged(before);
+    visitor_get(&ann, PROPOSE);
+    snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
+    send_many(&ann, "propose", "", seen);
+    EXPECT_PAGE(&ann, 303, "");
+    snprintf(no, sizeof no, "%lld",
+             database_number(operators.h.sql, "SELECT MAX(act_no) FROM tl_act WHERE done = 2 AND "
+                                              "planned = 2 AND what = 'resolve propose'"));
+    snprintf(path, sizeof path, "/many?act=confirm&no=%s", no);
+    visitor_get(&ann, path);
+    EXPECT_PAGE(&ann, 200, "You proposed it.");
+    EXPECT_NONE(&ann, "name=\"seen\"");
+    visitor_get(&bob, "/");
+    EXPECT_PAGE(&bob, 200, "proposed “failed” for 2 trades");
+    visitor_get(&bob, path);
+    EXPECT_PAGE(&bob, 200, "Confirm failed: 2 trades");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&bob, "seen"));
+    database_run(operators.h.sql, "UPDATE trade_lock SET fence = fence + 1, rev = rev + 1, step = "
+                                  "'test' WHERE serial_no = 'MANY-2' AND lane = 'S'");
+    send_many(&bob, "confirm", no, seen);
+    EXPECT_PAGE(&bob, 409, "has changed since");
+    snprintf(seen, sizeof seen, "%s", visitor_field(&bob, "seen"));
+    send_many(&bob, "confirm", no, seen);
+    EXPECT_PAGE(&bob, 303, "");
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) * 10 + SUM(serial_no = 'MANY-1') FROM "
+                                     "trade_resolution WHERE serial_no LIKE 'MANY-_' AND part = 2"),
+                     11);
+    database_run(operators.h.sql,
+                 "UPDATE trade_lock t JOIN trade_lock o ON o.serial_no = 'EVIDENCE-1' AND o.lane = "
+                 "'S' SET t.channel = o.channel, t.rev = t.rev + 1, t.step = 'test' WHERE "
+                 "t.serial_no LIKE 'MANY-_' AND t.lane = 'S'");
+    visitor_close(&ann);
+    visitor_close(&bob);
+}
+
 /* ----------------------------------------------------------------- bad input -- */
 
 TEST(test_forged_forms)

@@ -131,6 +131,8 @@ void page_search(struct visit *visit); /* POST */
 void page_trade(struct visit *visit);
 void page_decide(struct visit *visit);
 void page_decided(struct visit *visit); /* POST */
+void page_many(struct visit *visit);
+void page_many_decided(struct visit *visit); /* POST */
 void page_channels(struct visit *visit);
 void page_channel_decided(struct visit *visit); /* POST */
 void page_report(struct visit *visit);

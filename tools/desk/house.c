@@ -64,25 +64,30 @@ static void set_show(tl_filter *filter, enum show show)
         filter->status = 'Y';
 }
 
+void house_filter(tl_filter *filter, enum show show, const struct ref *search)
+{
+    filter->lane = 'S';
+    filter->serial = or_null(search->serial_no);
+    filter->cust = or_null(search->cust_no);
+    filter->op = or_null(search->op_code);
+    filter->log_uuid = or_null(search->log_no);
+    filter->batch = or_null(search->batch);
+    filter->channel = or_null(search->channel);
+    filter->channel_ref = or_null(search->channel_ref);
+    set_show(filter, show);
+}
+
 tl_status house_list(tl_client *client, enum show show, const struct ref *search, struct rows *rows)
 {
     tl_filter filter = TL_FILTER_INIT;
     tl_list_end end = TL_LIST_END_INIT;
     tl_status status;
 
-    filter.lane = 'S';
-    filter.serial = or_null(search->serial_no);
-    filter.cust = or_null(search->cust_no);
-    filter.op = or_null(search->op_code);
-    filter.log_uuid = or_null(search->log_no);
+    house_filter(&filter, show, search);
     filter.after = or_null(search->after);
-    filter.batch = or_null(search->batch);
-    filter.channel = or_null(search->channel);
-    filter.channel_ref = or_null(search->channel_ref);
     filter.limit = PAGE_ROWS;
     filter.look_most = PAGE_LOOKS;
     filter.newest_first = 1;
-    set_show(&filter, show);
     status = tl_list_page(client, &filter, take, rows, &end);
     rows->more = end.more;
     snprintf(rows->next, sizeof rows->next, "%s", end.next);

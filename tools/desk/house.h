@@ -38,7 +38,7 @@ struct listed {
     size_t *owners; /* as rows_owners() */
 };
 
-/* What people look for. */
+/* What people look for; its word in addresses is that of page_trades.c. */
 enum show {
     SHOW_ALL,
     SHOW_PROCESS,
@@ -53,6 +53,8 @@ enum show {
 /* A page looks at about so many rows at most, so that something rare takes more pages, not time. */
 #define PAGE_LOOKS 2000u
 
+/* What the filter shows of it; it borrows the texts of the search. */
+void house_filter(tl_filter *filter, enum show show, const struct ref *search);
 /* Reads the page of what is looked for behind search->after. */
 tl_status house_list(tl_client *client, enum show show, const struct ref *search,
                      struct rows *rows);
@@ -113,6 +115,12 @@ char *house_json(const struct trade *trade, const char *shard);
 /* ----------------------------------------------------------------- deciding -- */
 
 enum act { ACT_NONE, ACT_RETRY, ACT_PROPOSE, ACT_CONFIRM, ACT_EVIDENCE };
+
+/* page_decide.c: the word of a form; what follows a confirmation; the decision of a form's word, or
+ * 0. */
+const char *act_word(enum act act);
+const char *happens_then(tl_decision as);
+int read_as(tl_decision *as, const char *word);
 
 struct decision {
     enum act act;

@@ -235,6 +235,10 @@ static int take_proposal(void *context, const tl_proposal *proposal)
     struct group one = {.kind = GROUP_PROPOSED};
     struct now *now = context;
 
+    if (proposal->act_no != 0) {
+        many_keep(now, proposal);
+        return 0;
+    }
     if (strcmp(proposal->what, "resolve") != 0) {
         now->closings++;
         return 0;

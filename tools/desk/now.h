@@ -13,6 +13,7 @@
 #define ALARMS_MOST 8u
 #define PROCESSES_MOST 64u
 #define GROUPS_MOST 30u
+#define MANY_PROPOSED 8u
 #define PAUSED_MOST 16u
 #define WAITS_MOST 64u
 #define CHANNELS_MOST 256u
@@ -96,6 +97,12 @@ struct now {
     unsigned group_count;
     int groups_cut; /* there are more, or more in them */
     tl_overview overview;
+    /* Acts that proposed something of many trades, which wait for a second operator. */
+    struct many_proposed {
+        uint64_t act_no, trades;
+        char by[385], said[8];
+    } many[MANY_PROPOSED];
+    unsigned many_count;
     unsigned closings; /* findings of an audit that somebody proposed to close */
     struct running processes[PROCESSES_MOST];
     unsigned process_count;
@@ -121,6 +128,8 @@ struct now_keeper;
 
 struct now_keeper *now_keeper_new(void); /* NULL: out of memory */
 void now_keeper_free(struct now_keeper *keeper);
+/* Keeps an act of many trades among those that wait (page_many.c). */
+void many_keep(struct now *now, const tl_proposal *proposal);
 /* Copies the newest picture of the shard at which the visit works; takes one if it is older than
  * three seconds and nobody does.  Where there is none, or the last could not be taken, everybody
  * takes their own.  Unless TL_OK *now is the one before, or empty where there was none, and says since

@@ -21,7 +21,7 @@ struct offer {
     const char *title, *happens, *button;
 };
 
-static const char *act_word(enum act act)
+const char *act_word(enum act act)
 {
     static const char *const words[] = {"", "retry", "propose", "confirm", "evidence"};
 
@@ -105,7 +105,7 @@ static const struct offer offer_evidence = {
 
 /* ------------------------------------------------------------------- offers -- */
 
-static const char *happens_then(tl_decision as)
+const char *happens_then(tl_decision as)
 {
     switch (as) {
     case TL_DECISION_FAILED:
@@ -250,13 +250,13 @@ void page_decide(struct visit *visit)
 
 /* ----------------------------------------------------------------- deciding -- */
 
-static int read_as(struct decision *decision, const char *word)
+int read_as(tl_decision *as, const char *word)
 {
     static const tl_decision all[] = {TL_DECISION_CLEAR, TL_DECISION_PAID, TL_DECISION_FAILED};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(word, tl_decision_name(all[i])) == 0) {
-            decision->as = all[i];
+            *as = all[i];
             return 1;
         }
     return 0;
@@ -284,7 +284,7 @@ static int read_decision(struct visit *visit, struct decision *decision)
         return 0;
     decision->epoch = (uint32_t)epoch;
     if (decision->act == ACT_PROPOSE || decision->act == ACT_CONFIRM)
-        return read_as(decision, form_get(form, "as"));
+        return read_as(&decision->as, form_get(form, "as"));
     return decision->act != ACT_NONE;
 }
 

@@ -361,6 +361,28 @@ static unsigned write_groups(const struct shown *shown, size_t at, enum group_ki
     return written;
 }
 
+/* What one proposed of many trades at once; how many acts that are. */
+static unsigned write_proposed(const struct shown *shown)
+{
+    struct page *page = &shown->visit->answer->page;
+    unsigned acts = 0;
+
+    for (size_t at = 0; at < shown->count; at++)
+        for (unsigned i = 0; shown->shard[at] != NULL && i < shown->shard[at]->many_count; i++) {
+            const struct many_proposed *one = &shown->shard[at]->many[i];
+
+            page_format(page,
+                        "<p>%s proposed “%s” for %llu trades: <a class=\"button\" "
+                        "href=\"/many?act=confirm&amp;no=%llu&amp;shard=%s\">Look, and "
+                        "confirm</a></p>\n",
+                        one->by, one->said, (unsigned long long)one->trades,
+                        (unsigned long long)one->act_no,
+                        shards_name(shown->visit->session->shards, at));
+            acts++;
+        }
+    return acts;
+}
+
 static void persons(const struct shown *shown)
 {
     struct page *page = page_of(shown);
@@ -374,6 +396,7 @@ static void persons(const struct shown *shown)
             if (shown->shard[at] != NULL)
                 groups += write_groups(shown, at, kind);
     page_put(page, "</ul>\n");
+    groups += write_proposed(shown);
     if (total->closings > 0) {
         page_format(page, "<p>%u finding%s of an audit %s for a second operator, to be closed: ",
                     total->closings, many(total->closings),

@@ -28,6 +28,11 @@ static const struct shown *shown_of(const char *word)
     return &shown[0];
 }
 
+enum show part_show_of(const char *word)
+{
+    return shown_of(word)->show;
+}
+
 /* ------------------------------------------------------------------ search -- */
 
 /* What is looked for, and how long it may be. */
@@ -315,6 +320,32 @@ static void table(struct visit *visit, const struct ref *search, const struct li
                             : "No trade is like that.");
 }
 
+static void many_link(struct visit *visit, const struct ref *search, const char *text,
+                      const char *act, const char *as, const char *words)
+{
+    page_format(
+        &visit->answer->page,
+        "<a class=\"button\" href=\"/many?act=%s&amp;as=%s&amp;r=%s&amp;shard=%s\">%s</a>\n", act,
+        as, text, search->shard, words);
+}
+
+/* What can be done to all of the list at once, at one shard. */
+static void many_links(struct visit *visit, const struct ref *search, const char *text)
+{
+    const enum show show = shown_of(search->show)->show;
+
+    if (!visit->account.may_decide || (visit_is_of_fleet(visit) && search->shard[0] == '\0'))
+        return;
+    if (show == SHOW_PARKED)
+        many_link(visit, search, text, "retry", "", "Look again at all");
+    if (show == SHOW_PARKED || show == SHOW_DOUBT)
+        many_link(visit, search, text, "propose", "failed", "Propose “failed” for all");
+    if (show == SHOW_CONFLICT) {
+        many_link(visit, search, text, "propose", "paid", "Propose “paid” for all");
+        many_link(visit, search, text, "propose", "clear", "Propose “clear” for all");
+    }
+}
+
 static void write_list(struct visit *visit, const struct ref *search, const struct listed *listed,
                        size_t count)
 {
@@ -330,6 +361,7 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
     batch_totals(visit, search);
     shard_tabs(visit, search);
     tabs(visit, search);
+    many_links(visit, search, text);
     page_put(page, "<section class=\"card\">\n");
     table(visit, search, listed, count);
     pages(visit, search, text, listed, count);

@@ -10,6 +10,8 @@
 void part_state(struct visit *visit, const void *view);
 /* Of a tl_view: a link to the trade; its text is the serial number. */
 void part_trade_link(struct visit *visit, const void *view);
+/* What the word of a list shows. */
+enum show part_show_of(const char *word);
 /* What an address has in the place of a trade's key. */
 void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT]);
 /* Of a trade's key, on that page. */

@@ -29,6 +29,7 @@ static const struct route routes[] = {
     {"/search", NULL, page_search},
     {"/trade", page_trade, NULL},
     {"/decide", page_decide, page_decided},
+    {"/many", page_many, page_many_decided},
     {"/channels", page_channels, page_channel_decided},
     {"/reports", page_report, NULL},
     {"/audit", page_audit, page_audit_start},

@@ -1,0 +1,372 @@
+/*
+ * The page Many: one decision about all trades of a list, or the confirmation of such an act.
+ *
+ * The page shows the trades, and its form has their number and a digest of their keys and fences.
+ * What is sent is done only if the list is still that one, each trade under the fence that was seen.
+ */
+#include "command.h"
+#include "judge.h"
+#include "now.h"
+#include "parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MANY_MOST 300u
+#define MANY_SHOWN 50u
+
+struct many {
+    enum act act; /* retry, propose, confirm */
+    tl_decision as;
+    uint64_t act_no; /* of a confirmation: what is confirmed */
+    enum show show;
+    struct ref search;
+    const char *channel;
+    /* What was found. */
+    struct rows rows;
+    tl_client *client;
+    tl_list_end *sums;
+    uint64_t left_out, digest;
+    int more, is_own;
+    tl_status status;
+    char said[512]; /* who proposed it, and why */
+};
+
+/* ------------------------------------------------------------------- reading -- */
+
+/* FNV-1a: whoever changes the list does so under the eyes of nobody but themselves. */
+static void digest(struct many *many, const char *text)
+{
+    for (; *text != '\0'; text++)
+        many->digest = (many->digest ^ (unsigned char)*text) * UINT64_C(1099511628211);
+}
+
+static int add(struct many *many, const tl_view *view)
+{
+    char fence[24];
+
+    if (many->rows.count == MANY_MOST) {
+        many->more = 1;
+        return 1;
+    }
+    snprintf(fence, sizeof fence, " %" PRIu64 ";", view->fence);
+    digest(many, view->serial_no);
+    digest(many, view->cust_no);
+    digest(many, view->op_code);
+    digest(many, fence);
+    tl_list_end_add(many->sums, view->currency, view->amount_minor);
+    if (!rows_add(&many->rows, view))
+        return 0;
+    many->status = many->rows.failed;
+    return 1;
+}
+
+static int take(void *context, const tl_view *view)
+{
+    struct many *many = context;
+    const tl_key key = {view->serial_no, view->cust_no, view->op_code};
+    int why = many->act == ACT_RETRY ? judge_retry(view) : judge_proposal(many->as, view);
+
+    if (why == JUDGE_MEANT && many->act == ACT_PROPOSE)
+        why = judge_proposed(many->client, many->as, &key, &many->status);
+    if (why == JUDGE_MEANT)
+        return add(many, view);
+    many->left_out += why != JUDGE_OTHER;
+    return many->status != TL_OK;
+}
+
+static int take_view(void *context, const tl_view *view)
+{
+    return add(context, view);
+}
+
+static int take_proposed(void *context, const tl_proposed *proposed)
+{
+    struct many *many = context;
+
+    many->as = proposed->decision;
+    many->is_own |= proposed->own;
+    snprintf(many->said, sizeof many->said, "%.200s proposed it, because: %.255s.",
+             proposed->account, proposed->reason);
+    many->left_out += !proposed->stands && !proposed->confirmed;
+    if (proposed->stands && many->status == TL_OK)
+        many->status = tl_show(many->client, &proposed->key, TL_LANE_SYNC, take_view, many);
+    return many->status != TL_OK || many->more;
+}
+
+static tl_status gather(struct visit *visit, struct many *many)
+{
+    tl_filter filter = TL_FILTER_INIT;
+    tl_status status;
+
+    many->client = visit->client;
+    many->digest = UINT64_C(14695981039346656037);
+    many->sums = calloc(1, sizeof *many->sums);
+    if (many->sums == NULL)
+        return TL_NO_MEMORY;
+    if (many->act == ACT_CONFIRM) {
+        status = tl_proposed_list(visit->client, many->act_no, take_proposed, many);
+    } else {
+        house_filter(&filter, many->show, &many->search);
+        if (many->channel[0] != '\0')
+            filter.channel = many->channel;
+        filter.limit = UINT32_MAX;
+        filter.status = many->act == ACT_RETRY ? 'P' : judge_status(many->as);
+        filter.conflict |= many->act == ACT_PROPOSE && many->as != TL_DECISION_FAILED;
+        status = tl_list(visit->client, &filter, take, many);
+    }
+    return status == TL_OK ? many->status : status;
+}
+
+static void forget(struct many *many)
+{
+    rows_free(&many->rows);
+    free(many->sums);
+}
+
+/* 0: no page of ours asks so. */
+static int read_many(struct visit *visit, const struct form *form, struct many *many)
+{
+    const char *ref = form_get(form, "r");
+
+    memset(many, 0, sizeof *many);
+    for (enum act act = ACT_RETRY; act <= ACT_CONFIRM; act++)
+        if (strcmp(act_word(act), form_get(form, "act")) == 0)
+            many->act = act;
+    many->channel = form_get(form, "channel");
+    many->show = part_show_of(form_get(form, "show"));
+    if (ref[0] != '\0') {
+        if (!refs_find(visit->desk->refs, ref, &many->search))
+            return 0;
+        many->show = part_show_of(many->search.show);
+    }
+    if (many->act == ACT_CONFIRM)
+        return read_number(form_get(form, "no"), INT64_MAX, &many->act_no) && many->act_no != 0;
+    return many->act == ACT_RETRY ||
+           (many->act == ACT_PROPOSE && read_as(&many->as, form_get(form, "as")));
+}
+
+void many_keep(struct now *now, const tl_proposal *proposal)
+{
+    struct many_proposed *many = &now->many[now->many_count];
+
+    if (now->many_count == MANY_PROPOSED)
+        return;
+    now->many_count++;
+    many->act_no = proposal->act_no;
+    many->trades = proposal->trades;
+    snprintf(many->by, sizeof many->by, "%s", proposal->account);
+    snprintf(many->said, sizeof many->said, "%s", proposal->said);
+}
+
+/* ------------------------------------------------------------------- writing -- */
+
+static const char *happens(const struct many *many)
+{
+    return many->act == ACT_RETRY ? "The retry lanes run at once, and parked ones are unparked. A "
+                                    "worker asks the channel before anything is sent."
+           : many->act == ACT_PROPOSE ? "Now nothing happens but that it stands on record: another "
+                                        "operator has to confirm "
+                                        "it."
+                                      : happens_then(many->as);
+}
+
+static void write_sums(struct page *page, const tl_list_end *sums)
+{
+    for (unsigned i = 0; i < sums->money_count; i++) {
+        char amount[TL_SUM_TEXT + TL_CURRENCY + 2];
+
+        snprintf(amount, sizeof amount, "%s %s", sums->money[i].sum_minor, sums->money[i].currency);
+        page_put(page, i > 0 ? ", " : ": ");
+        page_money(page, amount);
+    }
+}
+
+static void write_form(struct visit *visit, const struct many *many)
+{
+    struct page *page = &visit->answer->page;
+    const struct form *from =
+        visit->request->body.count > 0 ? &visit->request->body : &visit->request->query;
+    const char *as = many->act == ACT_RETRY ? "" : tl_decision_name(many->as);
+    char seen[24], count[16], no[24], button[64];
+
+    snprintf(seen, sizeof seen, "%" PRIx64, many->digest);
+    snprintf(count, sizeof count, "%zu", many->rows.count);
+    snprintf(no, sizeof no, "%" PRIu64, many->act_no);
+    snprintf(button, sizeof button, "%s %s: %zu trade%s",
+             many->act == ACT_RETRY     ? "Make due now"
+             : many->act == ACT_PROPOSE ? "Propose"
+                                        : "Confirm",
+             as, many->rows.count, many->rows.count == 1 ? "" : "s");
+    part_form(visit, "/many", "shard", visit_shard(visit), "act", act_word(many->act), "as", as,
+              "no", many->act == ACT_CONFIRM ? no : "", "r", form_get(from, "r"), "show",
+              form_get(from, "show"), "channel", many->channel, "seen", seen, "count", count);
+    part_form_end(page, "reason-many", button);
+}
+
+static void write_many(struct visit *visit, unsigned http, const struct many *many,
+                       const char *problem)
+{
+    static const struct drawn drawn[] = {
+        {"serial", part_trade_link}, {"state", part_state}, {NULL, NULL}};
+    struct page *page = &visit->answer->page;
+    const int acts = many->rows.count > 0 && !(many->act == ACT_CONFIRM && many->is_own);
+    struct grid grid;
+
+    layout_begin(visit, http, "Many at once", PLACE_TRADES, 0);
+    page_put(page, "<div class=\"title\"><h1>Many at once</h1></div>\n");
+    part_problem(page, problem, "This is the list as it is now.");
+    page_format(page, "<section class=\"card offer\"><h2>%s %s: %zu trade%s",
+                many->act == ACT_RETRY     ? "Look again now"
+                : many->act == ACT_PROPOSE ? "Propose"
+                                           : "Confirm",
+                many->act == ACT_RETRY ? "" : tl_decision_name(many->as), many->rows.count,
+                many->rows.count == 1 ? "" : "s");
+    write_sums(page, many->sums);
+    page_format(page, "</h2>\n<p>%s %s</p>\n", many->said, happens(many));
+    if (many->left_out > 0)
+        page_format(page,
+                    "<p class=\"notice warn\">%" PRIu64
+                    " more are left alone: somebody holds them, "
+                    "they moved on since, or it was done already.</p>\n",
+                    many->left_out);
+    if (many->more)
+        page_format(page,
+                    "<p class=\"quiet\">These are the first %u; the same again does the "
+                    "rest.</p>\n",
+                    MANY_MOST);
+    if (many->act == ACT_CONFIRM && many->is_own)
+        page_put(page,
+                 "<p class=\"notice warn\">You proposed it. Another operator, with an account "
+                 "of their own, has to confirm it.</p>\n");
+    if (part_may_decide(visit) && acts)
+        write_form(visit, many);
+    page_put(page, "</section>\n<section class=\"card\">\n");
+    grid_begin(&grid, visit, &record_view, "serial,customer,operation,state,amount,created,parked",
+               drawn);
+    for (size_t i = 0; i < many->rows.count && i < MANY_SHOWN; i++)
+        grid_row(&grid, &many->rows.views[i]);
+    grid_end(&grid, "No trade is like that.");
+    if (many->rows.count > MANY_SHOWN)
+        page_format(page, "<p class=\"quiet\">and %zu more</p>\n", many->rows.count - MANY_SHOWN);
+    page_put(page, "</section>\n");
+    layout_end(visit);
+}
+
+/* What was asked for is shown as it is; 0: that was answered otherwise. */
+static int find(struct visit *visit, const struct form *form, struct many *many)
+{
+    const size_t shard = shards_find(visit->session->shards, form_get(form, "shard"));
+    tl_status status = TL_OK;
+
+    if (!read_many(visit, form, many) || (visit_is_of_fleet(visit) && shard == SHARD_NOBODY)) {
+        layout_sentence(visit, 404, "No such list",
+                        "This link is of no list that can be decided about. Nothing was done.");
+        return 0;
+    }
+    if (visit_is_of_fleet(visit))
+        status = visit_go_to(visit, shard);
+    if (status == TL_OK)
+        status = gather(visit, many);
+    if (status == TL_OK)
+        return 1;
+    layout_not_now(visit, status);
+    forget(many);
+    return 0;
+}
+
+void page_many(struct visit *visit)
+{
+    struct many many;
+
+    if (!find(visit, &visit->request->query, &many))
+        return;
+    write_many(visit, 200, &many, NULL);
+    forget(&many);
+}
+
+/* ------------------------------------------------------------------ deciding -- */
+
+static tl_status do_one(struct visit *visit, const struct many *many, uint64_t act_no, size_t i,
+                        const char *reason)
+{
+    const tl_view *view = &many->rows.views[i];
+    tl_resolution one = TL_RESOLUTION_INIT;
+
+    one.key = (tl_key){view->serial_no, view->cust_no, view->op_code};
+    if (many->act == ACT_RETRY)
+        return tl_act_retry(visit->client, act_no, i + 1, &one.key, view->fence);
+    one.fence = view->fence;
+    one.decision = many->as;
+    one.actor = visit->session->user;
+    one.reason = reason;
+    return tl_act_resolve(visit->client, act_no, i + 1, &one, many->act_no);
+}
+
+/* Each under the fence that was seen, as rows of one act. */
+static void do_all(struct visit *visit, const struct many *many)
+{
+    static const char *const whats[] = {"", "retry", "resolve propose", "resolve confirm"};
+    char said[160], sentence[NOTICE_TEXT];
+    tl_act act = TL_ACT_INIT;
+    uint64_t act_no = 0;
+    size_t done = 0, row = 0;
+    tl_status status;
+
+    if (many->act == ACT_RETRY)
+        snprintf(said, sizeof said, "desk: %.100s", many->channel);
+    else if (many->act == ACT_PROPOSE)
+        snprintf(said, sizeof said, "--as %s desk: %.100s", tl_decision_name(many->as),
+                 many->channel);
+    else
+        snprintf(said, sizeof said, "--as %s --act %" PRIu64, tl_decision_name(many->as),
+                 many->act_no);
+    act.what = whats[many->act];
+    act.said = said;
+    act.actor = visit->session->user;
+    act.reason = form_get(&visit->request->body, "reason");
+    act.planned = many->rows.count;
+    status = tl_act_begin(visit->client, &act, &act_no);
+    for (; status == TL_OK && row < many->rows.count; row++) {
+        const tl_status one = do_one(visit, many, act_no, row, act.reason);
+
+        done += one == TL_OK;
+        if (one != TL_OK && !judge_is_of_row(one))
+            status = one;
+    }
+    if (act_no != 0)
+        (void)tl_act_end(visit->client, act_no, NULL);
+    if (status != TL_OK && done == 0) {
+        write_many(visit, http_of(status), many, said_by(status));
+        return;
+    }
+    now_forget(visit->desk->now);
+    snprintf(sentence, sizeof sentence,
+             "%zu of %zu done, on record as act %" PRIu64 "%s. `tradelock acts %" PRIu64
+             "` names what was left alone.",
+             done, many->rows.count, act_no,
+             many->act == ACT_PROPOSE ? "; another operator has to confirm it" : "", act_no);
+    session_tell(visit->desk->sessions, visit->session, sentence);
+    layout_redirect(visit->answer, "/", NULL);
+}
+
+void page_many_decided(struct visit *visit)
+{
+    const struct form *form = &visit->request->body;
+    struct many many;
+    char seen[24], problem[128];
+
+    if (!find(visit, form, &many))
+        return;
+    snprintf(seen, sizeof seen, "%" PRIx64, many.digest);
+    if (strcmp(seen, form_get(form, "seen")) != 0) {
+        snprintf(problem, sizeof problem, "The list was of %.10s trades, and has changed since.",
+                 form_get(form, "count"));
+        write_many(visit, 409, &many, problem);
+    } else if (visit_may_decide(visit)) {
+        do_all(visit, &many);
+    }
+    forget(&many);
+}
