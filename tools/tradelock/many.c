@@ -59,8 +59,8 @@ static int add_example(void *context, const tl_view *view)
 
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     table_add(bulk->examples, view->serial_no, view->cust_no, view->op_code,
-              tl_state_name(view->state), tl_amount_text(amount, view->amount_minor, view->currency),
-              view->channel, fence);
+              tl_state_name(view->state),
+              tl_amount_text(amount, view->amount_minor, view->currency), view->channel, fence);
     return json_array_append_new(bulk->examples_json, fleet_row(json_view(view))) != 0;
 }
 
