@@ -33,10 +33,11 @@ static void make(const char *prefix, const char *channel, int count)
         tl_lock_free(lock);
     }
     /* As if the time in which the senders could still send were over. */
-    database_run(operators.h.sql,
-                 "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, step = 'test' "
-                 "WHERE channel = '%s' AND lane = 'S'",
-                 channel);
+    database_run(
+        operators.h.sql,
+        "UPDATE trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, step = 'test' "
+        "WHERE channel = '%s' AND lane = 'S'",
+        channel);
 }
 
 #define DECIDE(who, verb, ...)                                                                     \
