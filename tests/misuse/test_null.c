@@ -15,6 +15,7 @@
 #include <tradelock/books.h>
 #include <tradelock/callback.h>
 #include <tradelock/layer.h>
+#include <tradelock/money.h>
 #include <tradelock/row_lock.h>
 #include <tradelock/workflow.h>
 

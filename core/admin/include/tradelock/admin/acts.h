@@ -107,7 +107,7 @@ TL_EXPORT tl_status tl_paid_list(tl_client *client, const tl_payment *payments, 
  * of the payment's operation, where those are told.  each() is called for every trade that fits:
  * one payment may fit several, or none.  Reads all trades in pages, which takes seconds where there
  * are a million. */
-typedef int (*tl_payment_trade_fn)(void *context, size_t number, const tl_key *key);
+typedef int (*tl_payment_trade_fn)(void *context, size_t number, const tl_key *trade);
 TL_EXPORT tl_status tl_payment_find(tl_client *client, const tl_payment *payments, size_t count,
                                     const char *channel, tl_payment_trade_fn each, void *context);
 
