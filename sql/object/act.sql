@@ -79,6 +79,11 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an act is noted in the transaction that does it';
     END IF;
+    -- Services call this, too, and none of them is one of two operators.
+    IF kind LIKE 'forget%' OR kind LIKE 'resolve%' OR kind LIKE 'audit%' THEN
+        SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
+            MESSAGE_TEXT = 'such an act is begun and ended, by an operator';
+    END IF;
     CALL tl_act_begin(kind, words, why, who, by_log, cust IS NOT NULL, act);
     IF cust IS NOT NULL THEN
         CALL tl_act_row(act, 1, cust, serial, op, seen, became, 1);

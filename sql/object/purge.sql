@@ -145,8 +145,9 @@ BEGIN
             -- Of a fleet: its slot is being moved, and the copy is compared with this.
             DECLARE EXIT HANDLER FOR 31003, 31004 SET state = NULL;
             IF does = 3 THEN
+                -- Nobody could tell a worker what to pay: a blanked failure is not tried anew.
                 UPDATE trade_lock SET payload = NULL, result = NULL, traceparent = NULL,
-                    label = NULL, remark = 'blanked', blanked_rev = rev
+                    label = NULL, remark = 'blanked', blanked_rev = rev, retryable = 0
                 WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);
                 UPDATE trade_lock_past SET remark = NULL
                 WHERE cust_no = cust AND serial_no = serial AND op_code IN (op, other);

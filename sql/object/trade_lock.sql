@@ -80,7 +80,7 @@ BEGIN
                 AND NEW.next_run_at <=> OLD.next_run_at AND NEW.deadline_at <=> OLD.deadline_at
                 AND NEW.conflict <=> OLD.conflict AND NEW.exclusive <=> OLD.exclusive
                 AND NEW.repeatable <=> OLD.repeatable
-                AND NEW.retryable <=> OLD.retryable AND NEW.proof <=> OLD.proof
+                AND NEW.proof <=> OLD.proof
                 AND NEW.fingerprint <=> OLD.fingerprint AND NEW.channel <=> OLD.channel
                 AND NEW.channel_key <=> OLD.channel_key AND NEW.channel_ref <=> OLD.channel_ref
                 AND NEW.amount_minor <=> OLD.amount_minor AND NEW.currency <=> OLD.currency
@@ -88,9 +88,10 @@ BEGIN
                 -- Blanking is no step: contents are there as before, or none of them.
                 AND ((NEW.payload <=> OLD.payload AND NEW.result <=> OLD.result
                         AND NEW.traceparent <=> OLD.traceparent AND NEW.label <=> OLD.label
-                        AND NEW.remark <=> OLD.remark AND NEW.blanked_rev <=> OLD.blanked_rev)
-                    OR (NEW.payload IS NULL AND NEW.result IS NULL AND NEW.traceparent IS NULL
-                        AND NEW.label IS NULL AND NEW.remark <=> 'blanked'
+                        AND NEW.remark <=> OLD.remark AND NEW.blanked_rev <=> OLD.blanked_rev
+                        AND NEW.retryable <=> OLD.retryable)
+                    OR (NEW.retryable = 0 AND NEW.payload IS NULL AND NEW.result IS NULL
+                        AND NEW.traceparent IS NULL AND NEW.label IS NULL AND NEW.remark <=> 'blanked'
                         AND NEW.blanked_rev <=> NEW.rev))
                 AND (OLD.longest_hold_ms IS NULL
                     OR NEW.longest_hold_ms <=> OLD.longest_hold_ms)

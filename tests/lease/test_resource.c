@@ -5,6 +5,7 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/money.h>
 #include <tradelock/admin.h>
 
 #include <fcntl.h>
@@ -110,10 +111,10 @@ TEST(test_unlock_one_reader)
 
 static void expect_purged(unsigned resources)
 {
-    char words[64];
+    char words[128], count[TL_AMOUNT_TEXT];
     output *o = RUN("purge", "--older", "90d", "--config", config);
 
-    snprintf(words, sizeof words, "%u resources purged", resources);
+    snprintf(words, sizeof words, "%s resources purged", tl_count_text(count, resources));
     EXPECT_CODE(o, 0);
     EXPECT_WORDS(o, words);
     output_free(o);

@@ -300,6 +300,8 @@ static int check_all(int argc, char **argv)
                      : usage_error("--all, --where and --act take no operand: %s", argv[0]);
     if (has_fence)
         return usage_error("--fence is for one trade; of many each has the fence that was seen");
+    if (resolution.although_pending)
+        return usage_error("--although-pending is said of one trade, whose answer was seen");
     if (confirms && all.acts == NULL)
         return usage_error("--act is missing: which proposal is confirmed; `tradelock inbox` "
                            "names it");
