@@ -436,6 +436,7 @@ static void begin(struct output *output)
     if (output->begun)
         return;
     output->begun = 1;
+    common.has_document = output->form == LIST_JSON;
     if (output->form == LIST_JSON)
         fputs("{\n  \"rows\": [", stdout);
     else
