@@ -436,7 +436,7 @@ TEST(test_long_statement)
     make("S2", "C1", "paid", 50, "EUR");
     write_statement(path, PAYMENTS);
     ENDS(file_statement(path, "3"), 1, "Would file success of 2 trades: 1.50 EUR in 2",
-         "100000 without a trade, 1 told twice",
+         "100,000 without a trade, 1 told twice",
          "! nothing was changed: it would be 2 trades, not 3");
     assert_int_equal(database_number(w.f.sql, "SELECT COUNT(*) FROM trade_evidence"), 0);
     o = file_statement(path, "2");

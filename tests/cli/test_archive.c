@@ -350,6 +350,7 @@ TEST(test_a_set_is_gone_on_with)
     tl_lock_free(lock);
     database_run(w.f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
                           "send_until = send_until - INTERVAL 1 YEAR, "
+                          "next_run_at = next_run_at - INTERVAL 1 YEAR, "
                           "deadline_at = deadline_at - INTERVAL 1 YEAR");
     ENDS(TO_ARCHIVE("--json"), 0);
     /* It was another life: not what set 1 names, so it has a set of its own. */
@@ -469,6 +470,7 @@ static void age(void)
     database_run(w.f.sql, "DROP TRIGGER trade_lock_updated; DROP TRIGGER trade_lock_kept; UPDATE "
                           "trade_lock SET updated_at = updated_at - INTERVAL 1 YEAR, "
                           "send_until = send_until - INTERVAL 1 YEAR, "
+                          "next_run_at = next_run_at - INTERVAL 1 YEAR, "
                           "deadline_at = deadline_at - INTERVAL 1 YEAR");
     do_shell("tradelock migrate --config \"$CONFIG\"");
 }
@@ -601,7 +603,6 @@ TEST(test_audit_over_lives)
     age();
     ENDS(TO_ARCHIVE("--json"), 0);
     expect_found("it was purged, asked for anew, and succeeded again", "PLAIN");
-    expect_listed("audit", AUDIT("--json"));
     /* A set that holds the same rows: chained by hand, as a copy that was restored would be. */
     do_shell("cd \"$ARCHIVE\" && rm -rf 00000002 && cp -r 00000001 00000002 && cd 00000002 && "
              "sum=$(tail -1 ../00000001/manifest | cut -d' ' -f2) && "

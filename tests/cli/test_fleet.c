@@ -500,7 +500,9 @@ TEST_IN(test_many_at_both, clear, NULL)
     make_parked(A, "A1", cust(A, 0));
     make_parked(B, "B1", cust(B, 0));
     for (int i = 0; i < SHARDS; i++)
-        database_run(shards[i].sql, "GRANT ALL ON *.* TO second@localhost IDENTIFIED BY 'secret'");
+        database_run(shards[i].sql,
+                     "GRANT ALL ON *.* TO second@localhost IDENTIFIED BY 'secret'; UPDATE "
+                     "trade_lock SET send_until = UTC_TIMESTAMP(6), rev = rev + 1, step = 'test'");
     write_settings_of(path, "second", A, B, "second");
     ENDS(FLEET("resolve", "propose", "--all", "--parked", "--as", "failed", "--reason", "r",
                "--yes", "2"),

@@ -269,7 +269,7 @@ TEST(test_help)
         expect_help(name);
         count++;
     }
-    assert_int_equal(count, 25);
+    assert_int_equal(count, 27);
     output_free(o);
 }
 

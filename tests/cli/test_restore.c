@@ -154,7 +154,7 @@ TEST(test_the_whole_way)
     status_says("Nobody has proposed");
     status_says("in doubt");
     status_says("The money in doubt, as the trades told it:");
-    status_says("1.00 EUR  1\n");
+    status_says("1.00 EUR 1\n");
     ENDS(RUN("doctor", "--config", operators.config[ANN]), 5,
          "a restore is declared or found and not accepted");
     file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
