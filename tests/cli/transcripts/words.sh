@@ -254,7 +254,8 @@ with() {
 text_columns() {
     sql "SELECT CONCAT(c.table_name, '.', c.column_name) FROM information_schema.columns c
         JOIN information_schema.tables t USING (table_schema, table_name)
-        WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE'
+        WHERE c.table_schema = DATABASE() AND t.table_schema = DATABASE()
+            AND t.table_type = 'BASE TABLE'
             AND c.table_name REGEXP '^(trade_|tl_|audit_|resource_|rw_|row_)'
             AND c.data_type IN ('char', 'varchar', 'varbinary', 'text', 'blob', 'mediumblob', 'longtext')" |
         LC_ALL=C sort
