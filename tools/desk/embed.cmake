@@ -11,6 +11,7 @@ foreach(line "desk.css|text/css" "desk.js|text/javascript" "icon.svg|image/svg+x
   file(READ ${DIR}/${name} hex HEX)
   get_filename_component(name ${name} NAME)
   string(REGEX REPLACE "(..)" "0x\\1," bytes ${hex})
+  string(REGEX REPLACE "(0x[89a-f])" "(char)\\1" bytes ${bytes}) # beyond ASCII
   string(MAKE_C_IDENTIFIER ${name} identifier)
   string(APPEND text "static const char ${identifier}[] = {${bytes}0};\n")
   string(APPEND table "    {\"/${name}\", \"${type}; charset=utf-8\", ${identifier}},\n")

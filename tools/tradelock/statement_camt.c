@@ -210,7 +210,7 @@ static void end_entry(struct camt *c)
 
 static void keep(struct camt *c, char *to, size_t space)
 {
-    snprintf(to, space, "%s", c->text);
+    snprintf(to, space, "%.*s", (int)space - 1, c->text);
 }
 
 static void take_entry(struct camt *c)
