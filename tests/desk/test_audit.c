@@ -451,16 +451,17 @@ TEST(test_a_stale_finding)
 /* By the rules of a section of the settings, without a customer, in Latin-1. */
 TEST(test_a_statement_as_a_bank_writes_it)
 {
-    static const char section[] = "\n[statement-sparkasse]\nencoding = latin1\ndelimiter = ;\n"
+    static const char section[] = "\n[statement-%s]\nencoding = latin1\ndelimiter = ;\n"
                                   "decimal = ,\nmap = key=Zweck,amount=Betrag,sign=Art\n"
                                   "ignore = Empf\303\244nger\ncurrency = EUR\npaid = S\n"
-                                  "received = H\n";
+                                  "received = H\n%s";
     FILE *settings = fopen(operators.config[ANN], "ae");
     struct visitor v;
     char *key, *text, *before;
 
     assert_non_null(settings);
-    fputs(section, settings);
+    fprintf(settings, section, "sparkasse", "");
+    fprintf(settings, section, "other", "channel = other\n");
     fclose(settings);
     house_expect(&operators.h, "BANK1", "C1", 100, TL_SUCCEEDED);
     key = database_text(operators.h.sql, "SELECT channel_key FROM trade_lock WHERE serial_no = "
@@ -485,6 +486,11 @@ TEST(test_a_statement_as_a_bank_writes_it)
     EXPECT_PAGE(&v, 200, "Payments of the file: 1: 1.00 EUR");
     EXPECT_PAGE(&v, 200, "Trades that they are of: 1: 1.00 EUR");
     EXPECT_PAGE(&v, 200, "Lines that were left out: 1 received");
+    visitor_post_file_as(&v, "/statement", token_of(&v), "bank.csv", text, strlen(text), "other",
+                         "received");
+    EXPECT_PAGE(&v, 303, "");
+    wait_for_end(&v);
+    EXPECT_PAGE(&v, 200, "there is no such trade");
     expect_unchanged(before);
     free(key);
     free(text);

@@ -148,6 +148,7 @@ static void audit_one(struct audit_keeper *keeper, struct audit_report *report, 
     scope.actor = keeper->session->user;
     if (statement->payments != NULL) {
         scope.statement = keeper->name;
+        scope.channel = statement->channel;
         scope.payments = statement->payments + keeper->first[shard];
         scope.payment_count = keeper->first[shard + 1] - keeper->first[shard];
     }
@@ -186,8 +187,8 @@ static int find_trades(struct audit_keeper *keeper, struct audit_run *run)
         tl_status status = shards_client(shards, i, &client, &account);
 
         if (status == TL_OK)
-            status = tl_payment_find(client, statement->payments, statement->count, NULL,
-                                     statement_take_trade, statement);
+            status = tl_payment_find(client, statement->payments, statement->count,
+                                     statement->channel, statement_take_trade, statement);
         if (status != TL_OK)
             add_problem(run, shards_name(shards, i), status);
     }

@@ -249,6 +249,9 @@ static void form_statement(struct visit *visit)
                    "<label for=\"aside\">Lines to be left out, as 17,23, and kinds: received, "
                    "returned, unbooked</label><input id=\"aside\" name=\"aside\" "
                    "maxlength=\"400\" autocomplete=\"off\">"
+                   "<label for=\"channel\">The channel that paid, unless the form says it</label>"
+                   "<input id=\"channel\" name=\"channel\" maxlength=\"63\" "
+                   "autocomplete=\"off\">"
                    "<button class=\"button main\">Compare</button></form>\n");
     part_command(page, "audit", "--statement", "FILE.csv");
     page_put(page, "</section>\n");
@@ -327,6 +330,7 @@ void page_statement(struct visit *visit)
     const struct statement_rules rules = {.ignored = typed(visit, "ignored"),
                                           .profile = typed(visit, "profile"),
                                           .aside = typed(visit, "aside"),
+                                          .channel = typed(visit, "channel"),
                                           .config_file = visit->desk->options->config_file,
                                           .most = PAYMENTS_MOST};
     struct statement statement;

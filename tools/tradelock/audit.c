@@ -97,6 +97,7 @@ static tl_audit_scope scope_of(size_t first, size_t count)
     tl_audit_scope scope = request.scope;
 
     if (request.statement.payments != NULL) {
+        scope.channel = request.statement.channel;
         scope.payments = request.statement.payments + first;
         scope.payment_count = count;
     }
@@ -387,7 +388,7 @@ static int check(int argc, char **argv)
 
     if (read_operands(argc, argv) != EXIT_DONE)
         return EXIT_USAGE;
-    if (request.path == NULL && (scope->op_code != NULL || scope->channel != NULL))
+    if (request.path == NULL && (scope->op_code != NULL || request.rules.channel != NULL))
         return usage_error("--op and --channel say what a statement is of: they want --statement");
     if (request.path == NULL && scope->until_us != 0 && scope->since_us == 0)
         return usage_error("--until without a statement wants --since");
@@ -413,7 +414,7 @@ static int work(tl_client *client)
     else if (fleet_is() && request.finding != NULL)
         code = usage_error("a finding is of one database: close wants --shard");
     else
-        code = statement_find(&request.statement, request.scope.channel, 0, request.path);
+        code = statement_find(&request.statement, 0, request.path);
     if (code == EXIT_DONE || (fleet_is() && code != EXIT_USAGE))
         code = request.finding != NULL ? fleet_each(0, close_one, &request) : work_audit(code);
     statement_free(&request.statement);
@@ -429,7 +430,7 @@ static const struct command_option options[] = {
     STATEMENT_OPTIONS(request.rules),
     {"currency CUR", "of its amounts that name none", OPTION_TEXT, .to = &request.rules.currency},
     {"op OP", "it is of this operation alone", OPTION_TEXT, .to = &request.scope.op_code},
-    {"channel NAME", "and of this channel", OPTION_TEXT, .to = &request.scope.channel},
+    {"channel NAME", "and of this channel", OPTION_TEXT, .to = &request.rules.channel},
     {"since T",
      "and of trades that succeeded from T on: a moment\n"
      "(2026-03-01, 2026-03-01T09:30) or how long ago (2h).\n"

@@ -285,7 +285,7 @@ static int evidence_statement(const struct filing *filing)
     struct statement *statement = filing->statement;
     struct preview preview = {.filing = filing, .bulk = &bulk, .trades = TL_LIST_END_INIT};
     uint64_t repeated;
-    int code = statement_find(statement, NULL, 1, filing->path);
+    int code = statement_find(statement, 1, filing->path);
 
     bulk.context = &preview;
     preview.unknown = statement->unfound;
@@ -429,6 +429,10 @@ static const struct command_option options[] = {
      OPTION_TEXT, .to = &request.filing.path},
     {"op OP", "the operation of its payments that name none", OPTION_TEXT,
      .to = &request.filing.rules.op_code},
+    {"channel NAME",
+     "the channel that paid; a line wants it that names\n"
+     "neither a channel key nor a customer",
+     OPTION_TEXT, .to = &request.filing.rules.channel},
     STATEMENT_OPTIONS(request.filing.rules),
     {"amount N", "how much was paid, in minor units", OPTION_NUMBER,
      .to = &request.evidence.amount.amount_minor, .given = &request.evidence.amount.is_told,

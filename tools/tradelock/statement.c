@@ -64,6 +64,8 @@ int statement_read_bytes(struct statement *self, const char *bytes, size_t size,
 
     memset(self, 0, sizeof *self);
     read_rules(&r);
+    if (r.rules.channel != NULL)
+        self->channel = keep_text(&r, r.rules.channel, strlen(r.rules.channel));
     if (r.problem[0] == '\0') {
         r.line = 1;
         text = decode(&r, bytes, size, &decoded);

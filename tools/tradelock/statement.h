@@ -28,7 +28,8 @@ struct statement {
     size_t count;
     /* Lines that count for nothing: set aside by their kind or number, and totals. */
     size_t aside[KINDS], aside_lines, totals;
-    size_t unfound; /* payments that no trade is of, which were dropped */
+    size_t unfound;      /* payments that no trade is of, which were dropped */
+    const char *channel; /* that paid; NULL: not said */
     /* Own memory. */
     char **texts;
     size_t text_count, text_space, space;
@@ -40,6 +41,7 @@ struct statement_rules {
     const char *map, *ignored, *delimiter, *decimal, *encoding, *preamble, *total;
     const char *words[KINDS];
     const char *op_code, *currency; /* of payments that name none */
+    const char *channel;            /* whose references they are */
     const char *profile, *aside;
     const char *config_file; /* where the profile is */
     int is_filed;            /* evidence is to be filed of each payment: it must be possible */

@@ -4,23 +4,16 @@
 #include "fleet.h"
 #include "list_print.h"
 
-struct search {
-    struct statement *statement;
-    const char *channel;
-};
-
 static int find_here(tl_client *client, void *context)
 {
-    struct search *search = context;
-    struct statement *statement = search->statement;
+    struct statement *statement = context;
 
     return fleet_told(tl_payment_find(client, statement->payments, statement->count,
-                                      search->channel, statement_take_trade, statement));
+                                      statement->channel, statement_take_trade, statement));
 }
 
-int statement_find(struct statement *self, const char *channel, int is_filed, const char *name)
+int statement_find(struct statement *self, int is_filed, const char *name)
 {
-    struct search search = {self, channel};
     char problem[128] = "out of memory";
     const int wanted = statement_find_begin(self);
     int code = EXIT_DONE;
@@ -28,7 +21,7 @@ int statement_find(struct statement *self, const char *channel, int is_filed, co
     if (wanted == 0)
         return EXIT_DONE;
     if (wanted > 0) {
-        code = fleet_each(0, find_here, &search);
+        code = fleet_each(0, find_here, self);
         if (code != EXIT_DONE && !fleet_is())
             return code;
         /* What is of a shard that does not answer is not compared. */

@@ -8,7 +8,7 @@
 
 /* After fleet_begin(): asks every database whose payments they are of which the bank names no
  * customer.  The exit code; name is the file's, for messages. */
-int statement_find(struct statement *self, const char *channel, int is_filed, const char *name);
+int statement_find(struct statement *self, int is_filed, const char *name);
 
 /* Of these of its payments, and of the trades that they pay. */
 void statement_print(const struct statement *self, const tl_payment *payments, size_t count,

@@ -312,6 +312,8 @@ static void check_named(struct reading *r, tl_payment *payment)
     payment->cust_no = NULL;
     if (!is_told(r, COL_KEY) && !is_told(r, COL_REF) && !is_told(r, COL_SERIAL))
         misread(r, "nothing says whose payment it is");
+    else if (r->rules.is_filed && r->rules.channel == NULL && !is_told(r, COL_KEY))
+        misread(r, "it names neither a channel key nor a customer: say --channel");
 }
 
 static const char *told_or(const struct reading *r, enum column column, const char *otherwise)

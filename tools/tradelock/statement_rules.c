@@ -16,7 +16,8 @@ static struct statement_rules base;
 static const struct command_option settings[] = {
     STATEMENT_SETTINGS(base),
     {"op OP", "the operation of payments that name none", OPTION_TEXT, .to = &base.op_code},
-    {"currency CUR", "the currency of amounts that name none", OPTION_TEXT, .to = &base.currency}};
+    {"currency CUR", "the currency of amounts that name none", OPTION_TEXT, .to = &base.currency},
+    {"channel NAME", "the channel that paid", OPTION_TEXT, .to = &base.channel}};
 
 static const char **setting_of(struct statement_rules *rules, const char *name)
 {
