@@ -25,8 +25,8 @@ struct camt {
     size_t size;
     struct side entry, detail;
     int is_reversal, is_returned; /* of the entry; of the transaction */
-    int is_booked;
-    char reference[TEXT]; /* of the entry that a name of the map asks for */
+    int is_booked, pays;          /* a transaction of the entry is a payment, or one's return */
+    char reference[TEXT];         /* of the entry that a name of the map asks for */
     enum column reference_of;
     uint64_t said, details; /* how many transactions; 0 said: it does not say */
     int64_t sum;            /* of their amounts, while all are of the entry's currency */
@@ -75,7 +75,7 @@ static void begin_entry(struct camt *c)
 {
     memset(&c->entry, 0, sizeof c->entry);
     c->entry.line = c->r->line;
-    c->is_reversal = c->is_booked = 0;
+    c->is_reversal = c->is_booked = c->pays = 0;
     c->said = c->details = 0;
     c->sum = 0;
     c->has_sum = 1;
@@ -158,6 +158,7 @@ static void end_transaction(struct camt *c, const struct side *side)
 
     r->line = side->line;
     r->kind = kind_of(c, first_of(side->direction, c->entry.direction));
+    c->pays |= r->kind == KIND_PAID || r->kind == KIND_RETURNED;
     if (!is_own && (c->said > 1 || c->details > 1))
         misread(r, "the transaction has no amount of its own");
     take_cell(r, COL_AMOUNT, amount, strlen(amount));
@@ -193,7 +194,7 @@ static void end_entry(struct camt *c)
         return;
     }
     kind = kind_of(c, c->entry.direction);
-    if (r->wrong[0] == '\0' && (kind == KIND_RECEIVED || kind == KIND_UNBOOKED))
+    if (r->wrong[0] == '\0' && !c->pays && (kind == KIND_RECEIVED || kind == KIND_UNBOOKED))
         return;
     if (c->said > 0 && c->said != c->details)
         misread(r, "the entry is of %llu transactions, and details %llu",
