@@ -74,7 +74,7 @@ static int compare_payments(const void *left, const void *right)
                             (a->amount.amount_minor < b->amount.amount_minor);
 }
 
-/* Whoever tells the same payment twice tells it once. */
+/* Whoever tells the same payment twice tells it once; how often that was. */
 static uint64_t drop_repeated(struct statement *statement)
 {
     const size_t before = statement->count;
@@ -304,7 +304,8 @@ static int evidence_statement(const struct filing *filing)
     /* What the shards that answered have is filed: the same again files the rest. */
     if (code == EXIT_DONE || (fleet_is() && preview.is_ready))
         code = bulk_run(&bulk);
-    if (code == EXIT_DONE && preview.contradicting + preview.standing + preview.unknown > 0)
+    if (code == EXIT_DONE &&
+        preview.contradicting + preview.standing + preview.unknown + repeated > 0)
         code = EXIT_REFUSED;
     table_free(bulk.examples);
     json_decref(bulk.examples_json);
@@ -461,7 +462,8 @@ const struct command command_evidence = {
             "A statement is a file of payments, each filed as SUCCEEDED unless that is known\n"
             "already.  First it shows how many, how much money, and ten of them; then it\n"
             "takes the number, typed on the terminal or by --yes.  A trade that moves on\n"
-            "meanwhile is left alone (exit code 1).  Ctrl-C stops it between two payments,\n"
+            "meanwhile is left alone, and what stands in the file twice is filed once: the\n"
+            "channel may have paid twice (exit code 1).  Ctrl-C stops it between two payments,\n"
             "and the same again goes on.  `tradelock acts` tells what was done.\n",
     .examples = "  tradelock evidence add W1 C1 WITHDRAW --outcome SUCCEEDED --source bank\n"
                 "  tradelock evidence add --statement 3-march.csv --source bank --reason daily\n",
