@@ -186,7 +186,7 @@ static size_t whole_part(const char *text, char decimal)
     size_t size = strspn(text, "0123456789");
     char used = '\0';
 
-    if (size < 1 || size > 3)
+    if (size < 1 || size > 3 || text[0] == '0')
         return size;
     while ((text[size] == mark || text[size] == '\'' || text[size] == ' ') &&
            (used == '\0' || text[size] == used) && strspn(text + size + 1, "0123456789") == 3) {
@@ -254,7 +254,8 @@ static void read_minor(struct reading *r, const char *text, int64_t *minor)
         misread(r, "%s is a whole number of minor units, not '%s'", r->names[COL_MINOR], text);
 }
 
-/* "" and a column that is not there tell none.  What came back is below 0. */
+/* "" and a column that is not there tell none.  What came back is below 0; but many banks write what
+ * they paid so, and only amount_minor by its own name is known to be another's form. */
 static void read_amount(struct reading *r, tl_payment_amount *to)
 {
     const int is_major = r->row[COL_AMOUNT] != NULL;
@@ -277,6 +278,12 @@ static void read_amount(struct reading *r, tl_payment_amount *to)
         take_word(r, "the amount", to->amount_minor < 0 ? "-" : "+");
         if (to->amount_minor < 0)
             to->amount_minor = -to->amount_minor;
+    } else if (to->amount_minor < 0 && r->kind == KIND_PAID &&
+               (is_major || r->names[COL_MINOR] != column_default(COL_MINOR))) {
+        misread(r,
+                "'%.40s' is below 0: say what that means by --paid + --returned -, or by "
+                "--paid - --returned +",
+                amount);
     }
     if (to->amount_minor < 0 && r->kind == KIND_PAID)
         r->kind = KIND_RETURNED;
@@ -383,6 +390,8 @@ void end_record(struct reading *r)
             check_filed(r, &payment);
         if (r->kind == KIND_RETURNED && payment.amount.amount_minor == 0)
             misread(r, "a payment came back, and nothing says how much of it");
+        if (r->kind == KIND_PAID && payment.amount.is_told && payment.amount.amount_minor == 0)
+            misread(r, "it pays 0, which is no payment");
     } else if (!r->is_kind_aside[r->kind]) {
         misread(r, r->kind == KIND_RECEIVED
                        ? "money was received: nothing is done until that kind is set aside"
