@@ -215,7 +215,7 @@ TEST(test_a_statement_of_too_many_lines)
     visitor_post_file(&v, "/statement", token_of(&v), "bank.csv", text, size - 4);
     EXPECT_PAGE(&v, 303, "");
     wait_for_end(&v);
-    EXPECT_PAGE(&v, 200, "100000 payments");
+    EXPECT_PAGE(&v, 200, "100,000 payments");
     free(text);
     visitor_close(&v);
 }
