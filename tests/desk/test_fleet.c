@@ -292,9 +292,9 @@ TEST_IN(test_now_adds_up, clear, NULL)
         EXPECT_PAGE(&v, 200, "as of");
     } while (strstr(v.body, ">A1</a>") == NULL || strstr(v.body, ">See all 2</a>") == NULL);
     EXPECT_PAGE(&v, 200,
-                "parked · 1</span><span>Shard a: <span class=\"money\">10.00&nbsp;EUR</span>");
+                "parked · 1</span><span>Shard a: <span class=\"money\">10.00\u00a0EUR</span>");
     EXPECT_PAGE(&v, 200,
-                "parked · 2</span><span>Shard b: <span class=\"money\">20.00&nbsp;EUR</span>");
+                "parked · 2</span><span>Shard b: <span class=\"money\">20.00\u00a0EUR</span>");
     EXPECT_PAGE(&v, 200, "<th scope=\"row\">b: <strong>");
     EXPECT_PAGE(&v, 200, "<div class=\"strip\">Shard b: ");
     visitor_leave(&v);
