@@ -216,6 +216,11 @@ TEST(test_a_statement_of_too_many_lines)
     EXPECT_PAGE(&v, 303, "");
     wait_for_end(&v);
     EXPECT_PAGE(&v, 200, "100,000 payments");
+    visitor_get(&v, "/");
+    EXPECT_PAGE(&v, 200, "<span class=\"alarm\">last statement <b>");
+    EXPECT_PAGE(&v, 200, ", 100,003 differences</b></span>");
+    EXPECT_PAGE(&v, 200, "<span class=\"alarm\">last audit <b>");
+    EXPECT_NONE(&v, "no audit is on record");
     free(text);
     visitor_close(&v);
 }

@@ -60,10 +60,11 @@ TEST(test_now_shows_channels)
     EXPECT_PAGE(
         &ann, 200,
         "<section class=\"card worst bad\"><div><h1>Channel idempotent has not answered for ");
-    EXPECT_PAGE(&ann, 200, "1 payment waits for its answer: <span class=\"money\">0.01&nbsp;EUR");
+    EXPECT_PAGE(&ann, 200, "1 payment waits for its answer: <span class=\"money\">0.01\u00a0EUR");
     EXPECT_PAGE(&ann, 200, "<span class=\"state bad\">no answer for ");
     EXPECT_PAGE(&ann, 200, "href=\"/channels#channel--idempotent-" WITHDRAW_OP "\">Pause…</a>");
     EXPECT_PAGE(&ann, 200, "href=\"/runbook#channel-down\">");
+    EXPECT_PAGE(&ann, 200, "<span>no audit is on record</span>");
     visitor_get(&ann, "/channels");
     EXPECT_PAGE(&ann, 200, "In the last hour: 2 succeeded, 1 declined, 0 failed. Waiting: 1.");
     EXPECT_PAGE(&ann, 200, "Success rate: 66.6 % <strong>No answer since ");
@@ -149,7 +150,7 @@ TEST(test_one_cause_is_one_group)
                  "FROM seq_1_to_31, (SELECT 'S' AS lane UNION SELECT 'R') lanes");
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     await_words(&ann, "/", "parked · 30</span>");
-    EXPECT_PAGE(&ann, 200, ">301.50&nbsp;EUR</span> <span class=\"quiet\">past the &lt;deadline");
+    EXPECT_PAGE(&ann, 200, ">301.50\u00a0EUR</span> <span class=\"quiet\">past the &lt;deadline");
     EXPECT_PAGE(&ann, 200, ">See all 30</a>");
     EXPECT_PAGE(&ann, 200, ">GROUP-31</a>");
     EXPECT_NONE(&ann, ">GROUP-30</a>");
@@ -491,7 +492,7 @@ TEST(test_a_batch_and_a_reference)
     EXPECT_PAGE(&v, 200,
                 "<td data-l=\"State\">succeeded</td>"
                 "<td data-l=\"Trades\" class=\"number\">120</td>");
-    EXPECT_PAGE(&v, 200, ">126.00&nbsp;EUR<");
+    EXPECT_PAGE(&v, 200, ">126.00\u00a0EUR<");
     EXPECT_PAGE(&v, 200,
                 "<td data-l=\"State\">failed</td>"
                 "<td data-l=\"Trades\" class=\"number\">3</td>");
@@ -517,7 +518,7 @@ TEST(test_a_batch_and_a_reference)
     make_batch("paid", 'Y', 3000, "REF-Y");
     make_batch("paid", 'P', 1, "REF-P");
     search_for(&v, "batch", "paid", "all");
-    EXPECT_PAGE(&v, 200, "Not complete: 1 of 3001 are open.");
+    EXPECT_PAGE(&v, 200, "Not complete: 1 of 3,001 are open.");
     EXPECT_PAGE(&v, 200, ">BT-Y999</a>");
     EXPECT_PAGE(&v, 200, "Next page");
     search_for(&v, "batch", "paid", "process");

@@ -391,33 +391,16 @@ static tl_status look_at_channels(struct now *now, tl_client *client)
 
 /* ------------------------------------------------------------- the picture -- */
 
-static int take_act(void *context, const tl_act_view *act)
-{
-    const char *violations = strstr(act->counts, "violations=");
-    struct now *now = context;
-
-    if (strcmp(act->what, "audit") != 0 || violations == NULL)
-        return 0;
-    violations += strlen("violations=");
-    now->audit_us = act->begun_us;
-    snprintf(now->audit_violations, sizeof now->audit_violations, "%.*s",
-             (int)strspn(violations, "0123456789"), violations);
-    return 1;
-}
-
 static tl_status look_at_server(struct now *now, tl_client *client)
 {
-    const tl_act_filter latest = TL_ACT_FILTER_INIT;
     tl_status status;
 
     if (now->doctor_ms != 0 && steady_ms() - now->doctor_ms < DOCTOR_MS)
         return TL_OK;
     now->alarm_count = 0;
-    now->audit_us = 0;
     status = tl_doctor(client, take_finding, now);
-    if (status != TL_OK && status != TL_SERVER_UNSAFE)
-        return status;
-    status = tl_act_list(client, &latest, take_act, now, NULL);
+    if (status == TL_SERVER_UNSAFE)
+        status = TL_OK;
     now->doctor_ms = status == TL_OK ? steady_ms() : 0;
     return status;
 }

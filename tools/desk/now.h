@@ -112,8 +112,6 @@ struct now {
     int64_t begun_ms, pace_ms, doctor_ms; /* of the desk's clock; 0: never */
     struct alarm alarms[ALARMS_MOST];
     unsigned alarm_count;
-    int64_t audit_us; /* the last audit on record; 0: there is none among the latest acts */
-    char audit_violations[24];
     /* Of each minute, newest first, what was paid, and what was asked for and had no end a minute
      * later; -1: not counted. */
     int64_t minute_us;

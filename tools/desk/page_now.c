@@ -2,8 +2,11 @@
  * and processes.  The wall screen is the same without anything to click. */
 #include "pace.h"
 #include "parts.h"
+#include "print.h"
 #include "verdict.h"
 #include "waits.h"
+
+#include <tradelock/money.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -433,6 +436,18 @@ static void foot_processes(struct page *page, const struct now *now)
         page_format(page, "<span class=\"alarm\"><b>%u silent</b></span>\n", silent);
 }
 
+/* Nothing where there was none. */
+static void foot_audited(struct page *page, const struct now *now, const tl_audited *last,
+                         const char *what, const char *fault, uint64_t faults)
+{
+    if (last->at_us == 0)
+        return;
+    page_put(page, faults > 0 ? "<span class=\"alarm\">" : "<span>");
+    page_format(page, "last %s <b>", what);
+    page_ago(page, last->at_us, now->now_us);
+    page_format(page, ", %s %s%s</b></span>\n", COUNT_TEXT(faults), fault, many(faults));
+}
+
 static void foot(const struct shown *shown)
 {
     struct page *page = page_of(shown);
@@ -448,13 +463,12 @@ static void foot(const struct shown *shown)
         page_put(page, now->overview.fit ? "<span>server <b>fit for money</b></span>\n"
                                          : "<span class=\"alarm\">server <b>not fit for money</b>"
                                            "</span>\n");
-        if (now->audit_us != 0) {
-            page_put(page, "<span>last audit <b>");
-            page_ago(page, now->audit_us, now->now_us);
-            page_format(page, ", %s violations</b></span>\n", now->audit_violations);
-        } else {
-            page_put(page, "<span>no audit among the latest acts</span>\n");
-        }
+        if (now->overview.audit.at_us == 0)
+            page_put(page, "<span>no audit is on record</span>\n");
+        foot_audited(page, now, &now->overview.audit, "audit", "violation",
+                     now->overview.audit.violations);
+        foot_audited(page, now, &now->overview.statement, "statement", "difference",
+                     now->overview.statement.differences);
         page_put(page, "<span>as of ");
         page_moment(page, now->now_us);
         page_put(page, "</span></div>\n");
