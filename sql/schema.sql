@@ -235,7 +235,8 @@ CREATE TABLE IF NOT EXISTS trade_resolution (
     act_no BIGINT UNSIGNED NULL,
     act_row BIGINT UNSIGNED NULL,
     PRIMARY KEY (cust_no, serial_no, op_code, rev, verdict, part),
-    KEY decided (act_no, decided_at),
+    KEY decided (decided_at),
+    KEY alone (act_no, decided_at),
     CONSTRAINT verdict_is_c_y_or_f CHECK (verdict IN ('C', 'Y', 'F')),
     CONSTRAINT part_is_1_2_or_3 CHECK (part IN (1, 2, 3))
 ) ENGINE = InnoDB;

@@ -101,7 +101,7 @@ FROM (
         CASE CAST(verdict AS CHAR) WHEN 'C' THEN '--as clear' WHEN 'Y' THEN '--as paid'
             ELSE '--as failed' END,
         cust_no, serial_no, op_code, fence, reason, actor, account, NULL, 0, 0, 0, NULL, decided_at
-    FROM trade_resolution FORCE INDEX (decided)
+    FROM trade_resolution FORCE INDEX (alone)
     WHERE act_no IS NULL
         AND decided_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
         AND decided_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
