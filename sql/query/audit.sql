@@ -141,10 +141,11 @@ ORDER BY t.cust_no, t.serial_no, t.op_code, t.rev
 -- ended, by which account, the statement's name, which stands last in what was said, and what it
 -- came to.
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', ended_at) AS at_us, account, statement,
-    CAST(REGEXP_SUBSTR(counts, '(?<=rows=)[0-9]+') AS UNSIGNED) AS rows_read,
-    CAST(REGEXP_SUBSTR(counts, '(?<=payments=)[0-9]+') AS UNSIGNED) AS payments,
-    CAST(REGEXP_SUBSTR(counts, '(?<=violations=)[0-9]+') AS UNSIGNED) AS violations,
-    CAST(CONCAT('0', REGEXP_SUBSTR(counts, '(?<=differences=)[0-9]+')) AS UNSIGNED) AS differences
+    CAST(SUBSTRING_INDEX(REGEXP_SUBSTR(counts, 'rows=[0-9]+'), '=', -1) AS UNSIGNED) AS rows_read,
+    CAST(SUBSTRING_INDEX(REGEXP_SUBSTR(counts, 'payments=[0-9]+'), '=', -1) AS UNSIGNED) AS payments,
+    CAST(SUBSTRING_INDEX(REGEXP_SUBSTR(counts, 'violations=[0-9]+'), '=', -1) AS UNSIGNED) AS violations,
+    CAST(CONCAT('0', SUBSTRING_INDEX(REGEXP_SUBSTR(counts, 'differences=[0-9]+'), '=', -1))
+        AS UNSIGNED) AS differences
 FROM (SELECT a.*, ROW_NUMBER() OVER (PARTITION BY statement = '' ORDER BY ended_at DESC, act_no DESC)
         AS place
     FROM (SELECT act_no, ended_at, account, counts, IF(LOCATE('--statement ', said) = 0, '',

@@ -69,6 +69,11 @@ INSERT INTO trade_lock_past (cust_no, serial_no, op_code, rev, logged_at, step, 
 SELECT cust_no, serial_no, op_code, rev - 1, logged_at, 'ask', 'P', thread_no,
     '22222222-1111-4111-8111-111111111111', UNHEX(MD5(token)), session_id, fence - 1, epoch, attempts, claims, sends, next_run_at,
     conflict, proof, account FROM trade_lock WHERE first_rev IS NULL;
+-- Ended nine days ago, of the first customer, and not blanked yet: E1 ...
+INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
+    fence, rev, sends, next_run_at, payload, created_at, updated_at)
+SELECT '1', CONCAT('E', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(), UNHEX(MD5(seq)), 1000, 1000, 1,
+    '2020-01-01', 'of a person', @now - INTERVAL 9 DAY, @now - INTERVAL 9 DAY FROM seq_1_to_60;
 -- One that was tried 4,000 times: Y1.
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     fence, rev, sends, next_run_at, created_at, updated_at)
@@ -219,7 +224,7 @@ SELECT seq, 'retry', 'parked', 'why', 'ann', USER(), IF(seq = 1, 3000, 1), 1,
     @now - INTERVAL seq MINUTE, IF(seq = 1, NULL, @now) FROM seq_1_to_20000;
 -- And 600 audits, one a minute, one of them with a statement.
 INSERT INTO tl_act (act_no, what, said, reason, actor, account, counts, begun_at, ended_at)
-SELECT 20000 + seq, 'audit', IF(seq = 50, '--statement bank.csv', ''), '', 'ann', USER(),
+SELECT 40000 + seq, 'audit', IF(seq = 50, '--statement bank.csv', ''), '', 'ann', USER(),
     'rows=3 steps=4 payments=1 violations=0 differences=0 closed=0',
     @now - INTERVAL seq MINUTE, @now - INTERVAL seq MINUTE FROM seq_1_to_600;
 INSERT INTO tl_act_row (act_no, row_no, cust_no, serial_no, op_code, fence, result, acted_at)
@@ -230,7 +235,8 @@ SELECT seq, 1, CONCAT('C', seq), CONCAT('W', seq), 'WITHDRAW', 1000, 'done', @no
     FROM seq_2_to_20000;
 -- Two forget customer C7; ann has proposed to forget many others.
 INSERT INTO tl_act (act_no, what, said, reason, actor, account, planned, begun_at, ended_at)
-SELECT 20001, 'forget propose', tl_forget_name('C7'), 'why', 'ann', 'ann@localhost', 0, @now, @now
+SELECT 20001, 'forget propose', tl_forget_name('C7'), 'why', 'ann', 'ann@localhost', 0,
+    UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
 UNION ALL
 SELECT 20002, 'forget confirm', tl_forget_name('C7'), 'why', 'bob', USER(), 2, @now, NULL
 UNION ALL

@@ -181,6 +181,7 @@ static char *explain_text(const plan_case *c)
     step_uuids uuids;
     const db_value *values = plan_values(c, room, uuids);
     const unsigned char *mark = c->statement->marks;
+    unsigned marked = 0;
     char *text, *end;
 
     for (unsigned i = 0; i < c->statement->mark_count; i++)
@@ -190,10 +191,12 @@ static char *explain_text(const plan_case *c)
         server_panic("out of memory");
     end = stpcpy(text, "EXPLAIN ");
     for (const char *from = c->statement->text; *from != '\0'; from++) {
-        if (*from == '?')
-            end = db_literal(end, &values[*mark++]);
-        else
+        if (*from != '?')
             *end++ = *from;
+        else if (marked < c->statement->mark_count)
+            end = db_literal(end, &values[mark[marked++]]);
+        else
+            server_panic("%s: a question mark is no value", c->statement->name);
     }
     *end = '\0';
     return text;
