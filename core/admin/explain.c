@@ -278,6 +278,7 @@ static tl_status read_registered(explaining *e)
                 own += db_get_uint(&r, row, 3);
         }
     e->is_strange = own == 0 && all > 0;
+    e->is_unserved = status == TL_OK && all == 0;
     db_result_free(&r);
     return status;
 }

@@ -66,6 +66,7 @@ typedef struct explaining {
     int64_t
         due; /* so many attempts of its operation are due, read where there is a limit a second */
     int is_strange;     /* no process that lives has registered its channel, but others for it */
+    int is_unserved;    /* no process that lives has registered its operation */
     int retry_waits;    /* its lane is open, and nobody works in it */
     int by_hand, filed; /* SQL changed it; it was lost in a restore, and made by a filing */
     explain_answer answers[EXPLAIN_ANSWERS]; /* in the order of their first time */

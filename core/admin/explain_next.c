@@ -171,14 +171,19 @@ static void say_lane(explaining *e, const char *doing)
                     "It has no retry lane; whoever wants the lock may ask for it.");
     else if (v->next_run_us <= v->now_us)
         explain_say(e, TL_TOPIC_NEXT, "",
-                    "A retry worker that has %s registered could %s since %s%s%s; if nothing "
-                    "happens, none is running.",
-                    v->op_code, doing, words_when(when, v->now_us, v->next_run_us),
-                    number[0] != '\0' ? ", " : "", number);
+                    "A retry worker that has %s registered could %s since %s%s%s%s.", v->op_code,
+                    doing, words_when(when, v->now_us, v->next_run_us),
+                    number[0] != '\0' ? ", " : "", number,
+                    e->is_unserved ? "" : "; if nothing happens, none is running");
     else
         explain_say(e, TL_TOPIC_NEXT, "", "A retry worker will %s at %s%s%s.", doing,
                     words_when(when, v->now_us, v->next_run_us), number[0] != '\0' ? ": " : "",
                     number);
+    if (e->is_unserved)
+        explain_say(e, TL_TOPIC_NEXT, "tradelock ps",
+                    "No process that has %s registered is alive, so nothing happens before a retry "
+                    "worker is started.",
+                    e->key.op_code);
 }
 
 /* No worker claims it, so there is nothing that could happen before the resume. */

@@ -188,7 +188,7 @@ TEST(test_preview_counts)
     assert_int_equal(json_integer_value(json_object_get(document, "planned")), 1);
     assert_true(json_is_null(json_object_get(document, "act")));
     money = json_array_get(json_object_get(document, "money"), 0);
-    assert_string_equal(json_string_value(json_object_get(money, "sum_minor")), "250");
+    assert_int_equal(json_integer_value(json_object_get(money, "sum_minor")), 250);
     json_decref(document);
     assert_int_equal(retries("see"), 0);
     assert_int_equal(acts(), 0);

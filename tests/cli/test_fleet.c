@@ -345,7 +345,7 @@ TEST_IN(test_limit_is_of_each_shard, clear, NULL)
     json_decref(document);
     o = FLEET("ls", "--limit", "1");
     EXPECT_CODE(o, 0);
-    assert_non_null(strstr(o->err, "rows of shard a, there are more: the same with --shard a "));
+    assert_non_null(strstr(o->err, "first 1 of shard a, there are more: the same with --shard a "));
     assert_null(strstr(o->err, "shard b"));
     output_free(o);
 }

@@ -246,6 +246,8 @@ static void expect_help(const char *name)
     if (strcmp(name, "desk") != 0 && strcmp(name, "run") != 0 && strcmp(name, "exporter") != 0)
         EXPECT_WORDS(o, "\n  --json          ");
     EXPECT_WORDS(o, "\n  -h, --help      ");
+    if (strcmp(name, "desk") != 0)
+        EXPECT_WORDS(o, "\n\nExamples:\n  tradelock ");
     if (strstr(w.readme, listed) == NULL)
         fail_msg("tools/README.md does not list the command %s", name);
     for (const char *line = o->out; line != NULL; line = strchr(line + 1, '\n'))

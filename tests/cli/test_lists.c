@@ -185,7 +185,7 @@ TEST_IN(test_a_killed_query_is_repeated, clear, NULL)
     for (size_t i = 0; i < sizeof locks / sizeof locks[0]; i++) {
         database_run(killing.locks, "%s", locks[i]);
         assert_int_equal(pthread_create(&killer, NULL, kill_one, &killing), 0);
-        o = LS("--serial", "KILLED");
+        o = LS("--lane", "all", "--serial", "KILLED");
         pthread_join(killer, NULL);
         EXPECT_ROWS(o, "KILLED/retry KILLED/sync");
     }

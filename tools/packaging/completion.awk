@@ -10,11 +10,16 @@ function add(list, word)
     return index(" " list " ", " " word " ") ? list : list (list == "" ? "" : " ") word
 }
 
-# What may follow an option: words to choose from, a file, or anything.
-function kind_of(argument)
+# What may follow an option: words to choose from, a file, or anything.  Of @channels and @columns the
+# command is asked.  The text of an option may be its words: "SUCCEEDED FAILED ...".
+function kind_of(argument, text)
 {
     if (argument == "")
         return "none"
+    if (argument == "CHANNEL" || argument == "COLUMNS")
+        return "@" tolower(argument) (argument == "CHANNEL" ? "s" : "")
+    if (text ~ /^[A-Z_]+( [A-Z_]+)+$/)
+        return text
     if (argument ~ /^[A-Za-z]+(\|[A-Za-z]+)+$/ || argument ~ /^[a-z]+$/) {
         gsub(/\|/, " ", argument)
         return argument
@@ -22,13 +27,15 @@ function kind_of(argument)
     return argument ~ /^FILE/ ? "FILE" : argument == "DIR" ? "DIR" : "TEXT"
 }
 
-function option(line,    key, words, count, i, name, next_word, kind, old)
+function option(line,    key, text, words, count, i, name, next_word, kind, old)
 {
     sub(/^ +/, "", line)
+    text = ""
     # "--cust CUST only this customer" has one blank; the argument is the word in capitals.
-    if (match(line, /  +/))
+    if (match(line, /  +/)) {
         key = substr(line, 1, RSTART - 1)
-    else if (match(line, /^(-[a-z], )?--[a-z-]+( [A-Z][^ ]*)?( --[a-z-]+ [A-Z]+)?/))
+        text = substr(line, RSTART + RLENGTH)
+    } else if (match(line, /^(-[a-z], )?--[a-z-]+( [A-Z][^ ]*)?( --[a-z-]+ [A-Z]+)?/))
         key = substr(line, 1, RLENGTH)
     gsub(/,/, "", key)
     count = split(key, words, " ")
@@ -39,7 +46,7 @@ function option(line,    key, words, count, i, name, next_word, kind, old)
         options[here] = add(options[here], name)
         # That of "-o, --output FORM" is of both.
         next_word = words[i] ~ /^-[a-z]$/ ? words[i + 2] : words[i + 1]
-        kind = kind_of(next_word ~ /^-/ ? "" : next_word)
+        kind = kind_of(next_word ~ /^-/ ? "" : next_word, text)
         old = after[here, name]
         after[here, name] = old == "" || old == kind || kind !~ /^[a-z ]+$/ ? kind : add(old, kind)
     }
@@ -67,6 +74,8 @@ in_usage {
     words = split(line, token, " ")
     for (i = 1; i <= words; i++) {
         sub(/^\[/, "", token[i])
+        if (token[i] == "CHANNEL")
+            words_of[here] = add(words_of[here], "@channels")
         if (token[i] !~ /^[a-z]+(\|[a-z]+)*$/)
             continue
         choices = split(token[i], choice, "|")
@@ -102,6 +111,17 @@ function table(    i, j, n, name)
     print "    esac"
 }
 
+# The values that only the command knows.
+function values()
+{
+    print "_tradelock_values()\n{"
+    print "    case $kind in"
+    print "    *@channels*) kind=\"${kind//@channels/} $(tradelock channel ls 2>/dev/null | awk 'NR > 1 { print $1 }')\" ;;"
+    print "    @columns) kind=$(tradelock ls --columns . 2>&1 | sed 's/.*it knows //; s/;.*//; s/,/ /g') ;;"
+    print "    esac"
+    print "}\n"
+}
+
 # Where the cursor stands: `here` becomes "tradelock ls", `rest` is 1 behind a lone "--".
 function place(first)
 {
@@ -119,6 +139,7 @@ function bash(    i)
     print "_tradelock_kind()\n{"
     table()
     print "}\n"
+    values()
     print "_tradelock()\n{"
     print "    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}"
     place("COMP_WORDS[0]")
@@ -143,6 +164,12 @@ function bash(    i)
     print "        esac"
     print "        [ -n \"$kind\" ] || kind=FILE"
     print "    fi"
+    print "    if [ \"$kind\" = @columns ]; then"
+    print "        _tradelock_values"
+    print "        mapfile -t COMPREPLY < <(compgen -P \"${cur%\"${cur##*,}\"}\" -W \"$kind\" -- \"${cur##*,}\")"
+    print "        return"
+    print "    fi"
+    print "    _tradelock_values"
     print "    case $kind in"
     print "    FILE) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;"
     print "    DIR) mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;"
@@ -168,6 +195,7 @@ function zsh(    i, n, name)
     print "_tradelock_kind()\n{"
     table()
     print "}\n"
+    values()
     print "_tradelock_commands()\n{"
     print "    local -a commands=("
     n = split(commands["tradelock"], name, " ")
@@ -204,6 +232,8 @@ function zsh(    i, n, name)
     print "        fi"
     print "        kind=${kind:-FILE}"
     print "    fi"
+    print "    [[ $kind != @columns ]] || compset -P '*,'"
+    print "    _tradelock_values"
     print "    case $kind in"
     print "    (FILE) _files ;;"
     print "    (DIR) _files -/ ;;"

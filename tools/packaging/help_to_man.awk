@@ -86,7 +86,7 @@ END {
     text = ""
     for (; i <= NR; i++) {
         line = lines[i]
-        if (line ~ /^(Options|Commands):$/) {
+        if (line ~ /^(Options|Commands|Examples):$/) {
             paragraph(text); text = ""
             list = toupper(substr(line, 1, length(line) - 1))
             section(list)
@@ -96,6 +96,8 @@ END {
                 section("OPTIONS")
             list = list == "" ? "OPTIONS" : list
             item(line)
+        } else if (list == "EXAMPLES" && line ~ /^  /) {
+            out(".PP\n\\fB" escape(substr(line, 3)) "\\fR")
         } else if (line ~ /^   / && list != "") {
             sub(/^ +/, "", line)
             out(escape(line))

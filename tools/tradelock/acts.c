@@ -114,6 +114,8 @@ const struct command command_acts = {
             "closed, restores, resources that they took away, purges and audits: who by the\n"
             "server's word, when, what and why.  With the number of an act, its rows and\n"
             "what became of each.  A MOMENT is as of `tradelock ls`.\n",
+    .examples = "  tradelock acts --since 1h\n"
+                "  tradelock acts 7\n",
     .options = options,
     .check = check,
     .of = OF_DATABASE,

@@ -430,7 +430,7 @@ static const struct command_option options[] = {
     STATEMENT_OPTIONS(request.rules),
     {"currency CUR", "of its amounts that name none", OPTION_TEXT, .to = &request.rules.currency},
     {"op OP", "it is of this operation alone", OPTION_TEXT, .to = &request.scope.op_code},
-    {"channel NAME", "and of this channel", OPTION_TEXT, .to = &request.rules.channel},
+    {"channel CHANNEL", "and of this channel", OPTION_TEXT, .to = &request.rules.channel},
     {"since T",
      "and of trades that succeeded from T on: a moment\n"
      "(2026-03-01, 2026-03-01T09:30) or how long ago (2h).\n"
@@ -469,6 +469,7 @@ const struct command command_audit = {
             "that several own, or none.\n"
             "It only reads, so there is no --dry-run.  stderr tells how far it is: on a terminal\n"
             "one line in place, in a log a line each TIME; nothing with --json.\n",
+    .examples = "  tradelock audit --statement 3-march.csv --since 2026-03-03 --until 2026-03-04\n",
     .options = options,
     .help_width = 24,
     .check = check,

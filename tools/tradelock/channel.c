@@ -297,6 +297,8 @@ const struct command command_channel = {
         "again later, and the retry lane probes with one call at a time, until an answer closes\n"
         "it.  Processes count by themselves and tell after their heartbeats.  It replaces the\n"
         "breaker before it; --none takes that away.\n",
+    .examples = "  tradelock channel pause bankA --reason \"answers nothing\"\n"
+                "  tradelock channel limit bankA --sends 4 --reason \"their letter\"\n",
     .options = options,
     .check = check,
     .of = OF_DATABASE,

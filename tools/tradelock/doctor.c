@@ -213,6 +213,7 @@ const struct command command_doctor = {
             "account\n"
             "of a service: then it also proves, by a probe that is rolled back, that steps\n"
             "are recorded.\n",
+    .examples = "  tradelock doctor\n",
     .of = OF_SHARDS,
     .work = work,
 };

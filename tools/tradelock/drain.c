@@ -316,6 +316,8 @@ const struct command command_drain = {
             "status`, `doctor` and `channel ls` show it, as channel *.  What waits in the retry\n"
             "lane stays as it is.  Lease mutexes and read-write locks are granted as ever, and\n"
             "are not waited for.\n",
+    .examples = "  tradelock drain --reason switch-over --timeout 5m\n"
+                "  tradelock drain --end --reason done\n",
     .options = options,
     .check = check,
     .of = OF_DATABASE,

@@ -2,8 +2,8 @@
  * with the same. */
 #include "explain.h"
 
+#include "find.h"
 #include "fleet.h"
-#include "fleet_map.h"
 #include "nearest.h"
 #include "print.h"
 
@@ -185,17 +185,26 @@ static int print_explained_json(const struct explained *explained, int code)
                       code);
 }
 
-static tl_key key;
-
-static int check(int argc, char **argv)
+/* What was asked for, of which the payee is a part, if it is text. */
+static int print_contents(void *context, const tl_view *view)
 {
-    return read_key(&key, argc, argv);
+    char text[1024];
+
+    (void)context;
+    snprintf(text, sizeof text, "%.*s", (int)view->payload_size,
+             view->payload != NULL ? (const char *)view->payload : "");
+    if (view->label[0] != '\0')
+        wrap_print("Label", LABEL, view->label);
+    if (text[0] != '\0' && strlen(text) == view->payload_size)
+        wrap_print("For", LABEL, text);
+    return 0;
 }
 
 static int work(tl_client *client)
 {
     struct explained explained = {.sentences = json_array()};
-    int code = fleet_owner(&client, key.cust_no);
+    tl_key key;
+    int code = find_trade(&client, &key);
     tl_status status = TL_OK;
 
     if (code == EXIT_DONE)
@@ -206,7 +215,8 @@ static int work(tl_client *client)
         explained_free(&explained);
         return code;
     }
-    code = is_in_doubt_or_parked(&explained.view) ? EXIT_OPEN : EXIT_DONE;
+    code =
+        is_in_doubt_or_parked(&explained.view) || explained.view.conflict ? EXIT_OPEN : EXIT_DONE;
     if (common.json) {
         code = print_explained_json(&explained, code);
     } else {
@@ -218,6 +228,7 @@ static int work(tl_client *client)
                time_text(when, explained.view.now_us), explained.view.status,
                tl_state_name(explained.view.state), amount[0] != '\0' ? "; " : "", amount,
                (unsigned long long)explained.view.fence);
+        (void)tl_show(client, &key, TL_LANE_SYNC, print_contents, NULL);
         explained_print(&explained);
         code = finish_output(code);
     }
@@ -228,12 +239,13 @@ static int work(tl_client *client)
 const struct command command_explain = {
     .name = "explain",
     .summary = "why a trade is where it is, what happens next, and what you may do",
-    .arguments = "SERIAL CUST OP [--json]",
+    .arguments = "SERIAL [CUST [OP]] [--json]",
     .text = "Tells in sentences who holds the trade until when, what the channel was asked and\n"
             "said, who tried before, what happens next, what would make it Y or F, and what an\n"
-            "operator may do now, with the command.  Exit code 6 when the trade is in doubt or\n"
-            "parked.\n",
-    .check = check,
+            "operator may do now, with the command.  A serial number alone, or its beginning,\n"
+            "finds the trade.  Exit code 6 when the trade is in doubt, parked or in conflict.\n",
+    .examples = "  tradelock explain W2024001\n",
+    .check = find_check,
     .of = OF_SHARDS,
     .work = work,
     .takes_operands = 1,

@@ -122,6 +122,9 @@ static json_t *field_json(const struct field *field, const void *row)
     const void *bytes;
     size_t size;
 
+    /* A sum of money is a number as every other, unless it is beyond 64 bits. */
+    if (strcmp(field->json, "sum_minor") == 0)
+        return json_digits(at(field, row));
     switch (field->type) {
     case FIELD_LETTER:
         return json_char(AS(char));

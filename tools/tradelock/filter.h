@@ -19,7 +19,7 @@
                    (f).serial_prefix, .given = was_given),                                         \
         FILTER_ROW("log UUID", "only rows with a step under this log UUID", OPTION_TEXT,           \
                    (f).log_uuid, .given = was_given),                                              \
-        FILTER_ROW("channel NAME", "only trades of this channel", OPTION_TEXT, (f).channel,        \
+        FILTER_ROW("channel CHANNEL", "only trades of this channel", OPTION_TEXT, (f).channel,     \
                    .given = was_given),                                                            \
         FILTER_ROW("batch NAME", "only trades of this batch", OPTION_TEXT, (f).batch,              \
                    .given = was_given),                                                            \

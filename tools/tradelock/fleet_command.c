@@ -701,6 +701,8 @@ const struct command command_fleet = {
         "what is left when it is called again.\n"
         "\n"
         "It needs administrators' accounts at all shards.\n",
+    .examples = "  tradelock fleet ls\n"
+                "  tradelock fleet move 7 --to b --reason \"more room\"\n",
     .options = options,
     .check = check,
     .of = OF_SHARDS,

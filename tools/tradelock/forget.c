@@ -67,6 +67,7 @@ const struct command command_forget = {
             "happens while a trade of the customer is in process, parked or in conflict, or may\n"
             "be tried anew.  The acts name the customer by a hash.  Archives and backups are\n"
             "not reached: tools/PRIVACY.md says where personal data stands.\n",
+    .examples = "  tradelock forget propose --cust C1001 --reason letter\n",
     .options = options,
     .check = check,
     .of = OF_SHARDS,

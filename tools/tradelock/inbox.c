@@ -53,6 +53,7 @@ const struct command command_inbox = {
     .text = "Lists what one operator proposed and nobody confirmed: decisions about trades that\n"
             "are still as they were seen, findings of an audit to be closed, and a restored\n"
             "server to be accepted.  Whoever proposed it cannot confirm it.\n",
+    .examples = "  tradelock inbox\n",
     .of = OF_SHARDS,
     .work = work,
 };

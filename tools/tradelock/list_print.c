@@ -239,6 +239,10 @@ static char *make_cells(const struct output *output, const tl_view *view)
         out_of_memory();
     for (size_t i = 0; i < output->count; i++) {
         record_cell(end, output->chosen[i], view, output->form == LIST_CSV);
+        /* The letter of a lane that waits is F, and nothing has failed. */
+        if (view->lane == 'R' && view->state != TL_STATE_CLOSED &&
+            strcmp(output->chosen[i]->column, "status") == 0 && strcmp(end, "F") == 0)
+            memcpy(end, "-", 2);
         end += strlen(end) + 1;
     }
     /* Never to nothing: that may free it. */
@@ -338,9 +342,10 @@ json_t *list_json_money(const tl_list_end *end)
     json_t *money = json_array();
 
     for (unsigned i = 0; i < end->money_count; i++)
-        json_array_append_new(
-            money, json_pack("{s:s, s:s, s:I}", "currency", end->money[i].currency, "sum_minor",
-                             end->money[i].sum_minor, "trades", (json_int_t)end->money[i].trades));
+        json_array_append_new(money,
+                              json_pack("{s:s, s:o, s:I}", "currency", end->money[i].currency,
+                                        "sum_minor", json_digits(end->money[i].sum_minor), "trades",
+                                        (json_int_t)end->money[i].trades));
     return money;
 }
 
@@ -407,7 +412,7 @@ static void say_the_rest(const struct output *output)
 
         if (json_is_true(json_object_get(end, "more")))
             fprintf(stderr,
-                    "tradelock: these are the first %lld rows%s%s, there %s more: the same with "
+                    "tradelock: these are the first %lld%s%s, there %s more: the same with "
                     "%s%s%s--after %s\n",
                     (long long)json_integer_value(json_object_get(end, "count")),
                     shard != NULL ? " of shard " : "", shard != NULL ? shard : "",
@@ -490,6 +495,8 @@ static void print_end(struct output *output)
         if (output->rows > 0) {
             putchar('\n');
             list_print_totals(&output->total, "trade");
+            if (output->total.more)
+                puts("There are more; this is the sum of those above.");
         } else {
             fprintf(stderr, "tradelock: no lock passes these filters%s\n",
                     output->total.more ? " so far" : "");

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static tl_filter filter = {.version = TL_FILTER_VERSION, .limit = 100};
+static tl_filter filter = {.version = TL_FILTER_VERSION, .limit = 100, .lane = 'S'};
 static struct list_form_options form;
 
 /* Where few amounts of many pass, a page ends when so many were looked at for each that it may show: at
@@ -29,11 +29,11 @@ static int word_of(const char *value, const char *const *words, int count)
 
 static int take_lane(const char *value, void *to)
 {
-    static const char *const words[] = {"sync", "retry"};
-    const int lane = word_of(value, words, 2);
+    static const char *const words[] = {"sync", "retry", "all"};
+    const int lane = word_of(value, words, 3);
 
-    *(char *)to = lane == 0 ? 'S' : 'R';
-    return lane >= 0 ? EXIT_DONE : usage_error("--lane is sync or retry, not %s", value);
+    *(char *)to = lane == 0 ? 'S' : lane == 1 ? 'R' : 0;
+    return lane >= 0 ? EXIT_DONE : usage_error("--lane is sync, retry or all, not %s", value);
 }
 
 static int take_status(const char *value, void *to)
@@ -105,7 +105,7 @@ static int work(tl_client *client)
 static const struct command_option options[] = {
     {"status P|F|Y", "only rows in process, failed or succeeded", OPTION_OTHER,
      .to = &filter.status, .take = take_status},
-    {"lane LANE", "only the trade-sync (sync) or retry-compensation rows\n(retry)", OPTION_OTHER,
+    {"lane sync|retry|all", "one line a trade (sync), its retry rows, or both", OPTION_OTHER,
      .to = &filter.lane, .take = take_lane},
     FILTER_OPTIONS(filter, NULL),
     {"as-of MOMENT", "the rows as they were then, by their history", OPTION_MOMENT,
@@ -113,9 +113,9 @@ static const struct command_option options[] = {
     FILTER_LIMIT(filter, NULL, "at most N rows (100)"),
     {"after PLACE", "go on where a list stopped, which told the place", OPTION_TEXT,
      .to = &filter.after},
-    {"output FORM", "wide: more columns; csv; json: as --json", OPTION_OTHER, .to = &form.form,
+    {"output wide|csv|json", "more columns, CSV, or as --json", OPTION_OTHER, .to = &form.form,
      .take = take_form, .letter = 'o'},
-    {"columns NAMES", "these columns, with commas between: -o csv shows names", OPTION_OTHER,
+    {"columns COLUMNS", "these columns, with commas between: -o csv shows names", OPTION_OTHER,
      .to = &form.columns, .take = take_columns},
     {.name = NULL}};
 
@@ -123,12 +123,14 @@ const struct command command_ls = {
     .name = "ls",
     .summary = "list locks, those in process first",
     .arguments = "[--status P|F|Y] [--op OP] [--cust CUST] ... [--json]",
-    .text = "Lists lock rows that pass every filter: those in conflict and parked ones,\n"
-            "what else is in process, then what is finished, the latest first.  Below\n"
+    .text = "Lists trades that pass every filter: those in conflict and parked ones, what\n"
+            "else is in process, then what is finished, the latest first.  Below\n"
             "stands how many, and how much money by currency.  A TIME is a duration: 90s,\n"
             "10m, 2h, 7d.  A MOMENT is 2026-03-01, 2026-03-01T09:30 or 2026-03-01T09:30:00Z,\n"
             "in UTC, or a TIME, for so long ago.  Of a fleet the shards come one after the\n"
             "other, each up to the limit.\n",
+    .examples = "  tradelock ls --parked --channel bankA\n"
+                "  tradelock ls --in-doubt --older 10m -o csv >doubt.csv\n",
     .options = options,
     .check = check,
     .of = OF_SHARDS,

@@ -30,7 +30,7 @@ static void print_help(void)
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n"
-          "`tradelock COMMAND --help` explains a command.\n"
+          "`tradelock help COMMAND`, or `tradelock COMMAND --help`, explains a command.\n"
           "\n"
           "Exit codes: 0 done, 1 refused or not found, 2 usage or bad input, 3 server\n"
           "unreachable, 4 schema, 5 server unsafe, 6 in doubt or parked, 70 internal;\n"
@@ -74,6 +74,12 @@ int main(int argc, char **argv)
     if (argc < 2) {
         fputs("tradelock: no command; see `tradelock --help`\n", stderr);
         return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "help") == 0 && argc > 2) {
+        char help[] = "--help", *asked[] = {argv[2], help, NULL};
+
+        command = find(argv[2]);
+        return command == NULL ? unknown(argv[2]) : run_command(command, 2, asked);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {

@@ -52,6 +52,7 @@ const struct command command_migrate = {
             "processes may run it at once; one that was interrupted is run again.  The\n"
             "account becomes the definer of the triggers that write the log: it must be an\n"
             "administrator's, and stay.\n",
+    .examples = "  tradelock migrate --grants\n",
     .options = options,
     .of = OF_DATABASE,
     .flags = TL_CLIENT_NO_SCHEMA,

@@ -102,6 +102,7 @@ const struct command command_promote = {
             "replica with each commit, the new one is accepted without a person, and who holds\n"
             "a lock keeps it.  Else `restore status` says what is missing, and two operators\n"
             "decide (tools/RESTORE.md).  Promoting it twice does no harm.\n",
+    .examples = "  tradelock promote --fenced --reason \"db1 is down\"\n",
     .options = options,
     .check = check,
     .of = OF_DATABASE,

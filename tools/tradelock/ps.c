@@ -30,6 +30,7 @@ const struct command command_ps = {
     .text = "Lists sessions, oldest first: alive; silent for longer than their time-out; or\n"
             "ended, while what they held is not all opened yet.  PERMITS: so many sends each may\n"
             "have under way through channels that operators limit.\n",
+    .examples = "  tradelock ps\n",
     .of = OF_SHARDS,
     .work = work,
 };

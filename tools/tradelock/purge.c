@@ -147,6 +147,7 @@ const struct command command_purge = {
             "Operators' acts then stay; mutexes, read-write locks and sessions are not written.\n"
             "It may be stopped and started again at any time.  stderr tells how far it is:\n"
             "on a terminal one line in place, in a log a line each TIME; nothing with --json.\n",
+    .examples = "  tradelock purge --older 400d --dry-run\n",
     .options = options,
     .check = check,
     .of = OF_PAGES,

@@ -31,6 +31,7 @@ const struct command command_reap = {
             "holders of read-write locks are freed, and contents are blanked as the setting\n"
             "payload_keep_ms says.  Any number may run at once, and the living are not\n"
             "touched.  Needs an account with the role DATABASE_application.\n",
+    .examples = "  tradelock reap\n",
     .of = OF_DATABASE,
     .work = work,
 };

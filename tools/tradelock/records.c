@@ -482,6 +482,16 @@ CELL_OF(cell_lane, struct told_step)
     snprintf(to, CELL, "%s", step_is_retry(&row->step) ? "retry" : "sync");
 }
 
+/* Nothing has failed where the retry lane waits, whose letter is F. */
+CELL_OF(cell_letter, struct told_step)
+{
+    const tl_step *step = &row->step;
+    const int waits = step_is_retry(step) && step->status == 'F' &&
+                      (step->next_run_us != 0 || step->parked != NULL);
+
+    snprintf(to, CELL, "%c", waits ? '-' : step->status);
+}
+
 CELL_OF(cell_step_counts, struct told_step)
 {
     snprintf(to, CELL, "%" PRIu32 "/%" PRIu32 "/%" PRIu32, row->step.epoch, row->step.sends,
@@ -512,10 +522,11 @@ CELL_OF(cell_step_by, struct told_step)
 static const struct made made_of_step[] = {
     {MADE("since", "SINCE"), cell_since, MADE_WORDS},
     {MADE("lane", "LANE"), cell_lane, MADE_WORDS},
+    {MADE("letter", "ST"), cell_letter, MADE_WORDS},
     {MADE("counts", "EPOCH/SENDS/TRIES"), cell_step_counts, MADE_WORDS},
     {MADE("note", "NOTE"), cell_note, MADE_WORDS},
     {MADE("remark", "REMARK"), cell_remark, MADE_WORDS},
     {MADE("by", "BY"), cell_step_by, MADE_WORDS}};
 
 RECORD_OF(record_step, TL_STEP_MAP(STEP_FIELD), MADE_BY(made_of_step),
-          .shown = "logged,since,lane,step,status,counts,fence,note,remark,by");
+          .shown = "logged,since,lane,step,letter,counts,fence,note,remark,by");

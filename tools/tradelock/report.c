@@ -317,6 +317,7 @@ const struct command command_report = {
             "currencies.  Days begin at midnight in UTC.  `tradelock audit` with the same range\n"
             "adds up every trade by itself and has to come to the same sums.  Trades that were\n"
             "purged are missing, and the report says so.\n",
+    .examples = "  tradelock report --since 2026-03-01 --until 2026-04-01 -o csv\n",
     .options = options,
     .check = check,
     .of = OF_PAGES,

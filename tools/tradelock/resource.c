@@ -282,6 +282,8 @@ const struct command command_resource = {
             "fence\n"
             "that you saw: when the lock has changed hands since, nothing happens.  Of a\n"
             "read-write lock --slot says which reader or writer is meant.\n",
+    .examples = "  tradelock resource ls\n"
+                "  tradelock resource show nightly/interest\n",
     .options = options,
     .check = check,
     .of = OF_DATABASE,

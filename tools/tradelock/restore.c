@@ -53,6 +53,11 @@ static int add_missing(void *context, const tl_missing *row)
     return 0;
 }
 
+static json_t *json_sum(const char *sum_minor)
+{
+    return sum_minor != NULL ? json_digits(sum_minor) : json_null();
+}
+
 static const char *money_text(char to[TL_AMOUNT_TEXT], const tl_restore_count *row)
 {
     return row->currency[0] != '\0' ? tl_sum_text(to, row->sum_minor, row->currency) : "not told";
@@ -64,7 +69,7 @@ static void add_money(struct listing *money, const tl_restore_count *row, const 
 
     json_array_append_new(
         money->rows, json_pack("{s:o, s:o, s:I}", "currency", json_text(row->currency), "sum_minor",
-                               json_text(row->sum_minor), "count", (json_int_t)row->count));
+                               json_sum(row->sum_minor), "count", (json_int_t)row->count));
     table_add(money->table, money_text(sum, row), number);
 }
 
@@ -74,8 +79,8 @@ static void add_filed(struct listing *filed, const tl_restore_count *row, const 
 
     json_array_append_new(filed->rows,
                           json_pack("{s:s, s:o, s:o, s:I}", "account", row->state, "currency",
-                                    json_text(row->currency), "sum_minor",
-                                    json_text(row->sum_minor), "count", (json_int_t)row->count));
+                                    json_text(row->currency), "sum_minor", json_sum(row->sum_minor),
+                                    "count", (json_int_t)row->count));
     table_add(filed->table, row->state, money_text(sum, row), number);
 }
 
@@ -331,6 +336,8 @@ const struct command command_restore = {
             "Of a shard all others are asked: a slot that went to it has to be moved first,\n"
             "and its claim of one that is another's ended (fleet move).\n"
             "The way through all of it is in tools/RESTORE.md.\n",
+    .examples = "  tradelock restore declare --reason \"the backup of 3 March\"\n"
+                "  tradelock restore status\n",
     .options = options,
     .check = check,
     .of = OF_DATABASE,

@@ -321,6 +321,7 @@ const struct command command_run = {
             "time, before another may have it.  What COMMAND leaves behind when it ends is\n"
             "waited for.  Signals are passed on to COMMAND and, when stdin is no\n"
             "terminal, to all that it started.\n",
+    .examples = "  tradelock run --lock nightly/interest -- /usr/local/bin/interest\n",
     .options = options,
     .check = check,
     .work = work,

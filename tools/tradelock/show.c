@@ -2,9 +2,8 @@
 #include "command.h"
 #include "explain.h"
 #include "fields.h"
+#include "find.h"
 #include "fleet.h"
-#include "fleet_map.h"
-#include "list_print.h"
 #include "nearest.h"
 #include "print.h"
 #include "said.h"
@@ -14,89 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Finds a trade by its serial number, or by how that begins.  Only reads. */
-
-/* The key of the one trade, and room for it. */
-struct found_trade {
-    tl_key key;
-    char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
-    unsigned count; /* of trades that match: one, none, or "more" */
-};
-
-/* Either of a trade's rows names it. */
-static int take(void *context, const tl_view *view)
-{
-    struct found_trade *found = context;
-    char op_code[TL_OP_MAX + 1];
-
-    snprintf(op_code, sizeof op_code, "%.*s", (int)tl_business_op_size(view->op_code),
-             view->op_code);
-    if (found->count == 1 && strcmp(found->serial_no, view->serial_no) == 0 &&
-        strcmp(found->cust_no, view->cust_no) == 0 && strcmp(found->op_code, op_code) == 0)
-        return 0;
-    found->count++;
-    memcpy(found->serial_no, view->serial_no, sizeof found->serial_no);
-    memcpy(found->cust_no, view->cust_no, sizeof found->cust_no);
-    memcpy(found->op_code, op_code, sizeof found->op_code);
-    return found->count > 1;
-}
-
-struct search {
-    const tl_filter *filter;
-    struct found_trade *found;
-};
-
-static int look(tl_client *client, void *context)
-{
-    const struct search *search = context;
-    const tl_status status = tl_list(client, search->filter, take, search->found);
-
-    return fleet_told(status);
-}
-
-static int say_which(const tl_filter *filter)
-{
-    const struct list_form_options form = {.form = common.json ? LIST_JSON : LIST_NARROW};
-    const int code = list_print(filter, &form);
-
-    fprintf(stderr, "tradelock: several trades match %s: name one, by SERIAL CUST OP\n",
-            filter->serial != NULL ? filter->serial : filter->serial_prefix);
-    return code == EXIT_DONE ? EXIT_REFUSED : code;
-}
-
-/*
- * After fleet_begin() it looks for trades of this serial number, else of those that begin so; the
- * filter's customer and operation narrow it.  If several match, they are printed.  EXIT_DONE and
- * found->count 1: there is one; else the exit code with which the command ends.
- */
-/* A trade that one shard has is the one that was meant only if every shard was asked. */
-static int find_trade(tl_filter *filter, struct found_trade *found)
-{
-    const char *serial = filter->serial;
-    struct search search = {filter, found};
-    int code = fleet_each(0, look, &search);
-
-    if (code == EXIT_DONE && found->count == 0) {
-        filter->serial_prefix = serial;
-        filter->serial = NULL;
-        code = fleet_each(0, look, &search);
-    }
-    if (code != EXIT_DONE)
-        return code;
-    if (found->count > 1)
-        return say_which(filter);
-    if (found->count == 0) {
-        fprintf(stderr, "tradelock: there is no trade %s, and none whose serial number begins so\n",
-                serial);
-        return EXIT_REFUSED;
-    }
-    found->key = (tl_key){
-        .serial_no = found->serial_no, .cust_no = found->cust_no, .op_code = found->op_code};
-    return EXIT_DONE;
-}
-
-/* An account, and the name that was typed. */
 
 /* Everything is read before anything is printed, so that an error leaves no half page. */
 struct shown {
@@ -210,7 +126,11 @@ static void print_row(const tl_view *view, const char *by)
 {
     char amount[TL_AMOUNT_TEXT];
 
-    print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
+    /* The letter of a lane that waits is F, and nothing has failed. */
+    if (view->lane == 'R' && view->status == 'F' && view->state != TL_STATE_CLOSED)
+        print_pair("status", tl_state_name(view->state));
+    else
+        print_pair_format("status", "%c, %s", view->status, tl_state_name(view->state));
     print_pair("shard", fleet_kept());
     print_group(GROUP_TROUBLE, view);
     if (view->proof != TL_PROOF_NONE)
@@ -347,28 +267,12 @@ static int show(tl_client *client, const tl_key *key)
     return code;
 }
 
-static tl_filter filter = {.version = TL_FILTER_VERSION};
-
-static int check(int argc, char **argv)
-{
-    if (argc < 1 || argc > 3)
-        return usage_error("show takes one to three operands, SERIAL CUST OP, not %d", argc);
-    filter.serial = argv[0];
-    filter.cust = argc > 1 ? argv[1] : NULL;
-    filter.op = argc > 2 ? argv[2] : NULL;
-    return EXIT_DONE;
-}
-
 static int work(tl_client *client)
 {
-    struct found_trade found = {.key = {filter.serial, filter.cust, filter.op}};
-    int code = EXIT_DONE;
+    tl_key key;
+    const int code = find_trade(&client, &key);
 
-    if (filter.cust == NULL || filter.op == NULL)
-        code = find_trade(&filter, &found);
-    if (code == EXIT_DONE)
-        code = fleet_owner(&client, found.key.cust_no);
-    return code == EXIT_DONE ? show(client, &found.key) : code;
+    return code == EXIT_DONE ? show(client, &key) : code;
 }
 
 static const struct command_option options[] = {
@@ -386,8 +290,10 @@ const struct command command_show = {
             "business operation.  A serial number alone, or its beginning, finds the trade; if\n"
             "several match, they are listed.  Exit code 6 when the trade is in doubt or\n"
             "parked.\n",
+    .examples = "  tradelock show W2024001\n"
+                "  tradelock show W2024001 C1001 WITHDRAW --as-of 2h\n",
     .options = options,
-    .check = check,
+    .check = find_check,
     .of = OF_SHARDS,
     .work = work,
     .takes_operands = 1,

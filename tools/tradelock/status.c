@@ -537,6 +537,7 @@ const struct command command_status = {
             "nobody for a minute, held too long, in doubt for a quarter of an hour, a silent\n"
             "process, a transaction that holds rows, a channel that does not answer, whose\n"
             "breaker is open or that is paused for an hour; else 0.\n",
+    .examples = "  tradelock status --watch\n",
     .options = options,
     .of = OF_PAGES,
     .work = work,

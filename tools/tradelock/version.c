@@ -14,5 +14,6 @@ const struct command command_version = {
     .summary = "print the versions of program and library",
     .arguments = "[--json]",
     .text = "Prints the version of this program and of the library that it runs with.\n",
+    .examples = "  tradelock version\n",
     .work = work,
 };

@@ -13,7 +13,7 @@ fence() {
 
 # rows [FILTER...]: what `ls` finds, as SERIAL/lane, in one line.
 rows() {
-    found=$(tradelock ls -o csv --columns serial,lane "$@") || return
+    found=$(tradelock ls --lane all -o csv --columns serial,lane "$@") || return
     printf '%s\n' "$found" | sed -e 1d -e 's|,|/|' | paste -sd ' ' - | sed -n '/./p'
 }
 
@@ -37,7 +37,7 @@ pages() {
     limit=$1
     shift
     next=''
-    while page=$(tradelock ls --json --limit "$limit" "$@" ${next:+--after "$next"} 2>/dev/null); do
+    while page=$(tradelock ls --lane all --json --limit "$limit" "$@" ${next:+--after "$next"} 2>/dev/null); do
         printf '%s\n' "$page"
         case $page in *'"more": true'*) ;; *) break ;; esac
         next=${page##*'"next": "'} next=${next%'"'*}
