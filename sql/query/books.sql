@@ -15,7 +15,7 @@ SELECT t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED'), t.engine,
     t.table_schema = DATABASE() AND t.table_name IN ('audit_closing', 'resource_holder',
         'resource_holder_log', 'resource_lock', 'resource_log', 'row_lock', 'rw_lock', 'tl_act',
          'tl_act_row', 'tl_archive_set', 'tl_attestation', 'tl_attestation_missing', 'tl_beat',
-         'tl_clock', 'tl_clock_step', 'tl_receipt', 'tl_restore', 'tl_schema', 'tl_session', 'tl_session_channel',
+         'tl_blanking', 'tl_clock', 'tl_clock_step', 'tl_receipt', 'tl_restore', 'tl_schema', 'tl_session', 'tl_session_channel',
          'tl_slot', 'trade_channel', 'trade_channel_breaker',
          'trade_channel_limit', 'trade_channel_permit', 'trade_evidence', 'trade_lock',
          'trade_lock_low_water', 'trade_lock_past', 'trade_resolution')
