@@ -254,7 +254,7 @@ TEST(test_own_tables)
         count++;
     }
     mysql_free_result(tables);
-    assert_int_equal(count, 30);
+    assert_int_equal(count, 31);
     expect_refused(f.service, "UPDATE trade_lock SET status = 'Y' WHERE serial_no = :serial_no",
                    NULL, "\"trade_lock\" is a table of tradelock's own");
     expect_refused(f.admin, "UPDATE trade_lock_state SET status = 'Y' WHERE serial_no = :serial_no",

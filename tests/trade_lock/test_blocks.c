@@ -295,7 +295,8 @@ TEST(test_purge)
         end_paid(lock);
     }
     database_run(f.sql, "UPDATE trade_lock SET updated_at = updated_at - INTERVAL 2 YEAR, "
-                        "send_until = NULL WHERE serial_no LIKE 'old-%%'");
+                        "next_run_at = next_run_at - INTERVAL 2 YEAR, send_until = NULL WHERE "
+                        "serial_no LIKE 'old-%%'");
     plan("purge", "deep");
     assert_status(tl_purge(client, year_ms, &purged), TL_SERVER_ERROR);
     assert_happened();
