@@ -106,12 +106,17 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     -- finished is stepped over, from the low-water mark on (trade_lock_low_water).
     KEY due (op_code, next_run_at, session_id),
     -- Lists: by the moment at which a row was made, as reports; by serial number, of trades in
-    -- conflict and of parked ones; by batch; by the channel's reference.  A trade that is asked for and ended costs each of them one entry, at its end where
-    -- serial numbers rise; a trade that names no batch or reference stands in one place.
+    -- conflict and of parked ones; by batch; by the channel's reference.  A trade that is asked for
+    -- and ended costs each of them one entry, at its end where serial numbers rise; a trade that
+    -- names no batch or reference stands in one place.
     KEY made (created_at),
     KEY serial (conflict, parked, serial_no),
     KEY batch (batch, serial_no),
     KEY channel_ref (channel_ref, serial_no),
+    -- Searches: by what people call it, its trace, and its amount, the latest last.
+    KEY label (label, serial_no),
+    KEY trace (traceparent, serial_no),
+    KEY amount (currency, amount_minor, created_at),
     CONSTRAINT status_is_p_f_or_y CHECK (status IN ('P', 'F', 'Y')),
     CONSTRAINT lane_is_s_or_r CHECK (lane IN ('S', 'R')),
     -- terminals show it as it is

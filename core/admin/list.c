@@ -17,6 +17,7 @@
  * only SQL typed by hand makes.
  */
 #include "admin/list.h"
+#include "admin/money_read.h"
 
 #include "client/read.h"
 
@@ -30,44 +31,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The values of list_columns. */
-#define LIST_FILTER(f)                                                                             \
-    .cust = db_text((f)->cust), .op = db_text((f)->op), .retry_op = db_text((f)->retry_op),        \
-    .lane = db_text((f)->lane), .status = db_text((f)->status), .channel = db_text((f)->channel),  \
-    .batch = db_text((f)->batch), .channel_ref = db_text((f)->channel_ref),                        \
-    .log_no = db_text((f)->log_no), .amount_over = db_int((f)->amount_over),                       \
-    .since_us = db_int((f)->since_us), .until_us = db_int((f)->until_us),                          \
-    .as_of_us = db_int((f)->as_of_us), .older_ms = db_int((f)->older_ms),                          \
-    .idle_ms = db_int((f)->idle_ms)
-#define LIST_AFTER_KEY(place)                                                                      \
-    .after_cust = db_text((place)->cust_no), .after_serial = db_text((place)->serial_no)
-
-static db_answer store_list_recent(db *connection, const store_list_page *page, const char *op_code,
-                                   int64_t from_us, db_result *result)
-{
-    return SQL_RUN(connection, result, list_recent, LIST_FILTER(page->filter),
-                   .due_op = db_text(op_code), .from_us = db_int(from_us),
-                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
-                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
-}
-
-static db_answer store_list_due(db *connection, const store_list_page *page, const char *op_code,
-                                int64_t end_us, db_result *result)
-{
-    return SQL_RUN(connection, result, list_due, LIST_FILTER(page->filter),
-                   .due_op = db_text(op_code), .end_us = db_int(end_us),
-                   .after_us = db_int(page->after->us), .after_text = db_text(page->after->text),
-                   LIST_AFTER_KEY(page->after), .most = db_uint(page->most));
-}
-
 #define LIST_DEFAULT 100
 #define PAGE_MOST 4096
 /* Behind the last row that is shown, so many are looked at for one more. */
 #define LOOK_BEHIND 2000
-
-#define FIRST_SESSION "00000000-0000-0000-0000-000000000000"
-/* After every key and every reason. */
-#define LAST_TEXT "\x7f"
 
 /* The next rows of one operation, of several that are merged. */
 struct stream {
@@ -79,153 +46,6 @@ struct stream {
 };
 
 /* ----------------------------------------------------------------- walking -- */
-
-/* What a page asks of its rows.  A retry row knows neither state, amount nor age of the sync row to
- * which it leads; nor does a row know what it was. */
-static store_list_filter asked_of(const struct list *list)
-{
-    store_list_filter asked = list->asked;
-
-    if (!list_is_of_sync(list->source) && list->filter->as_of_us == 0)
-        return asked;
-    asked.status = "";
-    asked.older_ms = asked.idle_ms = 0;
-    if (!list_is_of_sync(list->source))
-        return asked;
-    asked.lane = asked.channel = asked.log_no = asked.batch = asked.channel_ref = "";
-    asked.amount_over = -1;
-    asked.since_us = 0;
-    asked.until_us = STRETCH_END_US;
-    return asked;
-}
-
-static int is_latest_first(const struct list *list)
-{
-    return list->source == LIST_RECENT ||
-           (list->source == LIST_HELD && list->filter->newest_first && !list->filter->in_doubt);
-}
-
-/* A hold ends after its trade was made. */
-static int64_t held_from(const struct list *list, const store_operation *operation)
-{
-    return list->asked.since_us > operation->low_water_us ? list->asked.since_us
-                                                          : operation->low_water_us;
-}
-
-static db_answer read_page(struct list *list, const store_operation *operation,
-                           const store_list_place *after, db_result *rows)
-{
-    const store_list_filter asked = asked_of(list);
-    const store_list_page page = {&asked, after, list->page};
-    const char *op_code = operation != NULL ? operation->op_code : "";
-    db *connection = list->connection;
-
-    switch (list->source) {
-    case LIST_CONFLICT:
-    case LIST_BY_SERIAL:
-        return SQL_RUN(connection, rows, list_serial, LIST_FILTER(page.filter),
-                       .conflict = db_int(list->source == LIST_CONFLICT),
-                       .first_serial = db_text(list->serials.first),
-                       .last_serial = db_text(list->serials.last), LIST_AFTER_KEY(page.after),
-                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
-    case LIST_CONFLICT_PARKED:
-    case LIST_PARKED_SYNC:
-    case LIST_PARKED:
-        return SQL_RUN(connection, rows, list_parked, LIST_FILTER(page.filter),
-                       .conflict = db_int(list->source == LIST_CONFLICT_PARKED),
-                       .first_serial = db_text(list->serials.first),
-                       .last_serial = db_text(list->serials.last),
-                       .after_text = db_text(page.after->text), LIST_AFTER_KEY(page.after),
-                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
-    case LIST_HELD_REST:
-        return SQL_RUN(connection, rows, list_held, LIST_FILTER(page.filter),
-                       .due_op = db_text(op_code), .after_text = db_text(page.after->text),
-                       LIST_AFTER_KEY(page.after), .most = db_uint(page.most));
-    case LIST_RECENT:
-        return store_list_recent(connection, &page, op_code, list->asked.since_us, rows);
-    case LIST_IDLE:
-        return SQL_RUN(connection, rows, list_idle, LIST_FILTER(page.filter),
-                       .due_op = db_text(op_code), LIST_AFTER_KEY(page.after),
-                       .most = db_uint(page.most));
-    case LIST_MADE:
-        return SQL_RUN(connection, rows, list_made, LIST_FILTER(page.filter),
-                       .after_us = db_int(page.after->us), LIST_AFTER_KEY(page.after),
-                       .after_op = db_text(page.after->op_code), .most = db_uint(page.most));
-    case LIST_HELD:
-        if (is_latest_first(list))
-            return store_list_recent(connection, &page, op_code, held_from(list, operation), rows);
-        return store_list_due(connection, &page, op_code, list->held_end_us, rows);
-    case LIST_CUSTOMER_OPEN:
-    case LIST_CUSTOMER_REST:
-        return SQL_RUN(connection, rows, list_customer, LIST_FILTER(page.filter),
-                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
-                       .most = db_uint(page.most));
-    case LIST_BY_REF:
-        return SQL_RUN(connection, rows, list_ref, LIST_FILTER(page.filter),
-                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
-                       .most = db_uint(page.most));
-    case LIST_BATCH_OPEN:
-    case LIST_BATCH_REST:
-        return SQL_RUN(connection, rows, list_batch, LIST_FILTER(page.filter),
-                       LIST_AFTER_KEY(page.after), .after_op = db_text(page.after->op_code),
-                       .most = db_uint(page.most));
-    default:
-        return store_list_due(connection, &page, op_code,
-                              list->source == LIST_LEFT ? 1 : STRETCH_END_US, rows);
-    }
-}
-
-/* Before which moment a row was made that passes: it has not changed before. */
-static int64_t made_before(const struct list *list)
-{
-    const store_list_filter *f = &list->asked;
-    const int64_t ms = f->idle_ms > f->older_ms ? f->idle_ms : f->older_ms;
-    const int64_t us = list->operation_count > 0 && ms > 0
-                           ? list->operations[0].now_us - ms * 1000 + 1
-                           : INT64_MAX;
-
-    return us < f->until_us ? us : f->until_us;
-}
-
-/* The place before the source's first row. */
-static void place_first(const struct list *list, const store_operation *operation,
-                        store_list_place *place)
-{
-    memset(place, 0, sizeof *place);
-    switch (list->source) {
-    case LIST_CONFLICT:
-    case LIST_BY_SERIAL:
-    case LIST_BY_REF:
-    case LIST_BATCH_OPEN:
-    case LIST_BATCH_REST:
-        text_copy(place->serial_no, sizeof place->serial_no, LAST_TEXT);
-        break;
-    case LIST_CONFLICT_PARKED:
-    case LIST_PARKED_SYNC:
-    case LIST_PARKED:
-        text_copy(place->text, sizeof place->text, LAST_TEXT);
-        break;
-    case LIST_HELD:
-        place->us = is_latest_first(list) ? STRETCH_END_US : operation->low_water_us;
-        break;
-    case LIST_HELD_REST:
-        text_copy(place->text, sizeof place->text, FIRST_SESSION);
-        break;
-    case LIST_RECENT:
-        place->us = STRETCH_END_US;
-        break;
-    case LIST_MADE:
-        place->us = made_before(list);
-        break;
-    case LIST_CUSTOMER_OPEN:
-    case LIST_CUSTOMER_REST:
-        text_copy(place->cust_no, sizeof place->cust_no, list->filter->cust);
-        text_copy(place->serial_no, sizeof place->serial_no, LAST_TEXT);
-        break;
-    default:
-        break;
-    }
-}
 
 /* Pages grow, so that the first rows come soon and many cost few statements. */
 static void grow_page(struct list *list, size_t rows)
@@ -272,8 +92,9 @@ static tl_status next_page(struct list *list, const store_operation *operation,
     const unsigned most = list->page;
     tl_status status;
 
-    READ_REPEATED(status, read_status(list->connection, read_page(list, operation, place, page),
-                                      "reading a page of rows"));
+    READ_REPEATED(status,
+                  read_status(list->connection, list_read_page(list, operation, place, page),
+                              "reading a page of rows"));
     *is_last = status != TL_OK || page->rows < most;
     if (status == TL_OK && page->rows > 0)
         list_place_of(place, page, page->rows - 1);
@@ -289,7 +110,7 @@ static tl_status walk(struct list *list, const store_operation *operation)
     if (list->resumes)
         place = list->from;
     else
-        place_first(list, operation, &place);
+        list_place_first(list, operation, &place);
     list->resumes = 0;
     do {
         TRY(next_page(list, operation, &place, &page, &is_last));
@@ -299,6 +120,45 @@ static tl_status walk(struct list *list, const store_operation *operation)
         TRY(list_show_rows(list, page.rows));
         grow_page(list, page.rows);
     } while (!is_last && !list->stopped);
+    return TL_OK;
+}
+
+/* The next currency in which a trade has an amount; "": there is none. */
+static tl_status next_currency(struct list *list)
+{
+    RESULT next = DB_RESULT_INIT;
+    tl_status status;
+
+    READ_REPEATED(status, read_status(list->connection,
+                                      SQL_RUN(list->connection, &next, list_currency,
+                                              .currency = db_text(list->currency)),
+                                      "reading the currencies"));
+    text_copy(list->currency, sizeof list->currency,
+              status == TL_OK && next.rows > 0 ? db_get_text(&next, 0, 0) : "");
+    return status;
+}
+
+/* One currency after the other, unless one is named. */
+static tl_status walk_currencies(struct list *list)
+{
+    struct money money;
+    const int is_one = (money_read(&money, list->filter->amount) && money.currency[0] != '\0') ||
+                       list->filter->currency != NULL;
+
+    text_copy(list->currency, sizeof list->currency,
+              list->resumes               ? list->from.text
+              : money.currency[0] != '\0' ? money.currency
+                                          : list->filter->currency);
+    if (list->currency[0] == '\0')
+        TRY(next_currency(list));
+    while (list->currency[0] != '\0') {
+        list->amount_minor = money_minor(&money, list->currency);
+        if (list->amount_minor >= 0)
+            TRY(walk(list, NULL));
+        if (list->stopped || is_one)
+            break;
+        TRY(next_currency(list));
+    }
     return TL_OK;
 }
 
@@ -422,7 +282,7 @@ static void place_stream(const struct list *list, struct stream *stream)
     const int order = strcmp(stream->operation->op_code, list->from.op_code);
 
     if (!list->resumes) {
-        place_first(list, stream->operation, &stream->place);
+        list_place_first(list, stream->operation, &stream->place);
     } else if (order == 0) {
         stream->place = list->from;
     } else {
@@ -457,23 +317,11 @@ static tl_status walk_merged(struct list *list)
 
 static tl_status walk_source(struct list *list)
 {
-    if (is_latest_first(list))
+    if (list->source == LIST_BY_AMOUNT)
+        return walk_currencies(list);
+    if (list_is_latest_first(list))
         return walk_merged(list);
     return list_is_by_operation(list->source) ? walk_operations(list) : walk(list, NULL);
-}
-
-static int list_all(void *context)
-{
-    struct list *list = context;
-    const int from = list->resumes ? (int)list->resumed : 0;
-    tl_status status = TL_OK;
-
-    for (int source = from; source < LIST_SOURCES && status == TL_OK && !list->stopped; source++) {
-        list->source = (enum list_source)source;
-        if (list_filter_uses(list->filter, list->source))
-            status = walk_source(list);
-    }
-    return (int)status;
 }
 
 /* ------------------------------------------------------------------ a list -- */
@@ -542,17 +390,18 @@ static void prepare(struct list *list)
 {
     const tl_filter *f = list->filter;
 
-    list->left = f->limit > 0 ? f->limit : LIST_DEFAULT;
     list->page = list->left < 240 ? list->left + 16 : 256;
+    list->operation_count = 0;
     list->lane[0] = f->lane;
     list->status[0] = f->status;
     if (f->op != NULL)
         snprintf(list->retry_op, sizeof list->retry_op, "%s%s", f->op, TL_RETRY_SUFFIX);
-    list->serials = (store_serials){"", LAST_TEXT};
+    list->serials = (store_serials){"", LIST_LAST_TEXT};
     if (f->serial != NULL) {
         list->serials = (store_serials){f->serial, f->serial};
     } else if (f->serial_prefix != NULL) {
-        snprintf(list->last_serial, sizeof list->last_serial, "%s%s", f->serial_prefix, LAST_TEXT);
+        snprintf(list->last_serial, sizeof list->last_serial, "%s%s", f->serial_prefix,
+                 LIST_LAST_TEXT);
         list->serials = (store_serials){f->serial_prefix, list->last_serial};
     }
     list->asked = (store_list_filter){.cust = or_empty(f->cust),
@@ -573,22 +422,60 @@ static void prepare(struct list *list)
     list->resumes = f->after != NULL && list_next_read(f->after, &list->resumed, &list->from);
 }
 
+/* What passes list->filter. */
+static tl_status list_filtered(struct list *list)
+{
+    prepare(list);
+    TRY(read_operations(list));
+    TRY(read_held_end(list));
+    if (list->search != NULL && list->filter->op != NULL && list->search->op == NULL &&
+        list->operation_count == 0)
+        return TL_OK;
+    for (int source = list->resumes ? (int)list->resumed : 0;
+         source < LIST_SOURCES && !list->stopped; source++) {
+        list->source = (enum list_source)source;
+        if (list_filter_uses(list->filter, list->source))
+            TRY(walk_source(list));
+    }
+    return TL_OK;
+}
+
+static int list_all(void *context)
+{
+    struct list *list = context;
+    const tl_filter *search = list->search;
+    const char *after = search != NULL ? search->after : NULL;
+    tl_status status = TL_OK;
+
+    if (search == NULL)
+        return (int)list_filtered(list);
+    list->filter = &list->part.filter;
+    for (unsigned i = after != NULL ? find_goes_on(&after) : 0;
+         i < FIND_KINDS && status == TL_OK && !list->stopped; i++, after = NULL) {
+        list->kind = i;
+        if (!find_part(&list->part, search, i))
+            continue;
+        list->part.filter.after = after;
+        status = list_filtered(list);
+    }
+    return (int)status;
+}
+
 static tl_status run(tl_client *client, struct list *list)
 {
     tl_status status;
 
-    prepare(list);
+    list->left = list->filter->limit > 0 ? list->filter->limit : LIST_DEFAULT;
     db_only_reads(list->connection, 1);
-    status = read_operations(list);
-    if (status == TL_OK)
-        status = read_held_end(list);
-    if (status == TL_OK)
-        status = read_and_show(client, list->connection, list_all, list);
+    status = read_and_show(client, list->connection, list_all, list);
     db_only_reads(list->connection, 0);
     if (status != TL_OK && list->end->rows > 0)
         list->end->more = 1;
-    if (list->end->more && list->has_last)
-        list_next_write(list->end->next, list->last_source, &list->last);
+    if (list->end->more && list->has_last) {
+        if (list->search != NULL)
+            list->end->next[0] = (char)('a' + list->last_kind);
+        list_next_write(list->end->next + (list->search != NULL), list->last_source, &list->last);
+    }
     memory_free(list->operations);
     memory_free(list->rows);
     memory_free(list->keys);
@@ -619,6 +506,7 @@ tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn ea
     if (status == TL_OK) {
         *end = (tl_list_end){.version = TL_LIST_END_VERSION};
         list->filter = filter;
+        list->search = filter->find != NULL ? filter : NULL;
         list->each = each;
         list->context = context;
         list->connection = connection;

@@ -26,10 +26,16 @@ enum list_source {
     LIST_CUSTOMER_REST,
     LIST_BY_SERIAL,
     LIST_BY_REF,
+    LIST_BY_LABEL,
+    LIST_BY_TRACE,
+    LIST_BY_AMOUNT,
     LIST_BATCH_OPEN,
     LIST_BATCH_REST,
     LIST_SOURCES
 };
+
+/* After every key and every reason, and whatever begins with what stands before it. */
+#define LIST_LAST_TEXT "\x7f"
 
 /* Rows read whole in one statement. */
 #define LIST_BATCH 64
@@ -46,14 +52,27 @@ struct list_found {
     char sync_op[TL_OP_MAX + 1]; /* of a retry row that leads to its sync row */
 };
 
+/* What somebody looks for is one of these kinds after the other, each a list by its own filter. */
+#define FIND_KINDS 9u
+#define FIND_MOST 160 /* the longest, a channel's reference, and more */
+struct find_part {
+    tl_filter filter;
+    char text[FIND_MOST]; /* what the filter borrows */
+};
+
 /* A list under way. */
 struct list {
-    const tl_filter *filter;
+    const tl_filter *filter; /* of a search: the part of this kind */
+    const tl_filter *search; /* or NULL */
+    struct find_part part;
+    unsigned kind, last_kind;
     tl_view_fn each;
     void *context;
     db *connection;
     store_list_filter asked;
     char retry_op[TL_OP_MAX + 1], lane[2], status[2];
+    char currency[TL_CURRENCY + 1]; /* of LIST_BY_AMOUNT, and so much of it */
+    int64_t amount_minor;
     char last_serial[TL_SERIAL_MAX + 2];
     store_serials serials;
     unsigned left, behind, page;
@@ -76,6 +95,14 @@ struct list {
     tl_view view[LIST_BATCH];
 };
 
+/* Reads the source's page behind that place, of one operation or NULL. */
+db_answer list_read_page(const struct list *list, const store_operation *operation,
+                         const store_list_place *after, db_result *rows);
+/* The place before the source's first row. */
+void list_place_first(const struct list *list, const store_operation *operation,
+                      store_list_place *place);
+int list_is_latest_first(const struct list *list);
+
 /* Shows the first so many of list->rows that pass, as long as the list is not stopped. */
 tl_status list_show_rows(struct list *list, size_t rows);
 /* The list goes on behind this row. */
@@ -94,6 +121,7 @@ static inline int list_is_of_sync(enum list_source source)
 }
 
 tl_status list_filter_check(const tl_filter *filter);
+tl_status list_names_check(const tl_filter *filter);
 /* Whether open and ended trades of a batch come from LIST_BATCH_REST, each found once. */
 int list_is_one_walk(const tl_filter *filter);
 /* Whether LIST_RECENT shows what LIST_HELD would. */
@@ -106,6 +134,14 @@ int list_filter_passes(const tl_filter *filter, const tl_view *view);
 /* Whether op_code is that operation, on either lane. */
 int list_op_matches(const char *op, const char *op_code);
 int list_is_open(const tl_view *view);
+
+/* Makes the filter of this kind; 0: what is looked for is none of it. */
+int find_part(struct find_part *part, const tl_filter *search, unsigned kind);
+/* Whether the row is found as a kind before this one. */
+int find_comes_before(const tl_filter *search, unsigned kind, const tl_view *view);
+tl_status find_check(const tl_filter *search);
+/* The kind in which the list goes on behind that place, and where there: a letter, then the place. */
+unsigned find_goes_on(const char **after);
 
 /* A row shown: counts it. */
 void list_end_add(tl_list_end *end, const tl_view *view);

@@ -1,5 +1,6 @@
 /* Which rows a list shows.  Looks at filters and views only. */
 #include "admin/list.h"
+#include "admin/money_read.h"
 
 #include "client/read.h"
 #include "base/error.h"
@@ -7,6 +8,7 @@
 
 #include <tradelock/layer.h>
 
+#include <stdio.h>
 #include <string.h>
 
 int list_op_matches(const char *op, const char *op_code)
@@ -68,7 +70,33 @@ static tl_status check_numbers(const tl_filter *filter)
     return TL_OK;
 }
 
-static tl_status check_names(const tl_filter *filter)
+static tl_status check_trace(const char *trace)
+{
+    char context[TL_TRACEPARENT + 1];
+
+    if (snprintf(context, sizeof context, "00-%s-0000000000000001-00", trace) != TL_TRACEPARENT ||
+        !text_is_traceparent(context))
+        return error_set(TL_INVALID,
+                         "trace: is no id of a trace, 32 hexadecimal digits in small letters");
+    return TL_OK;
+}
+
+static tl_status check_amount(const tl_filter *filter)
+{
+    struct money money;
+    const char *currency = filter->currency;
+
+    if (!money_read(&money, filter->amount))
+        return error_set(TL_INVALID, "amount: is not written as 1,250.00 EUR, 1250.00, or 125000 "
+                                     "EUR minor units");
+    if (currency == NULL)
+        currency = money.currency;
+    if (currency[0] != '\0' && money_minor(&money, currency) < 0)
+        return error_set(TL_INVALID, "amount: is none in %s", currency);
+    return TL_OK;
+}
+
+tl_status list_names_check(const tl_filter *filter)
 {
     uint8_t uuid[TEXT_UUID];
 
@@ -82,6 +110,12 @@ static tl_status check_names(const tl_filter *filter)
         TRY(tl_batch_check(filter->batch));
     if (filter->channel_ref != NULL)
         TRY(check_ref(filter->channel_ref));
+    if (filter->label != NULL)
+        TRY(text_check_line("label", filter->label, TL_LABEL_MAX));
+    if (filter->trace != NULL)
+        TRY(check_trace(filter->trace));
+    if (filter->amount != NULL)
+        TRY(check_amount(filter));
     if (filter->held && filter->newest_first)
         return error_set(TL_INVALID, "what is held is not listed among what is finished");
     if (filter->serial != NULL && filter->serial_prefix != NULL)
@@ -95,10 +129,15 @@ static tl_status check_after(const tl_filter *filter)
 {
     enum list_source source;
     store_list_place place;
+    struct find_part part;
+    const char *after = filter->after;
 
-    if (filter->after == NULL)
+    if (after == NULL)
         return TL_OK;
-    if (!list_next_read(filter->after, &source, &place) || !list_filter_uses(filter, source))
+    if (filter->find != NULL)
+        filter = find_part(&part, filter, find_goes_on(&after)) ? &part.filter : NULL;
+    if (filter == NULL || !list_next_read(after, &source, &place) ||
+        !list_filter_uses(filter, source))
         return error_set(TL_INVALID, "the place to go on from is not one that a list with this "
                                      "filter ended with");
     return TL_OK;
@@ -110,7 +149,9 @@ tl_status list_filter_check(const tl_filter *filter)
         return error_set(TL_INVALID, "the filter is NULL or its version is not set");
     TRY(check_letters(filter));
     TRY(check_numbers(filter));
-    TRY(check_names(filter));
+    TRY(list_names_check(filter));
+    if (filter->find != NULL)
+        TRY(find_check(filter));
     return check_after(filter);
 }
 
@@ -166,10 +207,19 @@ static int is_by_moment(const tl_filter *filter)
                                      filter->older_ms != 0 || filter->idle_ms != 0);
 }
 
+/* Where rows of one name come from; LIST_SOURCES: none is asked for. */
+static enum list_source name_of(const tl_filter *f)
+{
+    return f->channel_ref != NULL ? LIST_BY_REF
+           : f->label != NULL     ? LIST_BY_LABEL
+           : f->trace != NULL     ? LIST_BY_TRACE
+                                  : LIST_SOURCES;
+}
+
 int list_filter_uses(const tl_filter *filter, enum list_source source)
 {
-    if (filter->channel_ref != NULL)
-        return source == LIST_BY_REF && filter->lane != 'R';
+    if (name_of(filter) != LIST_SOURCES)
+        return source == name_of(filter) && filter->lane != 'R';
     if (filter->serial != NULL || filter->serial_prefix != NULL) {
         /* A parked retry row stands apart from the others of its serial number. */
         return source == LIST_CONFLICT || source == LIST_BY_SERIAL ||
@@ -181,6 +231,9 @@ int list_filter_uses(const tl_filter *filter, enum list_source source)
         return (source == LIST_BATCH_OPEN && !list_is_one_walk(filter)) ||
                (source == LIST_BATCH_REST && (list_is_one_walk(filter) || !wants_open(filter)));
     }
+    if (filter->amount != NULL && filter->cust == NULL && !wants_open(filter) &&
+        !filter->conflict && !filter->held)
+        return source == LIST_BY_AMOUNT && filter->lane != 'R';
     if (filter->as_of_us != 0) {
         /* A row is found by where it stands now, whatever it was. */
         if (filter->cust != NULL)
@@ -217,6 +270,14 @@ int list_filter_uses(const tl_filter *filter, enum list_source source)
 
 /* -------------------------------------------------------------------- rows -- */
 
+static int passes_amount(const char *amount, const tl_view *view)
+{
+    struct money money;
+
+    return view->currency[0] != '\0' && money_read(&money, amount) &&
+           money_minor(&money, view->currency) == view->amount_minor;
+}
+
 static int passes_names(const tl_filter *f, const tl_view *view)
 {
     return (f->op == NULL || list_op_matches(f->op, view->op_code)) &&
@@ -227,8 +288,13 @@ static int passes_names(const tl_filter *f, const tl_view *view)
            (f->channel == NULL || strcmp(f->channel, view->channel) == 0) &&
            (f->currency == NULL || strcmp(f->currency, view->currency) == 0) &&
            (f->batch == NULL || strcmp(f->batch, view->batch) == 0) &&
+           (f->label == NULL || strcmp(f->label, view->label) == 0) &&
+           (f->trace == NULL ||
+            (view->traceparent[0] != '\0' &&
+             strncmp(f->trace, view->traceparent + strlen("00-"), strlen(f->trace)) == 0)) &&
+           (f->amount == NULL || passes_amount(f->amount, view)) &&
            /* At a moment before, it may have had none yet. */
-           (f->channel_ref == NULL || f->as_of_us != 0 ||
+           (f->as_of_us != 0 || f->channel_ref == NULL ||
             strcmp(f->channel_ref, view->channel_ref) == 0);
 }
 

@@ -109,13 +109,15 @@ void list_stands_at(struct list *list, const struct list_row *on)
 {
     list_place_of(&list->last, on->page, on->row);
     list->last_source = list->source;
+    list->last_kind = list->kind;
     list->has_last = 1;
 }
 
 /* A row that passes when the limit is reached is not shown; it tells that there is more. */
 static void show_view(struct list *list, const struct list_row *on, const tl_view *view)
 {
-    if (!is_wanted(list, view) || !list_filter_passes(list->filter, view))
+    if (!is_wanted(list, view) || !list_filter_passes(list->filter, view) ||
+        (list->search != NULL && find_comes_before(list->search, list->kind, view)))
         return;
     if (list->left == 0) {
         list->end->more = list->stopped = 1;

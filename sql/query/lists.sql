@@ -1,13 +1,39 @@
 -- Lists of trades.
 
+-- name: find_before
+-- The highest serial number up to a text, of rows in conflict or of others.
+SELECT serial_no FROM trade_lock FORCE INDEX (serial)
+WHERE conflict = :conflict AND parked IS NULL AND serial_no <= :serial_no
+ORDER BY conflict DESC, serial_no DESC
+LIMIT 1
+
+-- name: list_behind_condition
+-- What a list by a name ends with: the highest serial number first, after the named row.
+(serial_no < :after_serial OR (serial_no = :after_serial
+    AND (cust_no < :after_cust OR (cust_no = :after_cust AND op_code < :after_op))))
+ORDER BY serial_no DESC, cust_no DESC, op_code DESC
+LIMIT :most
+
+-- name: list_amount
+-- A page of the trades of one amount in one currency, the latest first, after the named one.
+SELECT /*include list_columns*/,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS place_us, currency AS place_text
+FROM trade_lock FORCE INDEX (amount)
+WHERE currency = :currency AND amount_minor = :amount
+    AND created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+    AND created_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+    AND (created_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
+        OR cust_no < :after_cust OR (cust_no = :after_cust
+            AND (serial_no < :after_serial OR (serial_no = :after_serial
+                AND op_code < :after_op))))
+ORDER BY created_at DESC, cust_no DESC, serial_no DESC, op_code DESC
+LIMIT :most
+
 -- name: list_batch
 -- A page of the trades of one batch, the highest serial number first, after the named one.
 SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
 FROM trade_lock FORCE INDEX (batch)
-WHERE batch = :batch AND (serial_no < :after_serial OR (serial_no = :after_serial
-    AND (cust_no < :after_cust OR (cust_no = :after_cust AND op_code < :after_op))))
-ORDER BY serial_no DESC, cust_no DESC, op_code DESC
-LIMIT :most
+WHERE batch = :batch AND /*include list_behind_condition*/
 
 -- name: list_columns
 -- The columns of every page of a list (admin/statements.h), before those that say where a row
@@ -33,6 +59,10 @@ cust_no, serial_no, op_code, status, rev,
         AND (:idle_ms = 0
             OR updated_at <= UTC_TIMESTAMP(6) - INTERVAL :idle_ms * 1000 MICROSECOND)) IS TRUE
     AS passes
+
+-- name: list_currency
+-- The next currency in which a trade has an amount; NULL: there is none.
+SELECT MIN(currency) FROM trade_lock FORCE INDEX (amount) WHERE currency > :currency
 
 -- name: list_customer
 -- A page of one customer's rows, the highest serial number first, after the named row.
@@ -111,6 +141,12 @@ WHERE created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICRO
 ORDER BY created_at DESC, cust_no DESC, serial_no DESC, op_code DESC
 LIMIT :most
 
+-- name: list_label
+-- As list_ref, by what people call the trade.
+SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
+FROM trade_lock FORCE INDEX (label)
+WHERE label = :label AND /*include list_behind_condition*/
+
 -- name: list_parked
 -- A page of the parked rows whose serial numbers lie between two, by reason, the highest number of
 -- each first, from the row after the named one on.
@@ -151,10 +187,7 @@ LIMIT :most
 -- the reference: with it the server would sort.
 SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
 FROM trade_lock FORCE INDEX (channel_ref)
-WHERE channel_ref = :channel_ref AND (serial_no < :after_serial OR (serial_no = :after_serial
-    AND (cust_no < :after_cust OR (cust_no = :after_cust AND op_code < :after_op))))
-ORDER BY serial_no DESC, cust_no DESC, op_code DESC
-LIMIT :most
+WHERE channel_ref = :channel_ref AND /*include list_behind_condition*/
 
 -- name: list_serial
 -- A page of the rows that are in conflict, or of those that are not, whose serial numbers lie
@@ -168,6 +201,17 @@ WHERE conflict = :conflict AND parked IS NULL
     AND (serial_no < :after_serial OR (serial_no = :after_serial
         AND (cust_no < :after_cust OR (cust_no = :after_cust AND op_code < :after_op))))
 ORDER BY conflict DESC, serial_no DESC, cust_no DESC, op_code DESC
+LIMIT :most
+
+-- name: list_trace
+-- A page of the trades of one W3C trace, by the contexts of their asks, after the named one.
+SELECT /*include list_columns*/, 0 AS place_us, traceparent AS place_text
+FROM trade_lock FORCE INDEX (trace)
+WHERE traceparent >= CONCAT('00-', :trace, '-') AND traceparent < CONCAT('00-', :trace, '.')
+    AND (traceparent < :after_text OR (traceparent = :after_text
+        AND (serial_no < :after_serial OR (serial_no = :after_serial
+            AND (cust_no < :after_cust OR (cust_no = :after_cust AND op_code < :after_op))))))
+ORDER BY traceparent DESC, serial_no DESC, cust_no DESC, op_code DESC
 LIMIT :most
 
 -- name: list_views

@@ -156,6 +156,7 @@ static const struct option {
     {"currency=", TEXT, offsetof(struct trade, options.currency)},
     {"channel=", TEXT, offsetof(struct trade, options.channel)},
     {"batch=", TEXT, offsetof(struct trade, options.batch)},
+    {"label=", TEXT, offsetof(struct trade, options.label)},
     {"trace=", TEXT, offsetof(struct trade, options.traceparent)},
     {"label=", TEXT, offsetof(struct trade, options.label)},
     {"hold=", NUMBER, offsetof(struct trade, options.max_hold_ms)},

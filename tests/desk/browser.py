@@ -203,11 +203,9 @@ def finds_it(ann):
     ann.go(base)
 
     # By keyboard: "/" leads to the search.
-    with ann.navigation():
-        ann.press("/")
     ann.press("/")
     with ann.navigation():
-        ann.press("COMPLAINT-1", Keys.ENTER)
+        ann.press(" COMPLAINT-1 ", Keys.ENTER)
     assert len(ann.all("table.rows tbody tr")) == 1
     # Or from Now, as the README says.
     ann.go(base)
@@ -327,8 +325,8 @@ def turns_pages(ann):
     ann.go(base + "trade?r=" + "A" * 22)
     ann.says("No such trade")
     ann.go(base + "trades")
-    ann.type("#f-serial", "NOT-THERE")
-    ann.click(".search button")
+    ann.type("#find", "NOT-THERE")
+    ann.click(".find button")
     ann.says("No trade is like that.")
 
 
@@ -336,8 +334,8 @@ def meets_a_script(ann):
     """A script in a serial number is text."""
     owned = "return typeof window.owned"
     ann.go(base + "trades")
-    ann.type("#f-cust", "C-EVE")
-    ann.click(".search button")
+    ann.type("#find", "C-EVE")
+    ann.click(".find button")
     ann.says("<script>owned=1</script>")
     ann.says("<img/src=x/onerror=owned=1>")
     for link in [link.get_property("href") for link in ann.all("a.serial")]:

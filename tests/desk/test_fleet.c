@@ -144,14 +144,14 @@ static long long count(int shard, const char *table)
 /* ------------------------------------------------------------------------ visitors -- */
 
 /* Looks for it, and opens the list. */
-static void search_for(struct visitor *v, const char *name, const char *value)
+static void search_for(struct visitor *v, const char *value)
 {
     char token[64], path[128];
     const char *at;
 
     visitor_get(v, "/trades");
     snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
-    visitor_post(v, "/search", NULL, "token", token, name, value);
+    visitor_post(v, "/search", NULL, "token", token, "find", value);
     EXPECT_PAGE(v, 303, "");
     at = strstr(v->headers, "/trades?r=");
     assert_non_null(at);
@@ -165,7 +165,7 @@ static const char *open_page(struct visitor *v, const char *page, const char *se
     static char ref[64];
     char path[128];
 
-    search_for(v, "serial", serial);
+    search_for(v, serial);
     snprintf(ref, sizeof ref, "%s", strchr(visitor_link(v, "/trade?r="), '=') + 1);
     snprintf(path, sizeof path, "/%s?r=%s", page, ref);
     visitor_get(v, path);
@@ -211,20 +211,20 @@ TEST_IN(test_lists, clear, NULL)
     EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td>");
     EXPECT_NONE(&v, "is missing on this page");
     /* A key finds its shard. */
-    search_for(&v, "serial", "B1");
+    search_for(&v, "B1");
     EXPECT_NONE(&v, ">A1</a>");
     EXPECT_NONE(&v, "<td data-l=\"Shard\">a</td>");
     visitor_get(&v, visitor_link(&v, "/trade?r="));
     EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
     EXPECT_PAGE(&v, 200, "&quot;shard&quot;: &quot;b&quot;");
-    search_for(&v, "cust", customers[A][0]);
+    search_for(&v, customers[A][0]);
     EXPECT_PAGE(&v, 200, ">A2</a>");
     EXPECT_NONE(&v, ">B1</a>");
     visitor_get(&v, "/trades?show=parked");
     EXPECT_PAGE(&v, 200, ">A2</a>");
     EXPECT_NONE(&v, ">A1</a>");
     EXPECT_NONE(&v, ">B1</a>");
-    search_for(&v, "serial", "NONE");
+    search_for(&v, "NONE");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     visitor_leave(&v);
 }
@@ -269,10 +269,10 @@ TEST_IN(test_batch, clear, NULL)
     make_paid(B, "B1", customers[B][0], "march");
     tl_lock_free(held(B, "B2", customers[B][1], "march"));
     visitor_come_in(&v, &desk, "ann");
-    search_for(&v, "batch", "march");
+    search_for(&v, "march");
     EXPECT_PAGE(&v, 200, "Not complete: 1 of 3 are open.");
     EXPECT_PAGE(&v, 200, "<td data-l=\"Shard\">b</td><td data-l=\"State\">succeeded</td>");
-    search_for(&v, "batch", "april");
+    search_for(&v, "april");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     EXPECT_NONE(&v, "omplete:");
     visitor_leave(&v);
@@ -438,7 +438,7 @@ TEST_IN(test_customer_moves_meanwhile, clear, NULL)
     EXPECT_PAGE(&v, 303, "");
     assert_int_equal(count(B, "trade_evidence"), 1);
     /* A row is left behind: the list says so, and it is counted once. */
-    search_for(&v, "serial", "A1");
+    search_for(&v, "A1");
     EXPECT_PAGE(&v, 200, "a <span class=\"quiet\">the customer is at b</span>");
     visitor_get(&v, visitor_link(&v, "/trade?r="));
     EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
@@ -475,7 +475,7 @@ TEST_IN(test_copies_are_counted_once, clear, NULL)
     assert_int_equal(
         database_number(fleet.sql[A], "SELECT COUNT(*) FROM trade_lock WHERE conflict"), 2);
     do
-        search_for(&v, "serial", "A1");
+        search_for(&v, "A1");
     while (strstr(v.body, "the customer is at b") == NULL);
     /* So that the pictures before are old. */
     snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A2"));
@@ -737,7 +737,7 @@ static void expect_lists_without_b(struct visitor *v, const char *at_b)
     expect_b_missing(v);
     EXPECT_PAGE(v, 200, "<h1>Shard b: The database does not answer since ");
     /* What b may have of it nobody knows. */
-    search_for(v, "batch", "march");
+    search_for(v, "march");
     expect_b_missing(v);
     EXPECT_PAGE(v, 200, "<td data-l=\"Shard\">a</td><td data-l=\"State\">succeeded</td>");
     EXPECT_NONE(v, "omplete:");

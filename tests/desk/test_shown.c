@@ -279,14 +279,13 @@ static void make_finished(const char *op, const char *serial, char status, int c
                  serial, op, status, count);
 }
 
-static void search_for(struct visitor *visitor, const char *name, const char *value,
-                       const char *show)
+static void search_for(struct visitor *visitor, const char *value, const char *show)
 {
     char token[64], path[128];
 
     visitor_get(visitor, "/trades");
     snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
-    visitor_post(visitor, "/search", NULL, "token", token, name, value, "show", show);
+    visitor_post(visitor, "/search", NULL, "token", token, "find", value, "show", show);
     EXPECT_PAGE(visitor, 303, "");
     snprintf(path, sizeof path, "%.*s", (int)strcspn(strstr(visitor->headers, "/trades?r="), "\r"),
              strstr(visitor->headers, "/trades?r="));
@@ -323,7 +322,7 @@ TEST(test_pages_of_a_list)
     make_finished("PAGED", "PG-", 'Y', 230);
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     visitor_come_in(&bob, &desk, operators.user[BOB]);
-    search_for(&ann, "op", "PAGED", "all");
+    search_for(&ann, "PAGED", "all");
     for (int i = 0; i < 5; i++) {
         char first[32], last[32];
 
@@ -365,7 +364,7 @@ TEST(test_a_page_looks_at_few)
     make_finished("RARE", "RARE-F", 'F', 2);
     database_run(operators.h.sql, "SET GLOBAL userstat = 1");
     visitor_come_in(&v, &desk, operators.user[ANN]);
-    search_for(&v, "op", "RARE", "failed");
+    search_for(&v, "RARE", "failed");
     EXPECT_PAGE(&v, 200, "No trade of this page is like that");
     while (strstr(v.body, ">RARE-F2</a>") == NULL) {
         const long long before = statistic(operators.user[ANN], "rows_read");
@@ -376,7 +375,7 @@ TEST(test_a_page_looks_at_few)
         assert_true(++pages < 10);
     }
     EXPECT_PAGE(&v, 200, ">RARE-F1</a>");
-    search_for(&v, "serial", "NOT-THERE", "all");
+    search_for(&v, "NOT-THERE", "all");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     EXPECT_NONE(&v, "rel=\"next\"");
     database_run(operators.h.sql, "SET GLOBAL userstat = 0");
@@ -401,6 +400,56 @@ TEST(test_status_reads_few)
         fail_msg("%lld rows", rows);
 }
 
+/* One box finds what people call a trade, tells how it looked, and offers what differs in letters. */
+TEST(test_one_box_finds)
+{
+    static const char *const words[] = {" FOUND-1 ", "FOUND",     "CUSTOMER-9",
+                                        "REF <i>",   "12.34 EUR", "EUR 12.34"};
+    char large[10001];
+    char token[64], path[] = "/trades?r=1234567890123456789012";
+    const char *at;
+    struct visitor v;
+
+    database_run(
+        operators.h.sql,
+        "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+        "thread_no, token, fence, rev, proof, created_at, updated_at, amount_minor, "
+        "currency, channel_ref, log_no) VALUES ('CUSTOMER-9', 'FOUND-1', 'SEARCHED', 'S', 'Y', "
+        "'ask', UUID(), 'x', 1, 1, 'D', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 1234, 'EUR', "
+        "'REF <i>', '0e3a1d5c-7b1f-4a52-9a35-000000000001')");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        search_for(&v, words[i], "all");
+        EXPECT_PAGE(&v, 200, ">FOUND-1</a>");
+        assert_null(strstr(v.headers, "FOUND"));
+    }
+    EXPECT_NONE(&v, "It was looked for");
+    search_for(&v, "REF <i>", "failed");
+    EXPECT_PAGE(&v, 200, "value=\"REF &lt;i&gt;\"");
+    EXPECT_PAGE(&v, 200, "as: channel reference, batch, label.");
+    search_for(&v, "found-1", "all");
+    EXPECT_PAGE(&v, 200, "A serial number differs in blanks or letters alone: ");
+    EXPECT_PAGE(&v, 200, ">FOUND-1</a>");
+    search_for(&v, "0e3a1d5c-7b1f-4a52-9a35-000000000001", "all");
+    EXPECT_NONE(&v, ">FOUND-1</a>");
+    EXPECT_PAGE(&v, 200, "\">Look for it as a log UUID</a>");
+    at = strstr(v.body, "\">Look for it as a log UUID</a>") - strlen(path);
+    visitor_get(&v, memcpy(path, at, strlen(path)));
+    EXPECT_PAGE(&v, 200, ">FOUND-1</a>");
+    /* It stands on every page, and refuses what no name can be. */
+    visitor_get(&v, "/audit");
+    EXPECT_PAGE(&v, 200, "name=\"find\"");
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    visitor_post(&v, "/search", NULL, "token", token, "find", large);
+    EXPECT_PAGE(&v, 400, "longer than any such name can be");
+    visitor_post(&v, "/search", NULL, "token", token, "find", "a\x01z");
+    EXPECT_PAGE(&v, 400, "byte 2 is a control character");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'SEARCHED'");
+    visitor_leave(&v);
+}
+
 /* A trade that a session holds, by an SQL expression of it, and held when all others of its
  * operation had ended. */
 static void make_held(const char *op, const char *serial, const char *session)
@@ -418,7 +467,7 @@ static void make_held(const char *op, const char *serial, const char *session)
 static void expect_in_doubt(struct visitor *v, const char *op, const char *link)
 {
     for (int lists = 0; lists < 3; lists++) {
-        search_for(v, "op", op, "doubt");
+        search_for(v, op, "doubt");
         for (int pages = 0;
              pages < 10 && strstr(v->body, link) == NULL && strstr(v->body, "rel=\"next\"") != NULL;
              pages++)
@@ -435,33 +484,33 @@ TEST(test_a_busy_service)
     struct visitor v;
     long long before;
 
-    make_finished("BUSY", "BUSY-Y", 'Y', 5000);
-    make_held("BUSY", "BUSY-HELD",
+    make_finished("CROWD", "BUSY-Y", 'Y', 5000);
+    make_held("CROWD", "BUSY-HELD",
               "(SELECT session_id FROM tl_session WHERE ended_at IS NULL LIMIT 1)");
     visitor_come_in(&v, &desk, operators.user[ANN]);
-    search_for(&v, "op", "BUSY", "process");
+    search_for(&v, "CROWD", "process");
     EXPECT_PAGE(&v, 200, ">BUSY-HELD</a>");
-    search_for(&v, "op", "BUSY", "all");
+    search_for(&v, "CROWD", "all");
     EXPECT_PAGE(&v, 200, ">BUSY-HELD</a>");
     EXPECT_PAGE(&v, 200, ">BUSY-Y5000</a>");
     /* Its holder lives, so it is in no doubt, nor is any other that is held. */
     database_run(operators.h.sql, "SET GLOBAL userstat = 1");
     before = statistic(operators.user[ANN], "rows_read");
-    search_for(&v, "op", "BUSY", "doubt");
+    search_for(&v, "CROWD", "doubt");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     EXPECT_NONE(&v, "rel=\"next\"");
     assert_true(statistic(operators.user[ANN], "rows_read") - before < 1000);
     database_run(operators.h.sql, "SET GLOBAL userstat = 0");
     /* Of a holder that died it is, before and after a janitor opens it. */
-    make_held("BUSY", "BUSY-DEAD", "UUID()");
+    make_held("CROWD", "BUSY-DEAD", "UUID()");
     database_run(
         operators.h.sql,
         "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
         "timeout_ms, started_at, alive_until, ended_at) SELECT session_id, 'dead', 'host', "
         "1, UUID(), 1000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) "
         "FROM trade_lock WHERE serial_no = 'BUSY-DEAD'");
-    expect_in_doubt(&v, "BUSY", ">BUSY-DEAD</a>");
-    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code LIKE 'BUSY%%'");
+    expect_in_doubt(&v, "CROWD", ">BUSY-DEAD</a>");
+    database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code LIKE 'CROWD%%'");
     visitor_leave(&v);
 }
 
@@ -484,7 +533,7 @@ TEST(test_a_batch_and_a_reference)
     make_batch("payroll <b>", 'Y', 120, "REF-Y");
     make_batch("payroll <b>", 'F', 3, "REF-F");
     visitor_come_in(&v, &desk, operators.user[ANN]);
-    search_for(&v, "batch", "payroll <b>", "all");
+    search_for(&v, "payroll <b>", "all");
     assert_null(strstr(v.headers, "payroll"));
     EXPECT_PAGE(&v, 200, ">BT-Y99</a>");
     EXPECT_PAGE(&v, 200, "Batch payroll &lt;b&gt;</h2>");
@@ -501,15 +550,15 @@ TEST(test_a_batch_and_a_reference)
     EXPECT_PAGE(&v, 200, "Complete: none of 123 is open.");
     database_run(operators.h.sql, "UPDATE trade_lock SET conflict = 1, rev = rev + 1 WHERE "
                                   "serial_no = 'BT-F2'");
-    search_for(&v, "batch", "payroll <b>", "failed");
+    search_for(&v, "payroll <b>", "failed");
     EXPECT_PAGE(&v, 200, "Not complete: 1 of 123 are open.");
     EXPECT_PAGE(&v, 200, ">BT-F1</a>");
     EXPECT_NONE(&v, ">BT-Y99</a>");
-    search_for(&v, "batch", "no such batch", "all");
+    search_for(&v, "no such batch", "all");
     EXPECT_PAGE(&v, 200, "No trade is like that");
     /* Found by its index, however many others there are. */
     make_finished("RARE", "RARE-Y", 'Y', 5000);
-    search_for(&v, "ref", "REF-F", "all");
+    search_for(&v, "REF-F", "all");
     EXPECT_PAGE(&v, 200, ">BT-F1</a>");
     EXPECT_NONE(&v, "BT-Y");
     EXPECT_NONE(&v, "Look further");
@@ -517,15 +566,15 @@ TEST(test_a_batch_and_a_reference)
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'BATCHED'");
     make_batch("paid", 'Y', 3000, "REF-Y");
     make_batch("paid", 'P', 1, "REF-P");
-    search_for(&v, "batch", "paid", "all");
+    search_for(&v, "paid", "all");
     EXPECT_PAGE(&v, 200, "Not complete: 1 of 3,001 are open.");
     EXPECT_PAGE(&v, 200, ">BT-Y999</a>");
     EXPECT_PAGE(&v, 200, "Next page");
-    search_for(&v, "batch", "paid", "process");
+    search_for(&v, "paid", "process");
     EXPECT_NONE(&v, ">BT-Y999</a>");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'BATCHED'");
     make_batch("large", 'P', 5001, "REF-P");
-    search_for(&v, "batch", "large", "all");
+    search_for(&v, "large", "all");
     EXPECT_PAGE(&v, 200, "More than 5000 trades are of it.");
     EXPECT_PAGE(&v, 200, "tradelock ls --batch large");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code IN ('RARE', 'BATCHED')");

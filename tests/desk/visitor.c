@@ -319,7 +319,7 @@ const char *visitor_find(struct visitor *visitor, const char *serial)
 
     visitor_get(visitor, "/trades");
     snprintf(token, sizeof token, "%s", visitor_field(visitor, "token"));
-    visitor_post(visitor, "/search", NULL, "token", token, "serial", serial, "cust", "C1");
+    visitor_post(visitor, "/search", NULL, "token", token, "find", serial);
     EXPECT_PAGE(visitor, 303, "");
     assert_null(strstr(visitor->headers, serial));
     assert_non_null(strstr(visitor->headers, "Location: /trades?r="));

@@ -512,6 +512,7 @@ static tl_status call_looks(scene *s)
     tl_overdue overdue;
     int64_t due_ms;
     int suspects;
+    char near[TL_SERIAL_MAX + 1];
 
     filter.log_uuid = "11111111-1111-4111-8111-111111111111";
     if (status == TL_OK)
@@ -521,6 +522,11 @@ static tl_status call_looks(scene *s)
         status = tl_list_page(s->far, &filter, each_view, NULL, NULL);
     if (status == TL_OK)
         status = tl_batch(s->far, "scene", 0, 0, each_part, NULL);
+    filter = (tl_filter){.version = TL_FILTER_VERSION, .find = s->serial};
+    if (status == TL_OK)
+        status = tl_list(s->far, &filter, each_view, NULL);
+    if (status == TL_OK)
+        status = tl_find_near(s->far, &filter, near);
     filter = (tl_filter){.version = TL_FILTER_VERSION};
     if (status == TL_OK)
         status = tl_list(s->far, &filter, each_view, NULL);

@@ -221,7 +221,7 @@ static void search(struct person *person)
 {
     char form[1280], path[256];
 
-    snprintf(form, sizeof form, "token=%s&serial=%s", person->token, person->serial);
+    snprintf(form, sizeof form, "token=%s&find=%s", person->token, person->serial);
     ask(person, "/search", form, 303);
     if (!between(person->answer.headers, "Location: ", '\r', path, sizeof path))
         fail("a search leads nowhere");

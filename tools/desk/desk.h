@@ -63,6 +63,7 @@ struct visit {
     size_t shard;
     tl_client *client; /* NULL: none yet, or it cannot be asked */
     tl_account account;
+    const char *find; /* what the page is about, for the search on it; or NULL */
 };
 
 /* routes.c: decides what a request is for. */

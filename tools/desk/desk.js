@@ -119,9 +119,8 @@
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.matches("input, select, textarea")) return;
     event.preventDefault();
-    const field = document.getElementById("f-serial");
-    if (field) field.focus();
-    else if (document.querySelector("header.bar")) location.href = "/trades";
+    const field = document.getElementById("find");
+    if (field) field.select();
   });
 
   // One click is one form.

@@ -67,13 +67,12 @@ static void set_show(tl_filter *filter, enum show show)
 void house_filter(tl_filter *filter, enum show show, const struct ref *search)
 {
     filter->lane = 'S';
+    filter->find = or_null(search->find);
     filter->serial = or_null(search->serial_no);
     filter->cust = or_null(search->cust_no);
     filter->op = or_null(search->op_code);
     filter->log_uuid = or_null(search->log_no);
-    filter->batch = or_null(search->batch);
     filter->channel = or_null(search->channel);
-    filter->channel_ref = or_null(search->channel_ref);
     set_show(filter, show);
 }
 

@@ -47,7 +47,16 @@ static void bar(struct visit *visit, enum place place)
     link_to(page, "/trades", "Trades", place == PLACE_TRADES);
     link_to(page, "/reports", "Reports", place == PLACE_REPORTS);
     link_to(page, "/audit", "Audit", place == PLACE_AUDIT);
-    page_put(page, "</nav>\n<div class=\"who\">");
+    page_put(page, "</nav>\n<form class=\"find\" method=\"post\" action=\"/search\" "
+                   "role=\"search\">");
+    layout_token(visit);
+    page_format(page,
+                "<input id=\"find\" type=\"search\" name=\"find\" value=\"%s\" "
+                "aria-label=\"Find a trade\" placeholder=\"Serial, customer, reference, "
+                "1,250.00 EUR ...\" autocomplete=\"off\" autocapitalize=\"none\" "
+                "spellcheck=\"false\"><button class=\"button\">Find</button></form>\n"
+                "<div class=\"who\">",
+                visit->find != NULL ? visit->find : "");
     page_format(page, "<span class=\"name\" title=\"%s on %s\">%s</span>", account->name,
                 account->database, visit->session->user);
     page_put(page, account->may_decide ? "<span class=\"role\">operator</span>"

@@ -35,61 +35,92 @@ enum show part_show_of(const char *word)
 
 /* ------------------------------------------------------------------ search -- */
 
-/* What is looked for, and how long it may be. */
-static const struct {
-    const char *name, *label;
-    size_t offset, space;
-} fields[] = {
-#define SEARCHED(member) offsetof(struct ref, member), sizeof((struct ref *)0)->member
-    {"serial", "Serial number", SEARCHED(serial_no)},
-    {"cust", "Customer", SEARCHED(cust_no)},
-    {"op", "Operation", SEARCHED(op_code)},
-    {"batch", "Batch", SEARCHED(batch)},
-    {"ref", "Channel reference", SEARCHED(channel_ref)},
-    {"channel", "Channel", SEARCHED(channel)},
-    {"log", "Log UUID", SEARCHED(log_no)}};
-#define FIELDS (sizeof fields / sizeof fields[0])
+/* Without the blanks around it that were pasted along; 0: it is too long. */
+static int take_text(char *to, size_t space, const char *from)
+{
+    size_t size;
+
+    from += strspn(from, " \t\r\n");
+    size = strlen(from);
+    while (size > 0 && strchr(" \t\r\n", from[size - 1]) != NULL)
+        size--;
+    return snprintf(to, space, "%.*s", (int)size, from) < (int)space;
+}
+
+static tl_filter filter_of(const struct ref *search)
+{
+    tl_filter filter = TL_FILTER_INIT;
+
+    filter.find = search->find;
+    return filter;
+}
 
 void page_search(struct visit *visit)
 {
     const struct form *form = &visit->request->body;
+    char text[SECRET_TEXT], kinds[TL_FIND_KINDS_TEXT];
     struct ref search;
-    char text[SECRET_TEXT];
+    tl_filter filter;
 
     memset(&search, 0, sizeof search);
-    for (size_t i = 0; i < FIELDS; i++)
-        if (snprintf((char *)&search + fields[i].offset, fields[i].space, "%s",
-                     form_get(form, fields[i].name)) >= (int)fields[i].space) {
-            layout_sentence(visit, 400, "Not to be found",
-                            "What you look for is longer than any such name can be.");
-            return;
-        }
+    if (!take_text(search.find, sizeof search.find, form_get(form, "find"))) {
+        layout_sentence(visit, 400, "Not to be found",
+                        "What you look for is longer than any such name can be.");
+        return;
+    }
+    filter = filter_of(&search);
+    if (search.find[0] != '\0' && tl_find_kinds(&filter, kinds) != TL_OK) {
+        layout_sentence(visit, 400, "Not to be found", said_by(TL_INVALID));
+        return;
+    }
     snprintf(search.show, sizeof search.show, "%s", shown_of(form_get(form, "show"))->word);
     refs_keep(visit->desk->refs, &search, text);
     layout_redirect(visit->answer, "/trades", text);
 }
 
-static void search_form(struct visit *visit, const struct ref *search)
+static void look_link(struct visit *visit, const struct ref *other, const char *words,
+                      const char *name)
+{
+    char text[SECRET_TEXT];
+
+    refs_keep(visit->desk->refs, other, text);
+    page_format(&visit->answer->page, "<p>%s<a href=\"/trades?r=%s\">%s</a></p>\n", words, text,
+                name);
+}
+
+/* No index leads from a log UUID to its trade, so it is looked for when somebody asks for that. */
+static void log_link(struct visit *visit, const char *text)
+{
+    struct ref other = {.show = "all"};
+
+    if (strlen(text) != TL_UUID_TEXT - 1 || strspn(text, "0123456789abcdefABCDEF-") != strlen(text))
+        return;
+    snprintf(other.log_no, sizeof other.log_no, "%s", text);
+    look_link(visit, &other, "", "Look for it as a log UUID");
+}
+
+/* How it was looked for, and what is nearly called so, at whatever shard. */
+static void not_found(struct visit *visit, const struct ref *search)
 {
     struct page *page = &visit->answer->page;
+    const tl_filter filter = filter_of(search);
+    char kinds[TL_FIND_KINDS_TEXT], near[TL_SERIAL_MAX + 1] = "";
+    struct ref other = {.show = "all"};
 
-    page_put(page, "<form class=\"card search\" method=\"post\" action=\"/search\" role=\"search\">"
-                   "\n");
-    layout_token(visit);
-    page_format(page, "<input type=\"hidden\" name=\"show\" value=\"%s\">\n",
-                shown_of(search->show)->word);
-    for (size_t i = 0; i < FIELDS; i++) {
-        const char *name = fields[i].name;
-
-        page_format(page,
-                    "<div class=\"field\"><label for=\"f-%s\">%s</label><input id=\"f-%s\" "
-                    "name=\"%s\" value=\"%s\" maxlength=\"%zu\" autocomplete=\"off\" "
-                    "autocapitalize=\"none\" spellcheck=\"false\"></div>\n",
-                    name, fields[i].label, name, name, (const char *)search + fields[i].offset,
-                    fields[i].space - 1);
-    }
-    page_put(page, "<div class=\"field\"><button class=\"button main\">Search</button></div>\n"
-                   "</form>\n");
+    if (tl_find_kinds(&filter, kinds) != TL_OK)
+        return;
+    page_format(page,
+                "<p class=\"quiet\">It was looked for in these capital and small letters, as: "
+                "%s.</p>\n",
+                kinds);
+    log_link(visit, search->find);
+    for (size_t i = 0; i < shards_count(visit->session->shards) && near[0] == '\0'; i++)
+        if (visit_go_to(visit, i) != TL_OK || tl_find_near(visit->client, &filter, near) != TL_OK)
+            near[0] = '\0';
+    if (near[0] == '\0')
+        return;
+    snprintf(other.find, sizeof other.find, "%s", near);
+    look_link(visit, &other, "A serial number differs in blanks or letters alone: ", near);
 }
 
 /* -------------------------------------------------------------------- list -- */
@@ -143,23 +174,24 @@ static void batch_totals(struct visit *visit, const struct ref *search)
     struct batch *batches, sum;
     char why[512] = "";
 
-    if (search->batch[0] == '\0')
+    if (search->find[0] == '\0')
         return;
     batches = calloc(count, sizeof *batches);
     for (size_t i = 0; batches != NULL && i < count; i++) {
-        house_batch(visit, i, search->batch, &batches[i]);
+        house_batch(visit, i, search->find, &batches[i]);
         if (batches[i].status != TL_OK && (why[0] == '\0' || batches[i].status != TL_NOT_FOUND))
             snprintf(why, sizeof why, "%s", said_by(batches[i].status));
     }
-    page_format(page, "<section class=\"card\"><h2>Batch %s</h2>\n", search->batch);
-    if (batches != NULL) {
+    if (batches != NULL)
         sum = batch_sum(batches, count);
+    if (batches != NULL && (sum.count > 0 || sum.status == TL_OVERLOADED)) {
+        page_format(page, "<section class=\"card\"><h2>Batch %s</h2>\n", search->find);
         batch_lead(page, &sum, why);
         if (sum.count > 0)
             batch_table(visit, batches, count);
+        part_command(page, "ls", "--batch", search->find);
+        page_put(page, "</section>\n");
     }
-    part_command(page, "ls", "--batch", search->batch);
-    page_put(page, "</section>\n");
     for (size_t i = 0; batches != NULL && i < count; i++)
         batch_free(&batches[i]);
     free(batches);
@@ -290,10 +322,12 @@ static void cell_next(struct visit *visit, const void *row)
         page_ago(page, view->next_run_us, view->now_us);
 }
 
-static void table(struct visit *visit, const struct ref *search, const struct listed *listed,
-                  size_t count)
+/* How many rows it has, and 1 if there may be more. */
+static size_t table(struct visit *visit, const struct ref *search, const struct listed *listed,
+                    size_t count)
 {
     const struct shards *shards = visit->session->shards;
+    size_t rows = 0;
     int more = search->before[0] != '\0', missing = 0;
     static const struct drawn drawn[] = {
         {"serial", part_trade_link}, {"state", part_state}, {"next_at", cell_next}, {NULL, NULL}};
@@ -306,6 +340,7 @@ static void table(struct visit *visit, const struct ref *search, const struct li
 
         more |= here->rows.more;
         missing |= here->missing.is;
+        rows += here->rows.count;
         for (size_t row = 0; row < here->rows.count; row++) {
             const size_t owner = here->owners != NULL ? here->owners[row] : here->shard;
 
@@ -318,6 +353,7 @@ static void table(struct visit *visit, const struct ref *search, const struct li
     grid_end(&grid, missing ? "No trade of the shards that answer is like that."
                     : more  ? "No trade of this page is like that."
                             : "No trade is like that.");
+    return rows + (size_t)more;
 }
 
 static void many_link(struct visit *visit, const struct ref *search, const char *text,
@@ -353,17 +389,19 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
     char text[SECRET_TEXT];
 
     refs_keep(visit->desk->refs, search, text);
+    visit->find = search->log_no[0] != '\0' ? search->log_no : search->find;
     layout_begin(visit, 200, "Trades", PLACE_TRADES, 0);
-    page_put(page, "<div class=\"title\"><h1>Trades</h1></div>\n");
+    page_format(page, "<div class=\"title\"><h1>Trades%s%s</h1></div>\n",
+                search->channel[0] != '\0' ? " of channel " : "", search->channel);
     for (size_t i = 0; i < count; i++)
         missing_tell(visit, listed[i].shard, &listed[i].missing);
-    search_form(visit, search);
     batch_totals(visit, search);
     shard_tabs(visit, search);
     tabs(visit, search);
     many_links(visit, search, text);
     page_put(page, "<section class=\"card\">\n");
-    table(visit, search, listed, count);
+    if (table(visit, search, listed, count) == 0 && search->find[0] != '\0')
+        not_found(visit, search);
     pages(visit, search, text, listed, count);
     page_put(page, "</section>\n");
     layout_end(visit);

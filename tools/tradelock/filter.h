@@ -25,6 +25,14 @@
                    .given = was_given),                                                            \
         FILTER_ROW("ref REFERENCE", "only trades that the channel calls so", OPTION_TEXT,          \
                    (f).channel_ref, .given = was_given),                                           \
+        FILTER_ROW("label TEXT", "only trades that people call so", OPTION_TEXT, (f).label,        \
+                   .given = was_given),                                                            \
+        FILTER_ROW("trace ID", "only trades of this W3C trace", OPTION_TEXT, (f).trace,            \
+                   .given = was_given),                                                            \
+        FILTER_ROW(                                                                                \
+            "amount MONEY",                                                                        \
+            "only trades of exactly so much: '1,250.00 EUR',\n1250.00, '125000 EUR minor units'",  \
+            OPTION_TEXT, (f).amount, .given = was_given),                                          \
         FILTER_ROW("amount-over N", "only trades of more than N minor units", OPTION_NUMBER,       \
                    (f).amount_over, .least = 1, .is = "a number of minor units from 1 on",         \
                    .given = was_given),                                                            \

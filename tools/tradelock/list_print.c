@@ -203,7 +203,8 @@ struct output {
     const struct list_form_options *options;
     int begun;
     const tl_filter *filter;
-    unsigned told;     /* by so many databases without an error */
+    unsigned told; /* by so many databases without an error */
+    char near[TL_SERIAL_MAX + 1];
     tl_list_end total; /* of all of them */
     struct batch_totals batch;
     json_t *ends; /* how each shard's list ended */
@@ -485,6 +486,32 @@ static int add_row(void *context, const tl_view *view)
     return ferror(stdout);
 }
 
+static int find_near(tl_client *client, void *context)
+{
+    struct output *output = context;
+
+    return output->near[0] != '\0' ? EXIT_DONE
+                                   : fleet_told(tl_find_near(client, output->filter, output->near));
+}
+
+/* What was looked for, and how; and what is nearly called so. */
+static void say_not_found(struct output *output)
+{
+    char kinds[TL_FIND_KINDS_TEXT];
+
+    if (tl_find_kinds(output->filter, kinds) != TL_OK)
+        return;
+    fprintf(stderr,
+            "tradelock: no trade is found by '%s', in these capital and small letters.  It was "
+            "looked for as: %s\n",
+            output->filter->find, kinds);
+    fleet_each(0, find_near, output);
+    if (output->near[0] != '\0')
+        fprintf(stderr,
+                "tradelock: a serial number differs in blanks or letters alone: --find %s\n",
+                output->near);
+}
+
 static void print_end(struct output *output)
 {
     begin(output);
@@ -497,6 +524,8 @@ static void print_end(struct output *output)
             list_print_totals(&output->total, "trade");
             if (output->total.more)
                 puts("There are more; this is the sum of those above.");
+        } else if (output->filter->find != NULL) {
+            say_not_found(output);
         } else {
             fprintf(stderr, "tradelock: no lock passes these filters%s\n",
                     output->total.more ? " so far" : "");

@@ -107,6 +107,12 @@ static const struct command_option options[] = {
      .to = &filter.status, .take = take_status},
     {"lane sync|retry|all", "one line a trade (sync), its retry rows, or both", OPTION_OTHER,
      .to = &filter.lane, .take = take_lane},
+    {"find TEXT",
+     "what a customer or a bank calls it: a serial\n"
+     "number or its beginning, a customer, channel reference,\n"
+     "batch, label, trace id, or an amount ('1,250.00 EUR'),\n"
+     "also with a day behind it",
+     OPTION_TEXT, .to = &filter.find},
     FILTER_OPTIONS(filter, NULL),
     {"as-of MOMENT", "the rows as they were then, by their history", OPTION_MOMENT,
      .to = &filter.as_of_us},

@@ -52,6 +52,13 @@ typedef struct tl_filter {
     /* Only rows that some process holds, or held when it died; not together with newest_first.
      * What waits is not read. */
     int held;
+    /* As channel_ref: what people call the trade; the id of a W3C trace, 32 digits; and exactly so
+     * much money, as people write it: "1,250.00 EUR", "1250 EUR", "1250" of any currency, "125000
+     * EUR minor units". */
+    const char *label, *trace, *amount;
+    /* What somebody looks for, whatever it is: see tl_find_kinds().  Trades that are called exactly
+     * so come first, each once.  Not together with as_of_us. */
+    const char *find;
 } tl_filter;
 
 #define TL_FILTER_VERSION 1u
@@ -114,6 +121,20 @@ TL_EXPORT tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_
 /* The same without an end. */
 TL_EXPORT tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each,
                             void *context);
+
+/*
+ * What the text of filter->find may be, as people call it, with commas between: "serial number,
+ * beginning of a serial number, customer, ... ".  Blanks around it do not count; capital and small
+ * letters do.  Each is looked for by an index: whole, but for the beginning; an amount of any
+ * currency unless it names one, and with a day behind it ("1,250.00 EUR 2026-03-01") made on that
+ * day, in UTC.
+ */
+#define TL_FIND_KINDS_TEXT 256
+TL_EXPORT tl_status tl_find_kinds(const tl_filter *filter, char to[TL_FIND_KINDS_TEXT]);
+/* A serial number that differs from filter->find in blanks, or in capital and small letters, alone;
+ * "": there is none. */
+TL_EXPORT tl_status tl_find_near(tl_client *client, const tl_filter *filter,
+                                 char to[TL_SERIAL_MAX + 1]);
 
 /* The trades of a batch in one state, with amounts in one currency. */
 typedef struct tl_batch_part {
