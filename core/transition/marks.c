@@ -16,7 +16,12 @@ void marks_init(commit_marks *self)
 
 void marks_end(commit_marks *self)
 {
+    /* In a child the mutex may be one that a thread of the parent held, in the midst of making room:
+     * then nobody knows where the steps are. */
+    if (pthread_mutex_trylock(&self->mutex) != 0)
+        return;
     memory_free(self->steps);
+    (void)pthread_mutex_unlock(&self->mutex);
     pthread_mutex_destroy(&self->mutex);
 }
 
