@@ -29,6 +29,15 @@ void *memory_resize(void *old, size_t size)
     return realloc(old, size > 0 ? size : 1);
 }
 
+void *memory_larger(const void *old, size_t count, size_t space, size_t size)
+{
+    void *larger = memory_new_array(space, size);
+
+    if (larger != NULL && count > 0)
+        memcpy(larger, old, count * size);
+    return larger;
+}
+
 void *memory_dup(const void *data, size_t size)
 {
     char *copy = memory_new_array(1, size);

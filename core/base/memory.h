@@ -11,6 +11,9 @@ void *memory_new(size_t size);                     /* filled with zeros */
 void *memory_new_array(size_t count, size_t size); /* the same; checks the product */
 /* As realloc(): after NULL the old block is still there.  New bytes have no defined value. */
 void *memory_resize(void *old, size_t size);
+/* A larger array that begins as the old one does, which is still there.  Whoever puts it in the place
+ * of the old one first, and then frees that, leaves a child that is forked meanwhile one to free. */
+void *memory_larger(const void *old, size_t count, size_t space, size_t size);
 void *memory_dup(const void *data, size_t size);
 char *memory_dup_text(const char *text); /* NULL gives NULL */
 void memory_free(void *block);

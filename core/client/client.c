@@ -484,13 +484,14 @@ static void close_parts(tl_client *client)
 {
     client_part *leases = atomic_load(&client->leases);
     client_part *books = atomic_load(&client->books);
+    const int here = client->generation == process_generation();
 
     if (client->async != NULL)
         client->async_free(client->async);
     client->async = NULL;
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
-    if (client->generation == process_generation()) {
+    if (here) {
         limits_leave(client);
         breakers_keep(client);
     }
@@ -511,7 +512,7 @@ static void close_parts(tl_client *client)
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
     breakers_end(&client->breakers);
-    limits_end(&client->limits);
+    limits_end(&client->limits, here);
     pauses_end(&client->pauses);
     contracts_end(&client->contracts);
     restored_end(&client->servers);

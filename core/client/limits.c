@@ -56,7 +56,7 @@ void limits_init(channel_limits *all)
     (void)clock_condition_init(&all->changed);
 }
 
-void limits_end(channel_limits *all)
+void limits_end(channel_limits *all, int here)
 {
     struct channel_limit *one;
 
@@ -64,6 +64,8 @@ void limits_end(channel_limits *all)
         all->list = one->next;
         memory_free(one);
     }
+    if (!here) /* it would wait for threads that only the parent has */
+        return;
     pthread_cond_destroy(&all->changed);
     pthread_mutex_destroy(&all->mutex);
 }

@@ -42,7 +42,8 @@ typedef struct limit_permit {
 } limit_permit;
 
 void limits_init(channel_limits *all);
-void limits_end(channel_limits *all);
+/* here: in the process that made it, not in a child after fork. */
+void limits_end(channel_limits *all, int here);
 
 /* As pauses_look(). */
 tl_status limits_look(struct tl_client *client, db *connection);

@@ -58,6 +58,14 @@ void db_close(db *connection)
     memory_free(connection);
 }
 
+void db_drop(db **connection)
+{
+    db *old = *connection;
+
+    *connection = NULL;
+    db_close(old);
+}
+
 void db_abandon(db *connection)
 {
     if (connection && connection->mysql && !connection->borrowed)

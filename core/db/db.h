@@ -152,6 +152,9 @@ tl_status db_host_known(const db_host *host);
  */
 tl_status db_open(db **out, const db_options *options);
 void db_close(db *connection);
+/* The same, and the pointer is NULL before: so a child that is forked meanwhile closes nothing that is
+ * closed already. */
+void db_drop(db **connection);
 
 /* For the child of a fork, if another thread of the parent was using the connection: closes the
  * child's copy of the socket and frees nothing, since libmariadb's memory may be half changed.

@@ -30,8 +30,7 @@ void glance_end(glance *g, int here)
 /* Needs: g->mutex held. */
 static void leave(glance *g)
 {
-    db_close(g->connection);
-    g->connection = NULL;
+    db_drop(&g->connection);
 }
 
 /* 0: the connection is of no use any more.  Needs: g->mutex held. */

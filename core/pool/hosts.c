@@ -83,13 +83,15 @@ tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *optio
     return TL_OK;
 }
 
-void hosts_free(hosts *h)
+void hosts_free(hosts *h, int here)
 {
     if (h == NULL)
         return;
-    pthread_cond_destroy(&h->looked);
-    pthread_mutex_destroy(&h->looking_mutex);
-    pthread_mutex_destroy(&h->mutex);
+    if (here) { /* in a child they would wait for threads that only the parent has */
+        pthread_cond_destroy(&h->looked);
+        pthread_mutex_destroy(&h->looking_mutex);
+        pthread_mutex_destroy(&h->mutex);
+    }
     memory_free(h);
 }
 
@@ -191,8 +193,7 @@ static tl_status connect_to(hosts *h, struct host *host, const db_options *conne
     note_look(h, host, *out != NULL && db_server_of(*out) != NULL);
     if (status == TL_OK)
         return TL_OK;
-    db_close(*out);
-    *out = NULL;
+    db_drop(out);
     return status;
 }
 
@@ -408,11 +409,10 @@ static tl_status look_at(hosts *h, struct host *host, const db_options *connect)
         if (status == TL_OK)
             return TL_OK;
         status = named(host, status);
-        db_close(host->looking);
-        host->looking = NULL;
+        db_drop(&host->looking);
         return status;
     }
-    db_close(host->looking);
+    db_drop(&host->looking);
     return connect_to(h, host, connect, POOL_LOOKED, &host->looking);
 }
 

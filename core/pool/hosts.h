@@ -32,7 +32,7 @@ typedef struct reached {
 
 /* Of two hosts or more.  `options` as pool_new() has them. */
 tl_status hosts_new(hosts **out, const db_hosts *list, const pool_options *options);
-void hosts_free(hosts *h);
+void hosts_free(hosts *h, int here);
 /* The connections of pool_look_around(); not here: in the child of a fork, where the thread that
  * looks does not exist. */
 void hosts_close(hosts *h, int here);

@@ -405,7 +405,7 @@ tl_status pool_new(pool **out, const pool_options *options)
         status = error_set(TL_NO_MEMORY, "out of memory for the connections");
     }
     if (status != TL_OK) {
-        hosts_free(p->hosts);
+        hosts_free(p->hosts, 1);
         memory_free(p->places);
         free_texts(p);
         memory_free(p);
@@ -452,7 +452,7 @@ void pool_free(pool *p)
     glance_end(&p->at_one, here);
     if (here)
         pthread_mutex_destroy(&p->mutex);
-    hosts_free(p->hosts);
+    hosts_free(p->hosts, here);
     memory_free(p->places);
     free_texts(p);
     memory_free(p);

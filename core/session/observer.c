@@ -72,12 +72,14 @@ static struct seen *find_or_add(observer *o, const char *id)
             return &o->seen[i];
     if (o->count == o->space) {
         size_t space = o->space == 0 ? 16 : o->space * 2;
-        struct seen *larger = memory_resize(o->seen, space * sizeof *larger);
+        struct seen *larger = memory_larger(o->seen, o->count, space, sizeof *larger),
+                    *old = o->seen;
 
         if (larger == NULL)
             return NULL;
         o->seen = larger;
         o->space = space;
+        memory_free(old);
     }
     added = &o->seen[o->count++];
     memset(added, 0, sizeof *added);

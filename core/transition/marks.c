@@ -16,12 +16,7 @@ void marks_init(commit_marks *self)
 
 void marks_end(commit_marks *self)
 {
-    /* In a child the mutex may be one that a thread of the parent held, in the midst of making room:
-     * then nobody knows where the steps are. */
-    if (pthread_mutex_trylock(&self->mutex) != 0)
-        return;
     memory_free(self->steps);
-    (void)pthread_mutex_unlock(&self->mutex);
     pthread_mutex_destroy(&self->mutex);
 }
 
@@ -66,14 +61,17 @@ static void add_step(commit_marks *self, const commit_mark *one, const db_server
     const size_t space = self->step_space == 0 ? STEPS_AT_FIRST : self->step_space * 2;
 
     if (self->step_count == self->step_space) {
-        commit_mark *larger =
-            space <= STEPS_MAX ? memory_resize(self->steps, space * sizeof *larger) : NULL;
+        commit_mark *larger = space <= STEPS_MAX ? memory_larger(self->steps, self->step_count,
+                                                                 space, sizeof *larger)
+                                                 : NULL,
+                    *old = self->steps;
         if (larger == NULL) {
             self->steps_lost = atomic_load(&self->count);
             return;
         }
         self->steps = larger;
         self->step_space = space;
+        memory_free(old);
     }
     stamp(self, &self->steps[self->step_count++], one, server, may_grant);
 }

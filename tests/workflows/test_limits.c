@@ -12,6 +12,7 @@
 #include <tradelock/lane.h>
 #include <tradelock/layer.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -380,6 +381,68 @@ TEST_IN(permits_come_back, gate_open, gate_close)
     tl_lock_free(lock);
     gate_expect("OTHER", TL_SUCCEEDED);
     tl_lock_free(held);
+}
+
+struct waiting {
+    tl_client *client;
+    atomic_int asks, stop;
+};
+
+static void *wait_for_permits(void *context)
+{
+    struct waiting *w = context;
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+
+    options.channel = CHANNEL;
+    options.max_hold_ms = HOLD_MS;
+    while (!atomic_load(&w->stop)) {
+        const struct text serial = text_of("WAITS-%d", atomic_fetch_add(&w->asks, 1));
+        const tl_key key = {serial.is, "C1", OP};
+        tl_lock *lock = NULL;
+
+        CREW_STATUS(tl_lock_new(&lock, w->client, &key, &options), TL_OK);
+        CREW_STATUS(tl_lock_ask(lock, 0), TL_OVERLOADED);
+        tl_lock_free(lock);
+    }
+    return NULL;
+}
+
+/* A child frees what it has copies of, though threads that it does not have wait for a permit. */
+TEST_IN(a_child_waits_for_nobody, gate_open, gate_close)
+{
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    struct waiting w = {.client = NULL};
+    pthread_t threads[2];
+    tl_lock *held = NULL;
+
+    limit_to(OP, 1, 0);
+    gate_await_beats();
+    take_only_permit(&held, "HELD");
+    options.config_file = database_option_file(gate.house.db);
+    assert_status(tl_client_open(&w.client, &options), TL_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_permits, &w), 0);
+    /* Each ask but the first few moments of it is such a wait. */
+    for (int i = 0; i < 10; i++) {
+        const int asks = atomic_load(&w.asks);
+        pid_t child;
+
+        AWAIT_WHILE(atomic_load(&w.asks) == asks);
+        usleep(100000);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            alarm(10);
+            tl_client_close(w.client);
+            _exit(0);
+        }
+        assert_int_equal(crew_wait(child), 0);
+    }
+    atomic_store(&w.stop, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    tl_client_close(w.client);
+    end_only_permit(held);
 }
 
 /* An ask and an ending, whatever another channel's limits are; and with limits a block of permits
