@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "store/bind.h"
 #include "trade_lock/decision.h"
+#include "transition/step_task.h"
 #include "transition/task.h"
 
 #include "sql_text.h"
@@ -23,8 +24,6 @@
 #include <tradelock/admin/decisions.h>
 
 #include <string.h>
-
-#define DUPLICATE_KEY 1062
 
 struct deciding {
     store_resolution half;
@@ -215,8 +214,8 @@ static db_answer write_half(struct deciding *d, db *connection)
         .act_no = d->half.act_no != 0 ? db_uint(d->half.act_no) : db_null(),
         .act_row = d->half.act_no != 0 ? db_uint(d->half.act_row) : db_null());
 
-    if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY &&
-        d->half.decision == TL_DECISION_PAID) {
+    if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE &&
+        strcmp(db_duplicate_key(connection), KEY_ONE_PER_CUSTOMER) == 0) {
         d->status = error_set(TL_CUSTOMER_BUSY, "another trade of this customer is in "
                                                 "process, and this operation lets one in "
                                                 "at a time; confirm again after it");

@@ -195,7 +195,7 @@ LEFT JOIN audit_closing c ON c.finding = d.finding AND c.part = 2
 WHERE d.part = 1 AND c.part IS NULL
 UNION ALL
 SELECT 'forget', '', '', '', 0, d.said, d.reason, d.actor, d.account,
-    tl_account_name(d.account) <=> tl_account_name(CURRENT_USER()),
+    tl_account_name(d.account) <=> tl_account_name(USER()),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', d.begun_at), NULL, NULL, 0, 0
 FROM tl_act d FORCE INDEX (said)
 LEFT JOIN tl_act c FORCE INDEX (said) ON c.what = 'forget confirm' AND c.said = d.said

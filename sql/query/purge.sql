@@ -83,7 +83,7 @@ CALL tl_forget_page(:act_no, :most, :cust_no, :serial_no, :op_code, @tl_purged)
 -- name: forget_proposed
 -- Whether another account proposed to forget the customer of this name lately, and whether this one did.
 SELECT COALESCE(MAX(own = 0), 0) AS by_other, COALESCE(MAX(own), 0) AS by_own
-FROM (SELECT tl_account_name(account) <=> tl_account_name(CURRENT_USER()) AS own
+FROM (SELECT tl_account_name(account) <=> tl_account_name(USER()) AS own
     FROM tl_act FORCE INDEX (said)
     WHERE what = 'forget propose' AND said = :name
         AND begun_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY) p

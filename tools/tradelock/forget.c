@@ -29,11 +29,14 @@ static int work(tl_client *client)
         json_pack("{s:s, s:s, s:b, s:I, s:I}", "cust_no", cust_no, "name", done.name, "confirmed",
                   confirms, "trades", (json_int_t)done.trades, "blanked", (json_int_t)done.blanked),
         EXIT_DONE,
-        confirms ? "Forgotten: the contents of %" PRIu64 " trades of customer %s, "
-                   "who is %s in acts.\n"
-                 : "Proposed to forget %" PRIu64 " trades of customer %s, who is %s "
-                   "in acts; another operator confirms\nit within seven days with "
-                   "`tradelock forget confirm`, or nothing happens.\n",
+        confirms && done.blanked < done.trades
+            ? "Forgotten: the contents of %" PRIu64 " trades of customer %s, who is %s in acts.\n"
+              "Others keep theirs: they ended after the proposal, or were in use; propose anew.\n"
+        : confirms ? "Forgotten: the contents of %" PRIu64 " trades of customer %s, "
+                     "who is %s in acts.\n"
+                   : "Proposed to forget %" PRIu64 " trades of customer %s, who is %s "
+                     "in acts; another operator confirms\nit within seven days with "
+                     "`tradelock forget confirm`, or nothing happens.\n",
         confirms ? done.blanked : done.trades, cust_no, done.name);
 }
 
