@@ -63,7 +63,7 @@ static int is_private(const struct stat *about)
 
     if ((about->st_mode & 066) == 0)
         return 1;
-    if ((about->st_mode & 026) != 0 || (about->st_mode & 006) != 0 || about->st_uid != 0)
+    if ((about->st_mode & 026) != 0 || about->st_uid != 0)
         return 0;
     if (about->st_gid == getegid())
         return 1;

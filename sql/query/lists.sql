@@ -20,14 +20,7 @@ SELECT /*include list_columns*/,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS place_us, currency AS place_text
 FROM trade_lock FORCE INDEX (amount)
 WHERE currency = :currency AND amount_minor = :amount
-    AND created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
-    AND created_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
-    AND (created_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
-        OR cust_no < :after_cust OR (cust_no = :after_cust
-            AND (serial_no < :after_serial OR (serial_no = :after_serial
-                AND op_code < :after_op))))
-ORDER BY created_at DESC, cust_no DESC, serial_no DESC, op_code DESC
-LIMIT :most
+    AND /*include list_made_condition*/
 
 -- name: list_batch
 -- A page of the trades of one batch, the highest serial number first, after the named one.
@@ -132,7 +125,17 @@ LIMIT :most
 SELECT /*include list_columns*/,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS place_us, '' AS place_text
 FROM trade_lock FORCE INDEX (made)
-WHERE created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
+WHERE /*include list_made_condition*/
+
+-- name: list_label
+-- As list_ref, by what people call the trade.
+SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
+FROM trade_lock FORCE INDEX (label)
+WHERE label = :label AND /*include list_behind_condition*/
+
+-- name: list_made_condition
+-- What a list by the moment of the ask ends with: the latest first, after the named row.
+created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICROSECOND
     AND created_at <= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
     AND (created_at < CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :after_us MICROSECOND
         OR cust_no < :after_cust OR (cust_no = :after_cust
@@ -140,12 +143,6 @@ WHERE created_at >= CAST('1970-01-01' AS DATETIME(6)) + INTERVAL :since_us MICRO
                 AND op_code < :after_op))))
 ORDER BY created_at DESC, cust_no DESC, serial_no DESC, op_code DESC
 LIMIT :most
-
--- name: list_label
--- As list_ref, by what people call the trade.
-SELECT /*include list_columns*/, 0 AS place_us, '' AS place_text
-FROM trade_lock FORCE INDEX (label)
-WHERE label = :label AND /*include list_behind_condition*/
 
 -- name: list_parked
 -- A page of the parked rows whose serial numbers lie between two, by reason, the highest number of
