@@ -32,18 +32,17 @@ static void read_readme(char **text)
     fclose(file);
 }
 
-/* The words between back-ticks of one section. */
+/* The words between back-ticks of one section, which ends at the next comment. */
 static void add_listed(json_t *set, const char *name)
 {
-    char marker[64], *text, *from, *end, *next, *piece;
+    char marker[64], *text, *from, *end, *piece;
 
     read_readme(&text);
     snprintf(marker, sizeof marker, "<!-- json %s -->", name);
     from = strstr(text, marker);
-    end = from != NULL ? strstr(from, "<!-- end -->") : NULL;
-    next = from != NULL ? strstr(from + 1, "<!-- json ") : NULL;
-    if (end == NULL || (next != NULL && next < end))
-        server_panic("tools/README.md has no section %s with an end of its own", marker);
+    end = from != NULL ? strstr(from + 1, "<!-- ") : NULL;
+    if (end == NULL)
+        server_panic("tools/README.md has no section %s that ends", marker);
     *end = '\0';
     /* Every second piece stands between two of them. */
     for (unsigned i = 0; (piece = strsep(&from, "`")) != NULL; i++)
