@@ -138,6 +138,7 @@ TEST(test_now_shows_what_is_proposed)
 TEST(test_one_cause_is_one_group)
 {
     struct visitor ann;
+    char many[256];
 
     database_run(operators.h.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
@@ -156,8 +157,13 @@ TEST(test_one_cause_is_one_group)
     EXPECT_NONE(&ann, ">GROUP-30</a>");
     EXPECT_PAGE(&ann, 200,
                 "data-l=\"1 h – 1 day\"><div><strong>31</strong><br><span class=\"money\">311.55");
+    snprintf(many, sizeof many, "%s", visitor_link(&ann, "/many?act=propose&amp;as=failed"));
     visitor_get(&ann, visitor_link(&ann, "/trades?r="));
+    EXPECT_PAGE(&ann, 200, "<h1>Trades of channel bank: past the &lt;deadline&gt;</h1>");
     EXPECT_PAGE(&ann, 200, ">GROUP-30</a>");
+    EXPECT_NONE(&ann, ">GROUP-31</a>");
+    visitor_get(&ann, many);
+    EXPECT_PAGE(&ann, 200, "Propose failed: 30 trades: <span class=\"money\">301.50");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE cust_no = 'CUSTOMER-9'");
     visitor_leave(&ann);
 }

@@ -39,11 +39,18 @@ int rows_add(void *context, const tl_view *view)
     return 0;
 }
 
+struct taking {
+    struct rows *rows;
+    const struct ref *search;
+};
+
 static int take(void *context, const tl_view *view)
 {
-    struct rows *rows = context;
+    const struct taking *taking = context;
 
-    return rows_add(rows, view) || rows->count == PAGE_ROWS;
+    if (!house_is_of_cause(taking->search, view))
+        return 0;
+    return rows_add(taking->rows, view) || taking->rows->count == PAGE_ROWS;
 }
 
 static const char *or_null(const char *text)
@@ -76,8 +83,16 @@ void house_filter(tl_filter *filter, enum show show, const struct ref *search)
     set_show(filter, show);
 }
 
+int house_is_of_cause(const struct ref *search, const tl_view *view)
+{
+    return search->cause[0] == '\0' ||
+           (strcmp(view->channel, search->channel) == 0 &&
+            (strcmp(search->show, "conflict") == 0 || strcmp(view->parked, search->cause) == 0));
+}
+
 tl_status house_list(tl_client *client, enum show show, const struct ref *search, struct rows *rows)
 {
+    struct taking taking = {rows, search};
     tl_filter filter = TL_FILTER_INIT;
     tl_list_end end = TL_LIST_END_INIT;
     tl_status status;
@@ -87,7 +102,7 @@ tl_status house_list(tl_client *client, enum show show, const struct ref *search
     filter.limit = PAGE_ROWS;
     filter.look_most = PAGE_LOOKS;
     filter.newest_first = 1;
-    status = tl_list_page(client, &filter, take, rows, &end);
+    status = tl_list_page(client, &filter, take, &taking, &end);
     rows->more = end.more;
     snprintf(rows->next, sizeof rows->next, "%s", end.next);
     return status == TL_OK ? rows->failed : status;

@@ -55,6 +55,8 @@ enum show {
 
 /* What the filter shows of it; it borrows the texts of the search. */
 void house_filter(tl_filter *filter, enum show show, const struct ref *search);
+/* Whether it stands in the group of the page Now of which the search is; 1 where it is of none. */
+int house_is_of_cause(const struct ref *search, const tl_view *view);
 /* Reads the page of what is looked for behind search->after. */
 tl_status house_list(tl_client *client, enum show show, const struct ref *search,
                      struct rows *rows);

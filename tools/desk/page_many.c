@@ -8,6 +8,7 @@
 #include "judge.h"
 #include "now.h"
 #include "parts.h"
+#include "print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,10 +21,8 @@
 struct many {
     enum act act; /* retry, propose, confirm */
     tl_decision as;
-    uint64_t act_no; /* of a confirmation: what is confirmed */
-    enum show show;
-    struct ref search;
-    const char *channel;
+    uint64_t act_no;   /* of a confirmation: what is confirmed */
+    struct ref search; /* of the list; of a confirmation empty */
     /* What was found. */
     struct rows rows;
     tl_client *client;
@@ -67,7 +66,9 @@ static int take(void *context, const tl_view *view)
 {
     struct many *many = context;
     const tl_key key = {view->serial_no, view->cust_no, view->op_code};
-    int why = many->act == ACT_RETRY ? judge_retry(view) : judge_proposal(many->as, view);
+    int why = !house_is_of_cause(&many->search, view) ? JUDGE_OTHER
+              : many->act == ACT_RETRY                ? judge_retry(view)
+                                                      : judge_proposal(many->as, view);
 
     if (why == JUDGE_MEANT && many->act == ACT_PROPOSE)
         why = judge_proposed(many->client, many->as, &key, &many->status);
@@ -109,9 +110,7 @@ static tl_status gather(struct visit *visit, struct many *many)
     if (many->act == ACT_CONFIRM) {
         status = tl_proposed_list(visit->client, many->act_no, take_proposed, many);
     } else {
-        house_filter(&filter, many->show, &many->search);
-        if (many->channel[0] != '\0')
-            filter.channel = many->channel;
+        house_filter(&filter, part_show_of(many->search.show), &many->search);
         filter.limit = UINT32_MAX;
         filter.status = many->act == ACT_RETRY ? 'P' : judge_status(many->as);
         filter.conflict |= many->act == ACT_PROPOSE && many->as != TL_DECISION_FAILED;
@@ -129,23 +128,15 @@ static void forget(struct many *many)
 /* 0: no page of ours asks so. */
 static int read_many(struct visit *visit, const struct form *form, struct many *many)
 {
-    const char *ref = form_get(form, "r");
-
     memset(many, 0, sizeof *many);
     for (enum act act = ACT_RETRY; act <= ACT_CONFIRM; act++)
         if (strcmp(act_word(act), form_get(form, "act")) == 0)
             many->act = act;
-    many->channel = form_get(form, "channel");
-    many->show = part_show_of(form_get(form, "show"));
-    if (ref[0] != '\0') {
-        if (!refs_find(visit->desk->refs, ref, &many->search))
-            return 0;
-        many->show = part_show_of(many->search.show);
-    }
     if (many->act == ACT_CONFIRM)
         return read_number(form_get(form, "no"), INT64_MAX, &many->act_no) && many->act_no != 0;
-    return many->act == ACT_RETRY ||
-           (many->act == ACT_PROPOSE && read_as(&many->as, form_get(form, "as")));
+    return refs_find(visit->desk->refs, form_get(form, "r"), &many->search) &&
+           (many->act == ACT_RETRY ||
+            (many->act == ACT_PROPOSE && read_as(&many->as, form_get(form, "as"))));
 }
 
 void many_keep(struct now *now, const tl_proposal *proposal)
@@ -163,6 +154,29 @@ void many_keep(struct now *now, const tl_proposal *proposal)
 
 /* ------------------------------------------------------------------- writing -- */
 
+static void many_link(struct visit *visit, const char *act, const char *as, const char *ref,
+                      const char *shard, const char *words)
+{
+    page_format(
+        &visit->answer->page,
+        "<a class=\"button\" href=\"/many?act=%s&amp;as=%s&amp;r=%s&amp;shard=%s\">%s</a>\n", act,
+        as, ref, shard, words);
+}
+
+void part_many_links(struct visit *visit, enum show show, const char *ref, const char *shard)
+{
+    if (!visit->account.may_decide)
+        return;
+    if (show == SHOW_PARKED)
+        many_link(visit, "retry", "", ref, shard, "Look again at all");
+    if (show == SHOW_PARKED || show == SHOW_DOUBT)
+        many_link(visit, "propose", "failed", ref, shard, "Propose “failed” for all");
+    if (show == SHOW_CONFLICT) {
+        many_link(visit, "propose", "paid", ref, shard, "Propose “paid” for all");
+        many_link(visit, "propose", "clear", ref, shard, "Propose “clear” for all");
+    }
+}
+
 static const char *happens(const struct many *many)
 {
     return many->act == ACT_RETRY ? "The retry lanes run at once, and parked ones are unparked. A "
@@ -176,11 +190,10 @@ static const char *happens(const struct many *many)
 static void write_sums(struct page *page, const tl_list_end *sums)
 {
     for (unsigned i = 0; i < sums->money_count; i++) {
-        char amount[TL_SUM_TEXT + TL_CURRENCY + 2];
+        char amount[TL_AMOUNT_TEXT];
 
-        snprintf(amount, sizeof amount, "%s %s", sums->money[i].sum_minor, sums->money[i].currency);
         page_put(page, i > 0 ? ", " : ": ");
-        page_money(page, amount);
+        page_money(page, tl_sum_text(amount, sums->money[i].sum_minor, sums->money[i].currency));
     }
 }
 
@@ -201,8 +214,8 @@ static void write_form(struct visit *visit, const struct many *many)
                                         : "Confirm",
              as, many->rows.count, many->rows.count == 1 ? "" : "s");
     part_form(visit, "/many", "shard", visit_shard(visit), "act", act_word(many->act), "as", as,
-              "no", many->act == ACT_CONFIRM ? no : "", "r", form_get(from, "r"), "show",
-              form_get(from, "show"), "channel", many->channel, "seen", seen, "count", count);
+              "no", many->act == ACT_CONFIRM ? no : "", "r", form_get(from, "r"), "seen", seen,
+              "count", count);
     part_form_end(page, "reason-many", button);
 }
 
@@ -316,10 +329,10 @@ static void do_all(struct visit *visit, const struct many *many)
     tl_status status;
 
     if (many->act == ACT_RETRY)
-        snprintf(said, sizeof said, "desk: %.100s", many->channel);
+        snprintf(said, sizeof said, "desk: %.100s", many->search.channel);
     else if (many->act == ACT_PROPOSE)
         snprintf(said, sizeof said, "--as %s desk: %.100s", tl_decision_name(many->as),
-                 many->channel);
+                 many->search.channel);
     else
         snprintf(said, sizeof said, "--as %s --act %" PRIu64, tl_decision_name(many->as),
                  many->act_no);

@@ -311,7 +311,7 @@ static void group_words(struct page *page, const char *shard, const struct group
         page_format(page, "“%s”: %s. It waits for a second operator", group->said, group->reason);
 }
 
-static void group_buttons(const struct shown *shown, const struct group *group)
+static void group_buttons(const struct shown *shown, const struct group *group, const char *shard)
 {
     const tl_key key = {group->serial_no, group->cust_no, group->op_code};
     struct page *page = page_of(shown);
@@ -322,13 +322,19 @@ static void group_buttons(const struct shown *shown, const struct group *group)
     struct ref all;
 
     if (group->sums.trades > 1 && group->kind != GROUP_PROPOSED) {
+        const enum show show = group->kind == GROUP_PARKED ? SHOW_PARKED : SHOW_CONFLICT;
+
         memset(&all, 0, sizeof all);
-        snprintf(all.show, sizeof all.show, "%s",
-                 group->kind == GROUP_PARKED ? "parked" : "conflict");
+        snprintf(all.show, sizeof all.show, "%s", show == SHOW_PARKED ? "parked" : "conflict");
+        snprintf(all.shard, sizeof all.shard, "%s", shard);
+        snprintf(all.cause, sizeof all.cause, "%s",
+                 show == SHOW_PARKED ? group->reason : "in conflict");
         snprintf(all.channel, sizeof all.channel, "%s", group->channel);
         refs_keep(visit->desk->refs, &all, text);
         page_format(page, "<a class=\"button\" href=\"/trades?r=%s\">See all %llu</a>", text,
                     (unsigned long long)group->sums.trades);
+        if (may_act(shown))
+            part_many_links(visit, show, text, shard);
         return;
     }
     page_put(page, "<span class=\"button\">");
@@ -357,7 +363,7 @@ static unsigned write_groups(const struct shown *shown, size_t at, enum group_ki
         page_ago(page, group->sums.oldest_us, now->now_us);
         page_put(page, "</span></span><span class=\"do\">");
         if (!shown->is_wall)
-            group_buttons(shown, group);
+            group_buttons(shown, group, shards_name(shown->visit->session->shards, at));
         page_put(page, "</span></li>\n");
         written++;
     }

@@ -247,6 +247,7 @@ static void tabs(struct visit *visit, const struct ref *search)
 
         first_page(&other);
         memset(other.show, 0, sizeof other.show);
+        memset(other.cause, 0, sizeof other.cause);
         snprintf(other.show, sizeof other.show, "%s", shown[i].word);
         tab(visit, &other, shown[i].name, &shown[i] == here);
     }
@@ -356,32 +357,6 @@ static size_t table(struct visit *visit, const struct ref *search, const struct 
     return rows + (size_t)more;
 }
 
-static void many_link(struct visit *visit, const struct ref *search, const char *text,
-                      const char *act, const char *as, const char *words)
-{
-    page_format(
-        &visit->answer->page,
-        "<a class=\"button\" href=\"/many?act=%s&amp;as=%s&amp;r=%s&amp;shard=%s\">%s</a>\n", act,
-        as, text, search->shard, words);
-}
-
-/* What can be done to all of the list at once, at one shard. */
-static void many_links(struct visit *visit, const struct ref *search, const char *text)
-{
-    const enum show show = shown_of(search->show)->show;
-
-    if (!visit->account.may_decide || (visit_is_of_fleet(visit) && search->shard[0] == '\0'))
-        return;
-    if (show == SHOW_PARKED)
-        many_link(visit, search, text, "retry", "", "Look again at all");
-    if (show == SHOW_PARKED || show == SHOW_DOUBT)
-        many_link(visit, search, text, "propose", "failed", "Propose “failed” for all");
-    if (show == SHOW_CONFLICT) {
-        many_link(visit, search, text, "propose", "paid", "Propose “paid” for all");
-        many_link(visit, search, text, "propose", "clear", "Propose “clear” for all");
-    }
-}
-
 static void write_list(struct visit *visit, const struct ref *search, const struct listed *listed,
                        size_t count)
 {
@@ -391,14 +366,16 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
     refs_keep(visit->desk->refs, search, text);
     visit->find = search->log_no[0] != '\0' ? search->log_no : search->find;
     layout_begin(visit, 200, "Trades", PLACE_TRADES, 0);
-    page_format(page, "<div class=\"title\"><h1>Trades%s%s</h1></div>\n",
-                search->channel[0] != '\0' ? " of channel " : "", search->channel);
+    page_format(page, "<div class=\"title\"><h1>Trades%s%s%s%s</h1></div>\n",
+                search->channel[0] != '\0' ? " of channel " : "", search->channel,
+                search->cause[0] != '\0' ? ": " : "", search->cause);
     for (size_t i = 0; i < count; i++)
         missing_tell(visit, listed[i].shard, &listed[i].missing);
     batch_totals(visit, search);
     shard_tabs(visit, search);
     tabs(visit, search);
-    many_links(visit, search, text);
+    if (!visit_is_of_fleet(visit) || search->shard[0] != '\0')
+        part_many_links(visit, shown_of(search->show)->show, text, search->shard);
     page_put(page, "<section class=\"card\">\n");
     if (table(visit, search, listed, count) == 0 && search->find[0] != '\0')
         not_found(visit, search);

@@ -12,6 +12,8 @@ void part_state(struct visit *visit, const void *view);
 void part_trade_link(struct visit *visit, const void *view);
 /* What the word of a list shows. */
 enum show part_show_of(const char *word);
+/* page_many.c: what can be done at this shard to all of the list with this reference at once. */
+void part_many_links(struct visit *visit, enum show show, const char *ref, const char *shard);
 /* What an address has in the place of a trade's key. */
 void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT]);
 /* Of a trade's key, on that page. */

@@ -17,9 +17,10 @@
 struct ref {
     char serial_no[TL_SERIAL_MAX + 1], cust_no[TL_CUST_MAX + 1], op_code[TL_OP_MAX + 1];
     char log_no[TL_UUID_TEXT], channel[TL_CHANNEL_MAX + 1];
-    char find[256]; /* of a search: what somebody looks for */
-    char show[16];  /* of a search: the word of page_trades.c */
-    char shard[33]; /* of a search: of this shard of a fleet alone */
+    char find[256];                /* of a search: what somebody looks for */
+    char show[16];                 /* of a search: the word of page_trades.c */
+    char shard[33];                /* of a search: of this shard of a fleet alone */
+    char cause[TL_REMARK_MAX + 1]; /* of a search: of this group of the page Now alone */
     /* Of a page that is not the first: its number, the `next` of the page before (which names a
      * customer), and that page's reference. */
     char page[8], after[TL_NEXT_TEXT], before[SECRET_TEXT];
