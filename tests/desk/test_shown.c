@@ -581,7 +581,7 @@ TEST(test_a_batch_and_a_reference)
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'BATCHED'");
     make_batch("large", 'P', 5001, "REF-P");
     search_for(&v, "large", "all");
-    EXPECT_PAGE(&v, 200, "More than 5000 trades are of it.");
+    EXPECT_PAGE(&v, 200, "More than 5,000 trades are of it.");
     EXPECT_PAGE(&v, 200, "tradelock ls --batch large");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code IN ('RARE', 'BATCHED')");
     visitor_leave(&v);

@@ -1,6 +1,8 @@
 /* Runs audits and closes what they found, with the account of whoever asks for it. */
 #include "audit_run.h"
 
+#include "print.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -242,8 +244,8 @@ static void say_uncompared(const struct audit_keeper *keeper, struct audit_run *
     run->status = run->status == TL_OK ? TL_MISDIRECTED : run->status;
     snprintf(run->problem + size, sizeof run->problem - size,
              "%sPayments that were not compared, since no shard that answers has their customers "
-             "now: %zu.",
-             size > 0 ? " " : "", count);
+             "now: %s.",
+             size > 0 ? " " : "", COUNT_TEXT(count));
 }
 
 static void audit(struct audit_keeper *keeper, struct audit_report *report)

@@ -2,6 +2,8 @@
  * asked for downwards, on one axis.  Writes only. */
 #include "pace.h"
 
+#include "print.h"
+
 #include <tradelock/money.h>
 
 #include <stdlib.h>
@@ -160,8 +162,9 @@ void pace_write(struct page *page, const struct now *now, int64_t down_since_us)
     page_format(page,
                 "<svg class=\"pace\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
                 "role=\"img\" aria-label=\"Payments in each of the last 180 minutes, at most "
-                "%lld; without an end a minute later at most %lld\">",
-                TL_PACE_MINUTES - 1, (int)HEIGHT, (long long)up, (long long)down);
+                "%s; without an end a minute later at most %s\">",
+                TL_PACE_MINUTES - 1, (int)HEIGHT, COUNT_TEXT((uint64_t)up),
+                COUNT_TEXT((uint64_t)down));
     outages(page, now, down_since_us);
     shape(page, now->paid, "paid", &scale, 1, NEWEST);
     shape(page, now->late, "late", &scale, -1, NEWEST + 1);

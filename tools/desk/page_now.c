@@ -61,24 +61,25 @@ static void title_down(struct page *page, const struct verdict *verdict, const s
                 verdict->channel != NULL ? verdict->channel->name : verdict->stopped->channel,
                 waits_span(span, verdict->since_us, now->now_us));
     if (verdict->count > 1)
-        page_format(page, ", nor ha%s %llu other%s", verdict->count == 2 ? "s" : "ve",
-                    (unsigned long long)verdict->count - 1, many(verdict->count - 1));
+        page_format(page, ", nor ha%s %s other%s", verdict->count == 2 ? "s" : "ve",
+                    COUNT_TEXT(verdict->count - 1), many(verdict->count - 1));
     page_put(page, ".");
 }
 
 static void title_counted(struct page *page, const struct verdict *verdict)
 {
-    const unsigned long long count = verdict->count;
-    const char *s = many(count), *verb = count == 1 ? "s" : "";
+    const char *count = COUNT_TEXT(verdict->count);
+    const char *s = many(verdict->count), *verb = verdict->count == 1 ? "s" : "";
 
     if (verdict->kind == VERDICT_CONFLICT)
-        page_format(page, "Evidence contradicts %llu trade%s.", count, s);
+        page_format(page, "Evidence contradicts %s trade%s.", count, s);
     else if (verdict->kind == VERDICT_PARKED)
-        page_format(page, "%llu parked payment%s wait%s for a person.", count, s, verb);
+        page_format(page, "%s parked payment%s wait%s for a person.", count, s, verb);
     else if (verdict->kind == VERDICT_SILENT)
-        page_format(page, "%llu process%s gave no heartbeat.", count, count == 1 ? "" : "es");
+        page_format(page, "%s process%s gave no heartbeat.", count,
+                    verdict->count == 1 ? "" : "es");
     else
-        page_format(page, "%llu proposal%s wait%s for a second operator.", count, s, verb);
+        page_format(page, "%s proposal%s wait%s for a second operator.", count, s, verb);
 }
 
 static void title(struct page *page, const struct verdict *verdict, const struct now *now)
@@ -122,8 +123,8 @@ static void title(struct page *page, const struct verdict *verdict, const struct
         page_format(page, "The server has a warning: %s.", verdict->alarm->check);
         break;
     case VERDICT_WELL:
-        page_format(page, "All is well: %lld paid in the last minute, nothing needs a person.",
-                    now->paid[1] > 0 ? (long long)now->paid[1] : 0);
+        page_format(page, "All is well: %s paid in the last minute, nothing needs a person.",
+                    COUNT_TEXT(now->paid[1] > 0 ? (uint64_t)now->paid[1] : 0));
         break;
     default:
         title_counted(page, verdict);
@@ -140,7 +141,7 @@ static void put_waiting(struct page *page, const struct now *now, const struct v
             if (strcmp(now->waits[i].channel, verdict->channel->name) == 0)
                 sums_add(&sums, &now->waits[i].age[age]);
     if (sums.trades > 0) {
-        page_format(page, "%llu payment%s wait%s for its answer: ", (unsigned long long)sums.trades,
+        page_format(page, "%s payment%s wait%s for its answer: ", COUNT_TEXT(sums.trades),
                     many(sums.trades), sums.trades == 1 ? "s" : "");
         sums_write(page, &sums, ", ");
         page_put(page, ". ");
@@ -187,7 +188,7 @@ static void detail(struct page *page, const struct verdict *verdict, const struc
         page_words(page, now->overview.blocker_text);
         break;
     case VERDICT_UNCLAIMED:
-        page_format(page, "%llu attempts are due.", (unsigned long long)verdict->count);
+        page_format(page, "%s attempts are due.", COUNT_TEXT(verdict->count));
         break;
     case VERDICT_CONFLICT:
     case VERDICT_PARKED:
@@ -292,13 +293,13 @@ static void write_verdict(const struct shown *shown)
 static void group_words(struct page *page, const char *shard, const struct group *group)
 {
     static const char *const kinds[] = {"in conflict", "proposed", "parked"};
-    const unsigned long long trades = group->sums.trades;
 
     page_put(page, group->kind == GROUP_PARKED ? "<span class=\"state doubt\">"
                                                : "<span class=\"state bad\">");
     if (group->kind == GROUP_PROPOSED)
         page_bytes(page, group->by, strcspn(group->by, "@"));
-    page_format(page, " %s · %llu</span><span>%s", kinds[group->kind], trades, shard);
+    page_format(page, " %s · %s</span><span>%s", kinds[group->kind], COUNT_TEXT(group->sums.trades),
+                shard);
     sums_write(page, &group->sums, ", ");
     page_put(page, " <span class=\"quiet\">");
     if (group->kind == GROUP_CONFLICT)
@@ -331,8 +332,8 @@ static void group_buttons(const struct shown *shown, const struct group *group, 
                  show == SHOW_PARKED ? group->reason : "in conflict");
         snprintf(all.channel, sizeof all.channel, "%s", group->channel);
         refs_keep(visit->desk->refs, &all, text);
-        page_format(page, "<a class=\"button\" href=\"/trades?r=%s\">See all %llu</a>", text,
-                    (unsigned long long)group->sums.trades);
+        page_format(page, "<a class=\"button\" href=\"/trades?r=%s\">See all %s</a>", text,
+                    COUNT_TEXT(group->sums.trades));
         if (may_act(shown))
             part_many_links(visit, show, text, shard);
         return;
@@ -381,10 +382,10 @@ static unsigned write_proposed(const struct shown *shown)
             const struct many_proposed *one = &shown->shard[at]->many[i];
 
             page_format(page,
-                        "<p>%s proposed “%s” for %llu trades: <a class=\"button\" "
+                        "<p>%s proposed “%s” for %s trades: <a class=\"button\" "
                         "href=\"/many?act=confirm&amp;no=%llu&amp;shard=%s\">Look, and "
                         "confirm</a></p>\n",
-                        one->by, one->said, (unsigned long long)one->trades,
+                        one->by, one->said, COUNT_TEXT(one->trades),
                         (unsigned long long)one->act_no,
                         shards_name(shown->visit->session->shards, at));
             acts++;

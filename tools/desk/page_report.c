@@ -2,6 +2,7 @@
 #include "parts.h"
 
 #include "moment.h"
+#include "print.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -91,8 +92,7 @@ static void chart(struct report *report)
         for (size_t i = 0; i < STATES; i++)
             segments[i] = (struct part_segment){states[i], colours[i], count[i]};
         part_bar(page, day, segments, STATES, longest);
-        page_format(page, "%llu %s</span></div>\n", (unsigned long long)all,
-                    all == 1 ? "trade" : "trades");
+        page_format(page, "%s %s</span></div>\n", COUNT_TEXT(all), all == 1 ? "trade" : "trades");
     }
     part_legend(page, segments, STATES);
     page_put(page, "</ul></section>\n");

@@ -154,8 +154,8 @@ static struct batch batch_sum(const struct batch *batches, size_t count)
 static void batch_lead(struct page *page, const struct batch *sum, const char *why)
 {
     if (sum->status == TL_OVERLOADED)
-        page_format(page, "<p>More than %u trades are of it. They are counted by:</p>\n",
-                    BATCH_MOST);
+        page_format(page, "<p>More than %s trades are of it. They are counted by:</p>\n",
+                    COUNT_TEXT(BATCH_MOST));
     else if (sum->status != TL_OK)
         page_format(page, "<p>%s</p>\n", why);
     else if (sum->open == 0)
@@ -298,9 +298,9 @@ static void pages(struct visit *visit, const struct ref *search, const char *tex
     }
     if (looked)
         page_format(page,
-                    "<p class=\"quiet\">About %u rows were looked at for this page; there are more."
+                    "<p class=\"quiet\">About %s rows were looked at for this page; there are more."
                     "</p>\n",
-                    PAGE_LOOKS);
+                    COUNT_TEXT(PAGE_LOOKS));
     page_put(page, "<nav class=\"pages\" aria-label=\"Pages of the list\">");
     if (search->before[0] != '\0')
         page_link(page, "prev", search->before, "Previous page");

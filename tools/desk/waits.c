@@ -2,6 +2,7 @@
 #include "waits.h"
 
 #include "parts.h"
+#include "print.h"
 #include "verdict.h"
 
 #include <tradelock/money.h>
@@ -21,7 +22,7 @@ void sums_write(struct page *page, const struct sums *sums, const char *between)
         if (sums->of[i].currency[0] != '\0')
             page_money(page, tl_sum_text(amount, sums->of[i].minor, sums->of[i].currency));
         else
-            page_format(page, "%llu without amount", (unsigned long long)sums->of[i].count);
+            page_format(page, "%s without amount", COUNT_TEXT(sums->of[i].count));
     }
 }
 
@@ -178,8 +179,8 @@ static void put_age(struct page *page, const struct row *row, unsigned age)
     }
     shade += sums->trades >= 100 ? 2 : sums->trades >= 10;
     shade += rank_of(row) == 2;
-    page_format(page, "<td class=\"heat heat%u\" data-l=\"%s\"><div><strong>%llu</strong>",
-                shade > 3 ? 3 : shade, ages[age], (unsigned long long)sums->trades);
+    page_format(page, "<td class=\"heat heat%u\" data-l=\"%s\"><div><strong>%s</strong>",
+                shade > 3 ? 3 : shade, ages[age], COUNT_TEXT(sums->trades));
     page_put(page, "<br>");
     sums_write(page, sums, "<br>");
     page_put(page, "</div></td>");

@@ -241,15 +241,15 @@ static int audit_fleet(int code)
         code = fleet_code(code, EXIT_REFUSED);
     if (rest > 0)
         fprintf(stderr,
-                "tradelock: %zu payments of the statement are of no shard that could be asked\n",
-                rest);
+                "tradelock: %s payments of the statement are of no shard that could be asked\n",
+                COUNT_TEXT(rest));
     if (common.json)
         return fleet_print_pages(json_pack("{s:O}", "fleet", request.fleet_findings), code);
     printf("\nThe fleet\n\n");
     fflush(stdout);
     table_print(request.fleet_table);
-    printf("%zu violations: keys on two shards, slots owned twice or by nobody\n",
-           json_array_size(request.fleet_findings));
+    printf("%s violations: keys on two shards, slots owned twice or by nobody\n",
+           COUNT_TEXT(json_array_size(request.fleet_findings)));
     return finish_output(code);
 }
 

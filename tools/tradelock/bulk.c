@@ -59,7 +59,7 @@ static void print_left_out(const struct bulk *self, size_t first)
                         &serial_no, "cust_no", &cust_no, "op_code", &op_code, "why", &why) == 0)
             printf("Left alone: %s %s %s: %s.\n", serial_no, cust_no, op_code, why);
     if (count > first + BULK_EXAMPLES)
-        printf("and %zu more; --json names them all\n", count - first - BULK_EXAMPLES);
+        printf("and %s more; --json names them all\n", COUNT_TEXT(count - first - BULK_EXAMPLES));
 }
 
 static void show(const struct bulk *self)

@@ -162,8 +162,8 @@ static tl_status look(struct drain *d)
 static void tell(const struct drain *d)
 {
     if (!common.json)
-        fprintf(stderr, "%u%s in process; %u process%s not said yet that nothing begins there\n",
-                d->in_process, d->more ? " or more" : "", d->unheard,
+        fprintf(stderr, "%s%s in process; %u process%s not said yet that nothing begins there\n",
+                COUNT_TEXT(d->in_process), d->more ? " or more" : "", d->unheard,
                 d->unheard == 1 ? " has" : "es have");
 }
 
@@ -210,10 +210,10 @@ static int print_result(struct drain *d, int empty)
     }
     table_print(d->trades);
     table_print(d->processes);
-    printf("In process still: %u%s; %u process%s not said that nothing begins there. It stays on "
+    printf("In process still: %s%s; %u process%s not said that nothing begins there. It stays on "
            "record: "
            "`tradelock drain --wait` waits on, `tradelock drain --end` ends it.\n",
-           d->in_process, d->more ? " or more" : "", d->unheard,
+           COUNT_TEXT(d->in_process), d->more ? " or more" : "", d->unheard,
            d->unheard == 1 ? " has" : "es have");
     return finish_output(code);
 }

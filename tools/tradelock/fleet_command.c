@@ -213,8 +213,8 @@ static int tell(void *context, const char *step, const tl_slot_moved *moved)
     else if (common.json || strcmp(step, "waiting") == 0)
         return 0;
     else if (strcmp(step, "copied") == 0)
-        fprintf(stderr, "copied: %llu rows of %llu customers\n", (unsigned long long)moved->rows,
-                (unsigned long long)moved->customers);
+        fprintf(stderr, "copied: %s rows of %s customers\n", COUNT_TEXT(moved->rows),
+                COUNT_TEXT(moved->customers));
     else
         fprintf(stderr, "%s\n", step);
     return 0;
@@ -473,10 +473,8 @@ struct cleaning {
 static void take_table(void *context, const char *name, uint64_t rows)
 {
     struct cleaning *c = context;
-    char text[24];
 
-    snprintf(text, sizeof text, "%" PRIu64, rows);
-    table_add(c->table, name, text);
+    table_add(c->table, name, COUNT_TEXT(rows));
     json_array_append_new(c->tables,
                           json_pack("{s:s, s:I}", "table", name, "rows", (json_int_t)rows));
 }
@@ -488,9 +486,8 @@ static int agree_to_clean(void *context, const char *step, const tl_slot_moved *
     if (strcmp(step, "counted") != 0 || left->rows == 0)
         return 0;
     if (!common.json) {
-        printf("Would remove what slot %u left at shard %s: %" PRIu64 " rows of %" PRIu64
-               " customer%s\n\n",
-               c->slot, fleet_name(c->at), left->rows, left->customers,
+        printf("Would remove what slot %u left at shard %s: %s rows of %s customer%s\n\n", c->slot,
+               fleet_name(c->at), COUNT_TEXT(left->rows), COUNT_TEXT(left->customers),
                left->customers == 1 ? "" : "s");
         table_print(c->table);
         fflush(stdout);

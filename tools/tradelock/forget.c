@@ -30,14 +30,14 @@ static int work(tl_client *client)
                   confirms, "trades", (json_int_t)done.trades, "blanked", (json_int_t)done.blanked),
         EXIT_DONE,
         confirms && done.blanked < done.trades
-            ? "Forgotten: the contents of %" PRIu64 " trades of customer %s, who is %s in acts.\n"
+            ? "Forgotten: the contents of %s trades of customer %s, who is %s in acts.\n"
               "Others keep theirs: they ended after the proposal, or were in use; propose anew.\n"
-        : confirms ? "Forgotten: the contents of %" PRIu64 " trades of customer %s, "
+        : confirms ? "Forgotten: the contents of %s trades of customer %s, "
                      "who is %s in acts.\n"
-                   : "Proposed to forget %" PRIu64 " trades of customer %s, who is %s "
+                   : "Proposed to forget %s trades of customer %s, who is %s "
                      "in acts; another operator confirms\nit within seven days with "
                      "`tradelock forget confirm`, or nothing happens.\n",
-        confirms ? done.blanked : done.trades, cust_no, done.name);
+        COUNT_TEXT(confirms ? done.blanked : done.trades), cust_no, done.name);
 }
 
 static int check(int argc, char **argv)

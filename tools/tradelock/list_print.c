@@ -413,9 +413,9 @@ static void say_the_rest(const struct output *output)
 
         if (json_is_true(json_object_get(end, "more")))
             fprintf(stderr,
-                    "tradelock: these are the first %lld%s%s, there %s more: the same with "
+                    "tradelock: these are the first %s%s%s, there %s more: the same with "
                     "%s%s%s--after %s\n",
-                    (long long)json_integer_value(json_object_get(end, "count")),
+                    COUNT_TEXT((uint64_t)json_integer_value(json_object_get(end, "count"))),
                     shard != NULL ? " of shard " : "", shard != NULL ? shard : "",
                     output->filter->look_most > 0 ? "may be" : "are",
                     shard != NULL ? "--shard " : "", shard != NULL ? shard : "",

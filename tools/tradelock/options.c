@@ -5,6 +5,7 @@
 #include "fleet.h"
 #include "moment.h"
 #include "nearest.h"
+#include "print.h"
 
 #include <tradelock/admin.h>
 #include <tradelock/money.h>
@@ -295,9 +296,8 @@ int is_agreed(uint64_t count, const char *what, const char *verb, int has_yes, u
     if (!has_yes && !read_number(line, UINT64_MAX, &yes))
         fputs("tradelock: nothing was changed\n", stderr);
     else if (yes != count)
-        fprintf(stderr,
-                "tradelock: nothing was changed: it would be %" PRIu64 " %s%s, not %" PRIu64 "\n",
-                count, what, count == 1 ? "" : "s", yes);
+        fprintf(stderr, "tradelock: nothing was changed: it would be %s %s%s, not %s\n",
+                COUNT_TEXT(count), what, count == 1 ? "" : "s", COUNT_TEXT(yes));
     else
         return 1;
     return 0;

@@ -42,9 +42,9 @@ const char *limit_text(char to[LIMIT_TEXT], int64_t sends, int64_t per_second)
     char most[32] = "", rate[32] = "";
 
     if (sends > 0)
-        snprintf(most, sizeof most, "%lld at a time", (long long)sends);
+        snprintf(most, sizeof most, "%s at a time", COUNT_TEXT((uint64_t)sends));
     if (per_second > 0)
-        snprintf(rate, sizeof rate, "%lld a second", (long long)per_second);
+        snprintf(rate, sizeof rate, "%s a second", COUNT_TEXT((uint64_t)per_second));
     snprintf(to, LIMIT_TEXT, "%s%s%s", most, sends > 0 && per_second > 0 ? ", " : "", rate);
     return to;
 }
@@ -70,13 +70,13 @@ const char *deadlines_text(char to[DEADLINES_TEXT], const struct deadlines *d, i
 
     to[0] = '\0';
     if (d->late > 0)
-        snprintf(late, sizeof late, ", and %llu are past theirs", (unsigned long long)d->late);
+        snprintf(late, sizeof late, ", and %s are past theirs", COUNT_TEXT(d->late));
     if (d->first_us != 0)
         snprintf(to, DEADLINES_TEXT,
-                 "Deadlines go on: of %llu payments that wait the first one's is %s (%s%s%s)%s.  "
+                 "Deadlines go on: of %s payments that wait the first one's is %s (%s%s%s)%s.  "
                  "After it nothing is sent: a payment that was never sent fails; one in doubt is "
                  "asked for, and parked if that does not tell.",
-                 (unsigned long long)d->waits, time_text(when, d->first_us),
+                 COUNT_TEXT(d->waits), time_text(when, d->first_us),
                  d->first_us > now_us ? "in " : "", distance_text(span, now_us, d->first_us) + 1,
                  d->first_us > now_us ? "" : " ago", late);
     return to;
@@ -93,10 +93,10 @@ const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row)
 
     to[0] = '\0';
     if (row->wanted > row->permits - row->permits_ended)
-        snprintf(wanted, sizeof wanted, ", %lld wanted", (long long)row->wanted);
+        snprintf(wanted, sizeof wanted, ", %s wanted", COUNT_TEXT((uint64_t)row->wanted));
     if (row->sends > 0)
-        snprintf(to, LIMIT_TEXT, "%lld of %lld out%s", (long long)row->permits,
-                 (long long)row->sends, wanted);
+        snprintf(to, LIMIT_TEXT, "%s of %s out%s", COUNT_TEXT((uint64_t)row->permits),
+                 COUNT_TEXT((uint64_t)row->sends), wanted);
     return to;
 }
 

@@ -1,9 +1,9 @@
 /* tradelock reap: the janitor's round, once. */
 #include "command.h"
 
-#include <tradelock/lane.h>
+#include "print.h"
 
-#include <inttypes.h>
+#include <tradelock/lane.h>
 
 static int work(tl_client *client)
 {
@@ -12,13 +12,13 @@ static int work(tl_client *client)
 
     if (status != TL_OK)
         return report(status);
-    return print_answer(json_pack("{s:I, s:I, s:I, s:I}", "sessions", (json_int_t)reaped.sessions,
-                                  "opened", (json_int_t)reaped.opened, "freed",
-                                  (json_int_t)reaped.freed, "blanked", (json_int_t)reaped.blanked),
-                        EXIT_DONE,
-                        "%" PRIu64 " sessions ended, %" PRIu64 " trades opened, %" PRIu64
-                        " holders freed, %" PRIu64 " trades blanked\n",
-                        reaped.sessions, reaped.opened, reaped.freed, reaped.blanked);
+    return print_answer(
+        json_pack("{s:I, s:I, s:I, s:I}", "sessions", (json_int_t)reaped.sessions, "opened",
+                  (json_int_t)reaped.opened, "freed", (json_int_t)reaped.freed, "blanked",
+                  (json_int_t)reaped.blanked),
+        EXIT_DONE, "%s sessions ended, %s trades opened, %s holders freed, %s trades blanked\n",
+        COUNT_TEXT(reaped.sessions), COUNT_TEXT(reaped.opened), COUNT_TEXT(reaped.freed),
+        COUNT_TEXT(reaped.blanked));
 }
 
 const struct command command_reap = {

@@ -171,7 +171,7 @@ CELL_OF(cell_permits, tl_session_row)
 {
     to[0] = '\0';
     if (row->permits > 0)
-        snprintf(to, CELL, "%" PRIu64, row->permits);
+        snprintf(to, CELL, "%s", COUNT_TEXT(row->permits));
 }
 
 CELL_OF(cell_obeys, tl_session_row)
@@ -313,10 +313,10 @@ CELL_OF(cell_breaker, tl_pause_row)
     if (row->share > 0)
         snprintf(share, sizeof share, ", or %lld %% in %lld s", (long long)row->share,
                  (long long)row->window_s);
-    snprintf(to, CELL, "%s%s: %lld unknown in a row%s",
+    snprintf(to, CELL, "%s%s: %s unknown in a row%s",
              row->opened_us != 0 ? "open since " : "closed",
-             row->opened_us != 0 ? time_text(since, row->opened_us) : "", (long long)row->unknowns,
-             share);
+             row->opened_us != 0 ? time_text(since, row->opened_us) : "",
+             COUNT_TEXT((uint64_t)row->unknowns), share);
 }
 
 static const struct made made_of_channel[] = {

@@ -102,9 +102,9 @@ static void say_answers(struct many *self, char *to, size_t space, size_t size)
     {
         json_array_append_new(said, json_pack("{s:s, s:O}", "text", text, "trades", trades));
         if (size < space)
-            size +=
-                (size_t)snprintf(to + size, space - size, "%sThe channel last said of %lld: %s.",
-                                 size > 0 ? "\n" : "", (long long)json_integer_value(trades), text);
+            size += (size_t)snprintf(to + size, space - size, "%sThe channel last said of %s: %s.",
+                                     size > 0 ? "\n" : "",
+                                     COUNT_TEXT((uint64_t)json_integer_value(trades)), text);
     }
     json_object_set_new(self->bulk.apart_json, "channel_said", said);
 }

@@ -222,9 +222,9 @@ static int accept_server(tl_client *client)
         return report(status);
     return print_answer(
         json_pack("{s:s, s:I}", "restore", "accepted", "doubtful", (json_int_t)doubtful), EXIT_DONE,
-        "Accepted. %llu trades are in process, and all of them in doubt now: the channel is\n"
+        "Accepted. %s trades are in process, and all of them in doubt now: the channel is\n"
         "asked before anything is sent for them.\n",
-        (unsigned long long)doubtful);
+        COUNT_TEXT(doubtful));
 }
 
 /* ------------------------------------------------------------------- a fleet -- */

@@ -1,6 +1,8 @@
 /* Reads a bank's statement into payments, and finds out whose they are. */
 #include "statement_read.h"
 
+#include "print.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +28,9 @@ static void add_lines(char *to, size_t space, const struct reading *r)
     size_t size = strlen(to);
 
     if (r->wrong_count > 1 && size < space)
-        size += (size_t)snprintf(to + size, space - size, "; %zu more %s not understood",
-                                 r->wrong_count - 1, r->wrong_count == 2 ? "line is" : "lines are");
+        size += (size_t)snprintf(to + size, space - size, "; %s more %s not understood",
+                                 COUNT_TEXT(r->wrong_count - 1),
+                                 r->wrong_count == 2 ? "line is" : "lines are");
     for (size_t i = 1; i < r->wrong_count && i < LINES_NAMED && size < space; i++)
         size += (size_t)snprintf(to + size, space - size, "%s %u", i == 1 ? ":" : ",",
                                  r->wrong_lines[i]);

@@ -2,6 +2,8 @@
  * file. */
 #include "statement_read.h"
 
+#include "print.h"
+
 #include <tradelock/layer.h>
 #include <tradelock/money.h>
 
@@ -333,7 +335,8 @@ static void add_payment(struct reading *r, const tl_payment *payment)
     struct statement *to = r->to;
 
     if (r->rules.most > 0 && to->count == r->rules.most)
-        refuse(r, "there are more than %zu payments, and no more are taken here", r->rules.most);
+        refuse(r, "there are more than %s payments, and no more are taken here",
+               COUNT_TEXT(r->rules.most));
     if (to->count == to->space) {
         size_t space = to->space > 0 ? to->space * 2 : 256;
         tl_payment *payments = realloc(to->payments, space * sizeof *payments);

@@ -326,16 +326,16 @@ static void print_audits(const struct screen *s)
     char text[1024] = "none is on record (`tradelock audit`, by an operator)", ago[TIME_TEXT];
 
     if (o->audit.at_us != 0)
-        snprintf(text, sizeof text, "%s ago by %s: %llu rows, %llu violations",
+        snprintf(text, sizeof text, "%s ago by %s: %s rows, %s violations",
                  distance_text(ago, o->audit.at_us, s->now_us) + 1, o->audit.account,
-                 (unsigned long long)o->audit.rows, (unsigned long long)o->audit.violations);
+                 COUNT_TEXT(o->audit.rows), COUNT_TEXT(o->audit.violations));
     print_line("Audit", o->audit.violations > 0, text);
     if (o->statement.at_us == 0)
         return;
-    snprintf(text, sizeof text, "%s ago: %llu payments, %llu differences: %s",
+    snprintf(text, sizeof text, "%s ago: %s payments, %s differences: %s",
              distance_text(ago, o->statement.at_us, s->now_us) + 1,
-             (unsigned long long)o->statement.payments,
-             (unsigned long long)o->statement.differences, o->statement.statement);
+             COUNT_TEXT(o->statement.payments), COUNT_TEXT(o->statement.differences),
+             o->statement.statement);
     print_line("Bank", o->statement.differences > 0, text);
 }
 
@@ -344,21 +344,19 @@ static void print_people(const struct screen *s)
     const tl_overview *o = &s->overview;
     char text[160], late[TIME_TEXT] = "";
 
-    snprintf(text, sizeof text, "%llu alive, %llu silent, %llu ended and not cleared up",
-             (unsigned long long)o->alive, (unsigned long long)o->silent,
-             (unsigned long long)o->ended);
+    snprintf(text, sizeof text, "%s alive, %s silent, %s ended and not cleared up",
+             COUNT_TEXT(o->alive), COUNT_TEXT(o->silent), COUNT_TEXT(o->ended));
     print_line("Process", o->silent > 0, text);
     if (o->due > 0)
         distance_text(late, 0, o->due_us);
-    snprintf(text, sizeof text, "%llu attempts due and not claimed%s%s; %llu holds too long",
-             (unsigned long long)o->due, late[0] != '\0' ? ", oldest " : "",
-             late[0] != '\0' ? late + 1 : "", (unsigned long long)o->overdue);
+    snprintf(text, sizeof text, "%s attempts due and not claimed%s%s; %s holds too long",
+             COUNT_TEXT(o->due), late[0] != '\0' ? ", oldest " : "",
+             late[0] != '\0' ? late + 1 : "", COUNT_TEXT(o->overdue));
     print_line("Work", is_unclaimed(s) || o->overdue > 0, text);
     if (o->blocker_text[0] != '\0')
         print_line("Blocked", 1, o->blocker_text);
-    snprintf(text, sizeof text, "%llu proposal%s for a second person%s",
-             (unsigned long long)s->proposals, s->proposals == 1 ? "" : "s",
-             s->proposals > 0 ? " (`tradelock inbox`)" : "");
+    snprintf(text, sizeof text, "%s proposal%s for a second person%s", COUNT_TEXT(s->proposals),
+             s->proposals == 1 ? "" : "s", s->proposals > 0 ? " (`tradelock inbox`)" : "");
     print_line("Inbox", s->proposals > 0, text);
     print_audits(s);
 }
