@@ -232,12 +232,12 @@ void explain_channel(explaining *e)
         explain_say(e, TL_TOPIC_CHANNEL, "", "The last remark is: %s.", v->remark);
     if (v->sends > 0)
         say_sent(e);
+    if (v->channel_ref[0] != '\0')
+        explain_say(e, TL_TOPIC_CHANNEL, "", "The channel's reference is %s.", v->channel_ref);
     for (unsigned i = 0; i < e->answer_count; i++)
         say_answer(e, &e->answers[i]);
     if (v->status != 'P' && v->remark[0] != '\0')
         explain_say(e, TL_TOPIC_CHANNEL, "", "Of its end it is on record: %s.", v->remark);
-    if (v->channel_ref[0] != '\0')
-        explain_say(e, TL_TOPIC_CHANNEL, "", "The channel's reference is %s.", v->channel_ref);
     if (e->has_log && v->status == 'P' && v->sends > 0 && e->answer_count == 0)
         explain_say(e, TL_TOPIC_CHANNEL, "", "No answer of %s is on record.", channel_name(e));
     if (!e->has_log)

@@ -71,9 +71,9 @@ const char *words_moment(char to[WORDS], int64_t now_us, int64_t us)
 
     tl_moment_text(text, us, 0);
     if (us / DAY_US == now_us / DAY_US)
-        snprintf(to, WORDS, "%.8s", text + 11);
+        snprintf(to, WORDS, "%.8s UTC", text + 11);
     else
-        snprintf(to, WORDS, "%.10s %.8s", text, text + 11);
+        snprintf(to, WORDS, "%.10s %.8s UTC", text, text + 11);
     return to;
 }
 

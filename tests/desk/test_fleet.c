@@ -315,7 +315,7 @@ TEST_IN(test_two_decide, clear, NULL)
     send_it(&ann, "propose", "failed", ref);
     EXPECT_PAGE(&ann, 303, "");
     snprintf(ref, sizeof ref, "%s", open_page(&bob, "decide", "B1"));
-    EXPECT_PAGE(&bob, 200, "Confirm “failed”");
+    EXPECT_PAGE(&bob, 200, "Confirm: 10.00 EUR goes back to ");
     send_it(&bob, "confirm", "failed", ref);
     EXPECT_PAGE(&bob, 303, "");
     assert_int_equal(count(B, "trade_resolution"), 2);

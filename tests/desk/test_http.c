@@ -223,7 +223,7 @@ TEST(test_two_people_resolve_it)
     visitor_send_half(&ann, "confirm", ref, "failed", fence);
     EXPECT_PAGE(&ann, 409, "whoever proposed a decision cannot confirm");
     visitor_decide(&bob, "TRADE-D1");
-    EXPECT_PAGE(&bob, 200, "Confirm “failed”");
+    EXPECT_PAGE(&bob, 200, "1.00 EUR goes back to C1");
     visitor_send_half(&bob, "confirm", ref, "failed", fence);
     EXPECT_PAGE(&bob, 303, "");
     house_work(&operators.h, 1, 60000);

@@ -93,8 +93,21 @@
     pause = setTimeout(show, 60, event.target);
   });
 
+  // Moments are UTC; beside it stands the viewer's own time, where that is another.
+  const addLocal = () => {
+    document.querySelectorAll("time[datetime]:not([data-local])").forEach((one) => {
+      const at = new Date(one.dateTime);
+      if (at.getTimezoneOffset() === 0) return;
+      const format = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" };
+      one.dataset.local = at.toLocaleTimeString("en-GB", format);
+      one.title = `${one.dateTime} (${one.dataset.local})`;
+      if (one.textContent === one.dateTime) one.after(` (${one.dataset.local})`);
+    });
+  };
+
   const prepare = () => {
     document.querySelectorAll(".slide button").forEach((one) => { one.hidden = true; });
+    addLocal();
     addCopies();
   };
 

@@ -122,7 +122,7 @@ static void sum_line(struct page *page, const char *what, const tl_list_end *sum
 {
     char text[TL_AMOUNT_TEXT];
 
-    page_format(page, "<p>%s %llu", what, (unsigned long long)sum->trades);
+    page_format(page, "<p>%s %s", what, COUNT_TEXT(sum->trades));
     for (unsigned i = 0; i < sum->money_count; i++)
         page_format(page, "%s %s", i == 0 ? ":" : ",",
                     tl_sum_text(text, sum->money[i].sum_minor, sum->money[i].currency));
@@ -209,7 +209,7 @@ static void form_run(struct visit *visit)
     page_put(page, "<div class=\"offer\">");
     part_form(visit, "/audit", NULL);
     shard_choice(visit);
-    part_form_end(page, NULL, "Run it now");
+    part_form_end(page, NULL, "", "Run it now");
     page_put(page, "</div>\n<p class=\"quiet\">It walks all tables, with your account, and changes "
                    "nothing. An operator’s audit is put on record.</p>\n");
     if (visit_is_of_fleet(visit))

@@ -35,7 +35,7 @@ static void offer(struct writing *w, const tl_pause_row *row)
     snprintf(id, sizeof id, "reason-%u", w->number);
     part_form(w->visit, "/channels", "shard", visit_shard(w->visit), "channel", row->channel, "op",
               row->op_code, "act", verb);
-    part_form_end(page, id, row->paused ? "Have it go on" : "Pause it");
+    part_form_end(page, id, "", row->paused ? "Have it go on" : "Pause it");
     part_command(page, "channel", verb, row->channel, "--op", row->op_code, "--reason", "TEXT",
                  "--shard", visit_shard(w->visit));
 }
@@ -52,11 +52,10 @@ static void write_rate(struct writing *w, const tl_pause_row *row)
         if (strcmp(now->channels[i].name, row->channel) != 0 ||
             strcmp(now->channels[i].op_code, row->op_code) != 0)
             continue;
-        page_format(
-            page,
-            "<p>In the last hour: %llu succeeded, %llu declined, %llu failed. Waiting: %llu. ",
-            (unsigned long long)state->succeeded, (unsigned long long)state->declined,
-            (unsigned long long)state->failed, (unsigned long long)state->waits);
+        page_format(page,
+                    "<p>In the last hour: %s succeeded, %s declined, %s failed. Waiting: %s. ",
+                    COUNT_TEXT(state->succeeded), COUNT_TEXT(state->declined),
+                    COUNT_TEXT(state->failed), COUNT_TEXT(state->waits));
         if (state->succeeded + state->declined + state->failed > 0)
             page_put(page, "Success rate: ");
         grid_value(w->visit, &record_channel_state, record_column(&record_channel_state, "rate", 4),
@@ -84,12 +83,12 @@ static void write_limit(struct page *page, const tl_pause_row *row)
     if (limit_is_full(row))
         page_put(page, "<strong>Full:</strong> ");
     if (row->sends > 0)
-        page_format(page, "%lld of %lld permits are out%s. ", (long long)row->permits,
-                    (long long)row->sends,
+        page_format(page, "%s of %s permits are out%s. ", COUNT_TEXT((uint64_t)row->permits),
+                    COUNT_TEXT((uint64_t)row->sends),
                     limit_is_full(row) ? ", so other sends wait until one comes back" : "");
     if (row->permits_ended > 0) {
-        page_format(page, "%lld of them are of processes that ended; the first is free at ",
-                    (long long)row->permits_ended);
+        page_format(page, "%s of them are of processes that ended; the first is free at ",
+                    COUNT_TEXT((uint64_t)row->permits_ended));
         page_moment(page, row->ended_free_us);
         page_put(page, ". ");
     }

@@ -9,6 +9,8 @@
 #include "page_trade.h"
 #include "parts.h"
 
+#include <tradelock/money.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,25 +32,43 @@ const char *act_word(enum act act)
 
 /* ------------------------------------------------------------------- forms -- */
 
-static void evidence_fields(struct page *page)
+/* What was typed into this form of the page that was sent; "": it was another, or none. */
+static const char *typed(struct visit *visit, const struct offer *offer, const char *name)
 {
+    const struct form *form = &visit->request->body;
+    const char *as =
+        offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM ? tl_decision_name(offer->as) : "";
+
+    if (strcmp(form_get(form, "act"), act_word(offer->act)) != 0 ||
+        strcmp(form_get(form, "as"), as) != 0)
+        return "";
+    return form_get(form, name);
+}
+
+static void evidence_fields(struct visit *visit, const struct offer *offer)
+{
+    struct page *page = &visit->answer->page;
     static const char *const outcomes[] = {"SUCCEEDED", "FAILED",  "DECLINED", "ACCEPTED",
                                            "PENDING",   "UNKNOWN", "NOT_SENT"};
 
     page_put(page, "<label for=\"outcome\">What it says</label><select id=\"outcome\" "
-                   "name=\"outcome\">");
+                   "name=\"outcome\" required><option value=\"\">choose</option>");
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
-        page_format(page, "<option>%s</option>", outcomes[i]);
+        page_format(page, "<option%s>%s</option>",
+                    strcmp(typed(visit, offer, "outcome"), outcomes[i]) == 0 ? " selected" : "",
+                    outcomes[i]);
     page_put(page, "</select>\n");
-    page_format(
-        page,
-        "<label for=\"source\">Who says so</label><input id=\"source\" name=\"source\" "
-        "maxlength=\"63\" required autocomplete=\"off\" placeholder=\"statement "
-        "2026-03-01\">\n<label for=\"channel-ref\">The channel’s reference, if known</label>"
-        "<input id=\"channel-ref\" name=\"ref\" maxlength=\"%d\" autocomplete=\"off\">\n"
-        "<label for=\"reason-evidence\">Remark</label><input id=\"reason-evidence\" "
-        "name=\"reason\" maxlength=\"%d\" autocomplete=\"off\">\n",
-        TL_REF_MAX, TL_REMARK_MAX);
+    page_format(page,
+                "<label for=\"source\">Who says so</label><input id=\"source\" name=\"source\" "
+                "maxlength=\"63\" required autocomplete=\"off\" placeholder=\"statement "
+                "2026-03-01\" value=\"%s\">\n<label for=\"channel-ref\">The channel’s reference, "
+                "if known</label>"
+                "<input id=\"channel-ref\" name=\"ref\" maxlength=\"%d\" autocomplete=\"off\" "
+                "value=\"%s\">\n"
+                "<label for=\"reason-evidence\">Remark</label><input id=\"reason-evidence\" "
+                "name=\"reason\" maxlength=\"%d\" autocomplete=\"off\" value=\"%s\">\n",
+                typed(visit, offer, "source"), TL_REF_MAX, typed(visit, offer, "ref"),
+                TL_REMARK_MAX, typed(visit, offer, "reason"));
     page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"final\" name=\"final\" "
                    "value=\"1\"><label for=\"final\">FAILED: the channel documents this answer as "
                    "final</label></p>\n");
@@ -67,17 +87,18 @@ static void write_offer(struct visit *visit, const struct offer *offer, const tl
     snprintf(fence, sizeof fence, "%" PRIu64, view->fence);
     snprintf(epoch, sizeof epoch, "%" PRIu32, view->epoch);
     snprintf(id, sizeof id, "reason-%s%s", act, as);
-    page_format(page, "<section class=\"card offer\"><h2>%s</h2><p>%s</p>\n", offer->title,
-                offer->happens);
+    page_format(page, "<section class=\"card offer%s\"><h2>%s</h2><p>%s</p>\n",
+                offer->act == ACT_CONFIRM ? " last" : "", offer->title, offer->happens);
     part_form(visit, "/decide", "shard", visit_shard(visit), "r", ref, "act", act, "fence", fence,
               "epoch", epoch, "as", as);
     if (offer->act == ACT_EVIDENCE)
-        evidence_fields(page);
+        evidence_fields(visit, offer);
     if (offer->act == ACT_CONFIRM && offer->as == TL_DECISION_FAILED)
         page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
                        "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
                        "channel calls the payment pending</label></p>\n");
-    part_form_end(page, offer->act == ACT_EVIDENCE ? NULL : id, offer->button);
+    part_form_end(page, offer->act == ACT_EVIDENCE ? NULL : id, typed(visit, offer, "reason"),
+                  offer->button);
     if (offer->act == ACT_EVIDENCE)
         part_command(page, "evidence", "add", view->serial_no, view->cust_no, view->op_code,
                      "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT");
@@ -139,10 +160,17 @@ static void offer_proposal(struct visit *visit, const tl_view *view, const char 
 static void offer_confirmation(struct visit *visit, const tl_view *view, const char *ref,
                                const tl_resolution_row *proposal)
 {
-    char title[64], happens[1200];
+    const int is_failed = proposal->decision == TL_DECISION_FAILED;
+    char title[160], happens[1200], amount[TL_AMOUNT_TEXT];
     struct offer offer = {ACT_CONFIRM, proposal->decision, title, happens, "Confirm"};
 
-    snprintf(title, sizeof title, "Confirm “%s”", tl_decision_name(proposal->decision));
+    if (tl_amount_text(amount, view->amount_minor, view->currency)[0] == '\0')
+        snprintf(amount, sizeof amount, "what was asked for");
+    snprintf(title, sizeof title, "Confirm: %s%s %s", amount,
+             is_failed                                ? " goes back to"
+             : proposal->decision == TL_DECISION_PAID ? " was paid for"
+                                                      : " is in no conflict, of",
+             view->cust_no);
     snprintf(happens, sizeof happens, "%.300s proposed it, because: %.255s. If you confirm it: %s",
              proposal->account, proposal->reason, happens_then(proposal->decision));
     write_offer(visit, &offer, view, ref);
@@ -227,6 +255,9 @@ static void write_decide(struct visit *visit, unsigned status, const struct trad
 
     layout_begin(visit, status, "Decide", PLACE_TRADES, 0);
     part_problem(page, problem, "This is the trade as it is now.");
+    if (form_get(&visit->request->body, "reason")[0] != '\0')
+        page_format(page, "<p class=\"notice\">You wrote: “%s”</p>\n",
+                    form_get(&visit->request->body, "reason"));
     trade_head(visit, trade);
     page_format(page,
                 "<p class=\"acts\"><a class=\"button\" href=\"/trade?r=%s\">The whole trade"

@@ -72,7 +72,8 @@ static void offer(struct visit *visit, const struct shown *shown)
                    "</p>\n");
     part_form(visit, "/finding", "shard", shown->found.shard, "f", shown->found.finding, "act",
               verb);
-    part_form_end(page, "reason", confirms ? "Confirm" : "Propose");
+    part_form_end(page, "reason", form_get(&visit->request->body, "reason"),
+                  confirms ? "Confirm" : "Propose");
     part_command(page, "audit", "close", verb, name, "--reason", "TEXT", "--statement",
                  of_statement ? "FILE.csv" : "", "--shard", of_statement ? "" : visit_shard(visit));
     page_put(page, "</section>\n");

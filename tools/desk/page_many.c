@@ -208,15 +208,15 @@ static void write_form(struct visit *visit, const struct many *many)
     snprintf(seen, sizeof seen, "%" PRIx64, many->digest);
     snprintf(count, sizeof count, "%zu", many->rows.count);
     snprintf(no, sizeof no, "%" PRIu64, many->act_no);
-    snprintf(button, sizeof button, "%s %s: %zu trade%s",
+    snprintf(button, sizeof button, "%s %s: %s trade%s",
              many->act == ACT_RETRY     ? "Make due now"
              : many->act == ACT_PROPOSE ? "Propose"
                                         : "Confirm",
-             as, many->rows.count, many->rows.count == 1 ? "" : "s");
+             as, COUNT_TEXT(many->rows.count), many->rows.count == 1 ? "" : "s");
     part_form(visit, "/many", "shard", visit_shard(visit), "act", act_word(many->act), "as", as,
               "no", many->act == ACT_CONFIRM ? no : "", "r", form_get(from, "r"), "seen", seen,
               "count", count);
-    part_form_end(page, "reason-many", button);
+    part_form_end(page, "reason-many", form_get(&visit->request->body, "reason"), button);
 }
 
 static void write_many(struct visit *visit, unsigned http, const struct many *many,
@@ -231,20 +231,19 @@ static void write_many(struct visit *visit, unsigned http, const struct many *ma
     layout_begin(visit, http, "Many at once", PLACE_TRADES, 0);
     page_put(page, "<div class=\"title\"><h1>Many at once</h1></div>\n");
     part_problem(page, problem, "This is the list as it is now.");
-    page_format(page, "<section class=\"card offer\"><h2>%s %s: %zu trade%s",
+    page_format(page, "<section class=\"card offer\"><h2>%s %s: %s trade%s",
                 many->act == ACT_RETRY     ? "Look again now"
                 : many->act == ACT_PROPOSE ? "Propose"
                                            : "Confirm",
-                many->act == ACT_RETRY ? "" : tl_decision_name(many->as), many->rows.count,
-                many->rows.count == 1 ? "" : "s");
+                many->act == ACT_RETRY ? "" : tl_decision_name(many->as),
+                COUNT_TEXT(many->rows.count), many->rows.count == 1 ? "" : "s");
     write_sums(page, many->sums);
     page_format(page, "</h2>\n<p>%s %s</p>\n", many->said, happens(many));
     if (many->left_out > 0)
         page_format(page,
-                    "<p class=\"notice warn\">%" PRIu64
-                    " more are left alone: somebody holds them, "
+                    "<p class=\"notice warn\">%s more are left alone: somebody holds them, "
                     "they moved on since, or it was done already.</p>\n",
-                    many->left_out);
+                    COUNT_TEXT(many->left_out));
     if (many->more)
         page_format(page,
                     "<p class=\"quiet\">These are the first %u; the same again does the "

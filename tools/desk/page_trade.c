@@ -55,14 +55,26 @@ int trade_read(struct visit *visit, const struct form *form, struct ref *ref, st
     return 0;
 }
 
-/* What a person may do is offered by buttons. */
-static void put_sentence(struct page *page, const tl_sentence *sentence)
+/* On top stand the state, the last that happened at the channel, and what is next.  What a person may
+ * do is offered by buttons. */
+static int is_on_top(const struct trade *trade, size_t i)
 {
-    if (sentence->topic == TL_TOPIC_ACT)
-        return;
-    page_put(page, sentence->topic == TL_TOPIC_STATE ? "<p class=\"lead\">" : "<p>");
-    page_words(page, sentence->text);
-    page_put(page, "</p>");
+    const tl_topic topic = trade->told[i].topic;
+    const int is_first = i == 0 || trade->told[i - 1].topic != topic;
+    const int is_last = i + 1 == trade->told_count || trade->told[i + 1].topic != topic;
+
+    return topic == TL_TOPIC_STATE || (topic == TL_TOPIC_CHANNEL && is_last) ||
+           (topic == TL_TOPIC_NEXT && is_first);
+}
+
+static void put_sentences(struct page *page, const struct trade *trade, int on_top)
+{
+    for (size_t i = 0; i < trade->told_count; i++)
+        if (trade->told[i].topic != TL_TOPIC_ACT && is_on_top(trade, i) == on_top) {
+            page_put(page, trade->told[i].topic == TL_TOPIC_STATE ? "<p class=\"lead\">" : "<p>");
+            page_words(page, trade->told[i].text);
+            page_put(page, "</p>");
+        }
 }
 
 void trade_head(struct visit *visit, const struct trade *trade)
@@ -79,9 +91,17 @@ void trade_head(struct visit *visit, const struct trade *trade)
     page_put(page, "</p></div>\n<section class=\"card why\"><p>");
     part_state(visit, view);
     page_put(page, "</p>");
-    for (size_t i = 0; i < trade->told_count; i++)
-        put_sentence(page, &trade->told[i]);
+    put_sentences(page, trade, 1);
     page_put(page, "</section>\n");
+}
+
+static void all_sentences(struct page *page, const struct trade *trade)
+{
+    if (trade->told_count == 0)
+        return;
+    page_put(page, "<details class=\"card why\"><summary>The whole explanation</summary>");
+    put_sentences(page, trade, 0);
+    page_put(page, "</details>\n");
 }
 
 /* ------------------------------------------------------------------- facts -- */
@@ -118,13 +138,13 @@ static void facts(struct page *page, const tl_view *view, const char *shard)
         GROUP_TIMES,   GROUP_TROUBLE, GROUP_HOLDER, GROUP_SESSION, GROUP_CHANNEL,
         GROUP_REQUEST, GROUP_REMARK,  GROUP_FOUND,  GROUP_COUNTS,  GROUP_WORK};
 
-    page_put(page, "<section class=\"card\"><h2>Facts</h2>\n<dl class=\"facts\">\n");
+    page_put(page, "<details class=\"card\"><summary>Facts</summary><dl class=\"facts\">\n");
     fact(page, "Shard", shard);
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         facts_of(page, groups[i], view);
     if (view->proof != TL_PROOF_NONE)
         fact(page, "Proof", tl_proof_text((tl_proof)view->proof));
-    page_put(page, "</dl>\n</section>\n");
+    page_put(page, "</dl>\n</details>\n");
 }
 
 /* ------------------------------------------------- evidence, decisions, history -- */
@@ -134,11 +154,13 @@ static void evidence(struct visit *visit, const struct trade *trade)
     struct page *page = &visit->answer->page;
     struct grid grid;
 
+    if (trade->evidence_count == 0)
+        return;
     page_put(page, "<section class=\"card\"><h2>Evidence</h2>\n");
     grid_begin(&grid, visit, &record_evidence, NULL, NULL);
     for (size_t i = 0; i < trade->evidence_count; i++)
         grid_row(&grid, &trade->evidence[i]);
-    grid_end(&grid, "Nobody has filed anything.");
+    grid_end(&grid, "");
     page_put(page, "</section>\n");
 }
 
@@ -163,7 +185,7 @@ static void history(struct visit *visit, const struct trade *trade)
     struct step_teller teller = {.first_us = 0};
     struct grid grid;
 
-    page_put(page, "<section class=\"card\"><h2>History</h2>\n");
+    page_put(page, "<details class=\"card\"><summary>Every step</summary>\n");
     grid_begin(&grid, visit, &record_step, NULL, NULL);
     for (size_t i = 0; i < trade->step_count; i++) {
         const struct told_step told = step_tell(&teller, &trade->steps[i]);
@@ -174,7 +196,7 @@ static void history(struct visit *visit, const struct trade *trade)
     if (trade->cut)
         page_put(page, "<p class=\"quiet\">There is more than stands here; <code>tradelock show"
                        "</code> prints all of it.</p>\n");
-    page_put(page, "</section>\n");
+    page_put(page, "</details>\n");
 }
 
 static void raw(struct page *page, const struct trade *trade, const char *shard)
@@ -238,9 +260,11 @@ static void write_trade(struct visit *visit, const struct trade *trade, const st
     moments_write(page, moments, trade->as_of_us, form_get(&visit->request->query, "r"));
     page_put(page, "<div class=\"part\" data-part>\n");
     trade_timeline(page, all, trade->as_of_us);
-    facts(page, view, visit_shard(visit));
+    trade_attempts(page, trade);
     evidence(visit, trade);
     decisions(visit, trade);
+    all_sentences(page, trade);
+    facts(page, view, visit_shard(visit));
     history(visit, trade);
     part_command(page, "show", view->serial_no, view->cust_no, view->op_code, "--as-of", when);
     raw(page, trade, visit_shard(visit));

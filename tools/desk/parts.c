@@ -1,6 +1,8 @@
 /* Parts that several pages have.  Writes only. */
 #include "parts.h"
 
+#include "print.h"
+
 #include <string.h>
 
 static const char *kind_of(tl_state state)
@@ -120,14 +122,14 @@ void part_form_of(struct visit *visit, const char *path, const char *const *fiel
                         fields[1]);
 }
 
-void part_form_end(struct page *page, const char *id, const char *button)
+void part_form_end(struct page *page, const char *id, const char *reason, const char *button)
 {
     if (id != NULL)
         page_format(page,
                     "<label for=\"%s\">Reason, for the record</label>"
                     "<input id=\"%s\" name=\"reason\" maxlength=\"%d\" required "
-                    "autocomplete=\"off\">\n",
-                    id, id, TL_REMARK_MAX);
+                    "autocomplete=\"off\" value=\"%s\">\n",
+                    id, id, TL_REMARK_MAX, reason);
     page_format(page, "<button class=\"button main\">%s</button>\n</form>\n", button);
 }
 
@@ -164,8 +166,8 @@ void part_bar(struct page *page, const char *name, const struct part_segment *se
     page_format(page, "<div class=\"bar-row\"><span class=\"bar-name\">%s</span>", name);
     page_put(page, "<svg class=\"bar-chart\" role=\"img\" height=\"18\"><title>");
     for (size_t i = 0; i < count; i++)
-        page_format(page, "%s%s: %llu", i > 0 ? ", " : "", segments[i].name,
-                    (unsigned long long)segments[i].count);
+        page_format(page, "%s%s: %s", i > 0 ? ", " : "", segments[i].name,
+                    COUNT_TEXT(segments[i].count));
     page_put(page, "</title>");
     for (size_t i = 0; i < count; i++) {
         const double width = (double)segments[i].count / (double)longest;

@@ -45,8 +45,8 @@ void part_problem(struct page *page, const char *problem, const char *what_follo
 void part_form_of(struct visit *visit, const char *path, const char *const *fields);
 #define part_form(visit, path, ...)                                                                \
     part_form_of(visit, path, (const char *const[]){__VA_ARGS__, NULL})
-/* Its end; id NULL: it asks for no reason. */
-void part_form_end(struct page *page, const char *id, const char *button);
+/* Its end; id NULL: it asks for no reason.  `reason`: what was typed before. */
+void part_form_end(struct page *page, const char *id, const char *reason, const char *button);
 /* A command that does the same; an option whose value is "" is left out. */
 void part_command_of(struct page *page, const char *const *words);
 #define part_command(page, ...) part_command_of(page, (const char *const[]){__VA_ARGS__, NULL})

@@ -1,9 +1,10 @@
-/* Draws both lanes of a trade, what was filed and what was decided, on one line of time, to scale.
- * Positions are shares of the width, so that no word is stretched on a small screen. */
+/* Draws both lanes of a trade, what was filed and what was decided, on one line of time.  It is wide
+ * at both ends, so that the first second shows as well as the last day.  Positions are shares of the width, so that no word is stretched on a small screen. */
 #include "page_trade.h"
 
 #include "said.h"
 
+#include <math.h>
 #include <string.h>
 
 struct scale {
@@ -11,10 +12,25 @@ struct scale {
     int64_t as_of_us; /* 0: now */
 };
 
+/* The logarithm of the hundredths of a second that it is away from its end of the line. */
+static double away(int64_t us)
+{
+    return log1p((double)(us > 0 ? us : 0) / 10000);
+}
+
+static double share_of(const struct scale *scale, int64_t us)
+{
+    const int64_t half_us = (scale->to_us - scale->from_us) / 2;
+    const int64_t past_us = us - scale->from_us, left_us = scale->to_us - us;
+
+    return past_us <= half_us ? away(past_us) / away(half_us) / 2
+                              : 1 - away(left_us) / away(half_us) / 2;
+}
+
 static void at(struct page *page, const char *name, const struct scale *scale, int64_t us)
 {
     page_format(page, " %s=\"", name);
-    page_percent(page, (double)(us - scale->from_us) / (double)(scale->to_us - scale->from_us));
+    page_percent(page, share_of(scale, us));
     page_put(page, "\"");
 }
 
@@ -148,6 +164,26 @@ static void others_row(struct page *page, const struct trade *trade, const struc
     page_put(page, "</svg>\n");
 }
 
+/* How far behind the first step, and before the last moment. */
+static void rule(struct page *page, const struct scale *scale)
+{
+    static const struct {
+        int64_t us;
+        const char *name;
+    } marks[] = {{1000000, "1 s"}, {60000000, "1 min"}, {3600000000, "1 h"}, {86400000000, "1 d"}};
+
+    page_put(page, "<span class=\"lane\">from either end</span><svg class=\"time rule\" "
+                   "height=\"18\" aria-hidden=\"true\">");
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        for (int end = 0; end < 2 && 10 * marks[i].us < scale->to_us - scale->from_us; end++) {
+            page_put(page, "<text y=\"12\"");
+            at(page, "x", scale,
+               end == 0 ? scale->from_us + marks[i].us : scale->to_us - marks[i].us);
+            page_format(page, ">%s</text>", marks[i].name);
+        }
+    page_put(page, "</svg>\n");
+}
+
 static void key(struct page *page)
 {
     static const char *const kinds[][2] = {{"send", "send"},       {"answer", "answer"},
@@ -184,13 +220,14 @@ void trade_timeline(struct page *page, const struct trade *trade, int64_t as_of_
     scale.from_us = trade->steps[0].logged_us;
     scale.to_us =
         view->status == 'P' ? view->now_us : trade->steps[trade->step_count - 1].logged_us;
-    if (scale.to_us - scale.from_us < 1000)
-        scale.to_us = scale.from_us + 1000;
+    if (scale.to_us - scale.from_us < 20000)
+        scale.to_us = scale.from_us + 20000;
     page_put(page, "<section class=\"card\"><h2>Both lanes on one line of time</h2>\n"
                    "<div class=\"lanes\">\n");
     lane_row(page, trade, &scale, TL_LANE_SYNC, "First lane");
     lane_row(page, trade, &scale, TL_LANE_RETRY, "Retry lane");
     others_row(page, trade, &scale);
+    rule(page, &scale);
     page_put(page, "</div>\n<p class=\"axis\"><span>");
     page_moment(page, scale.from_us);
     page_format(page, "</span><span>%s</span><span>",

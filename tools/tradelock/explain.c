@@ -223,8 +223,8 @@ static int work(tl_client *client)
         char amount[TL_AMOUNT_TEXT], when[TIME_TEXT];
 
         tl_amount_text(amount, explained.view.amount_minor, explained.view.currency);
-        printf("%s %s %s at %s; times are UTC\n%c, %s%s%s; fence %llu\n\n",
-               explained.view.serial_no, explained.view.cust_no, explained.view.op_code,
+        printf("%s %s %s at %s\n%c, %s%s%s; fence %llu\n\n", explained.view.serial_no,
+               explained.view.cust_no, explained.view.op_code,
                time_text(when, explained.view.now_us), explained.view.status,
                tl_state_name(explained.view.state), amount[0] != '\0' ? "; " : "", amount,
                (unsigned long long)explained.view.fence);
