@@ -204,6 +204,7 @@ def finds_it(ann):
         ann.go(base + name)
         ann.shoot(name)
     ann.go(base + "trades?show=parked")
+    ann.says(", the oldest first.")
     ann.shoot("parked")
     ann.click("a[href*='act=propose']")
     ann.says("Propose failed: ")

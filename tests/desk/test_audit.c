@@ -488,8 +488,8 @@ TEST(test_a_statement_as_a_bank_writes_it)
     EXPECT_PAGE(&v, 303, "");
     wait_for_end(&v);
     EXPECT_NONE(&v, "BANK1</a>");
-    EXPECT_PAGE(&v, 200, "Payments of the file: 1: 1.00 EUR");
-    EXPECT_PAGE(&v, 200, "Trades that they are of: 1: 1.00 EUR");
+    EXPECT_PAGE(&v, 200, "Payments of the file: 1: <span class=\"money\">1.00\u00a0EUR");
+    EXPECT_PAGE(&v, 200, "Trades that they are of: 1: <span class=\"money\">1.00\u00a0EUR");
     EXPECT_PAGE(&v, 200, "Lines that were left out: 1 received");
     visitor_post_file_as(&v, "/statement", token_of(&v), "bank.csv", text, strlen(text), "other",
                          "received");

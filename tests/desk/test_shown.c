@@ -138,7 +138,7 @@ TEST(test_now_shows_what_is_proposed)
 TEST(test_one_cause_is_one_group)
 {
     struct visitor ann;
-    char many[256];
+    char many[256], list[128], csv[160];
 
     database_run(operators.h.sql,
                  "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
@@ -147,7 +147,8 @@ TEST(test_one_cause_is_one_group)
                  "IF(lane = 'S', 'GROUP', 'GROUP_RETRY'), lane, IF(lane = 'S', 'P', 'F'), 'test', "
                  "UUID(), 'x', 1, 1, 1, IF(lane = 'S', '-', 'D'), IF(lane = 'S', NULL, "
                  "IF(seq < 31, 'past the <deadline>', 'no answer')), "
-                 "1005, 'EUR', 'bank', UTC_TIMESTAMP(6) - INTERVAL 2 HOUR, UTC_TIMESTAMP(6) "
+                 "1005, 'EUR', 'bank', UTC_TIMESTAMP(6) - INTERVAL 7200 + seq SECOND, "
+                 "UTC_TIMESTAMP(6) "
                  "FROM seq_1_to_31, (SELECT 'S' AS lane UNION SELECT 'R') lanes");
     visitor_come_in(&ann, &desk, operators.user[ANN]);
     await_words(&ann, "/", "parked · 30</span>");
@@ -158,10 +159,20 @@ TEST(test_one_cause_is_one_group)
     EXPECT_PAGE(&ann, 200,
                 "data-l=\"1 h – 1 day\"><div><strong>31</strong><br><span class=\"money\">311.55");
     snprintf(many, sizeof many, "%s", visitor_link(&ann, "/many?act=propose&amp;as=failed"));
-    visitor_get(&ann, visitor_link(&ann, "/trades?r="));
+    snprintf(list, sizeof list, "%s", visitor_link(&ann, "/trades?r="));
+    visitor_get(&ann, list);
     EXPECT_PAGE(&ann, 200, "<h1>Trades of channel bank: past the &lt;deadline&gt;</h1>");
     EXPECT_PAGE(&ann, 200, ">GROUP-30</a>");
     EXPECT_NONE(&ann, ">GROUP-31</a>");
+    EXPECT_PAGE(&ann, 200, "30 trades: <span class=\"money\">301.50\u00a0EUR</span>, the oldest");
+    assert_true(strstr(ann.body, ">GROUP-30</a>") < strstr(ann.body, ">GROUP-29</a>"));
+    assert_non_null(strstr(ann.body, "download=\"trades.csv\""));
+    snprintf(csv, sizeof csv, "%s&csv=1", list);
+    visitor_get(&ann, csv);
+    EXPECT_PAGE(&ann, 200,
+                "serial,customer,operation,state,amount,currency,channel,created,parked\n"
+                "GROUP-30,CUSTOMER-9,GROUP,parked,1005,EUR,bank,");
+    assert_non_null(strstr(ann.headers, "Content-Type: text/csv"));
     visitor_get(&ann, many);
     EXPECT_PAGE(&ann, 200, "Propose failed: 30 trades: <span class=\"money\">301.50");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE cust_no = 'CUSTOMER-9'");

@@ -96,7 +96,7 @@ void missing_keep(struct missing *missing, const struct visit *visit, tl_status 
 void missing_tell(struct visit *visit, size_t shard, const struct missing *missing);
 
 /* layout.c */
-enum place { PLACE_NOW, PLACE_TRADES, PLACE_REPORTS, PLACE_AUDIT, PLACE_NONE };
+enum place { PLACE_NOW, PLACE_TRADES, PLACE_CHANNELS, PLACE_REPORTS, PLACE_AUDIT, PLACE_NONE };
 /* Until layout_end() what is written stands in the middle of the page.  refresh_s 0: it stays as
  * it is. */
 void layout_begin(struct visit *visit, unsigned status, const char *title, enum place place,

@@ -2,6 +2,7 @@
 #include "house.h"
 
 #include "fields.h"
+#include "parts.h"
 #include "print.h"
 #include "said.h"
 
@@ -33,6 +34,7 @@ int rows_add(void *context, const tl_view *view)
         rows->views = larger;
         rows->space = space;
     }
+    tl_list_end_add(&rows->sums, view->currency, view->amount_minor);
     rows->views[rows->count] = *view;
     rows->views[rows->count].payload = rows->views[rows->count].result = NULL;
     rows->views[rows->count++].payload_size = 0;
@@ -42,6 +44,7 @@ int rows_add(void *context, const tl_view *view)
 struct taking {
     struct rows *rows;
     const struct ref *search;
+    size_t most;
 };
 
 static int take(void *context, const tl_view *view)
@@ -50,7 +53,7 @@ static int take(void *context, const tl_view *view)
 
     if (!house_is_of_cause(taking->search, view))
         return 0;
-    return rows_add(taking->rows, view) || taking->rows->count == PAGE_ROWS;
+    return rows_add(taking->rows, view) || taking->rows->count == taking->most;
 }
 
 static const char *or_null(const char *text)
@@ -90,21 +93,53 @@ int house_is_of_cause(const struct ref *search, const tl_view *view)
             (strcmp(search->show, "conflict") == 0 || strcmp(view->parked, search->cause) == 0));
 }
 
-tl_status house_list(tl_client *client, enum show show, const struct ref *search, struct rows *rows)
+static int by_age(const void *one, const void *other)
 {
-    struct taking taking = {rows, search};
+    const tl_view *a = one, *b = other;
+    const int by_serial = strcmp(a->serial_no, b->serial_no);
+
+    if (a->created_us != b->created_us)
+        return a->created_us < b->created_us ? -1 : 1;
+    return by_serial != 0 ? by_serial : strcmp(a->cust_no, b->cust_no);
+}
+
+/* Of all that was found the page of this number stays. */
+static void keep_page(struct rows *rows, const char *page)
+{
+    const size_t wanted = page[0] != '\0' ? (strtoul(page, NULL, 10) - 1) * PAGE_ROWS : 0;
+    const size_t from = wanted < rows->count ? wanted : rows->count;
+
+    rows->count -= from;
+    memmove(rows->views, rows->views + from, rows->count * sizeof *rows->views);
+    rows->more = rows->count > PAGE_ROWS;
+    rows->count = rows->more ? PAGE_ROWS : rows->count;
+}
+
+tl_status house_list(tl_client *client, const struct ref *search, int whole, struct rows *rows)
+{
+    const enum show show = part_show_of(search->show);
+    struct taking taking = {rows, search, PAGE_ROWS};
     tl_filter filter = TL_FILTER_INIT;
     tl_list_end end = TL_LIST_END_INIT;
     tl_status status;
 
     house_filter(&filter, show, search);
+    rows->is_sorted = search->find[0] == '\0' && search->log_no[0] == '\0' &&
+                      (filter.parked || filter.in_doubt || filter.conflict);
+    taking.most = rows->is_sorted ? PAGE_LOOKS : PAGE_ROWS;
     filter.after = or_null(search->after);
-    filter.limit = PAGE_ROWS;
+    filter.limit = (unsigned)taking.most;
     filter.look_most = PAGE_LOOKS;
     filter.newest_first = 1;
     status = tl_list_page(client, &filter, take, &taking, &end);
     rows->more = end.more;
-    snprintf(rows->next, sizeof rows->next, "%s", end.next);
+    rows->cut = rows->is_sorted && end.more;
+    if (!rows->is_sorted)
+        snprintf(rows->next, sizeof rows->next, "%s", end.next);
+    else if (rows->count > 0)
+        qsort(rows->views, rows->count, sizeof *rows->views, by_age);
+    if (rows->is_sorted && rows->count > 0 && !whole)
+        keep_page(rows, search->page);
     return status == TL_OK ? rows->failed : status;
 }
 
@@ -125,13 +160,13 @@ size_t *rows_owners(const struct rows *rows, const struct visit *visit)
     return owners;
 }
 
-tl_status listed_read(struct listed *listed, struct visit *visit, enum show show,
-                      const struct ref *search)
+tl_status listed_read(struct listed *listed, struct visit *visit, const struct ref *search,
+                      int whole)
 {
     tl_status status = visit_go_to(visit, listed->shard);
 
     if (status == TL_OK)
-        status = house_list(visit->client, show, search, &listed->rows);
+        status = house_list(visit->client, search, whole, &listed->rows);
     listed->owners = status == TL_OK ? rows_owners(&listed->rows, visit) : NULL;
     if (status == TL_OK && listed->owners == NULL)
         status = TL_NO_MEMORY;

@@ -20,6 +20,9 @@ struct rows {
     size_t count, space;
     int more; /* there are more behind them, or may be */
     char next[TL_NEXT_TEXT];
+    tl_list_end sums; /* of all that were added */
+    int is_sorted;    /* oldest first, a page of all that was found */
+    int cut;          /* of a sorted list: more than PAGE_LOOKS may be like that */
     tl_status failed; /* TL_NO_MEMORY, or TL_OK */
 };
 
@@ -38,7 +41,7 @@ struct listed {
     size_t *owners; /* as rows_owners() */
 };
 
-/* What people look for; its word in addresses is that of page_trades.c. */
+/* What people look for; page_trades.c has its word in addresses. */
 enum show {
     SHOW_ALL,
     SHOW_PROCESS,
@@ -57,13 +60,13 @@ enum show {
 void house_filter(tl_filter *filter, enum show show, const struct ref *search);
 /* Whether it stands in the group of the page Now of which the search is; 1 where it is of none. */
 int house_is_of_cause(const struct ref *search, const tl_view *view);
-/* Reads the page of what is looked for behind search->after. */
-tl_status house_list(tl_client *client, enum show show, const struct ref *search,
-                     struct rows *rows);
+/* Reads the page of what is looked for behind search->after.  What waits is read whole, up to
+ * PAGE_LOOKS rows, and stands with the oldest first; `whole`: as one page. */
+tl_status house_list(tl_client *client, const struct ref *search, int whole, struct rows *rows);
 /* The same at the shard at which the visit works, and who has the customers.  What fails is kept as
  * missing. */
-tl_status listed_read(struct listed *listed, struct visit *visit, enum show show,
-                      const struct ref *search);
+tl_status listed_read(struct listed *listed, struct visit *visit, const struct ref *search,
+                      int whole);
 void listed_free(struct listed *listed);
 /* The totals of a batch of at most so many trades. */
 #define BATCH_MOST 5000u

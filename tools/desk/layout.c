@@ -45,6 +45,7 @@ static void bar(struct visit *visit, enum place place)
     page_put(page, "<nav aria-label=\"Pages\">\n");
     link_to(page, "/", "Now", place == PLACE_NOW);
     link_to(page, "/trades", "Trades", place == PLACE_TRADES);
+    link_to(page, "/channels", "Channels", place == PLACE_CHANNELS);
     link_to(page, "/reports", "Reports", place == PLACE_REPORTS);
     link_to(page, "/audit", "Audit", place == PLACE_AUDIT);
     page_put(page, "</nav>\n<form class=\"find\" method=\"post\" action=\"/search\" "

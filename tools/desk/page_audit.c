@@ -120,12 +120,8 @@ static void run_facts(struct page *page, const struct audit_run *run)
 
 static void sum_line(struct page *page, const char *what, const tl_list_end *sum)
 {
-    char text[TL_AMOUNT_TEXT];
-
     page_format(page, "<p>%s %s", what, COUNT_TEXT(sum->trades));
-    for (unsigned i = 0; i < sum->money_count; i++)
-        page_format(page, "%s %s", i == 0 ? ":" : ",",
-                    tl_sum_text(text, sum->money[i].sum_minor, sum->money[i].currency));
+    part_sums(page, sum);
     page_put(page, "</p>\n");
 }
 

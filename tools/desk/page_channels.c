@@ -228,7 +228,7 @@ static void write_channels(struct visit *visit, unsigned status, const char *pro
     struct page *page = &visit->answer->page;
     struct writing writing = {.visit = visit};
 
-    layout_begin(visit, status, "Channels", PLACE_NOW, 0);
+    layout_begin(visit, status, "Channels", PLACE_CHANNELS, 0);
     page_put(page, "<div class=\"title\"><h1>Channels</h1></div>\n");
     part_problem(page, problem, "These are the channels as they are now.");
     page_put(

@@ -26,7 +26,6 @@ struct many {
     /* What was found. */
     struct rows rows;
     tl_client *client;
-    tl_list_end *sums;
     uint64_t left_out, digest;
     int more, is_own;
     tl_status status;
@@ -55,7 +54,6 @@ static int add(struct many *many, const tl_view *view)
     digest(many, view->cust_no);
     digest(many, view->op_code);
     digest(many, fence);
-    tl_list_end_add(many->sums, view->currency, view->amount_minor);
     if (!rows_add(&many->rows, view))
         return 0;
     many->status = many->rows.failed;
@@ -104,9 +102,6 @@ static tl_status gather(struct visit *visit, struct many *many)
 
     many->client = visit->client;
     many->digest = UINT64_C(14695981039346656037);
-    many->sums = calloc(1, sizeof *many->sums);
-    if (many->sums == NULL)
-        return TL_NO_MEMORY;
     if (many->act == ACT_CONFIRM) {
         status = tl_proposed_list(visit->client, many->act_no, take_proposed, many);
     } else {
@@ -117,12 +112,6 @@ static tl_status gather(struct visit *visit, struct many *many)
         status = tl_list(visit->client, &filter, take, many);
     }
     return status == TL_OK ? many->status : status;
-}
-
-static void forget(struct many *many)
-{
-    rows_free(&many->rows);
-    free(many->sums);
 }
 
 /* 0: no page of ours asks so. */
@@ -187,16 +176,6 @@ static const char *happens(const struct many *many)
                                       : happens_then(many->as);
 }
 
-static void write_sums(struct page *page, const tl_list_end *sums)
-{
-    for (unsigned i = 0; i < sums->money_count; i++) {
-        char amount[TL_AMOUNT_TEXT];
-
-        page_put(page, i > 0 ? ", " : ": ");
-        page_money(page, tl_sum_text(amount, sums->money[i].sum_minor, sums->money[i].currency));
-    }
-}
-
 static void write_form(struct visit *visit, const struct many *many)
 {
     struct page *page = &visit->answer->page;
@@ -237,7 +216,7 @@ static void write_many(struct visit *visit, unsigned http, const struct many *ma
                                            : "Confirm",
                 many->act == ACT_RETRY ? "" : tl_decision_name(many->as),
                 COUNT_TEXT(many->rows.count), many->rows.count == 1 ? "" : "s");
-    write_sums(page, many->sums);
+    part_sums(page, &many->rows.sums);
     page_format(page, "</h2>\n<p>%s %s</p>\n", many->said, happens(many));
     if (many->left_out > 0)
         page_format(page,
@@ -285,7 +264,7 @@ static int find(struct visit *visit, const struct form *form, struct many *many)
     if (status == TL_OK)
         return 1;
     layout_not_now(visit, status);
-    forget(many);
+    rows_free(&many->rows);
     return 0;
 }
 
@@ -296,7 +275,7 @@ void page_many(struct visit *visit)
     if (!find(visit, &visit->request->query, &many))
         return;
     write_many(visit, 200, &many, NULL);
-    forget(&many);
+    rows_free(&many.rows);
 }
 
 /* ------------------------------------------------------------------ deciding -- */
@@ -380,5 +359,5 @@ void page_many_decided(struct visit *visit)
     } else if (visit_may_decide(visit)) {
         do_all(visit, &many);
     }
-    forget(&many);
+    rows_free(&many.rows);
 }

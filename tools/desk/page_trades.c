@@ -357,6 +357,64 @@ static size_t table(struct visit *visit, const struct ref *search, const struct 
     return rows + (size_t)more;
 }
 
+/* What is shown of what waits, with its money. */
+static void totals(struct visit *visit, const struct listed *listed, size_t count, const char *text)
+{
+    struct page *page = &visit->answer->page;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct rows *rows = &listed[i].rows;
+        const char *shard = shards_name(visit->session->shards, listed[i].shard);
+
+        if (!rows->is_sorted || rows->sums.trades == 0)
+            continue;
+        page_format(page, "<p class=\"lead\">%s%s%s%s trade%s", shard, shard[0] != '\0' ? ": " : "",
+                    rows->cut ? "the first " : "", COUNT_TEXT(rows->sums.trades),
+                    rows->sums.trades == 1 ? "" : "s");
+        part_sums(page, &rows->sums);
+        page_format(
+            page,
+            ", the oldest first. <a download=\"trades.csv\" href=\"/trades?r=%s&amp;csv=1\">"
+            "CSV</a></p>\n",
+            text);
+    }
+}
+
+/* All that waits, as `tradelock ls -o csv` prints it. */
+static void write_csv(struct visit *visit, const struct listed *listed, size_t count)
+{
+    const char *cells[LISTING_COLUMNS];
+    struct columns columns;
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL) {
+        visit->answer->page.failed = 1;
+        return;
+    }
+    record_columns(&columns, &record_view,
+                   "serial,customer,operation,state,amount,currency,channel,created,parked");
+    for (size_t i = 0; i < columns.count; i++)
+        cells[i] = columns.column[i]->column;
+    csv_print(to, cells, columns.count);
+    for (size_t at = 0; at < count; at++)
+        for (size_t row = 0; row < listed[at].rows.count; row++) {
+            char text_of[LISTING_COLUMNS][CELL];
+
+            for (size_t i = 0; i < columns.count; i++) {
+                record_cell(text_of[i], columns.column[i], &listed[at].rows.views[row], 1);
+                cells[i] = text_of[i];
+            }
+            csv_print(to, cells, columns.count);
+        }
+    visit->answer->page.failed |= fclose(to) != 0;
+    visit->answer->status = 200;
+    visit->answer->type = "text/csv; charset=utf-8";
+    page_put(&visit->answer->page, text);
+    free(text);
+}
+
 static void write_list(struct visit *visit, const struct ref *search, const struct listed *listed,
                        size_t count)
 {
@@ -374,9 +432,12 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
     batch_totals(visit, search);
     shard_tabs(visit, search);
     tabs(visit, search);
+    page_put(page, "<p class=\"acts\">");
     if (!visit_is_of_fleet(visit) || search->shard[0] != '\0')
         part_many_links(visit, shown_of(search->show)->show, text, search->shard);
+    page_put(page, "</p>\n");
     page_put(page, "<section class=\"card\">\n");
+    totals(visit, listed, count, text);
     if (table(visit, search, listed, count) == 0 && search->find[0] != '\0')
         not_found(visit, search);
     pages(visit, search, text, listed, count);
@@ -401,6 +462,7 @@ static int read_search(struct visit *visit, struct ref *search)
 static void list(struct visit *visit, const struct ref *search)
 {
     const struct shards *shards = visit->session->shards;
+    const int wants_csv = form_get(&visit->request->query, "csv")[0] != '\0';
     const int all = search->shard[0] == '\0';
     const size_t count = all ? shards_count(shards) : 1;
     struct listed *listed = calloc(count, sizeof *listed);
@@ -408,9 +470,11 @@ static void list(struct visit *visit, const struct ref *search)
 
     for (size_t i = 0; listed != NULL && i < count; i++) {
         listed[i].shard = all ? i : shards_find(shards, search->shard);
-        status = listed_read(&listed[i], visit, shown_of(search->show)->show, search);
+        status = listed_read(&listed[i], visit, search, wants_csv);
     }
-    if (status == TL_OK || (listed != NULL && visit_is_of_fleet(visit)))
+    if (status == TL_OK && wants_csv)
+        write_csv(visit, listed, count);
+    else if (status == TL_OK || (listed != NULL && visit_is_of_fleet(visit)))
         write_list(visit, search, listed, count);
     else
         layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));

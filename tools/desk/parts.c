@@ -58,6 +58,16 @@ void part_trade_link(struct visit *visit, const void *view)
     part_link(visit, &(tl_key){trade->serial_no, trade->cust_no, trade->op_code}, "/trade");
 }
 
+void part_sums(struct page *page, const tl_list_end *sums)
+{
+    for (unsigned i = 0; i < sums->money_count; i++) {
+        char amount[TL_AMOUNT_TEXT];
+
+        page_put(page, i > 0 ? ", " : ": ");
+        page_money(page, tl_sum_text(amount, sums->money[i].sum_minor, sums->money[i].currency));
+    }
+}
+
 /* -------------------------------------------------------------------------- channels -- */
 
 void part_channel_id(struct page *page, const char *shard, const char *channel, const char *op_code)

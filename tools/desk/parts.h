@@ -18,6 +18,8 @@ void part_many_links(struct visit *visit, enum show show, const char *ref, const
 void part_ref(struct visit *visit, const tl_key *key, char to[SECRET_TEXT]);
 /* Of a trade's key, on that page. */
 void part_link(struct visit *visit, const tl_key *key, const char *path);
+/* ": 301.50 EUR, 12.00 USD"; "" where no trade told an amount. */
+void part_sums(struct page *page, const tl_list_end *sums);
 /* The name of a channel's card on the page Channels; and a link to it, as a button of this class. */
 void part_channel_id(struct page *page, const char *shard, const char *channel,
                      const char *op_code);

@@ -5,7 +5,6 @@
 #include "list_print.h"
 
 #include "command.h"
-#include "csv_guard.h"
 #include "fields.h"
 #include "fleet.h"
 #include "print.h"
@@ -311,31 +310,6 @@ static void add_line(struct output *output, const tl_view *view)
     }
 }
 
-/* --------------------------------------------------------------------- CSV -- */
-
-void list_print_csv(const char *const *cells, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const int quoted = strpbrk(cells[i], ",\"\r\n") != NULL;
-        const char *guard = csv_wants_guard(cells[i]) ? "'" : "";
-
-        if (i > 0)
-            putchar(',');
-        if (!quoted) {
-            printf("%s%s", guard, cells[i]);
-            continue;
-        }
-        printf("\"%s", guard);
-        for (const char *c = cells[i]; *c != '\0'; c++) {
-            if (*c == '"')
-                putchar('"');
-            putchar(*c);
-        }
-        putchar('"');
-    }
-    putchar('\n');
-}
-
 /* -------------------------------------------------------------------- JSON -- */
 
 json_t *list_json_money(const tl_list_end *end)
@@ -454,7 +428,7 @@ static void begin(struct output *output)
 
         for (size_t i = 0; i < output->count; i++)
             cells[i] = output->chosen[i]->column;
-        list_print_csv(cells, output->count);
+        csv_print(stdout, cells, output->count);
     }
 }
 
@@ -479,7 +453,7 @@ static int add_row(void *context, const tl_view *view)
         char *block = make_cells(output, view);
 
         find_cells(output, block, cells);
-        list_print_csv(cells, output->count);
+        csv_print(stdout, cells, output->count);
         free(block);
     } else
         add_line(output, view);

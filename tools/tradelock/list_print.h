@@ -27,9 +27,6 @@ const char *list_column_names(void);
  * to merge them, all would have to be read up to their ends before anything is printed. */
 int list_print(const tl_filter *filter, const struct list_form_options *options);
 
-/* A line of CSV. */
-void list_print_csv(const char *const *cells, size_t count);
-
 /* "3 trades: 2.16 EUR in 2; 1.08 USD in 1" and a new line. */
 /* noun: "trade". */
 void list_print_totals(const tl_list_end *end, const char *noun);

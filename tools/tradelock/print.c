@@ -2,6 +2,7 @@
 #include "print.h"
 
 #include "command.h"
+#include "csv_guard.h"
 #include "fleet.h"
 
 #include <tradelock/lane.h>
@@ -98,6 +99,23 @@ const char *permits_text(char to[LIMIT_TEXT], const tl_pause_row *row)
         snprintf(to, LIMIT_TEXT, "%s of %s out%s", COUNT_TEXT((uint64_t)row->permits),
                  COUNT_TEXT((uint64_t)row->sends), wanted);
     return to;
+}
+
+void csv_print(FILE *to, const char *const *cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int quoted = strpbrk(cells[i], ",\"\r\n") != NULL;
+        const char *guard = csv_wants_guard(cells[i]) ? "'" : "";
+
+        fprintf(to, "%s%s%s", i > 0 ? "," : "", quoted ? "\"" : "", guard);
+        for (const char *c = cells[i]; *c != '\0'; c++) {
+            if (*c == '"')
+                putc('"', to);
+            putc(*c, to);
+        }
+        fputs(quoted ? "\"" : "", to);
+    }
+    putc('\n', to);
 }
 
 /* ------------------------------------------------------------------ tables -- */

@@ -6,6 +6,7 @@
 #include <tradelock/money.h>
 
 #include <jansson.h>
+#include <stdio.h>
 
 /* "2026-03-01T09:30:00.125Z"; "" for 0. */
 #define TIME_TEXT (TL_SPAN_TEXT + 1)
@@ -51,6 +52,9 @@ void table_print(struct table *table);
 /* The same; of an empty one a sentence on stderr tells people that they see all there is; or NULL. */
 void table_print_or_say(struct table *table, const char *nothing);
 void table_free(struct table *table);
+
+/* A line of CSV, whose cells no spreadsheet takes for a formula. */
+void csv_print(FILE *to, const char *const *cells, size_t count);
 
 /* The size of the character at text, 0 when it is none that may reach a terminal. */
 size_t harmless(const char *text, size_t size);

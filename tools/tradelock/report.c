@@ -147,7 +147,7 @@ static void print_csv(const struct record *record, const char *names, const void
             record_cell(text[i], columns.column[i], row, 1);
         cells[i + of_fleet] = row != NULL ? text[i] : columns.column[i]->column;
     }
-    list_print_csv(cells, columns.count + of_fleet);
+    csv_print(stdout, cells, columns.count + of_fleet);
 }
 
 static int csv_row(void *context, const tl_report_row *row)
