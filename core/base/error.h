@@ -19,6 +19,15 @@ tl_status error_prefix(tl_status status, const char *format, ...)
 
 void error_clear(void);
 
+/* Returns what is not TL_OK.  Not where something is given back at the end. */
+#define TRY(step)                                                                                  \
+    do {                                                                                           \
+        const tl_status tried_ = (step);                                                           \
+                                                                                                   \
+        if (tried_ != TL_OK)                                                                       \
+            return tried_;                                                                         \
+    } while (0)
+
 /* Notes of the sentence that was just set, that KILL QUERY or the like ended the statement: the
  * same call may be repeated at once.  The next sentence forgets it. */
 void error_note_interrupted(void);

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "client/restored.h"
-#include "store/resource.h"
+#include "sql_text.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ static tl_status look(db **out, struct st_mysql *connection, const struct needed
         status = error_set(TL_NO_TRANSACTION, "the caller's connection is not in a "
                                               "transaction");
     if (status == TL_OK) {
-        answer = store_caller_transaction(borrowed, &result);
+        answer = db_run(borrowed, &sql_caller_transaction, NULL, 0, &result);
         status = answer == DB_DONE
                      ? judge(&result, needed)
                      : caller_must_roll_back(borrowed, answer, "looking at the transaction");

@@ -165,7 +165,7 @@ static void run_round(void *context)
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
     int64_t budget_ms = client->config.beat_ms / 2;
-    client_part *leases = atomic_load(&client->leases);
+    client_part *holds = atomic_load(&client->holds);
     /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
     const int comes_early = pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0;
 
@@ -178,8 +178,8 @@ static void run_round(void *context)
     if (comes_early)
         return;
     client->next_round_ms = clock_deadline(client->config.beat_ms);
-    if (leases != NULL)
-        leases->round(leases);
+    if (holds != NULL)
+        holds->round(holds);
     if (clock_watch_look(client) != TL_OK)
         log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
@@ -482,7 +482,7 @@ static int is_in_use(tl_client *client)
 
 static void close_parts(tl_client *client)
 {
-    client_part *leases = atomic_load(&client->leases);
+    client_part *holds = atomic_load(&client->holds);
     client_part *books = atomic_load(&client->books);
     const int here = client->generation == process_generation();
 
@@ -497,8 +497,8 @@ static void close_parts(tl_client *client)
     }
     session_stop(client->session, &client->untracked);
     client->session = NULL;
-    if (leases != NULL) /* which rounds look at */
-        leases->free(leases);
+    if (holds != NULL) /* which rounds look at */
+        holds->free(holds);
     assert(!atomic_load(&client->closed));
     atomic_store(&client->closed, 1);
     if (is_in_use(client))

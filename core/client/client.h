@@ -74,7 +74,7 @@ struct tl_client {
     struct tl_lock *claims[TL_CLAIM_MAX];
     size_t claim_count;
     due_marks due_marks; /* under its own mutex */
-    _Atomic(client_part *) leases;
+    _Atomic(client_part *) holds;
     /* Freed when no connection is left: connections know statements of theirs. */
     _Atomic(client_part *) books;
     clock_watch clock;

@@ -25,10 +25,11 @@ static db_answer look_up(db *connection, const commit_mark *m, int *there)
     case MARK_TRADE:
         return store_attest_trade(connection, &key, m->token, there);
     case MARK_RESOURCE:
-        return store_attest_resource(connection, m->serial_no, m->token, m->number, there);
+        return store_attest_lease(connection, &store_mutexes, m->serial_no, 0, m->token, m->number,
+                                  NULL, there);
     case MARK_HOLDER:
-        return store_attest_holder(connection, m->serial_no, m->slot, m->token, m->number, m->name,
-                                   there);
+        return store_attest_lease(connection, &store_holders, m->serial_no, m->slot, m->token,
+                                  m->number, m->name, there);
     case MARK_EVIDENCE:
         return store_attest_evidence(connection, &key, m->number, m->thread_no, there);
     case MARK_NONE:

@@ -24,17 +24,6 @@ tl_status read_status(db *connection, db_answer answer, const char *doing);
 tl_status read_run(db *connection, const struct sql_text *statement, db_result *result,
                    const char *doing);
 
-/* A result that is freed with the block that has it: RESULT rows = DB_RESULT_INIT; */
-#define RESULT __attribute__((cleanup(db_result_free))) db_result
-/* Returns what is not TL_OK.  Not where something is given back at the end. */
-#define TRY(step)                                                                                  \
-    do {                                                                                           \
-        const tl_status tried_ = (step);                                                           \
-                                                                                                   \
-        if (tried_ != TL_OK)                                                                       \
-            return tried_;                                                                         \
-    } while (0)
-
 /* Whether a read that ended so was interrupted, as by KILL QUERY, and may be run once more: at most
  * twice in all.  *repeated begins with 0. */
 int read_again(tl_status status, unsigned *repeated);

@@ -97,6 +97,8 @@ typedef struct db_result {
 #define DB_RESULT_INIT {0, 0, 0, 0, NULL, NULL, 0, 0}
 
 void db_result_free(db_result *result);
+/* A result that is freed with the block that has it: RESULT rows = DB_RESULT_INIT; */
+#define RESULT __attribute__((cleanup(db_result_free))) db_result
 /* Makes `to` a result of that row alone.  DB_DONE or DB_NO_MEMORY. */
 db_answer db_result_copy_row(db_result *to, const db_result *from, size_t row);
 int db_is_null(const db_result *result, size_t row, size_t column);

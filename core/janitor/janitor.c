@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
-#include "store/rw.h"
+#include "store/lease.h"
 #include "store/sweep.h"
 #include "store/view.h"
 
@@ -374,7 +374,7 @@ static tl_status sweep_trades(struct janitor *j, int *done)
 static void free_holders_of(struct janitor *j, const char *resource)
 {
     pool *connections = transition_pool(j->engine);
-    uint8_t token[RW_TOKEN];
+    uint8_t token[LEASE_TOKEN];
     uint64_t freed = 0;
     db *connection;
 

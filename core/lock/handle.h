@@ -5,8 +5,7 @@
  * A kind of lock embeds a lock_handle as the first member of its own handle, and fills a
  * lock_method with its statements and sentences.  This room does the rest: it checks which states
  * follow each other, tells what is certain of a grant without a round trip, reads a grant whose
- * answer came too late, settles lost answers, waits and wakes, counts and logs.  resource.h adds
- * what locks of named resources have in common.
+ * answer came too late, settles lost answers, waits and wakes, counts and logs.
  */
 #ifndef TL_LOCK_HANDLE_H
 #define TL_LOCK_HANDLE_H
@@ -113,8 +112,8 @@ struct lock_method {
     /* Logs a refusal, or finds the sentence for it; returns the answer to the ask. */
     tl_status (*explain)(lock_handle *h, tl_status status);
 
-    /* For locks of named resources (resource.h), else NULL. */
-    const struct resource_method *resource;
+    /* For locks of named resources (lease/lease.h), else NULL. */
+    const struct lease_kind *lease;
 };
 
 /* -- handle.c -- */

@@ -4,8 +4,6 @@
 
 #include "base/text.h"
 #include "store/bind.h"
-#include "store/resource.h"
-#include "store/rw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,40 +111,28 @@ db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *t
     return is_true(store_token_seen(connection, &s, &result), &result, there);
 }
 
-db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
-                                uint64_t rev, int *there)
-{
-    db_result now = DB_RESULT_INIT;
-    db_answer answer = store_resource_now(connection, resource, token, &now);
-    const int is_last = answer == DB_DONE && now.rows == 1 && db_get_int(&now, 0, 0) != 0;
-
-    /* A server that lacks a renewal makes no other, so it has not come to that number. */
-    *there = is_last && db_get_uint(&now, 0, RESOURCE_NOW_REV) >= rev;
-    if (answer == DB_DONE && !*there && rev == 0)
-        return is_true(store_resource_token_seen(connection, resource, token, &now), &now, there);
-    db_result_free(&now);
-    return answer;
-}
-
-/* A server that lacks a renewal may have made a writer a reader by its change of that number. */
+/* A server that lacks a renewal makes no other, but it may have made a writer a reader by its change
+ * of that number. */
 static int has_come_to(const db_result *now, uint64_t rev, const char *step_name)
 {
-    const uint64_t is = db_get_uint(now, 0, RW_NOW_REV);
+    const uint64_t is = db_get_uint(now, 0, LEASE_NOW_REV);
 
-    return is > rev || (is == rev && strcmp(db_get_text(now, 0, RW_NOW_STEP), step_name) == 0);
+    return is > rev || (is == rev && (step_name == NULL ||
+                                      strcmp(db_get_text(now, 0, RW_NOW_STEP), step_name) == 0));
 }
 
-db_answer store_attest_holder(db *connection, const char *resource, unsigned slot,
-                              const uint8_t *token, uint64_t rev, const char *step_name, int *there)
+db_answer store_attest_lease(db *connection, const lease_statements *kind, const char *resource,
+                             unsigned slot, const uint8_t *token, uint64_t rev,
+                             const char *step_name, int *there)
 {
     db_result now = DB_RESULT_INIT;
-    db_answer answer = store_rw_now(connection, resource, slot, token, &now);
+    db_answer answer = kind->now(connection, resource, slot, token, &now);
     const int is_last = answer == DB_DONE && now.rows == 1 && db_get_int(&now, 0, 0) != 0;
 
     *there = is_last && (rev == 0 || has_come_to(&now, rev, step_name));
     db_result_free(&now);
     if (answer == DB_DONE && !*there && rev == 0)
-        answer = store_rw_token_seen(connection, resource, slot, token, there);
+        answer = kind->seen(connection, resource, slot, token, there);
     return answer;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "db/db.h"
+#include "store/lease.h"
 
 #include <tradelock/tradelock.h>
 
@@ -33,12 +34,10 @@ db_answer store_attest_clock(db *connection, int64_t least_us, int64_t most_us, 
 db_answer store_attest_beat(db *connection, const char *session_id, uint64_t beat, int *there);
 db_answer store_attest_trade(db *connection, const tl_key *key, const uint8_t *token, int *there);
 /* By the step's token; or, if rev is not 0, by that of the grant, which the step kept, and by how
- * often the row was changed. */
-db_answer store_attest_resource(db *connection, const char *resource, const uint8_t *token,
-                                uint64_t rev, int *there);
-db_answer store_attest_holder(db *connection, const char *resource, unsigned slot,
-                              const uint8_t *token, uint64_t rev, const char *step_name,
-                              int *there);
+ * often the row was changed; step_name: the step that did, or NULL if the kind has no other. */
+db_answer store_attest_lease(db *connection, const lease_statements *kind, const char *resource,
+                             unsigned slot, const uint8_t *token, uint64_t rev,
+                             const char *step_name, int *there);
 db_answer store_attest_evidence(db *connection, const tl_key *key, uint64_t evidence_id,
                                 const char *thread_no, int *there);
 #endif

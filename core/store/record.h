@@ -25,8 +25,10 @@
 #define RECORD_READ_LANE(member) to->member = RECORD_LETTER(member);
 #define RECORD_READ_PROOF(member) to->member = RECORD_LETTER(member);
 #define RECORD_READ_STATE(member) to->member = view_state(db_get_text(result, row, AT(member)));
-#define RECORD_READ_MUTEX(member) to->member = state_of(db_get_text(result, row, AT(member)));
-#define RECORD_READ_HOLDER(member) RECORD_READ_MUTEX(member)
+#define RECORD_READ_MUTEX(member)                                                                  \
+    to->member = resource_state_of(db_get_text(result, row, AT(member)));
+#define RECORD_READ_HOLDER(member)                                                                 \
+    to->member = holder_state_of(db_get_text(result, row, AT(member)));
 #define RECORD_READ_MODE(member)                                                                   \
     to->member = RECORD_LETTER(member) == 'W' ? TL_RW_WRITE : TL_RW_READ;
 #define RECORD_READ_DECISION(member) to->member = (tl_decision)RECORD_LETTER(member);

@@ -5,7 +5,7 @@
 #include "fixture.h"
 
 #include "db/db.h"
-#include "store/resource.h"
+#include "store/lease.h"
 #include "support/theme.h"
 
 #define ERROR_SIGNALED 1644
@@ -84,34 +84,36 @@ static void make_twins(const struct before *b)
     database_run(f.sql, "SET timestamp = DEFAULT");
 }
 
-static resource_step step_of(const char *const *name, const char *held, int min_hold)
+static lease_step step_of(const char *const *name, const char *held, int min_hold)
 {
-    return (resource_step){.resources = name,
-                           .count = 1,
-                           .token = (const uint8_t *)NEW_TOKEN,
-                           .held_token = (const uint8_t *)held,
-                           .thread_no = "11111111-1111-4111-8111-111111111111",
-                           .log_no = "22222222-1111-4111-8111-111111111111",
-                           .session_id = "b0000000-0000-4000-8000-00000000000b",
-                           .lease_ms = min_hold ? 30000 : -1,
-                           .max_hold_ms = 60000,
-                           .min_hold_ms = min_hold ? 5000 : -1,
-                           .payload = "new",
-                           .payload_size = min_hold ? 3 : 0,
-                           .remark = "new",
-                           .actor = min_hold ? "new" : NULL};
+    return (lease_step){.names = name,
+                        .count = 1,
+                        .token = (const uint8_t *)NEW_TOKEN,
+                        .held_token = (const uint8_t *)held,
+                        .thread_no = "11111111-1111-4111-8111-111111111111",
+                        .log_no = "22222222-1111-4111-8111-111111111111",
+                        .session_id = "b0000000-0000-4000-8000-00000000000b",
+                        .by_session = !min_hold,
+                        .over_ms = 30000,
+                        .max_hold_ms = 60000,
+                        .min_hold_ms = min_hold ? 5000 : 0,
+                        .payload = "new",
+                        .payload_size = min_hold ? 3 : 0,
+                        .remark = "new",
+                        .actor = min_hold ? "new" : NULL};
 }
 
 /* As a caller of its own statement hears it. */
-static int alone(const resource_step *s, int unlocks)
+static int alone(const lease_step *s, int unlocks)
 {
     db_result result = DB_RESULT_INIT;
+    uint64_t affected = 0;
     size_t size;
     int changed;
 
     if (unlocks) {
-        assert_int_equal(store_resource_unlock(connection, s, &result), DB_DONE);
-        changed = result.affected == 1;
+        assert_int_equal(store_mutexes.release(connection, s, &affected), DB_DONE);
+        changed = affected == 1;
     } else {
         assert_int_equal(store_resource_ask(connection, s, &result), DB_DONE);
         changed = memcmp(db_get_bytes(&result, 0, 0, &size), NEW_TOKEN, 16) == 0;
@@ -121,10 +123,10 @@ static int alone(const resource_step *s, int unlocks)
 }
 
 /* Between neighbours, which are granted; -1: the server refused all. */
-static int in_a_group(resource_step *s, int unlocks, uint64_t *fence)
+static int in_a_group(lease_step *s, int unlocks, uint64_t *fence)
 {
     static const char *const names[NEIGHBOURS] = {"a", "b", "h"};
-    resource_step steps[NEIGHBOURS];
+    lease_step steps[NEIGHBOURS];
     resource_row neighbours[NEIGHBOURS], own = {.step = s, .unlocks = unlocks};
     resource_row *rows[NEIGHBOURS + 1];
     db_answer answer;
@@ -200,8 +202,8 @@ static void assert_twins(char *(*tell)(const char *name))
 static void compare(const struct before *b, int unlocks, const char *held, int min_hold)
 {
     static const char *const names[] = {"alone", "group"};
-    resource_step own = step_of(&names[0], held, min_hold);
-    resource_step shared = step_of(&names[1], held, min_hold);
+    lease_step own = step_of(&names[0], held, min_hold);
+    lease_step shared = step_of(&names[1], held, min_hold);
     uint64_t fence = 0;
     int changed, in_group, expected = b->is_lockable;
 
@@ -248,8 +250,8 @@ TEST(test_several_of_one_name)
 {
     static const char *const names[] = {"absent", "absent", "alone", "alone", "alone"};
     static const int unlocks[] = {0, 0, 1, 0, 0}, changed[] = {1, 0, 1, 1, 0};
-    uint8_t tokens[5][RESOURCE_TOKEN] = {"0", "1", "2", "3", "4"};
-    resource_step steps[5];
+    uint8_t tokens[5][LEASE_TOKEN] = {"0", "1", "2", "3", "4"};
+    lease_step steps[5];
     resource_row taken[5], *rows[5];
 
     make_twins(&befores[4]);

@@ -1,5 +1,5 @@
 /* Which states of a handle may follow each other, and what is certain of a grant by itself. */
-#include "lock/resource.h"
+#include "lease/lease.h"
 
 #include "base/clock.h"
 #include "support/theme.h"

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "client/caller.h"
 #include "client/client.h"
-#include "store/rw.h"
+#include "store/lease.h"
 #include "transition/task.h"
 
 static tl_status check(const tl_client *client, const char *resource, int64_t wait_s,

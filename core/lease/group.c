@@ -1,9 +1,9 @@
 /*
- * Lets asks and unlocks of one resource share a statement with those of other threads
+ * Lets asks and unlocks of one mutex share a statement with those of other threads
  * (transition/group.h).  Sets go alone, since their rows are all or none.  So do asks that name
  * dead holders, and tasks in doubt.  Touches resource_lock.
  */
-#include "lease_mutex/mutex.h"
+#include "lease/lease.h"
 
 #include "store/group.h"
 
@@ -11,7 +11,7 @@
 
 static resource_row *row_of(const task *t)
 {
-    return ((const lock_work *)t->context)->row;
+    return &((lease_work *)t->context)->row;
 }
 
 static size_t row_size(const task *t)
@@ -22,7 +22,7 @@ static size_t row_size(const task *t)
 /* Orders by name; an unlock comes before an ask. */
 static int in_order(const task *a, const task *b)
 {
-    int order = strcmp(row_of(a)->step->resources[0], row_of(b)->step->resources[0]);
+    int order = strcmp(row_of(a)->step->names[0], row_of(b)->step->names[0]);
 
     return order != 0 ? order : a->asks - b->asks;
 }
@@ -36,7 +36,7 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
         rows[i] = row_of(tasks[i]);
     answer = store_resource_group(connection, rows, count);
     for (size_t i = 0; i < count && answer == DB_DONE; i++) {
-        lock_work *work = tasks[i]->context;
+        lease_work *work = tasks[i]->context;
 
         if (!work->take(work))
             task_send_back(tasks[i]);
@@ -44,19 +44,18 @@ static db_answer run_rows(task **tasks, size_t count, db *connection)
     return answer;
 }
 
-const batch_kind *mutex_batch(const task *t)
+const batch_kind *lease_batch(const task *t)
 {
     static const batch_kind kind = {.size = row_size, .order = in_order, .run = run_rows};
 
-    return row_of(t) != NULL ? &kind : NULL;
+    return row_of(t)->step != NULL ? &kind : NULL;
 }
 
-void mutex_share(lock_work *work, resource_row *row, const resource_step *own,
-                 int (*take)(void *work))
+void lease_share(lease_work *work, const lease_step *own, int unlocks,
+                 int (*take)(lease_work *work))
 {
     if (own->count > 1)
         return;
-    row->step = own;
-    work->row = row;
+    work->row = (resource_row){.step = own, .unlocks = unlocks};
     work->take = take;
 }
