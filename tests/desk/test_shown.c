@@ -546,6 +546,7 @@ static void make_batch(const char *batch, char status, int count, const char *re
 TEST(test_a_batch_and_a_reference)
 {
     struct visitor v;
+    long long rows;
 
     make_batch("payroll <b>", 'Y', 120, "REF-Y");
     make_batch("payroll <b>", 'F', 3, "REF-F");
@@ -591,7 +592,13 @@ TEST(test_a_batch_and_a_reference)
     EXPECT_NONE(&v, ">BT-Y999</a>");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code = 'BATCHED'");
     make_batch("large", 'P', 5001, "REF-P");
+    database_run(operators.h.sql, "SET GLOBAL userstat = 1");
+    rows = statistic(operators.user[ANN], "rows_read");
     search_for(&v, "large", "all");
+    rows = statistic(operators.user[ANN], "rows_read") - rows;
+    database_run(operators.h.sql, "SET GLOBAL userstat = 0");
+    if (rows > 12000)
+        fail_msg("%lld rows", rows);
     EXPECT_PAGE(&v, 200, "More than 5,000 trades are of it.");
     EXPECT_PAGE(&v, 200, "tradelock ls --batch large");
     database_run(operators.h.sql, "DELETE FROM trade_lock WHERE op_code IN ('RARE', 'BATCHED')");
