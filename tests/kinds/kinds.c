@@ -1,5 +1,7 @@
 #include "kinds/kinds.h"
 
+#include <tradelock/admin.h>
+
 #include <string.h>
 
 kind tested;
@@ -16,11 +18,16 @@ void kind_choose(int argc, char **argv)
 
 any_lock any_new(tl_client *client, const char *resource, int64_t lease_ms)
 {
+    return any_new_for(client, resource, lease_ms, 600000);
+}
+
+any_lock any_new_for(tl_client *client, const char *resource, int64_t lease_ms, int64_t max_hold_ms)
+{
     tl_mutex_options options = lease_options(lease_ms);
     tl_rw_options of_rw = rw_options(lease_ms);
     any_lock lock = {NULL, NULL};
 
-    options.max_hold_ms = of_rw.max_hold_ms = 600000;
+    options.max_hold_ms = of_rw.max_hold_ms = max_hold_ms;
     if ((tested == RW ? tl_rw_new(&lock.rw, client, resource, &of_rw)
                       : tl_mutex_new(&lock.mutex, client, resource, &options)) != TL_OK)
         server_panic("no lock: %s", tl_error_message());
@@ -58,10 +65,26 @@ tl_status any_renew(any_lock lock, int64_t lease_ms)
     return lock.rw != NULL ? tl_rw_renew(lock.rw, lease_ms) : tl_mutex_renew(lock.mutex, lease_ms);
 }
 
+tl_status any_guard_with(any_lock lock, MYSQL *caller, unsigned flags)
+{
+    return lock.rw != NULL ? tl_rw_guard(lock.rw, caller, flags)
+                           : tl_mutex_guard(lock.mutex, caller, flags);
+}
+
+tl_status any_done_with(any_lock lock, MYSQL *caller, unsigned flags)
+{
+    return tl_rw_done(lock.rw, caller, flags);
+}
+
 tl_status any_guard(any_lock lock, MYSQL *caller)
 {
-    return lock.rw != NULL ? tl_rw_guard(lock.rw, caller, 0)
-                           : tl_mutex_guard(lock.mutex, caller, 0);
+    return any_guard_with(lock, caller, 0);
+}
+
+tl_status any_force(tl_client *client, const char *resource, uint64_t fence)
+{
+    return tested == RW ? tl_holder_unlock(client, resource, 1, fence, "ann", "hangs")
+                        : tl_resource_unlock(client, resource, fence, "ann", "hangs");
 }
 
 int64_t any_remaining_ms(any_lock lock)

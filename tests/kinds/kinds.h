@@ -22,6 +22,8 @@ typedef struct any_lock {
 
 /* lease_ms 0: renewed by the session.  Ten minutes at most. */
 any_lock any_new(tl_client *client, const char *resource, int64_t lease_ms);
+any_lock any_new_for(tl_client *client, const char *resource, int64_t lease_ms,
+                     int64_t max_hold_ms);
 /* The same, and taken at once. */
 any_lock any_taken(tl_client *client, const char *resource, int64_t lease_ms);
 void any_free(any_lock lock);
@@ -31,6 +33,11 @@ tl_status any_take(any_lock lock, int64_t wait_ms);
 tl_status any_unlock(any_lock lock);
 tl_status any_renew(any_lock lock, int64_t lease_ms);
 tl_status any_guard(any_lock lock, MYSQL *caller);
+typedef tl_status (*any_proof)(any_lock lock, MYSQL *caller, unsigned flags);
+tl_status any_guard_with(any_lock lock, MYSQL *caller, unsigned flags);
+tl_status any_done_with(any_lock lock, MYSQL *caller, unsigned flags); /* of a read-write lock */
+/* An operator takes it away from its holder, of a read-write lock the first. */
+tl_status any_force(tl_client *client, const char *resource, uint64_t fence);
 int64_t any_remaining_ms(any_lock lock);
 uint64_t any_fence(any_lock lock);
 

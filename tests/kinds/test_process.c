@@ -119,6 +119,7 @@ static void test_a_thread_that_ended(void **state)
 /* ------------------------------------------------------------------- both: processes -- */
 
 struct holder {
+    int proves_nothing;
     pid_t pid;
     int to_parent[2], to_child[2];
 };
@@ -147,7 +148,8 @@ static any_lock hold_at_once(const char *resource, int writes, int64_t lease_ms)
 }
 
 /* In the child: holds, and, when it is told to go on, does its business.  20: the transaction was
- * refused and rolled back, and the unlock says that the lock was lost; so was its callback told. */
+ * refused and rolled back, and the unlock says that the lock was lost; so was its callback told.
+ * Without a proof it commits, and answers 0. */
 static _Noreturn void hold(struct holder *h, const char *resource, int writes, int64_t lease_ms)
 {
     any_lock lock = hold_at_once(resource, writes, lease_ms);
@@ -160,6 +162,8 @@ static _Noreturn void hold(struct holder *h, const char *resource, int writes, i
     if (write(h->to_parent[1], &fence, sizeof fence) != (ssize_t)sizeof fence ||
         read(h->to_child[0], &byte, 1) != 1)
         _exit(99);
+    if (h->proves_nothing)
+        _exit(mysql_query(caller, "COMMIT") == 0 ? 0 : 95);
     if (tested == MUTEX) {
         AWAIT_WHILE(atomic_load(&told) == 0);
         if (any_remaining_ms(lock) != 0)
@@ -217,7 +221,7 @@ static void test_a_holder_that_is_killed(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct holder h;
+        struct holder h = {0};
         uint64_t fence = start_holder(&h, "dying", 1, leases_ms[i]);
 
         kill_holder(&h);
@@ -234,7 +238,7 @@ static void test_a_zombies_business_fails(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct holder h;
+        struct holder h = {0};
         uint64_t fence = start_holder(&h, names[i], 1, leases_ms[i]);
         any_lock next;
 
@@ -249,6 +253,26 @@ static void test_a_zombies_business_fails(void **state)
         assert_status(any_unlock(next), TL_OK);
         any_free(next);
     }
+}
+
+/* What the proof is for: without it the zombie writes beside the next holder. */
+static void test_without_the_proof_a_zombie_writes(void **state)
+{
+    struct holder h = {.proves_nothing = 1};
+    uint64_t fence = start_holder(&h, "zombie/unproven", 1, 500);
+    any_lock next;
+
+    (void)state;
+    kill(h.pid, SIGSTOP);
+    next = take_over("zombie/unproven", fence);
+    kill(h.pid, SIGCONT);
+    assert_int_equal(write(h.to_child[1], "x", 1), 1);
+    assert_int_equal(exit_code_of(h.pid), 0);
+    close_pipes(&h);
+    assert_int_equal(database_number(f.sql, "SELECT SUM(n) FROM business"), 99);
+    assert_true(any_remaining_ms(next) > 0);
+    database_run(f.sql, "UPDATE business SET n = 0");
+    any_free(next);
 }
 
 /* A client that is closed leaves nothing locked that its session renewed. */
@@ -410,7 +434,7 @@ static void test_the_janitor_frees_the_dead_alone(void **state)
 {
     tl_rw *session = reading(f.client, "dead/read", 0),
           *lease = reading(f.other, "dead/read", 50000), *writer = writing(f.client, "alive", 0);
-    struct holder reader, dead_writer;
+    struct holder reader = {0}, dead_writer = {0};
 
     (void)state;
     start_holder(&reader, "dead/read", 0, 0);
@@ -491,7 +515,7 @@ static void test_the_newborn_are_not_the_dead(void **state)
 static void test_leases_and_the_janitor(void **state)
 {
     tl_rw *late = writing(f.client, "late", 200);
-    struct holder h;
+    struct holder h = {0};
 
     (void)state;
     await_freed("late");
@@ -534,6 +558,7 @@ TEST_MAIN(process)
         cmocka_unit_test(test_a_thread_that_ended),
         cmocka_unit_test(test_a_holder_that_is_killed),
         cmocka_unit_test(test_a_zombies_business_fails),
+        cmocka_unit_test(test_without_the_proof_a_zombie_writes),
         cmocka_unit_test(test_a_client_that_is_closed),
         cmocka_unit_test(test_fork_with_a_watched_lock),
         cmocka_unit_test(test_a_thread_that_ended_leaves_its_handle),
@@ -545,6 +570,7 @@ TEST_MAIN(process)
         cmocka_unit_test(test_a_thread_that_ended),
         cmocka_unit_test(test_a_holder_that_is_killed),
         cmocka_unit_test(test_a_zombies_business_fails),
+        cmocka_unit_test(test_without_the_proof_a_zombie_writes),
         cmocka_unit_test(test_a_client_that_is_closed),
         cmocka_unit_test(test_the_janitor_frees_the_dead_alone),
         cmocka_unit_test(test_the_newborn_are_not_the_dead),

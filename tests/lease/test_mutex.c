@@ -278,43 +278,6 @@ TEST(test_sessions_are_never_locked)
     ask_beside_a_locked_session(resources, 3);
 }
 
-TEST(test_renewing_by_hand)
-{
-    tl_mutex_options options = lease_options(4500);
-    tl_mutex *mutex;
-
-    options.max_hold_ms = 8500;
-    mutex = locked(f.client, "by-hand", &options);
-    /* Longer than the first lease. */
-    for (int i = 0; i < 3; i++) {
-        crew_sleep_ms(1600);
-        assert_status(tl_mutex_renew(mutex, 4500), TL_OK);
-    }
-    assert_status(try_once(f.other, "by-hand"), TL_BUSY);
-    /* Never beyond max_hold. */
-    assert_status(tl_mutex_renew(mutex, 60000), TL_OK);
-    assert_true(tl_mutex_remaining_ms(mutex) <= 8500 - 3 * 1600);
-    while (tl_mutex_remaining_ms(mutex) > 0)
-        crew_sleep_ms(10);
-    assert_status(tl_mutex_renew(mutex, 4500), TL_LOST);
-    assert_status(try_at_last(f.other, "by-hand"), TL_GRANTED);
-    assert_status(tl_mutex_unlock(mutex), TL_LOST);
-    tl_mutex_free(mutex);
-}
-
-TEST(test_automatic_renewal_stops_when_told)
-{
-    tl_mutex_options options = lease_options(0);
-    tl_mutex *mutex = locked(f.client, "stops", &options);
-
-    assert_true(tl_mutex_remaining_ms(mutex) > 1000);
-    assert_status(tl_mutex_renew(mutex, 200), TL_OK);
-    assert_true(tl_mutex_remaining_ms(mutex) <= 200);
-    crew_sleep_ms(250);
-    assert_status(try_at_last(f.other, "stops"), TL_GRANTED);
-    tl_mutex_free(mutex);
-}
-
 TEST(test_minimum_hold)
 {
     tl_mutex_options options = lease_options(0);
@@ -419,84 +382,6 @@ TEST(test_loss_is_told)
     crew_sleep_ms(300);
     assert_int_equal(atomic_load(&none.calls), 0);
     assert_int_equal(atomic_load(&lease.calls), 1);
-}
-
-/* -------------------------------------------------------------------- bad input -- */
-
-static void refuse_new(const char *resource, const tl_mutex_options *options)
-{
-    tl_mutex *mutex = NULL;
-
-    assert_status(tl_mutex_new(&mutex, f.client, resource, options), TL_INVALID);
-    assert_null(mutex);
-    assert_true(strlen(tl_error_message()) > 0);
-}
-
-TEST(test_bad_input)
-{
-    tl_mutex_options good = lease_options(0), bad;
-    char name[TL_RESOURCE_MAX + 2];
-    tl_mutex *mutex;
-    long long rows = database_number(f.sql, "SELECT COUNT(*) FROM resource_lock");
-
-    memset(name, 'x', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    refuse_new("", &good);
-    refuse_new(NULL, &good);
-    refuse_new(name, &good);
-    refuse_new("two words", &good);
-    refuse_new("tab\there", &good);
-    refuse_new("gr\xc3\xbcn", &good);
-    refuse_new("ok", NULL);
-    bad = good;
-    bad.lease_ms = -1;
-    refuse_new("ok", &bad);
-    bad.lease_ms = INT64_MAX;
-    refuse_new("ok", &bad);
-    bad = good;
-    bad.max_hold_ms = 0;
-    refuse_new("ok", &bad);
-    bad.max_hold_ms = TL_HOLD_MAX_MS + 1;
-    refuse_new("ok", &bad);
-    bad = good;
-    bad.min_hold_ms = -5;
-    refuse_new("ok", &bad);
-    bad = good;
-    bad.flags = 64;
-    refuse_new("ok", &bad);
-    bad = good;
-    bad.payload = name;
-    bad.payload_size = TL_RESOURCE_PAYLOAD_MAX + 1;
-    refuse_new("ok", &bad);
-    bad = good;
-    bad.remark = "R\xe9sum\xe9";
-    refuse_new("ok", &bad);
-    mutex = mutex_new(f.client, "never-locked", &good);
-    assert_status(tl_mutex_lock(mutex, -1), TL_INVALID);
-    assert_status(tl_mutex_lock(mutex, INT64_MAX), TL_INVALID);
-    assert_status(tl_mutex_lock(NULL, 0), TL_INVALID);
-    assert_status(tl_mutex_unlock(NULL), TL_INVALID);
-    assert_status(tl_mutex_unlock(mutex), TL_NOT_HELD);
-    assert_status(tl_mutex_renew(mutex, 1000), TL_NOT_HELD);
-    assert_int_equal(tl_mutex_fence(mutex, NULL), 0);
-    tl_mutex_free(mutex);
-    tl_mutex_free(NULL);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_lock"), rows);
-}
-
-TEST(test_keys_are_exact)
-{
-    tl_mutex_options options = lease_options(0);
-    tl_mutex *mutex = locked(f.client, "Case", &options);
-    char name[TL_RESOURCE_MAX + 1];
-
-    memset(name, '?', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    assert_status(try_once(f.other, "case"), TL_GRANTED);
-    assert_status(try_once(f.other, "Case"), TL_BUSY);
-    assert_status(try_once(f.other, name), TL_GRANTED);
-    assert_status(try_once(f.other, "it's%_\\"), TL_GRANTED);
-    tl_mutex_free(mutex);
 }
 
 static void *lock_handle_of_another(void *argument)

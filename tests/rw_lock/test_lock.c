@@ -75,18 +75,6 @@ TEST(test_many_readers_or_one_writer)
     assert_status(write_when_free(f.client, "many"), TL_GRANTED);
 }
 
-TEST(test_names_are_kept_apart)
-{
-    tl_rw *writer = writing(f.client, "name", 0);
-
-    assert_status(write_when_free(f.client, "Name"), TL_GRANTED);
-    assert_status(write_when_free(f.client, "name2"), TL_GRANTED);
-    /* A mutex of this name is another lock. */
-    assert_status(try_once(f.client, "name"), TL_GRANTED);
-    assert_status(try_read(f.client, "name"), TL_BUSY);
-    tl_rw_free(writer);
-}
-
 /* A refusal writes no row. */
 TEST(test_a_refusal_writes_nothing)
 {
@@ -100,7 +88,7 @@ TEST(test_a_refusal_writes_nothing)
 
 TEST(test_downgrade)
 {
-    tl_rw *writer = writing(f.client, "down", 0);
+    tl_rw *writer = writing(f.client, "down", 0), *idle = rw_new(f.client, "down", 0);
     uint64_t fence = tl_rw_fence(writer);
 
     assert_status(try_read(f.other, "down"), TL_BUSY);
@@ -112,12 +100,14 @@ TEST(test_downgrade)
     assert_status(tl_rw_unlock(writer), TL_OK);
     assert_status(write_when_free(f.other, "down"), TL_GRANTED);
     assert_status(tl_rw_downgrade(writer), TL_RELEASED);
+    assert_status(tl_rw_downgrade(idle), TL_NOT_HELD);
     /* Too late. */
     assert_status(tl_rw_write(writer, 0), TL_GRANTED);
     make_dead("down");
     assert_status(write_when_free(f.other, "down"), TL_GRANTED);
     assert_status(tl_rw_downgrade(writer), TL_LOST);
     assert_status(tl_rw_unlock(writer), TL_LOST);
+    tl_rw_free(idle);
     tl_rw_free(writer);
 }
 
@@ -127,6 +117,7 @@ TEST(test_upgrade_is_refused)
 
     assert_status(tl_rw_write(reader, 0), TL_WOULD_UPGRADE);
     assert_status(tl_rw_write(reader, 5000), TL_WOULD_UPGRADE);
+    assert_status(tl_rw_read(reader, 0), TL_WRONG_STATE);
     assert_true(tl_rw_held(reader) == TL_RW_READ);
     assert_status(try_read(f.other, "up"), TL_GRANTED);
     assert_status(tl_rw_unlock(reader), TL_OK);
@@ -134,34 +125,6 @@ TEST(test_upgrade_is_refused)
     /* Downgraded, it is a reader like any other. */
     assert_status(tl_rw_downgrade(reader), TL_OK);
     assert_status(tl_rw_write(reader, 0), TL_WOULD_UPGRADE);
-    tl_rw_free(reader);
-}
-
-TEST(test_leases)
-{
-    int64_t begun_ms = crew_now_ms();
-    tl_rw *writer = writing(f.client, "leased", 5000), *reader;
-
-    assert_in_range(tl_rw_remaining_ms(writer), 1, 5000);
-    reader = rw_new(f.other, "leased", 0);
-    assert_status(tl_rw_read(reader, 0), TL_BUSY);
-    assert_status(tl_rw_read(reader, 30000), TL_GRANTED);
-    assert_true(crew_now_ms() - begun_ms >= 5000);
-    assert_int_equal(tl_rw_remaining_ms(writer), 0);
-    assert_status(tl_rw_renew(writer, 1000), TL_LOST);
-    assert_status(tl_rw_unlock(writer), TL_LOST);
-    assert_status(tl_rw_unlock(writer), TL_LOST);
-    assert_status(tl_rw_unlock(reader), TL_OK);
-    /* Renewed in time, it lasts. */
-    assert_status(tl_rw_write(writer, 0), TL_GRANTED);
-    assert_status(tl_rw_renew(writer, 10000), TL_OK);
-    assert_in_range(tl_rw_remaining_ms(writer), 5000, 10000);
-    crew_sleep_ms(250);
-    assert_status(try_read(f.other, "leased"), TL_BUSY);
-    assert_status(tl_rw_renew(writer, TL_HOLD_MAX_MS), TL_OK);
-    assert_in_range(tl_rw_remaining_ms(writer), 50000, 60000);
-    assert_status(tl_rw_unlock(writer), TL_OK);
-    tl_rw_free(writer);
     tl_rw_free(reader);
 }
 
@@ -264,92 +227,6 @@ TEST(test_the_transaction_was_faster)
     caller_run(caller, "ROLLBACK");
     tl_rw_free(writer);
     mysql_close(caller);
-}
-
-TEST(test_wrong_connections)
-{
-    tl_rw *writer = writing(f.client, "wrong", 0);
-    MYSQL *caller = database_connect(f.db);
-
-    assert_status(tl_rw_done(writer, NULL, 0), TL_INVALID);
-    assert_status(tl_rw_done(writer, caller, 0), TL_NO_TRANSACTION);
-    assert_status(tl_rw_guard(writer, caller, 0), TL_NO_TRANSACTION);
-    database_run(caller, "START TRANSACTION");
-    assert_status(tl_rw_done(writer, caller, 0), TL_INVALID);
-    assert_non_null(strstr(tl_error_message(), "idle_transaction_timeout"));
-    assert_status(tl_rw_done(writer, caller, 8), TL_INVALID);
-    assert_status(tl_rw_done(writer, caller, TL_GUARD_ANY_IDLE), TL_OK);
-    assert_status(tl_rw_guard(writer, caller, TL_GUARD_ANY_IDLE), TL_OK);
-    database_run(caller, "COMMIT; START TRANSACTION");
-    assert_status(tl_rw_unlock(writer), TL_OK);
-    assert_status(tl_rw_done(writer, caller, TL_GUARD_ANY_IDLE), TL_RELEASED);
-    tl_rw_free(writer);
-    writer = rw_new(f.client, "wrong", 0);
-    assert_status(tl_rw_done(writer, caller, TL_GUARD_ANY_IDLE), TL_NOT_HELD);
-    tl_rw_free(writer);
-    mysql_close(caller);
-}
-
-/* --------------------------------------------------------------------- bad input -- */
-
-TEST(test_bad_options)
-{
-    char longest[TL_RESOURCE_MAX + 2];
-    const char *const names[] = {NULL, "", "with blank", "tab\t", "\xc3\xa4", longest};
-    tl_rw_options good = rw_options(0), bad;
-    tl_rw *rw = NULL;
-
-    memset(longest, 'x', sizeof longest);
-    longest[sizeof longest - 1] = '\0';
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_status(tl_rw_new(&rw, f.client, names[i], &good), TL_INVALID);
-    assert_status(tl_rw_new(NULL, f.client, "x", &good), TL_INVALID);
-    assert_status(tl_rw_new(&rw, NULL, "x", &good), TL_INVALID);
-    assert_status(tl_rw_new(&rw, f.client, "x", NULL), TL_INVALID);
-    bad = good;
-    bad.version = 0;
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    bad = good;
-    bad.max_hold_ms = 0;
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    bad.max_hold_ms = -1;
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    bad = good;
-    bad.remark = "R\xe9sum\xe9";
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    bad = good;
-    bad.lease_ms = -1;
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    bad.lease_ms = good.max_hold_ms + 1;
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    bad.lease_ms = TL_HOLD_MAX_MS + 1;
-    assert_status(tl_rw_new(&rw, f.client, "x", &bad), TL_INVALID);
-    assert_null(rw);
-}
-
-TEST(test_bad_calls)
-{
-    tl_rw *rw = rw_new(f.client, "calls", 0);
-
-    assert_status(tl_rw_unlock(rw), TL_NOT_HELD);
-    assert_status(tl_rw_downgrade(rw), TL_NOT_HELD);
-    assert_status(tl_rw_renew(rw, 1000), TL_NOT_HELD);
-    assert_status(tl_rw_read(rw, -1), TL_INVALID);
-    assert_status(tl_rw_write(rw, TL_HOLD_MAX_MS + 1), TL_INVALID);
-    assert_status(tl_rw_read(NULL, 0), TL_INVALID);
-    assert_status(tl_rw_unlock(NULL), TL_INVALID);
-    assert_int_equal(tl_rw_remaining_ms(NULL), 0);
-    assert_true(tl_rw_fence(rw) == 0 && tl_rw_held(rw) == TL_RW_NONE);
-    assert_status(tl_rw_read(rw, 0), TL_GRANTED);
-    assert_status(tl_rw_read(rw, 0), TL_WRONG_STATE);
-    assert_status(tl_rw_renew(rw, 0), TL_INVALID);
-    assert_status(tl_rw_unlock(rw), TL_OK);
-    assert_status(tl_rw_unlock(rw), TL_RELEASED);
-    tl_rw_free(rw);
-    tl_rw_free(NULL);
-    assert_int_equal(database_number(f.sql, "SELECT COUNT(*) FROM resource_holder WHERE "
-                                            "resource = 'x'"),
-                     0);
 }
 
 /* ---------------------------------------------------------------------- operators -- */
