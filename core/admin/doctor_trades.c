@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "client/blocker.h"
 #include "store/bind.h"
-#include "store/channel.h"
 #include "store/server.h"
 #include "store/store.h"
 #include "store/group.h"
@@ -281,16 +280,16 @@ static tl_status judge_sessions(doctor *d)
 static void judge_drain(doctor *d)
 {
     db_result r = DB_RESULT_INIT;
-    const db_answer answer = db_run(d->connection, &sql_channel_paused, NULL, 0, &r);
-    size_t row = 0;
+    const db_answer answer =
+        SQL_RUN(d->connection, &r, channel_list, .from_channel = db_text(TL_CHANNEL_ALL),
+                .to_channel = db_text(TL_CHANNEL_ALL));
 
-    while (row < r.rows && strcmp(db_get_text(&r, row, PAUSED_CHANNEL), TL_CHANNEL_ALL) != 0)
-        row++;
-    if (answer == DB_DONE && row < r.rows)
+    if (answer == DB_DONE && r.rows == 1 && db_get_int(&r, 0, COLUMN_channel_list_paused) != 0)
         doctor_tell(d, TL_FINDING_WARNING, "drain", "the installation drains",
                     "operators drain the installation (%s: %s), so no trade is begun: `tradelock "
                     "drain --end` ends that",
-                    db_get_text(&r, row, PAUSED_ACCOUNT), db_get_text(&r, row, PAUSED_REASON));
+                    db_get_text(&r, 0, COLUMN_channel_list_account),
+                    db_get_text(&r, 0, COLUMN_channel_list_reason));
     db_result_free(&r);
 }
 

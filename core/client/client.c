@@ -11,7 +11,6 @@
 #include "client/calls.h"
 #include "client/clock_watch.h"
 #include "client/open_clients.h"
-#include "client/pauses.h"
 #include "client/position.h"
 #include "client/restored.h"
 #include "client/schema.h"
@@ -158,6 +157,17 @@ static void blank(tl_client *client)
     client->blank_status = status;
 }
 
+/* Whether a drain was read of late: servers may be about to change places, and all payments wait for
+ * it. */
+#define HURRY_MS (INT64_C(10) * 60 * 1000)
+
+static int hurries(void *context)
+{
+    const int64_t drained_ms = gates_drained_ms(context);
+
+    return drained_ms >= 0 && drained_ms < HURRY_MS;
+}
+
 /* The round after a confirmed beat, on a thread of the session's that no beat waits for.  After a
  * clock jump nobody is overdue: rows are adjusted first. */
 static void run_round(void *context)
@@ -167,14 +177,12 @@ static void run_round(void *context)
     int64_t budget_ms = client->config.beat_ms / 2;
     client_part *holds = atomic_load(&client->holds);
     /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
-    const int comes_early = pauses_just_drains(client) && clock_left_ms(client->next_round_ms) > 0;
+    const int comes_early = hurries(client) && clock_left_ms(client->next_round_ms) > 0;
 
     if (!comes_early || session_waits(client->session) ||
         life_is_between(session_life(client->session)))
         restored_look_again(client);
-    breakers_keep(client);
-    (void)pauses_look_again(client); /* what was read last holds */
-    limits_keep(client);
+    gates_round(client);
     if (comes_early)
         return;
     client->next_round_ms = clock_deadline(client->config.beat_ms);
@@ -249,20 +257,13 @@ static tl_status look_at_shard(void *context, db *connection, pool_opening what)
     return shard_check(context, connection, 1);
 }
 
-/* A process that begins, or was stopped for long, asks for nothing before it knows what was decided
- * meanwhile.  An account without the right to read that is told so, and lives: its grants may be
- * older than the schema. */
 static tl_status look_before_session(void *context, db *connection)
 {
-    tl_status status = restored_look(context, connection);
+    const tl_status status = restored_look(context, connection);
 
-    if (status != TL_OK)
-        return status;
-    restored_look_whether_kept(context, connection); /* the session's row is a commit already */
-    status = limits_look(context, connection);
     if (status == TL_OK)
-        status = breakers_look(context, connection);
-    return status == TL_ACCESS_DENIED ? TL_OK : status;
+        restored_look_whether_kept(context, connection); /* the session's row is a commit already */
+    return status;
 }
 
 static void look_after_beat(void *context, db *connection)
@@ -272,10 +273,12 @@ static void look_after_beat(void *context, db *connection)
         restored_look_whether_kept(context, connection);
 }
 
-/* A drain that is decided now waits for this session, or is read here. */
+/* A process that begins, or was stopped for long, asks for nothing before it knows what was decided
+ * meanwhile; a drain that is decided now waits for this session, or is read here.  An account without
+ * the right to read that is told so, and lives: its grants may be older than the schema. */
 static tl_status look_as_session(void *context, db *connection, const char *session_id)
 {
-    const tl_status status = pauses_look(context, connection);
+    const tl_status status = gates_look(context, connection);
 
     return status == TL_OK || status == TL_ACCESS_DENIED
                ? contracts_declare(context, connection, session_id)
@@ -284,12 +287,7 @@ static tl_status look_as_session(void *context, db *connection, const char *sess
 
 static int64_t obeyed_drain(void *context)
 {
-    return pauses_obeyed(context);
-}
-
-static int hurries(void *context)
-{
-    return pauses_just_drains(context);
+    return gates_obeyed(context);
 }
 
 /* A beat on a silent connection is given up early enough for two more on another connection before
@@ -491,10 +489,8 @@ static void close_parts(tl_client *client)
     client->async = NULL;
     for (size_t i = 0; i < client->claim_count; i++)
         tl_lock_free(client->claims[i]);
-    if (here) {
-        limits_leave(client);
-        breakers_keep(client);
-    }
+    if (here)
+        gates_leave(client);
     session_stop(client->session, &client->untracked);
     client->session = NULL;
     if (holds != NULL) /* which rounds look at */
@@ -511,9 +507,7 @@ static void close_parts(tl_client *client)
     waiters_free(client->waiting);
     pthread_mutex_destroy(&client->async_mutex);
     clock_watch_end(&client->clock);
-    breakers_end(&client->breakers);
-    limits_end(&client->limits, here);
-    pauses_end(&client->pauses);
+    gates_end(&client->gates, here);
     contracts_end(&client->contracts);
     restored_end(&client->servers);
     client_release(client);
@@ -536,10 +530,8 @@ static tl_status open_once(tl_client **out, const tl_client_options *options, in
     pthread_mutex_init(&client->claims_mutex, NULL);
     due_marks_init(&client->due_marks);
     clock_watch_init(&client->clock);
-    pauses_init(&client->pauses);
     contracts_init(&client->contracts);
-    limits_init(&client->limits);
-    breakers_init(&client->breakers);
+    gates_init(&client->gates);
     restored_init(&client->servers);
     status = open_parts(client, options);
     if (status != TL_OK) {

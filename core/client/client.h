@@ -7,10 +7,8 @@
 #include "base/metrics.h"
 #include "client/clock_watch.h"
 #include "client/due_mark.h"
-#include "client/breakers.h"
-#include "client/limits.h"
 #include "client/contracts.h"
-#include "client/pauses.h"
+#include "client/gate.h"
 #include "client/restored.h"
 #include "client/shared_read.h"
 #include "client/waiters.h"
@@ -78,10 +76,8 @@ struct tl_client {
     /* Freed when no connection is left: connections know statements of theirs. */
     _Atomic(client_part *) books;
     clock_watch clock;
-    channel_pauses pauses;      /* under its own mutex */
+    channel_gates gates;        /* under its own mutex */
     client_contracts contracts; /* likewise */
-    channel_limits limits;      /* likewise */
-    channel_breakers breakers;  /* likewise */
     /* The memory stays until the last handle is freed, so that calls with a handle are answered
      * after the client was closed. */
     atomic_uint refs;

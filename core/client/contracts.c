@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "store/bind.h"
-#include "store/channel.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -120,7 +119,7 @@ static tl_status declare(db *connection, const char *session_id, const struct co
                     .op_code = db_text(one->op_code), .session_id = db_text(session_id),
                     .was = db_text(was), .contract = db_text(one->text), .more = db_int(more));
 
-        answer = store_called(connection, answer, &sql_channel_declare_result, &r);
+        answer = store_called(connection, answer, &sql_channel_called, &r);
         status = db_read_status(connection, answer, "declaring what a channel promises");
         if (status == TL_OK)
             text_copy(said, sizeof said, db_get_text(&r, 0, 0));
@@ -137,7 +136,7 @@ static tl_status declare_site(struct tl_client *client, db *connection)
     db_answer answer = SQL_RUN(connection, NULL, site_is, .site = db_text(client->config.site));
     tl_status status;
 
-    answer = store_called(connection, answer, &sql_channel_declare_result, &r);
+    answer = store_called(connection, answer, &sql_channel_called, &r);
     status = db_read_status(connection, answer, "saying of which site this process is");
 
     if (status == TL_OK && strcmp(db_get_text(&r, 0, 0), client->config.site) != 0)

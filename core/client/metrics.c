@@ -87,18 +87,19 @@ static void write_locks(metrics_text *m, const client_counters *c)
                       NULL);
 }
 
-static void write_breaker(void *context, const char *channel, const char *op_code, int is_open)
+static void write_breakers(metrics_text *m, tl_client *client)
 {
-    metrics_line(context, "tradelock_channel_breaker_open", is_open, 0, "channel", channel,
-                 "operation", op_code, NULL);
-}
+    static const char name[] = "tradelock_channel_breaker_open";
+    const struct gate *one = NULL;
+    gate_counts counts;
 
-static void write_breakers(metrics_text *m, const tl_client *client)
-{
-    metrics_begin(m, "tradelock_channel_breaker_open", "gauge",
+    metrics_begin(m, name, "gauge",
                   "1: this process takes the channel's breaker for open.  The operation is empty "
                   "for one of all operations together.");
-    breakers_each((tl_client *)client, write_breaker, m); /* locks its mutex */
+    while ((one = gates_next(&client->gates, one, &counts)) != NULL)
+        if (counts.has_breaker)
+            metrics_line(m, name, counts.is_open, 0, "channel", counts.channel, "operation",
+                         counts.op_code, NULL);
     counter(m, "tradelock_channel_breaker_refusals_total",
             "Asks that met an open breaker; most of them were refused.", &client->counters.broken);
 }
@@ -209,29 +210,33 @@ static void write_calls(metrics_text *m, const struct tl_calls *first)
                           "channel", c->channel, "operation", c->op_code, "call", c->call, NULL);
 }
 
-static void write_limits(metrics_text *m, const channel_limits *all)
+static void write_limits(metrics_text *m, channel_gates *all)
 {
     static const char sends[] = "tradelock_channel_sends_under_way",
                       refused[] = "tradelock_channel_limit_refusals_total";
-    static const char *const lanes[LIMITS_LANES] = {"sync", "retry"};
-    static const char *const limits[LIMITS_NUMBERS] = {"sends", "per_second"};
-    const struct channel_limit *one = NULL;
-    limit_counts counts;
+    static const char *const lanes[GATE_LANES] = {"sync", "retry"};
+    static const char *const limits[GATE_NUMBERS] = {"sends", "per_second"};
+    const struct gate *one = NULL;
+    gate_counts counts;
+    int are_any = 0;
 
-    if (limits_next(all, NULL, &counts) == NULL)
+    while ((one = gates_next(all, one, &counts)) != NULL)
+        are_any |= counts.was_limited;
+    if (!are_any)
         return;
     metrics_begin(
         m, sends, "gauge",
         "Sends of this process that are under way through a channel that operators limit.");
-    while ((one = limits_next(all, one, &counts)) != NULL)
-        metrics_line(m, sends, (int64_t)counts.used, 0, "channel", counts.channel, "operation",
-                     counts.op_code, NULL);
+    while ((one = gates_next(all, one, &counts)) != NULL)
+        if (counts.was_limited)
+            metrics_line(m, sends, (int64_t)counts.used, 0, "channel", counts.channel, "operation",
+                         counts.op_code, NULL);
     metrics_begin(m, refused, "counter",
                   "Asks that were refused for a channel's limit, and compensating attempts that "
                   "were put off.");
-    while ((one = limits_next(all, one, &counts)) != NULL)
-        for (int lane = 0; lane < LIMITS_LANES; lane++)
-            for (int number = 0; number < LIMITS_NUMBERS; number++)
+    while ((one = gates_next(all, one, &counts)) != NULL)
+        for (int lane = 0; lane < GATE_LANES && counts.was_limited; lane++)
+            for (int number = 0; number < GATE_NUMBERS; number++)
                 metrics_line(m, refused, (int64_t)counts.refused[lane][number], 0, "channel",
                              counts.channel, "operation", counts.op_code, "lane", lanes[lane],
                              "limit", limits[number], NULL);
@@ -253,13 +258,13 @@ tl_status tl_metrics_write(const tl_client *client, tl_metrics_fn write, void *c
     metrics_begin(&m, "tradelock_build_info", "gauge", "The version of the library.");
     metrics_line(&m, "tradelock_build_info", 1, 0, "version", tl_version(), NULL);
     write_locks(&m, &client->counters);
-    write_breakers(&m, client);
+    write_breakers(&m, (tl_client *)client); /* the gates lock their mutex */
     write_engine(&m, transition_count(client->engine));
     write_server(&m, client->connections);
     write_pool(&m, client->connections);
     write_session(&m, client);
     write_calls(&m, atomic_load(&client->calls));
-    write_limits(&m, &client->limits);
+    write_limits(&m, &((tl_client *)client)->gates);
     return metrics_end(&m);
 }
 

@@ -897,7 +897,7 @@ session_stay restored_follow(void *context, const db_server *from, const db_serv
     session_stay stay = SESSION_LEAVES;
     const struct met_server *there, *before;
     struct met_server *next;
-    const int drains = pauses_drains(client);
+    const int drains = gates_drained_ms(client) >= 0;
 
     pthread_mutex_lock(&all->mutex);
     there = all->promoted;

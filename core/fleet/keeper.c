@@ -208,7 +208,7 @@ static void note_installation(shard *s, tl_client *client, const char *installat
 
         one->twin = twin_of(one);
         if (one->client != NULL)
-            pauses_set_copy(one->client, one->twin != NULL);
+            atomic_store(&one->client->gates.is_copy, one->twin != NULL);
     }
 }
 

@@ -13,7 +13,6 @@
 #include "base/thread_context.h"
 #include "session/observer.h"
 #include "store/bind.h"
-#include "store/channel.h"
 #include "store/store.h"
 
 #include <assert.h>

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client/pauses.h"
 
 #include <tradelock/lane.h>
 
@@ -166,18 +165,15 @@ tl_status tl_lock_arm(tl_lock *lock, int64_t max_hold_ms)
     if (status == TL_OK)
         status = clock_watch_check(lock->base.client);
     if (status == TL_OK)
-        status = pauses_check(lock->base.client, lock_channel(lock), lock->op_code);
+        status = gate_check(lock->base.client, lock_channel(lock), lock->op_code, 1);
     if (status == TL_OK)
         status = arm_settle(lock, &armed);
     if (status == TL_OK && !armed) {
-        lock->come_again_ms = 0;
-        status = lock_take_probe(lock, max_hold_ms);
-        if (status == TL_OK)
-            status = lock_take_permit(lock, max_hold_ms);
+        status = lock_pass_gate(lock, GATE_ARM, max_hold_ms);
         if (status == TL_OK)
             status = arm(lock, max_hold_ms);
         if (status != TL_OK && lock->base.state != LOCK_ARM_UNKNOWN)
-            limits_release(lock->base.client, &lock->permit);
+            gate_give_back(lock->base.client, &lock->pass);
     }
     return error_over(status);
 }

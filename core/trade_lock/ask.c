@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "client/pauses.h"
 
 #include <string.h>
 
@@ -90,11 +89,14 @@ static int would_be_granted(const tl_lock *lock)
 }
 
 /* What was paid, failed or is in process already, or may be in what a restore lost, is no payment
- * that may be made later. */
-static tl_status refuse_for_now(tl_lock *lock, const char *sentence)
+ * that may be made later.  Else the refusal's sentence is the answer. */
+static tl_status refuse_for_now(tl_lock *lock)
 {
-    tl_status status = lock_read(lock);
+    char sentence[ERROR_MAX];
+    tl_status status;
 
+    text_copy(sentence, sizeof sentence, tl_error_message());
+    status = lock_read(lock);
     if (status == TL_OK)
         status = lock_check_row(lock);
     if (status != TL_OK)
@@ -104,20 +106,14 @@ static tl_status refuse_for_now(tl_lock *lock, const char *sentence)
     return lock_repeats(lock) ? ask_classify_repeating(lock) : ask_classify(lock);
 }
 
-/* How long the last steps of a move take, about. */
+/* How long the last steps of a move take, about.  While a slot is leaving its rows are here still,
+ * and what is there answers as ever. */
 #define MOVING_MS 1000
 
-/* While a slot is leaving its rows are here still, and what is there answers as ever. */
 static tl_status refuse_moving(tl_lock *lock)
 {
-    char sentence[ERROR_MAX];
-    tl_status status;
-
-    text_copy(sentence, sizeof sentence, tl_error_message());
-    status = refuse_for_now(lock, sentence);
-    if (status == TL_OVERLOADED)
-        lock->come_again_ms = MOVING_MS;
-    return status;
+    (void)gate_refuse(&lock->pass, MOVING_MS, "%s", tl_error_message());
+    return refuse_for_now(lock);
 }
 
 tl_status ask_verdict(tl_lock *lock, const step_task *t, int64_t before_ms, int *again)
@@ -175,74 +171,32 @@ void ask_fill(tl_lock *lock, step_task *t, step_kind kind, int fresh_token)
 
 /* ------------------------------------------------------------- a channel that is paused -- */
 
-/* While a breaker of its channel is open, an ask is refused.  Only at a turn of asks, or where
- * nothing in the retry lane has probed for long, since nothing is due there, an ask is let through
- * as the probe. */
-static tl_status check_breaker(tl_lock *lock)
-{
-    tl_client *client = lock->base.client;
-    tl_status status = breakers_check(client, lock->channel, lock->op_code, &lock->come_again_ms);
-
-    /* A submitted call shares its thread. */
-    if (status == TL_OVERLOADED && !atomic_load(&lock->submitted) &&
-        breakers_may_probe(client, lock->channel, lock->op_code, 1))
-        status = lock_take_probe(lock, lock->options.max_hold_ms);
-    return status;
-}
-
 tl_status ask_check_paused(tl_lock *lock)
 {
-    char sentence[ERROR_MAX];
     tl_status status;
 
     /* An ask whose answer was lost goes on: it may have been granted before the pause. */
     if (lock->base.state == LOCK_ASK_UNKNOWN)
         return TL_OK;
-    lock->come_again_ms = 0;
-    status = lock_enter(lock, lock->channel, lock->op_code);
-    if (lock->channel[0] != '\0' && status == TL_OK)
-        status = check_breaker(lock);
-    if (lock->channel[0] != '\0' && status == TL_OK)
-        status = lock_take_permit(lock, lock->options.max_hold_ms);
-    /* It may have waited for that. */
-    if (status == TL_OK)
-        status = pauses_check(lock->base.client, lock->channel, lock->op_code);
-    if (status != TL_OVERLOADED)
-        return status;
-    text_copy(sentence, sizeof sentence, tl_error_message());
-    return refuse_for_now(lock, sentence);
+    status = lock_pass_gate(lock, GATE_ASK, lock->options.max_hold_ms);
+    return status == TL_OVERLOADED ? refuse_for_now(lock) : status;
 }
 
 int ask_is_paused(const tl_lock *lock)
 {
-    tl_client *client = lock->base.client;
-
-    if (lock->base.state == LOCK_ASK_UNKNOWN)
-        return 0;
-    return pauses_check(client, lock->channel, lock->op_code) != TL_OK ||
-           (lock->channel[0] != '\0' &&
-            breakers_check(client, lock->channel, lock->op_code, NULL) != TL_OK);
+    return lock->base.state != LOCK_ASK_UNKNOWN &&
+           gate_check(lock->base.client, lock->channel, lock->op_code, 0) != TL_OK;
 }
 
 int ask_begin_waits(const tl_lock *lock)
 {
-    const channel_limits *limits = &lock->base.client->limits;
-    const struct channel_limit *one = NULL;
-    limit_counts counts;
-
-    if (lock->options.flags & TL_ASK_RECLAIM)
-        return 1;
-    if (!atomic_load(&limits->any))
-        return 0;
-    while ((one = limits_next(limits, one, &counts)) != NULL)
-        if (strcmp(counts.channel, lock->channel) == 0)
-            return 1;
-    return 0;
+    return (lock->options.flags & TL_ASK_RECLAIM) ||
+           gate_is_limited(lock->base.client, lock->channel);
 }
 
 tl_status ask_check_permit(tl_lock *lock)
 {
-    if (lock->permit.of[0] == NULL || lock->permit_life == lock->base.life)
+    if (!gate_has_permit(&lock->pass) || lock->pass.life == lock->base.life)
         return TL_OK;
     return error_set(TL_SESSION_LOST, "the session ended while the ask waited for the channel's "
                                       "limit: nothing was asked for");
@@ -343,7 +297,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
 
     /* What is in doubt may yet turn out to be granted. */
     if (lock->base.state != LOCK_ASK_UNKNOWN)
-        lock_leave(lock);
+        gate_leave(lock->base.client, &lock->pass);
     if (status == TL_GRANTED || status == TL_UNKNOWN)
         return error_over(status);
     /* "Nothing happened" is true of this try, but not known of the one before, which keeps its
@@ -351,9 +305,7 @@ tl_status ask_over(tl_lock *lock, tl_status status)
     if (lock->base.state == LOCK_ASK_UNKNOWN &&
         (class_ == TL_CLASS_RETRY || class_ == TL_CLASS_BROKEN))
         return error_prefix(TL_UNKNOWN, "the earlier ask is not settled");
-    lock_leave(lock);
-    limits_release(lock->base.client, &lock->permit); /* nothing is sent */
-    breakers_release(lock->base.client, &lock->probe, BREAKER_NOTHING);
+    gate_drop(lock->base.client, &lock->pass); /* nothing is sent */
     handle_become(&lock->base, LOCK_NEW);
     /* A restore may have been noticed meanwhile, by a new connection or during the wait.  What the
      * row says may then be older than what was lost. */

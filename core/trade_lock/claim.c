@@ -115,7 +115,9 @@ static tl_status classify(tl_lock *lock, int *open)
 tl_status ask_retry_once(tl_lock *lock)
 {
     /* A claim whose answer was lost goes on: it may have been granted before the drain. */
-    tl_status status = lock->base.state == LOCK_ASK_UNKNOWN ? TL_OK : lock_enter(lock, "", "");
+    tl_status status = lock->base.state == LOCK_ASK_UNKNOWN
+                           ? TL_OK
+                           : gate_enter(lock->base.client, &lock->pass, "", "");
 
     end_opening(lock);
     if (status != TL_OK)

@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "client/pauses.h"
 #include "store/bind.h"
 #include "store/store.h"
 #include "store/many.h"
@@ -219,9 +218,7 @@ static void give_back(tl_lock *lock)
 /* A drain waits for it. */
 static void keep_doubtful(struct batch *b, tl_lock *lock)
 {
-    if (!lock->is_entered)
-        pauses_stay(b->client);
-    lock->is_entered = 1;
+    gate_stay(b->client, &lock->pass);
     if (client_keep_claim(b->client, lock))
         b->doubtful = 1;
     else
@@ -240,7 +237,7 @@ static void take_claim(struct batch *b, tl_lock *lock, step_task *t)
         t->step.fence = 0;
     status = grant(lock, t, before_ms);
     if (status == TL_GRANTED)
-        lock_leave(lock);
+        gate_leave(b->client, &lock->pass);
     if (status == TL_GRANTED && !lock_is_timely(lock)) {
         give_back(lock);
     } else if (status == TL_GRANTED) {
@@ -414,16 +411,17 @@ static tl_status claim_more(struct batch *b)
 
 static tl_status claim(struct batch *b)
 {
+    gate_pass pass = {0};
     tl_status status;
 
     take_doubtful(b);
     /* What was claimed before a drain is handed out, and ends; nothing more is claimed. */
-    if (b->count == b->limit || pauses_enter(b->client, "", "") != TL_OK) {
+    if (b->count == b->limit || gate_enter(b->client, &pass, "", "") != TL_OK) {
         error_clear();
         return TL_OK;
     }
     status = claim_more(b);
-    pauses_leave(b->client);
+    gate_leave(b->client, &pass);
     return status;
 }
 

@@ -197,38 +197,20 @@ static tl_status answer_of(const tl_lock *lock, const tl_ending *ending, const s
 }
 
 /* What the channel's answer to this hold's send was; what is not sent, or put off, says nothing. */
-static breaker_heard heard_of(const tl_ending *ending)
+static gate_heard heard_of(const tl_ending *ending)
 {
     switch (ending->outcome) {
     case TL_OUTCOME_SUCCESS:
     case TL_OUTCOME_ACCEPTED:
     case TL_OUTCOME_PENDING:
-        return BREAKER_ANSWER;
+        return GATE_ANSWER;
     case TL_OUTCOME_FAILURE:
-        return ending->proof == TL_PROOF_DECLINED ? BREAKER_ANSWER : BREAKER_NOTHING;
+        return ending->proof == TL_PROOF_DECLINED ? GATE_ANSWER : GATE_NOTHING;
     case TL_OUTCOME_UNKNOWN:
-        return BREAKER_UNKNOWN;
+        return GATE_UNKNOWN;
     default:
-        return BREAKER_NOTHING;
+        return GATE_NOTHING;
     }
-}
-
-/* Once for each hold, however often its ending is tried.  A trade may stay in doubt though the
- * channel answered: its send was declined, and nobody knows of an earlier one. */
-static void count_heard(tl_lock *lock, const tl_ending *ending)
-{
-    tl_client *client = lock->base.client;
-    breaker_heard heard = lock->own_sends > 0 ? heard_of(ending) : BREAKER_NOTHING;
-
-    if (heard == BREAKER_UNKNOWN && lock->heard == BREAKER_ANSWER)
-        heard = BREAKER_ANSWER;
-    if (lock->is_counted)
-        return;
-    lock->is_counted = 1;
-    if (tl_lock_probes(lock))
-        breakers_release(client, &lock->probe, heard != BREAKER_NOTHING ? heard : lock->heard);
-    else
-        breakers_count(client, lock_channel(lock), lock->op_code, heard);
 }
 
 void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *findings,
@@ -236,8 +218,9 @@ void ending_to_step(tl_lock *lock, const tl_ending *ending, const tl_findings *f
 {
     step *s = &t->step;
 
-    limits_release(lock->base.client, &lock->permit); /* an ending says that no send is under way */
-    count_heard(lock, ending);
+    /* An ending says that no send is under way. */
+    gate_over(lock->base.client, &lock->pass, lock_channel(lock), lock->op_code,
+              lock->own_sends > 0 ? heard_of(ending) : GATE_NOTHING);
     lock_begin_step(lock, t, kind_of(lock, ending), lock->base.state != LOCK_END_UNKNOWN);
     t->task.presses_on = 1; /* what it says of a payment may come through with the replica */
     s->status = ending->outcome == TL_OUTCOME_SUCCESS ? 'Y' : 'F';

@@ -107,8 +107,8 @@ static tl_status granted(lock_handle *h, void *granting)
     if (!g->was_read)
         lock_view_granted(lock, g->t);
     lock->own_sends = 0;
-    lock->heard = BREAKER_NOTHING;
-    lock->is_counted = 0;
+    lock->pass.heard = GATE_NOTHING;
+    lock->pass.is_counted = 0;
     lock->known_rev = is_new(lock, g) ? lock->grant.fence : lock->view.rev;
     if (g->t->step.kind == STEP_CLAIM)
         (void)lock_view_fits(lock, g->before_ms * 1000);

@@ -349,25 +349,6 @@ void lock_view_granted(tl_lock *lock, const step_task *t)
     }
 }
 
-tl_status lock_enter(tl_lock *lock, const char *channel, const char *op_code)
-{
-    tl_client *client = lock->base.client;
-    tl_status status;
-
-    if (lock->is_entered)
-        return pauses_check(client, channel, op_code);
-    status = pauses_enter(client, channel, op_code);
-    lock->is_entered = status == TL_OK;
-    return status;
-}
-
-void lock_leave(tl_lock *lock)
-{
-    if (lock->is_entered)
-        pauses_leave(lock->base.client);
-    lock->is_entered = 0;
-}
-
 const char *lock_channel(const tl_lock *lock)
 {
     return lock->options.lane == TL_LANE_RETRY && lock->view.channel[0] != '\0' ? lock->view.channel
@@ -377,31 +358,22 @@ const char *lock_channel(const tl_lock *lock)
 /* How long a send waits for its channel's limits. */
 #define PERMIT_WAIT_MS 500
 
-tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms)
+tl_status lock_pass_gate(tl_lock *lock, gate_kind kind, int64_t max_hold_ms)
 {
-    /* An ask begins under the life of today's session. */
-    const struct life *own =
-        lock->base.state == LOCK_NEW ? session_life(lock->base.client->session) : lock->base.life;
-    const limit_ask ask = {.channel = lock_channel(lock),
-                           .op_code = lock->op_code,
-                           .life = own,
-                           .max_hold_ms = max_hold_ms,
-                           /* A submitted call shares its thread. */
-                           .wait_ms = atomic_load(&lock->submitted) ? 0 : PERMIT_WAIT_MS,
-                           .is_retry = lock->options.lane == TL_LANE_RETRY};
-    tl_status status;
+    const gate_send send = {.kind = kind,
+                            .channel = lock_channel(lock),
+                            .op_code = lock->op_code,
+                            /* An ask begins under the life of today's session. */
+                            .life = lock->base.state == LOCK_NEW
+                                        ? session_life(lock->base.client->session)
+                                        : lock->base.life,
+                            .hold_ms = max_hold_ms,
+                            /* A submitted call shares its thread. */
+                            .wait_ms = atomic_load(&lock->submitted) ? 0 : PERMIT_WAIT_MS};
+    const tl_status status = gate_begin(lock->base.client, &lock->pass, &send);
 
-    if (lock->permit.of[0] == NULL)
-        lock->permit_life = own;
-    status = limits_take(lock->base.client, &ask, &lock->permit, &lock->come_again_ms);
     /* A handle's life never begins anew, and its next step says that it is over. */
     return status == TL_SESSION_LOST && lock->base.state != LOCK_NEW ? TL_OK : status;
-}
-
-tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms)
-{
-    return breakers_probe(lock->base.client, lock_channel(lock), lock->op_code, max_hold_ms,
-                          lock->heard, &lock->probe, &lock->come_again_ms);
 }
 
 tl_status tl_lock_may_call(tl_lock *lock)
@@ -412,8 +384,7 @@ tl_status tl_lock_may_call(tl_lock *lock)
     status = lock_check_held(lock);
     if (status != TL_OK)
         return status;
-    lock->come_again_ms = 0;
-    return error_over(lock_take_probe(lock, tl_lock_remaining_ms(lock)));
+    return error_over(lock_pass_gate(lock, GATE_QUERY, tl_lock_remaining_ms(lock)));
 }
 
 void tl_lock_submit_within(tl_lock *lock, int64_t budget_ms)
@@ -424,16 +395,16 @@ void tl_lock_submit_within(tl_lock *lock, int64_t budget_ms)
 
 int tl_lock_probes(const tl_lock *lock)
 {
-    return lock != NULL && (lock->probe.of[0] != NULL || lock->probe.of[1] != NULL);
+    return lock != NULL && gate_has_probe(&lock->pass);
 }
 
 void tl_lock_heard(tl_lock *lock, int answered)
 {
     if (lock != NULL)
-        lock->heard = answered ? BREAKER_ANSWER : BREAKER_UNKNOWN;
+        lock->pass.heard = answered ? GATE_ANSWER : GATE_UNKNOWN;
 }
 
 int64_t tl_lock_come_again_ms(const tl_lock *lock)
 {
-    return lock != NULL ? lock->come_again_ms : 0;
+    return lock != NULL ? lock->pass.again_ms : 0;
 }

@@ -2,8 +2,7 @@
 #ifndef TL_TRADE_LOCK_LOCK_H
 #define TL_TRADE_LOCK_LOCK_H
 
-#include "client/breakers.h"
-#include "client/limits.h"
+#include "client/gate.h"
 #include "lock/handle.h"
 #include "store/view.h"
 
@@ -51,14 +50,7 @@ struct tl_lock {
     doubt opening;          /* open while the opening of a dead holder's lane is in doubt */
     int64_t armed_until_ms; /* what the grant's until_ms will be if the arming in doubt was done */
 
-    limit_permit permit;            /* what its channel's limits let it send by */
-    const struct life *permit_life; /* under which it was taken */
-    int is_entered;                 /* an ask with it is under way, for which a drain waits */
-    int64_t come_again_ms; /* it was refused for them: about when it is worth another try */
-
-    breaker_probe probe; /* what its channel's open breakers let it call the channel by */
-    breaker_heard heard; /* what the last call that was no send came to, in this hold */
-    int is_counted;      /* what its send came to was counted */
+    gate_pass pass; /* what it has of the gates of its channel */
 
     int suspect;    /* the last holder died at it */
     int64_t due_us; /* of a claim of due work: since when it was due; 0: not known */
@@ -93,17 +85,8 @@ struct tl_lock {
 
 /* The channel that its row names, and of an ask the one that the row will name; "": none. */
 const char *lock_channel(const tl_lock *lock);
-/* Takes what the limits of that channel let it send by, and waits for a moment.
- * TL_OK; TL_OVERLOADED with a sentence; or the database could not be asked. */
-tl_status lock_take_permit(tl_lock *lock, int64_t max_hold_ms);
-/* Likewise takes, or keeps, the probe of its channel where a breaker is open. */
-tl_status lock_take_probe(tl_lock *lock, int64_t max_hold_ms);
-
-/* An ask with this handle begins, if its channel ("" of a claim: anything) is not paused: then a
- * drain waits for it until lock_leave(), or the handle is freed. */
-tl_status lock_enter(tl_lock *lock, const char *channel, const char *op_code);
-/* Its row tells what became of it, or it did not happen. */
-void lock_leave(tl_lock *lock);
+/* Lets a send of that channel begin, as gate_begin() answers. */
+tl_status lock_pass_gate(tl_lock *lock, gate_kind kind, int64_t max_hold_ms);
 
 tl_status lock_check(const tl_lock *lock);
 /* lock_check(), and that a call may begin: nothing that was submitted with it is under way. */

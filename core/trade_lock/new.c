@@ -227,9 +227,7 @@ void tl_lock_free(tl_lock *lock)
     if (lock == NULL)
         return;
     thread_context_come_in();
-    lock_leave(lock);
-    limits_release(lock->base.client, &lock->permit);
-    breakers_release(lock->base.client, &lock->probe, BREAKER_NOTHING);
+    gate_drop(lock->base.client, &lock->pass);
     shared_row_release(lock->row);
     shared_row_release(lock->coming);
     memory_free(lock->payload);

@@ -2,7 +2,7 @@
 #include "client/read.h"
 
 #include "base/error.h"
-#include "client/pauses.h"
+#include "client/gate.h"
 #include "store/store.h"
 
 #include <tradelock/lane.h>
@@ -13,7 +13,7 @@
 static tl_status look(tl_client *client, db *connection, const char *retry_op, const char *op_code,
                       int64_t late_us, db_result *result)
 {
-    const int is_paused = pauses_check(client, NULL, op_code) != TL_OK;
+    const int is_paused = gate_check(client, NULL, op_code, 1) != TL_OK;
 
     error_clear();
     return read_status(connection,

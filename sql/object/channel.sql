@@ -313,7 +313,7 @@ BEGIN
         WHERE channel = name AND op_code = op;
     END IF;
     COMMIT;
-    -- Set by another clock, as channel_breakers says.
+    -- Set by another clock, as channel_gates says.
     IF next > now_at + INTERVAL GREATEST(every * 1000, had) * 1000 MICROSECOND THEN
         SET next = now_at;
     END IF;

@@ -6,22 +6,9 @@
 CALL tl_channel_breaker(:channel, :op_code, :unknowns, :share, :window_s, :probe_s, :log_no, :actor,
     :reason)
 
--- name: channel_breaker_result
--- What this connection's last call about a breaker came to.
-SELECT @tl_breaker
-
--- name: channel_breakers
--- Which channels and operations have a breaker, and how it stands; op_code '' is one of all
--- operations together.  Last, in how many milliseconds a probe may begin; negative: it might have
--- for so long.  A moment that is further away than anybody sets was set by another clock, and counts
--- as one of the past: whoever then tries has it set right (sql/object/channel.sql).
-SELECT channel, op_code, unknowns, share, probe_s, era, opened_at IS NOT NULL, in_a_row,
-    COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), next_at)
-        * IF(next_at > UTC_TIMESTAMP(6)
-            + INTERVAL GREATEST(probe_s * 1000, hold_ms) * 1000 MICROSECOND, -1, 1), 0) DIV 1000
-FROM trade_channel_breaker FORCE INDEX (PRIMARY)
-WHERE unknowns IS NOT NULL
-ORDER BY channel, op_code
+-- name: channel_called
+-- What this connection's last call about a share, a breaker, a contract or the site came to.
+SELECT @tl_called
 
 -- name: channel_decide
 -- An operator pauses a channel, or has it go on; the procedure checks what is there
@@ -32,11 +19,7 @@ CALL tl_channel_decide(:channel, :op_code, :paused, :log_no, :actor, :reason)
 -- A session declares what its program promises of a channel; the procedure commits by itself
 -- (sql/object/contract.sql).  It waits for others that declare: services start together.
 SET STATEMENT innodb_lock_wait_timeout = 5 FOR
-CALL tl_channel_declare(:channel, :op_code, :session_id, :was, :contract, :more, @tl_contract)
-
--- name: channel_declare_result
--- What this connection's last call about a contract or the site came to.
-SELECT @tl_contract
+CALL tl_channel_declare(:channel, :op_code, :session_id, :was, :contract, :more, @tl_called)
 
 -- name: channel_ended
 -- What became of one operation's trades in the last minutes, by channel and minute: how many
@@ -69,6 +52,36 @@ FROM (SELECT created_at, updated_at, status, proof, conflict, channel, epoch, su
     LIMIT :most) newest
 GROUP BY minute, channel, late_minute
 
+-- name: channel_gates
+-- What operators set, a row for each pause, limit and breaker; op_code '' is all operations together.
+-- A channel that is paused as a whole is told with '' and with each of its operations that is known.
+-- Of a limit, a number that is NULL is none.  Of a breaker, again_ms: in how many milliseconds a
+-- probe may begin; negative: it might have for so long.  A moment that is further away than anybody
+-- sets was set by another clock, and counts as one of the past: whoever then tries has it set right
+-- (sql/object/channel.sql).
+SELECT k.channel, k.op_code, p.reason, p.account,
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.decided_at) AS paused_us,
+    TIMESTAMPDIFF(MICROSECOND, p.decided_at, UTC_TIMESTAMP(6)) AS paused_for_us,
+    NULL AS sends, NULL AS per_second, NULL AS unknowns, NULL AS share, NULL AS probe_s, NULL AS era,
+    NULL AS is_open, NULL AS in_a_row, NULL AS again_ms
+FROM trade_channel p FORCE INDEX (paused)
+STRAIGHT_JOIN trade_channel k FORCE INDEX (PRIMARY)
+    ON k.channel = p.channel AND (p.op_code = '' OR k.op_code = p.op_code)
+WHERE p.paused = 1
+UNION ALL
+SELECT channel, op_code, NULL, NULL, NULL, NULL, sends, per_second, NULL, NULL, NULL, NULL, NULL, NULL,
+    NULL
+FROM trade_channel_limit FORCE INDEX (PRIMARY)
+WHERE sends IS NOT NULL OR per_second IS NOT NULL
+UNION ALL
+SELECT channel, op_code, NULL, NULL, NULL, NULL, NULL, NULL, unknowns, share, probe_s, era,
+    opened_at IS NOT NULL, in_a_row,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), next_at)
+        * IF(next_at > UTC_TIMESTAMP(6)
+            + INTERVAL GREATEST(probe_s * 1000, hold_ms) * 1000 MICROSECOND, -1, 1), 0) DIV 1000
+FROM trade_channel_breaker FORCE INDEX (PRIMARY)
+WHERE unknowns IS NOT NULL
+
 -- name: channel_known
 -- Makes a channel and its operation known, so that operators can pause it.  A row that is there
 -- stays as it is: nothing else is named.
@@ -79,18 +92,11 @@ INSERT IGNORE INTO trade_channel (channel, op_code) VALUES (:channel, :op_code)
 -- (sql/object/channel.sql).
 CALL tl_channel_limit(:channel, :op_code, :sends, :per_second, :log_no, :actor, :reason)
 
--- name: channel_limits
--- Which channels and operations are limited; op_code '' is a limit of all operations together.
-SELECT channel, op_code, sends, per_second
-FROM trade_channel_limit FORCE INDEX (PRIMARY)
-WHERE sends IS NOT NULL OR per_second IS NOT NULL
-ORDER BY channel, op_code
-
 -- name: channel_list
 -- All channels and operations that are known, or those of one channel, and what was decided about
 -- each.  Last, of a breaker that is open: how many probes had no answer, when the last one began,
 -- whether that goes on, and when the next one may begin.  A moment that is further away than
--- anybody sets was set by another clock, as channel_breakers says.
+-- anybody sets was set by another clock, as channel_gates says.
 SELECT c.channel, c.op_code, c.paused,
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', c.decided_at) AS decided_us, c.reason, c.actor,
     c.account, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us,
@@ -119,17 +125,6 @@ LEFT JOIN trade_channel_breaker b FORCE INDEX (PRIMARY)
 WHERE c.channel >= :from_channel AND c.channel <= :to_channel
 ORDER BY c.channel, c.op_code
 
--- name: channel_paused
--- For which channels and operations sends are paused, why and by whom.  A channel that is paused as
--- a whole is told with '' and with each of its operations that is known.
-SELECT k.channel, k.op_code, p.reason, p.account,
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.decided_at),
-    TIMESTAMPDIFF(MICROSECOND, p.decided_at, UTC_TIMESTAMP(6))
-FROM trade_channel p FORCE INDEX (paused)
-STRAIGHT_JOIN trade_channel k FORCE INDEX (PRIMARY)
-    ON k.channel = p.channel AND (p.op_code = '' OR k.op_code = p.op_code)
-WHERE p.paused = 1
-
 -- name: channel_permits
 -- How many permits of limited channels each session has.  All are walked: a process has one row for
 -- each limit at most.
@@ -139,7 +134,7 @@ GROUP BY session_id
 
 -- name: channel_probe
 -- A process would probe an open breaker; the procedure commits by itself (sql/object/channel.sql).
-CALL tl_channel_probe(:channel, :op_code, :probe, :hold_ms, :latest_us, @tl_breaker)
+CALL tl_channel_probe(:channel, :op_code, :probe, :hold_ms, :latest_us, @tl_called)
 
 -- name: channel_registered
 -- All channels that were registered for an operation: the contract, and how many sessions that live
@@ -158,17 +153,13 @@ ORDER BY c.channel, c.op_code
 -- A process takes its share of a limited channel; the procedure commits by itself
 -- (sql/object/channel.sql).
 CALL tl_channel_share(:channel, :op_code, :session_id, :used, :wanted, :hold_ms, :claims, :latest_us,
-    @tl_share)
-
--- name: channel_share_result
--- What this connection's last taking of a share came to.
-SELECT @tl_share
+    @tl_called)
 
 -- name: channel_told
 -- A process tells what it counted of a channel with a breaker, or what its probe came to; the
 -- procedure commits by itself (sql/object/channel.sql).
 CALL tl_channel_told(:channel, :op_code, :era, :probe, :answered, :tail, :unknowns, :sends,
-    @tl_breaker)
+    @tl_called)
 
 -- name: channel_use
 -- The limits, and how much of each is used: how many permits processes have, and how many they could use when

@@ -85,4 +85,4 @@ SELECT COALESCE(site, '') FROM tl_schema WHERE one = 1
 -- A session says its site; the procedure commits by itself (sql/object/contract.sql).  It waits for
 -- others that begin: services start together.
 SET STATEMENT innodb_lock_wait_timeout = 5 FOR
-CALL tl_site_is(:site, @tl_contract)
+CALL tl_site_is(:site, @tl_called)

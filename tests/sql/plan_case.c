@@ -778,15 +778,16 @@ const plan_case plan_cases[] = {
     {&sql_channel_declare, "", 1, 20, PLAN_NONE,
      VALUES(channel_declare, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .contract = S("idempotent=1"), .more = N(0))},
-    {&sql_channel_declare_result, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_channel_called, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_site_is, "", 2, FEW, PLAN_NONE, VALUES(site_is, .site = S("test"))},
     {&sql_site, "", 1, FEW, PLAN_KEYS, .values = NULL},
     {&sql_channel_registered, "", 1, 1020, PLAN_WALK, .values = NULL},
     /* the doctor, of a channel that no process has registered: the trades that nobody holds */
     {&sql_channel_waiting, "", 0, 2200, PLAN_KEYS,
      VALUES(channel_waiting, .channel = S("bank-0001"), .op_code = OP)},
-    /* with each beat: what is paused, and the operations of what is paused as a whole */
-    {&sql_channel_paused, "", 12, 40, PLAN_KEYS, .values = NULL},
+    /* with each beat: what is paused, with the operations of what is paused as a whole; the limits;
+     * the breakers */
+    {&sql_channel_gates, "", 12 + 2 * 20, 40 + 2 * 30, PLAN_WALK, .values = NULL},
     {&sql_channel_list, "one", 1, FEW, PLAN_KEYS,
      VALUES(channel_list, .from_channel = S("bank-0001"), .to_channel = S("bank-0001"))},
     /* each with its limit and its breaker */
@@ -798,8 +799,6 @@ const plan_case plan_cases[] = {
     {&sql_channel_limit, "", 4, 20, PLAN_NONE,
      VALUES(channel_limit, .channel = S("bank-0700"), .op_code = OP, .sends = N(4),
             .per_second = N(9), .actor = S("a"), .reason = S("r"))},
-    /* with each beat */
-    {&sql_channel_limits, "", 20, 30, PLAN_WALK, .values = NULL},
     /* each limit with the permits of a hundred sessions, and their sessions */
     {&sql_channel_use, "", 20, 2 * 2030, PLAN_WALK, .values = NULL},
     {&sql_drain_obeyed, "", 1, FEW, PLAN_KEYS,
@@ -810,12 +809,9 @@ const plan_case plan_cases[] = {
      VALUES(channel_share, .channel = S("bank-0001"), .op_code = OP, .session_id = ALIVE,
             .used = N(0), .wanted = N(3), .hold_ms = N(1000), .claims = N(2),
       .latest_us = N(0))},
-    {&sql_channel_share_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_channel_breaker, "", 4, 20, PLAN_NONE,
      VALUES(channel_breaker, .channel = S("bank-0700"), .op_code = OP, .unknowns = N(5),
             .probe_s = N(10), .actor = S("a"), .reason = S("r"))},
-    /* with each beat */
-    {&sql_channel_breakers, "", 20, 30, PLAN_WALK, .values = NULL},
     {&sql_channel_told, "", 1, FEW, PLAN_NONE,
      VALUES(channel_told, .channel = S("bank-0001"), .op_code = OP, .era = N(0), .probe = N(0),
             .answered = N(0), .tail = N(1), .unknowns = N(1), .sends = N(1))},
@@ -823,7 +819,6 @@ const plan_case plan_cases[] = {
      VALUES(channel_probe, .channel = S("bank-0002"), .op_code = OP, .probe = N(0),
             .hold_ms = N(1000),
       .latest_us = N(0))},
-    {&sql_channel_breaker_result, "", 1, FEW, PLAN_NONE, .values = NULL},
     /* through a table of its own, since an operation may have two */
     {&sql_metrics_breakers, "", 20, 130, PLAN_WALK, .values = NULL},
     {&sql_right_read_channel, "", 0, FEW, PLAN_NONE, .values = NULL},

@@ -383,6 +383,52 @@ TEST_IN(permits_come_back, gate_open, gate_close)
     tl_lock_free(held);
 }
 
+/* Gives the permit back once this process has read the pause. */
+static void *end_once_paused(void *held)
+{
+    while (tl_channel_check(gate.house.client, CHANNEL, OP) == TL_OK)
+        usleep(1000);
+    end_only_permit(held);
+    return NULL;
+}
+
+/* A pause that is read while a compensating attempt waits for its permit holds for it, too. */
+TEST_IN(a_pause_comes_while_one_waits, gate_open, gate_close)
+{
+    tl_client *operators = house_operator(&gate.house);
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    const tl_key key = {"DOUBT", "C1", OP};
+    tl_ending ending = TL_ENDING_INIT;
+    tl_pause pause = TL_PAUSE_INIT;
+    tl_lock *lock = NULL, *held = NULL;
+    pthread_t thread;
+
+    limit_to(OP, 1, 0);
+    gate_await_beats();
+    take_only_permit(&lock, "DOUBT");
+    ending.outcome = TL_OUTCOME_UNKNOWN;
+    assert_status(tl_lock_finish(lock, &ending), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    options.max_hold_ms = 60000;
+    options.lane = TL_LANE_RETRY;
+    assert_status(tl_lock_new(&lock, gate.house.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    take_only_permit(&held, "HELD");
+    assert_int_equal(pthread_create(&thread, NULL, end_once_paused, held), 0);
+    pause.channel = CHANNEL;
+    pause.op_code = OP;
+    pause.actor = "ann";
+    pause.reason = "maintenance";
+    assert_status(tl_channel_pause(operators, &pause), TL_OK);
+    assert_status(tl_lock_arm(lock, 1000), TL_OVERLOADED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    database_expect(gate.house.sql, 1, "SELECT sends FROM trade_lock WHERE serial_no = 'DOUBT' AND "
+                                       "lane = 'S'");
+    assert_status(tl_lock_put_back(lock, &ending, NULL), TL_IN_DOUBT);
+    tl_lock_free(lock);
+    tl_client_close(operators);
+}
+
 struct waiting {
     tl_client *client;
     atomic_int asks, stop;

@@ -6,7 +6,7 @@
  * heartbeats.  So it stays on record when this command is killed, and ends by --end alone.
  *
  * Each process says by its heartbeat that it obeys: it has read the row, and no ask that it began
- * before is under way (client/pauses.h).  So sessions are looked at before the trades.  What one of
+ * before is under way (client/gate.h).  So sessions are looked at before the trades.  What one of
  * them was granted earlier is there when the trades are read, or has ended, and it is granted
  * nothing any more.  A session that began since reads the row once its own is there.  One that is
  * silent may go on, and grant what it had asked for, until somebody ends it; so it is waited for.
