@@ -21,14 +21,12 @@
 
 typedef struct store_channel_decision {
     const char *channel, *op_code; /* op_code "": the channel as a whole */
-    int pauses;
-    const char *log_no; /* NULL: none */
+    const char *log_no;            /* NULL: none */
     const char *actor, *reason;
-    /* Instead of a pause: a limit, each number 0 for none. */
-    int limits;
-    int64_t sends, per_second;
-    /* Or a breaker; unknowns 0: none any more; share and window_s 0: no share. */
-    int breaks;
+    enum { PAUSES, LIMITS, BREAKS } kind;
+    int pauses;                /* 0: it goes on */
+    int64_t sends, per_second; /* 0: none */
+    /* unknowns 0: none any more; share and window_s 0: no share. */
     int64_t unknowns, share, window_s, probe_s;
 } store_channel_decision;
 
@@ -39,13 +37,13 @@ static db_value number_or_null(int64_t number)
 
 static db_answer store_channel_decide(db *connection, const store_channel_decision *d)
 {
-    if (d->breaks)
+    if (d->kind == BREAKS)
         return SQL_RUN(connection, NULL, channel_breaker, .channel = db_text(d->channel),
                        .op_code = db_text(d->op_code), .unknowns = number_or_null(d->unknowns),
                        .share = number_or_null(d->share), .window_s = number_or_null(d->window_s),
                        .probe_s = db_int(d->probe_s), .log_no = db_text(d->log_no),
                        .actor = db_text(d->actor), .reason = db_text(d->reason));
-    if (d->limits)
+    if (d->kind == LIMITS)
         return SQL_RUN(connection, NULL, channel_limit, .channel = db_text(d->channel),
                        .op_code = db_text(d->op_code), .sends = number_or_null(d->sends),
                        .per_second = number_or_null(d->per_second), .log_no = db_text(d->log_no),
@@ -96,104 +94,87 @@ static size_t row_of(const db_result *rows, const char *op_code)
     return SIZE_MAX;
 }
 
-static int is_paused(const db_result *rows, size_t row)
-{
-    return row != SIZE_MAX && db_get_int(rows, row, COLUMN_channel_list_paused) != 0;
-}
-
-/* Whether the limit is as it is to be. */
-static int is_limited_so(const struct deciding *d, const db_result *rows, size_t row)
-{
-    return (row != SIZE_MAX ? db_get_int(rows, row, COLUMN_channel_list_sends) : 0) ==
-               d->half.sends &&
-           (row != SIZE_MAX ? db_get_int(rows, row, COLUMN_channel_list_per_second) : 0) ==
-               d->half.per_second;
-}
-
 static int64_t number_of(const db_result *rows, size_t row, unsigned column)
 {
     return row != SIZE_MAX ? db_get_int(rows, row, column) : 0;
 }
 
-/* Whether the breaker is as it is to be. */
-static int is_broken_so(const struct deciding *d, const db_result *rows, size_t row)
-{
-    const store_channel_decision *half = &d->half;
+#define NUMBER(column) number_of(rows, row, COLUMN_channel_list_##column)
 
-    return number_of(rows, row, COLUMN_channel_list_unknowns) == half->unknowns &&
-           (half->unknowns == 0 ||
-            (number_of(rows, row, COLUMN_channel_list_share) == half->share &&
-             number_of(rows, row, COLUMN_channel_list_window_s) == half->window_s &&
-             number_of(rows, row, COLUMN_channel_list_probe_s) == half->probe_s));
+/* Whether it is as it is to be. */
+static int is_so(const store_channel_decision *d, const db_result *rows, size_t row)
+{
+    switch (d->kind) {
+    case LIMITS:
+        return NUMBER(sends) == d->sends && NUMBER(per_second) == d->per_second;
+    case BREAKS:
+        return NUMBER(unknowns) == d->unknowns &&
+               (d->unknowns == 0 || (NUMBER(share) == d->share && NUMBER(window_s) == d->window_s &&
+                                     NUMBER(probe_s) == d->probe_s));
+    case PAUSES:
+        break;
+    }
+    return (NUMBER(paused) != 0) == d->pauses;
 }
 
 /* The row says what was to be said, in the own name. */
-static int is_own(const struct deciding *d, const db_result *rows, size_t row)
+static int is_own(const store_channel_decision *d, const db_result *rows)
 {
-    if (d->half.breaks)
-        return row != SIZE_MAX && is_broken_so(d, rows, row) &&
-               db_get_int(rows, row, COLUMN_channel_list_breaker_own) != 0 &&
-               strcmp(db_get_text(rows, row, COLUMN_channel_list_breaker_reason), d->half.reason) ==
-                   0 &&
-               strcmp(db_get_text(rows, row, COLUMN_channel_list_breaker_actor), d->half.actor) ==
-                   0;
-    if (d->half.limits)
-        return row != SIZE_MAX && is_limited_so(d, rows, row) &&
-               db_get_int(rows, row, COLUMN_channel_list_limit_own) != 0 &&
-               strcmp(db_get_text(rows, row, COLUMN_channel_list_limit_reason), d->half.reason) ==
-                   0 &&
-               strcmp(db_get_text(rows, row, COLUMN_channel_list_limit_actor), d->half.actor) == 0;
-    return row != SIZE_MAX && is_paused(rows, row) == d->half.pauses &&
-           db_get_int(rows, row, COLUMN_channel_list_own) != 0 &&
-           strcmp(db_get_text(rows, row, COLUMN_channel_list_reason), d->half.reason) == 0 &&
-           strcmp(db_get_text(rows, row, COLUMN_channel_list_actor), d->half.actor) == 0;
+    static const struct {
+        unsigned own, reason, actor;
+    } by[] = {
+        [PAUSES] = {COLUMN_channel_list_own, COLUMN_channel_list_reason, COLUMN_channel_list_actor},
+        [LIMITS] = {COLUMN_channel_list_limit_own, COLUMN_channel_list_limit_reason,
+                    COLUMN_channel_list_limit_actor},
+        [BREAKS] = {COLUMN_channel_list_breaker_own, COLUMN_channel_list_breaker_reason,
+                    COLUMN_channel_list_breaker_actor}};
+    const size_t row = row_of(rows, d->op_code);
+
+    return row != SIZE_MAX && is_so(d, rows, row) && db_get_int(rows, row, by[d->kind].own) != 0 &&
+           strcmp(db_get_text(rows, row, by[d->kind].reason), d->reason) == 0 &&
+           strcmp(db_get_text(rows, row, by[d->kind].actor), d->actor) == 0;
 }
 
-static tl_status not_paused(const struct deciding *d, const db_result *rows, const char *name)
+static tl_status is_so_already(const store_channel_decision *d, const db_result *rows, size_t row,
+                               const char *name)
 {
-    if (d->half.op_code[0] != '\0' && is_paused(rows, row_of(rows, "")))
+    const size_t whole = row_of(rows, "");
+
+    if (d->kind == BREAKS)
+        return error_set(TL_ALREADY_DONE, "%s has such a breaker already, or none at all", name);
+    if (d->kind == LIMITS)
+        return error_set(TL_ALREADY_DONE, "%s is limited so already, or not at all", name);
+    if (d->pauses)
+        return error_set(TL_ALREADY_DONE,
+                         is_all(d) ? "%s drains already, by %s: %s"
+                                   : "%s is paused already, by %s: %s",
+                         name, db_get_text(rows, row, COLUMN_channel_list_account),
+                         db_get_text(rows, row, COLUMN_channel_list_reason));
+    if (d->op_code[0] != '\0' && number_of(rows, whole, COLUMN_channel_list_paused) != 0)
         return error_set(TL_ALREADY_DONE,
                          "%s is not paused by itself: channel %s is paused as a whole, and goes "
                          "on as a whole",
-                         name, d->half.channel);
-    return error_set(TL_ALREADY_DONE, is_all(&d->half) ? "%s does not drain" : "%s is not paused",
-                     name);
+                         name, d->channel);
+    return error_set(TL_ALREADY_DONE, is_all(d) ? "%s does not drain" : "%s is not paused", name);
 }
 
-static tl_status judge(const struct deciding *d, const db_result *rows)
+static tl_status judge(const store_channel_decision *d, const db_result *rows)
 {
-    const size_t row = row_of(rows, d->half.op_code);
+    const size_t row = row_of(rows, d->op_code);
     char name[160];
 
-    name_of(name, &d->half);
-    if (rows->rows == 0 && !is_all(&d->half))
+    name_of(name, d);
+    if (rows->rows == 0 && !is_all(d))
         return error_set(TL_NOT_FOUND,
                          "no workflow has registered channel %s: `tradelock channel "
                          "ls` names those that are known",
-                         d->half.channel);
-    if (row == SIZE_MAX && d->half.op_code[0] != '\0')
+                         d->channel);
+    if (row == SIZE_MAX && d->op_code[0] != '\0')
         return error_set(TL_NOT_FOUND,
                          "no workflow has registered %s: `tradelock channel ls` names "
                          "the operations that are known",
                          name);
-    if (d->half.breaks)
-        return is_broken_so(d, rows, row)
-                   ? error_set(TL_ALREADY_DONE, "%s has such a breaker already, or none at all",
-                               name)
-                   : TL_OK;
-    if (d->half.limits)
-        return is_limited_so(d, rows, row)
-                   ? error_set(TL_ALREADY_DONE, "%s is limited so already, or not at all", name)
-                   : TL_OK;
-    if (!d->half.pauses && !is_paused(rows, row))
-        return not_paused(d, rows, name);
-    if (d->half.pauses && is_paused(rows, row))
-        return error_set(TL_ALREADY_DONE,
-                         is_all(&d->half) ? "%s drains already, by %s: %s"
-                                          : "%s is paused already, by %s: %s",
-                         name, db_get_text(rows, row, COLUMN_channel_list_account),
-                         db_get_text(rows, row, COLUMN_channel_list_reason));
-    return TL_OK;
+    return is_so(d, rows, row) ? is_so_already(d, rows, row, name) : TL_OK;
 }
 
 /* In one transaction with its record.  What the procedure refuses was decided meanwhile. */
@@ -218,8 +199,8 @@ static db_answer run_decision(task *t, db *connection)
     db_answer answer = store_channel_list(connection, d->half.channel, &rows);
 
     d->status = TL_OK;
-    if (answer == DB_DONE && !(d->sent && is_own(d, &rows, row_of(&rows, d->half.op_code)))) {
-        d->status = judge(d, &rows);
+    if (answer == DB_DONE && !(d->sent && is_own(&d->half, &rows))) {
+        d->status = judge(&d->half, &rows);
         if (d->status == TL_OK)
             answer = write_decision(d, connection);
     }
@@ -233,7 +214,7 @@ static db_answer read_decision(task *t, db *connection)
     db_result rows = DB_RESULT_INIT;
     db_answer answer = store_channel_list(connection, d->half.channel, &rows);
 
-    if (answer == DB_DONE && d->sent && is_own(d, &rows, row_of(&rows, d->half.op_code)))
+    if (answer == DB_DONE && d->sent && is_own(&d->half, &rows))
         t->verdict = VERDICT_APPLIED;
     db_result_free(&rows);
     return answer;
@@ -296,7 +277,7 @@ tl_status tl_channel_resume(tl_client *client, const tl_pause *pause)
 
 tl_status tl_channel_limit(tl_client *client, const tl_limit *limit)
 {
-    struct deciding d = {.half = {.limits = 1}};
+    struct deciding d = {.half = {.kind = LIMITS}};
     tl_pause about = TL_PAUSE_INIT;
 
     error_clear();
@@ -339,7 +320,7 @@ static tl_status check_breaker(const tl_breaker *b)
 
 tl_status tl_channel_breaker(tl_client *client, const tl_breaker *breaker)
 {
-    struct deciding d = {.half = {.breaks = 1}};
+    struct deciding d = {.half = {.kind = BREAKS}};
     tl_pause about = TL_PAUSE_INIT;
 
     error_clear();
