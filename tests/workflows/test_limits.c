@@ -422,8 +422,8 @@ TEST_IN(a_pause_comes_while_one_waits, gate_open, gate_close)
     assert_status(tl_channel_pause(operators, &pause), TL_OK);
     assert_status(tl_lock_arm(lock, 1000), TL_OVERLOADED);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    database_expect(gate.house.sql, 1, "SELECT sends FROM trade_lock WHERE serial_no = 'DOUBT' AND "
-                                       "lane = 'S'");
+    database_expect(gate.house.sql, 1,
+                    "SELECT sends FROM trade_lock WHERE serial_no = 'DOUBT' AND lane = 'S'");
     assert_status(tl_lock_put_back(lock, &ending, NULL), TL_IN_DOUBT);
     tl_lock_free(lock);
     tl_client_close(operators);
