@@ -2,7 +2,8 @@
 -- goes by the time in tl_schema, and the operators' by the words of two of them.
 
 -- Blanks a page of what ended payload_keep_ms ago, behind the page before; the janitors share the walk,
--- and rest for a twentieth of that time at its end.  `anew`: begin a walk now.  `told` is how many
+-- and rest for a twentieth of that time at its end.  `anew`: begin the walk of all anew.  The place
+-- moves only from where this page began, so a slow janitor takes nobody back.  `told` is how many
 -- trades were blanked, and whether the walk goes on; '': the schema does not say that anything is.
 CREATE OR REPLACE PROCEDURE tl_blank_page(IN most INT UNSIGNED, IN anew TINYINT,
     OUT told VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin)
@@ -18,10 +19,12 @@ BEGIN
     DECLARE named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
     SET told = IF(keep_ms IS NULL, '', '0 0');
-    IF keep_ms IS NOT NULL AND NOT anew THEN
-        SELECT cust_no, serial_no, op_code, rest_until > tl_moment() INTO cust, serial, op, rests
-        FROM tl_blanking WHERE one = 1;
+    IF anew THEN
+        UPDATE tl_blanking SET cust_no = '', serial_no = '', op_code = '', rest_until = '1970-01-01'
+        WHERE one = 1;
     END IF;
+    SELECT cust_no, serial_no, op_code, rest_until > tl_moment() INTO cust, serial, op, rests
+    FROM tl_blanking WHERE one = 1;
     IF keep_ms IS NULL OR rests THEN
         LEAVE whole;
     END IF;
@@ -32,7 +35,7 @@ BEGIN
         serial_no = IF(goes_on, SUBSTRING_INDEX(SUBSTRING_INDEX(told, ' ', 4), ' ', -1), ''),
         op_code = IF(goes_on, SUBSTRING_INDEX(SUBSTRING_INDEX(told, ' ', 5), ' ', -1), ''),
         rest_until = IF(goes_on, '1970-01-01', tl_moment() + INTERVAL keep_ms * 50 MICROSECOND)
-    WHERE one = 1;
+    WHERE one = 1 AND cust_no = cust AND serial_no = serial AND op_code = op;
     SET told = CONCAT(SUBSTRING_INDEX(told, ' ', 1), ' ', goes_on);
 END;
 

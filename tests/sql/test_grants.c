@@ -1232,4 +1232,30 @@ TEST(test_accepting_holds_up_no_heartbeat)
     mysql_close(accepts);
 }
 
+/* A janitor that was slow over its page takes the walk of all back to no earlier place. */
+TEST(test_a_slow_janitor_takes_nobody_back)
+{
+    const struct fixture *f = *state;
+    static const char page[] = "CALL tl_blank_page(1, 0, @told)";
+    MYSQL *faster = database_connect(f->where), *slow = f->as[APPLICATION];
+
+    database_run(f->admin,
+                 INSERT_LOCK("a page") ";UPDATE tl_schema SET payload_keep_ms = 86400000");
+    database_run(faster, "START TRANSACTION; UPDATE tl_blanking SET cust_no = 'further'");
+    assert_int_equal(mysql_send_query(slow, page, sizeof page - 1), 0);
+    AWAIT_WHILE(database_transactions(f->admin, "LOCK WAIT", "1") == 0);
+    database_run(faster, "COMMIT");
+    assert_int_equal(mysql_read_query_result(slow), 0);
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM tl_blanking WHERE cust_no ="
+                                               " 'further'"),
+                     1);
+    /* A walk that begins anew goes on from there for all. */
+    assert_int_equal(try(slow, "CALL tl_blank_page(1, 1, @told)"), 0);
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM tl_blanking WHERE cust_no ="
+                                               " 'further'"),
+                     0);
+    database_run(f->admin, "UPDATE tl_schema SET payload_keep_ms = NULL");
+    mysql_close(faster);
+}
+
 TESTS_OF(grants, set_up, tear_down)
