@@ -928,13 +928,14 @@ static tl_status call_confirm(scene *s)
 static void prepare_forgotten(scene *s)
 {
     prepare_nothing(s);
-    database_run(s->sql,
-                 "REPLACE INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
-                 "thread_no, token, fence, rev, created_at, updated_at) VALUES ('over', 'over', "
-                 "'WITHDRAW', 'S', 'Y', 'filed', UUID(), RANDOM_BYTES(16), 1, 1, '2001-01-01', "
-                 "'2001-01-01'); INSERT INTO tl_act (what, said, reason, actor, account, begun_at) "
-                 "VALUES ('forget propose', tl_forget_name('over'), 'test', 'bob', "
-                 "'bob@localhost', UTC_TIMESTAMP(6))");
+    database_run(
+        s->sql, "INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, "
+                "thread_no, token, fence, rev, created_at, updated_at) SELECT 'over', 'over', "
+                "'WITHDRAW', 'S', 'Y', 'filed', UUID(), RANDOM_BYTES(16), 1, 1, '2001-01-01', "
+                "'2001-01-01' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM trade_lock WHERE cust_no = "
+                "'over'); INSERT INTO tl_act (what, said, reason, actor, account, begun_at) "
+                "VALUES ('forget propose', tl_forget_name('over'), 'test', 'bob', "
+                "'bob@localhost', UTC_TIMESTAMP(6))");
 }
 
 static tl_status call_forget(scene *s)
