@@ -290,9 +290,8 @@ static void check_statement(audit_comparison *c)
                          p->channel_ref != NULL ? p->channel_ref : "no reference");
         if (i > 0 && same_trade(c->paid[i - 1].payment, p))
             continue;
-        do
+        for (; next < c->count && same_trade(c->paid[next].payment, p); next++)
             times += !came_back(c->paid[next].payment);
-        while (++next < c->count && same_trade(c->paid[next].payment, p));
         if (times > 1)
             audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times", times);
     }

@@ -66,8 +66,9 @@ int list_is_latest_first(const struct list *list)
 /* A hold ends after its trade was made. */
 static int64_t held_from(const struct list *list, const store_operation *operation)
 {
-    return list->asked.since_us > operation->low_water_us ? list->asked.since_us
-                                                          : operation->low_water_us;
+    const int64_t low_water_us = operation != NULL ? operation->low_water_us : 0;
+
+    return list->asked.since_us > low_water_us ? list->asked.since_us : low_water_us;
 }
 
 /* The sources that are read by a name. */

@@ -522,7 +522,7 @@ static void write_now(const struct shown *shown)
 static tl_status look_at(struct shown *shown, size_t i)
 {
     struct visit *visit = shown->visit;
-    struct now *now = malloc(sizeof *now);
+    struct now *now = calloc(1, sizeof *now);
     tl_status status = now != NULL ? visit_go_to(visit, i) : TL_NO_MEMORY;
 
     if (now != NULL && (status == TL_OK || http_of(status) == 503))
