@@ -11,12 +11,13 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <tradelock/admin/explain.h>
+
 #include <csv.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---------------------------------------------------------------- lines of a file -- */
 
@@ -49,13 +50,9 @@ static uint64_t number(const struct lines *l, const char *name)
 /* "2026-11-26 03:07:24.926518", in UTC. */
 static int64_t moment(const struct lines *l, const char *name)
 {
-    const char *text = field(l, name);
-    struct tm when = {.tm_mday = 1};
-    const char *rest = strptime(text, "%Y-%m-%d %H:%M:%S", &when);
+    int64_t us;
 
-    if (rest == NULL)
-        return 0;
-    return (int64_t)timegm(&when) * 1000000 + (rest[0] == '.' ? strtoll(rest + 1, NULL, 10) : 0);
+    return tl_moment_read(&us, field(l, name)) ? us : 0;
 }
 
 static void take_field(void *data, size_t size, void *context)

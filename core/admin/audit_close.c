@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-#define DUPLICATE_KEY 1062
-
 struct closing {
     store_closing half;
     tl_status status; /* TL_OK, or why nothing was written */
@@ -80,7 +78,7 @@ static db_answer run_half(task *t, db *connection)
                 .rev = db_uint(c->half.rev), .reason = db_text(c->half.reason),
                 .actor = db_text(c->half.actor), .thread_no = db_text(c->half.thread_no));
     }
-    if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY) {
+    if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE) {
         c->status = error_set(TL_BUSY, "another operator did that at the same moment");
         answer = DB_DONE;
     }

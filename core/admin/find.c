@@ -6,15 +6,15 @@
 #include "client/read.h"
 #include "store/bind.h"
 
+#include <tradelock/admin/explain.h>
+
 #include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define DAY_US INT64_C(86400000000)
-#define DAY_TEXT "YYYY-MM-DD"
 
 /* In the order in which they are listed.  Whole names come before what has more than one. */
 static const struct {
@@ -86,21 +86,13 @@ tl_status find_check(const tl_filter *search)
 /* Cuts a day off the end of an amount; 0: there is none.  Its first microsecond is above 0. */
 static int64_t cut_day(char *text)
 {
-    const size_t size = strlen(text), day = strlen(DAY_TEXT);
-    struct tm tm = {0};
-    char again[sizeof DAY_TEXT], *at = text + size - day, *end;
-    time_t seconds;
+    const size_t size = strlen(text), day = strlen("YYYY-MM-DD");
+    int64_t us;
 
-    if (size <= day || at[-1] != ' ')
+    if (size <= day || text[size - day - 1] != ' ' || !tl_moment_read(&us, text + size - day))
         return 0;
-    end = strptime(at, "%Y-%m-%d", &tm);
-    seconds = timegm(&tm);
-    /* The 31st of April would be the 1st of May. */
-    if (end == NULL || *end != '\0' || seconds <= 0 ||
-        strftime(again, sizeof again, "%Y-%m-%d", &tm) == 0 || strcmp(again, at) != 0)
-        return 0;
-    at[-1] = '\0';
-    return (int64_t)seconds * 1000000;
+    text[size - day - 1] = '\0';
+    return us;
 }
 
 static void make_amount(struct find_part *part)

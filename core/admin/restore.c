@@ -77,7 +77,6 @@ tl_status tl_restore_declare(tl_client *client, const char *actor, const char *r
 /* ------------------------------------------------------------------- promoting -- */
 
 #define REFUSED_BY_TRIGGER 1644
-#define DUPLICATE_KEY 1062
 
 static db_answer write_promoting(const struct opening *p, db *connection)
 {
@@ -95,7 +94,7 @@ static db_answer write_promoting(const struct opening *p, db *connection)
         answer = store_restore_open(connection, "promoted", p->actor, p->reason);
     if (answer == DB_DONE && p->fenced) {
         answer = store_restore_open(connection, "fenced", p->actor, p->reason);
-        if (answer == DB_ERROR && db_errno(connection) == DUPLICATE_KEY)
+        if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE)
             answer = DB_DONE; /* somebody has said so */
     }
     return answer;

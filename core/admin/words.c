@@ -31,6 +31,45 @@ const char *tl_moment_text(char to[TL_MOMENT_TEXT], int64_t us, int digits)
     return to;
 }
 
+/* ".125" and so on: up to six digits.  The rest of the text, or NULL. */
+static const char *read_fraction(const char *text, int64_t *us)
+{
+    int64_t scale = US;
+
+    *us = 0;
+    if (*text != '.')
+        return text;
+    for (text++; *text >= '0' && *text <= '9'; text++) {
+        scale /= 10;
+        *us += scale * (*text - '0');
+    }
+    return scale < US && scale > 0 ? text : NULL;
+}
+
+int tl_moment_read(int64_t *us, const char *text)
+{
+    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
+                                          "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"};
+
+    for (size_t i = 0; us != NULL && text != NULL && i < sizeof formats / sizeof formats[0]; i++) {
+        struct tm parts = {.tm_mday = 1};
+        const char *const read = strptime(text, formats[i], &parts), *end = read;
+        char again[32];
+        int64_t fraction = 0;
+
+        if (end != NULL && i < 2)
+            end = read_fraction(end, &fraction);
+        if (end == NULL || (*end != '\0' && strcmp(end, "Z") != 0))
+            continue;
+        *us = (int64_t)timegm(&parts) * US + fraction;
+        /* Writing it again refuses what is on no calendar, and all that strptime() lets pass. */
+        (void)strftime(again, sizeof again, "%Y-%m-%dT%H:%M:%S", &parts);
+        again[10] = formats[i][8];
+        return *us > 0 && strncmp(again, text, (size_t)(read - text)) == 0;
+    }
+    return 0;
+}
+
 const char *tl_span_text(char to[TL_SPAN_TEXT], int64_t us, tl_span_form form)
 {
     static const struct {

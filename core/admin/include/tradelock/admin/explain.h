@@ -35,6 +35,9 @@ TL_EXPORT size_t tl_shell_quote(char *to, size_t space, const char *text);
  * 0. */
 #define TL_MOMENT_TEXT 40
 TL_EXPORT const char *tl_moment_text(char to[TL_MOMENT_TEXT], int64_t us, int digits);
+/* The other way: "2026-03-01", "2026-03-01 09:30", "2026-03-01T09:30:00.125Z", UTC.  0: it is no
+ * moment of any calendar. */
+TL_EXPORT int tl_moment_read(int64_t *us, const char *text);
 
 /* A negative span counts as none, but in the short form. */
 typedef enum tl_span_form {
