@@ -257,7 +257,7 @@ noticed() {
         complain "$1: tradelock status ends with $code, not $want"
     }
     # What is due at the very moment of a scrape may be claimed by the next one.
-    eventually 30 fires_as_said "$alert"
+    eventually 120 fires_as_said "$alert"
     cat fires
 }
 
@@ -332,7 +332,7 @@ house_close() {
     eventually 60 sh -c 'tradelock status && tradelock status | grep "nothing waits"'
     scrape before.txt
     # What is due at the very moment of a scrape may be claimed by the next one.
-    eventually 30 fires_as_said ''
+    eventually 120 fires_as_said ''
     statement
     head -n 1 answers-1.csv >answers.csv
     tail -q -n +2 answers-[0-9]*.csv >>answers.csv
