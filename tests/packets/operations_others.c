@@ -512,7 +512,7 @@ static tl_status call_looks(scene *s)
     tl_overdue overdue;
     int64_t due_ms;
     int suspects;
-    char near[TL_SERIAL_MAX + 1];
+    char near[TL_SERIAL_MAX + 1], kinds[TL_FIND_KINDS_TEXT];
 
     filter.log_uuid = "11111111-1111-4111-8111-111111111111";
     if (status == TL_OK)
@@ -525,6 +525,8 @@ static tl_status call_looks(scene *s)
     filter = (tl_filter){.version = TL_FILTER_VERSION, .find = s->serial};
     if (status == TL_OK)
         status = tl_list(s->far, &filter, each_view, NULL);
+    if (status == TL_OK)
+        status = tl_find_kinds(&filter, kinds);
     if (status == TL_OK)
         status = tl_find_near(s->far, &filter, near);
     filter = (tl_filter){.version = TL_FILTER_VERSION};
