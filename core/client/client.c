@@ -275,14 +275,11 @@ static void look_after_beat(void *context, db *connection)
 
 /* A process that begins, or was stopped for long, asks for nothing before it knows what was decided
  * meanwhile; a drain that is decided now waits for this session, or is read here.  An account without
- * the right to read that is told so, and lives: its grants may be older than the schema. */
+ * the right to read all of that would obey none of it, and begins no session. */
 static tl_status look_as_session(void *context, db *connection, const char *session_id)
 {
-    const tl_status status = gates_look(context, connection);
-
-    return status == TL_OK || status == TL_ACCESS_DENIED
-               ? contracts_declare(context, connection, session_id)
-               : status;
+    TRY(gates_look(context, connection));
+    return contracts_declare(context, connection, session_id);
 }
 
 static int64_t obeyed_drain(void *context)

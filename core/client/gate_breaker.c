@@ -132,9 +132,10 @@ static void tell(struct tl_client *client, struct gate *one)
     one->tells = 0;
     if (probe != 0) {
         /* A probe that is told twice is told once. */
-        if (status == TL_OK)
+        if (status == TL_OK && one->probe == probe) {
             one->probe = 0;
-        one->is_over = status != TL_OK;
+            one->is_over = 0;
+        }
     } else if ((status == TL_OVERLOADED || status == TL_TRY_AGAIN) && one->era == was.era) {
         /* Nothing was told: what was counted meanwhile comes after it. */
         one->in_a_row = was.in_a_row;

@@ -69,14 +69,17 @@ db_answer lease_read_ask(task *t, db *connection)
     return answer;
 }
 
+/* A mutex that was not kept is given back, and that leaves a mark.  A holder's row that is worth
+ * nothing any more is only left to others, and was written all the same. */
 void lease_mark_ask(const task *t, commit_mark *to)
 {
     const lease_asking *a = t->context;
+    const lease_kind *kind = a->lease->base.method->lease;
 
-    if (a->token == NULL || (a->claims && !a->taken))
+    if (a->token == NULL || (kind->mark == MARK_RESOURCE && a->claims && !a->taken))
         to->kind = MARK_NONE;
     else
-        lease_mark(a->lease->base.method->lease, &a->step, a->token, to);
+        lease_mark(kind, &a->step, a->token, to);
 }
 
 /* The late check.  A hold whose time is over still counts until somebody else takes it; one under a

@@ -361,7 +361,8 @@ const char *lock_channel(const tl_lock *lock)
 tl_status lock_pass_gate(tl_lock *lock, gate_kind kind, int64_t max_hold_ms)
 {
     const gate_send send = {.kind = kind,
-                            .channel = lock_channel(lock),
+                            /* An ask is for its own channel: what was read is another's row. */
+                            .channel = kind == GATE_ASK ? lock->channel : lock_channel(lock),
                             .op_code = lock->op_code,
                             /* An ask begins under the life of today's session. */
                             .life = lock->base.state == LOCK_NEW

@@ -191,8 +191,8 @@ inline go_on(i, what)
     r = 0
 }
 
-/* The old connection is dead, its transaction rolled back (task_settle): resource_read_ask
- * and rw_read_release, by the holder's token and the log.  A downgrade is not settled but made
+/* The old connection is dead, its transaction rolled back (task_settle): lease_read_ask
+ * and read_release, by the holder's token and the log.  A downgrade is not settled but made
  * again, which comes to the same; what became of the caller's own commit the caller finds
  * out. */
 inline settle(i)

@@ -1232,6 +1232,25 @@ TEST(test_accepting_holds_up_no_heartbeat)
     mysql_close(accepts);
 }
 
+/* Who may not read what operators set would obey none of it, and begins no session. */
+TEST(test_who_may_not_read_what_is_set)
+{
+    const struct fixture *f = *state;
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(f->where);
+    options.user = f->account[APPLICATION];
+    options.password = "secret";
+    database_run(f->admin, "REVOKE SELECT ON trade_channel_breaker FROM {database}_application");
+    assert_int_equal(tl_client_open(&client, &options), TL_ACCESS_DENIED);
+    assert_non_null(strstr(tl_error_message(), "trade_channel_breaker"));
+    assert_null(client);
+    database_run(f->admin, "GRANT SELECT ON trade_channel_breaker TO {database}_application");
+    assert_int_equal(tl_client_open(&client, &options), TL_OK);
+    tl_client_close(client);
+}
+
 /* A janitor that was slow over its page takes the walk of all back to no earlier place. */
 TEST(test_a_slow_janitor_takes_nobody_back)
 {
