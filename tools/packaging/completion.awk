@@ -65,7 +65,7 @@ function option(line,    key, text, words, count, i, name, next_word, kind, old)
 in_usage {
     # Of "tradelock evidence add|ls SERIAL ... | add --statement FILE" the words in small letters.
     line = $0
-    sub(/^[Uu]sage: +/, "", line)
+    sub(/^([Uu]sage:)? +/, "", line)
     own = here
     if (index(line, "tradelock desk") == 1)
         sub(/-/, " ", own)
