@@ -65,6 +65,9 @@ static tl_status wait_for_turn(db *connection)
                          "another process has been migrating this database for %d "
                          "seconds: look whether it still runs, then try again",
                          TURN_WAIT_S);
+    else if (!db_get_int(&result, 0, 1))
+        return error_set(TL_SERVER_UNSAFE, "the schema's statements are longer than the server "
+                                           "takes: set max_allowed_packet to 1M or more");
     return TL_OK;
 }
 

@@ -59,8 +59,9 @@ FROM information_schema.views v
 WHERE v.table_schema = DATABASE() AND v.table_name IN (:name, :other)
 
 -- name: migrate_turn
--- Lets one process at a time migrate a database; the lock ends with its connection.
-SELECT GET_LOCK(CONCAT('tl:migrate:', MD5(DATABASE())), :wait_s)
+-- Lets one process at a time migrate a database; the lock ends with its connection.  A server that
+-- takes no such long statement may close the connection before it has said so, so that is asked here.
+SELECT GET_LOCK(CONCAT('tl:migrate:', MD5(DATABASE())), :wait_s), @@max_allowed_packet >= 65536
 
 -- name: migrate_wait
 -- How long a migration waits, in seconds, while others use a table.

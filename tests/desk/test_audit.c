@@ -211,7 +211,7 @@ TEST(test_a_statement_of_too_many_lines)
         memcpy(text + sizeof head - 1 + 4 * i, "A,B\n", 4);
     come_in(&v, operators.user[ANN]);
     visitor_post_file(&v, "/statement", token_of(&v), "bank.csv", text, size);
-    EXPECT_PAGE(&v, 400, "bank.csv:100002: there are more than 100000 payments");
+    EXPECT_PAGE(&v, 400, "bank.csv:100002: there are more than 100,000 payments");
     visitor_post_file(&v, "/statement", token_of(&v), "bank.csv", text, size - 4);
     EXPECT_PAGE(&v, 303, "");
     wait_for_end(&v);
