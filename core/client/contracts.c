@@ -124,7 +124,8 @@ static tl_status declare(db *connection, const char *session_id, const struct co
         if (status == TL_OK)
             text_copy(said, sizeof said, db_get_text(&r, 0, 0));
         db_result_free(&r);
-        if (status != TL_OK || strncmp(said, "was ", 4) != 0)
+        /* Of two that declare at once the server may undo one: that is asked again as it was. */
+        if (status != TL_TRY_AGAIN && (status != TL_OK || strncmp(said, "was ", 4) != 0))
             break;
     }
     return status == TL_OK ? judge(one, said) : status;
