@@ -396,7 +396,7 @@ def works_without_script(plain, trade):
     plain.click(".when button")
     plain.says("Not there yet")
     plain.go(trade)
-    plain.click("header form button")
+    plain.click("form[action='/logout'] button")
     plain.go(trade)
     assert plain.browser.current_url.endswith("/login"), plain.browser.current_url
 
