@@ -90,7 +90,8 @@ class Person:
             url = event["params"].get("request", {}).get("url")
             if event["method"] == "Page.javascriptDialogOpening":
                 problems.append(f"{self.name}: a dialog {event['params']['message']}")
-            if event["method"] == "Network.requestWillBeSent" and not url.startswith(base):
+            # The browser's own icon in a field for a date is data; a page may show none.
+            if event["method"] == "Network.requestWillBeSent" and not url.startswith((base, "data:")):
                 problems.append(f"{self.name} fetched {url}")
             if re.search("COMPLAINT|C-ANNA|C-EVE", url or ""):
                 problems.append(f"a name in {url}")
