@@ -25,7 +25,7 @@ static char *convert(struct reading *r, const char *encoding, const char *bytes,
                      size_t *decoded)
 {
     const size_t space = 4 * size + 4;
-    const iconv_t conversion =
+    iconv_t conversion =
         strchr(encoding, '/') == NULL ? iconv_open("UTF-8", encoding) : (iconv_t)-1;
     char *text = conversion != (iconv_t)-1 ? malloc(space) : NULL;
     char *from = (char *)bytes, *to = text;
@@ -76,7 +76,8 @@ char *decode(struct reading *r, const char *bytes, size_t size, size_t *decoded)
         *decoded = size;
     }
     /* The mark of editors that mark UTF-8. */
-    if (r->problem[0] == '\0' && *decoded >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+    if (text != NULL && r->problem[0] == '\0' && *decoded >= 3 &&
+        memcmp(text, "\xef\xbb\xbf", 3) == 0)
         memmove(text, text + 3, *decoded -= 3);
     return text;
 }

@@ -36,7 +36,8 @@ enum column column_named(const char *word, size_t size)
 {
     int i = 0;
 
-    while (i < COL_NONE && (strlen(columns[i].word) != size || memcmp(columns[i].word, word, size)))
+    while (i < COL_NONE &&
+           (strlen(columns[i].word) != size || memcmp(columns[i].word, word, size) != 0))
         i++;
     return i < COL_NONE ? (enum column)i : COLUMNS;
 }
