@@ -94,27 +94,34 @@ int statement_read_bytes(struct statement *self, const char *bytes, size_t size,
 /* All bytes of a file, which may be a pipe; NULL: errno says why. */
 static char *read_file(const char *path, size_t *size)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(path, "re"), *to;
     char *bytes = NULL, buffer[65536];
-    FILE *to = file != NULL ? open_memstream(&bytes, size) : NULL;
-    size_t got;
-    int error = file == NULL || to == NULL ? errno : 0;
+    int error = 0;
 
-    while (error == 0 && (got = fread(buffer, 1, sizeof buffer, file)) > 0)
-        if (fwrite(buffer, 1, got, to) != got)
-            error = ENOMEM;
-    if (error == 0 && ferror(file))
-        error = errno;
-    if (to != NULL && fclose(to) != 0 && error == 0)
-        error = ENOMEM;
-    if (file != NULL)
+    if (file == NULL)
+        return NULL;
+    to = open_memstream(&bytes, size);
+    if (to == NULL) {
         fclose(file);
-    if (error != 0) {
-        free(bytes);
-        bytes = NULL;
-        errno = error;
+        errno = ENOMEM;
+        return NULL;
     }
-    return bytes;
+    while (error == 0 && !feof(file)) {
+        const size_t got = fread(buffer, 1, sizeof buffer, file);
+
+        if (ferror(file))
+            error = errno != 0 ? errno : EIO;
+        else if (fwrite(buffer, 1, got, to) != got)
+            error = ENOMEM;
+    }
+    if (fclose(to) != 0 && error == 0)
+        error = ENOMEM;
+    fclose(file);
+    if (error == 0)
+        return bytes;
+    free(bytes);
+    errno = error;
+    return NULL;
 }
 
 int statement_read(struct statement *self, const char *path, const struct statement_rules *rules,
