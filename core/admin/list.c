@@ -347,7 +347,9 @@ static tl_status read_operations(struct list *list)
     store_operation operation = {.op_code = ""};
     tl_status status;
 
-    if (!list_filter_uses(list->filter, LIST_HELD) && !list_filter_uses(list->filter, LIST_IDLE) &&
+    /* Whether the text of a search is an operation is known by them alone. */
+    if ((list->search == NULL || wanted == NULL) && !list_filter_uses(list->filter, LIST_HELD) &&
+        !list_filter_uses(list->filter, LIST_IDLE) &&
         !list_filter_uses(list->filter, LIST_WAITING) &&
         !list_filter_uses(list->filter, LIST_HELD_REST) &&
         !list_filter_uses(list->filter, LIST_MADE))

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "store/bind.h"
+#include "transition/task.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,8 +125,11 @@ static tl_status declare(db *connection, const char *session_id, const struct co
         if (status == TL_OK)
             text_copy(said, sizeof said, db_get_text(&r, 0, 0));
         db_result_free(&r);
-        /* Of two that declare at once the server may undo one: that is asked again as it was. */
-        if (status != TL_TRY_AGAIN && (status != TL_OK || strncmp(said, "was ", 4) != 0))
+        /* Of two that declare at once the server may undo one, which then waits for the other.  A
+         * wait that was too long is not waited for again: no beat confirms the session yet. */
+        if (status == TL_TRY_AGAIN && db_errno(connection) != ERROR_LOCK_WAIT)
+            continue;
+        if (status != TL_OK || strncmp(said, "was ", 4) != 0)
             break;
     }
     return status == TL_OK ? judge(one, said) : status;

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "client/read.h"
 #include "store/bind.h"
 
 #include <tradelock/layer.h>

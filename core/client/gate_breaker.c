@@ -4,12 +4,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client/read.h"
 #include "store/bind.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Says once what this process does differently from now on. */
 static void say(struct tl_client *client, struct gate *one)

@@ -8,8 +8,6 @@
 #include "base/random.h"
 #include "client/caller.h"
 
-#include <string.h>
-
 /* How long it is tried to give up what ends by itself. */
 #define DROP_BUDGET_MS 200
 

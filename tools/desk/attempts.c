@@ -20,17 +20,16 @@ struct telling {
 static int begins_attempt(const tl_step *step)
 {
     return !step_is_retry(step) &&
-           (strcmp(step->step, "ask") == 0 || strcmp(step->step, "reclaim") == 0 ||
-            strcmp(step->step, "claim") == 0);
+           (strcmp(step->step, "ask") == 0 || strcmp(step->step, "reask") == 0 ||
+            strcmp(step->step, "reclaim") == 0 || strcmp(step->step, "claim") == 0);
 }
 
 static const char *words_of(const tl_step *step)
 {
-    static const char *const words[][2] = {{"ask", "asked for"},
-                                           {"reclaim", "tried anew"},
-                                           {"claim", "looked at by a worker"},
-                                           {"unknown", "no answer"},
-                                           {"reap", "its process died or was too late"}};
+    static const char *const words[][2] = {
+        {"ask", "asked for"},      {"reask", "asked for again"},
+        {"reclaim", "tried anew"}, {"claim", "looked at by a worker"},
+        {"unknown", "no answer"},  {"reap", "its process died or was too late"}};
 
     if (strcmp(step->step, "end") == 0)
         return step->status == 'Y' ? "paid" : "failed";
@@ -61,7 +60,10 @@ static void begin_line(struct telling *telling, const tl_step *step)
 
 static void tell(struct telling *telling, const tl_step *step)
 {
-    const int begins = begins_attempt(step), sends = step->sends > telling->sends;
+    const int begins = begins_attempt(step);
+    /* Sends are counted from each ask on; a claim goes on with what the ask had. */
+    const int sends =
+        step->sends > (begins && strcmp(step->step, "claim") != 0 ? 0 : telling->sends);
     const int is_over = step->status != 'P' || step->session_id == NULL;
     const char *said =
         is_over && step->remark != NULL && !said_is_carried(step->step) ? step->remark : "";

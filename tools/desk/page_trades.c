@@ -466,15 +466,18 @@ static void list(struct visit *visit, const struct ref *search)
     const int all = search->shard[0] == '\0';
     const size_t count = all ? shards_count(shards) : 1;
     struct listed *listed = calloc(count, sizeof *listed);
-    tl_status status = TL_NO_MEMORY;
+    tl_status status = listed != NULL ? TL_OK : TL_NO_MEMORY;
 
     for (size_t i = 0; listed != NULL && i < count; i++) {
+        tl_status one;
+
         listed[i].shard = all ? i : shards_find(shards, search->shard);
-        status = listed_read(&listed[i], visit, search, wants_csv);
+        one = listed_read(&listed[i], visit, search, wants_csv);
+        status = status == TL_OK ? one : status;
     }
     if (status == TL_OK && wants_csv)
         write_csv(visit, listed, count);
-    else if (status == TL_OK || (listed != NULL && visit_is_of_fleet(visit)))
+    else if (status == TL_OK || (listed != NULL && !wants_csv && visit_is_of_fleet(visit)))
         write_list(visit, search, listed, count);
     else
         layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));

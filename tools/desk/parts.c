@@ -60,12 +60,18 @@ void part_trade_link(struct visit *visit, const void *view)
 
 void part_sums(struct page *page, const tl_list_end *sums)
 {
+    uint64_t without = sums->trades;
+
     for (unsigned i = 0; i < sums->money_count; i++) {
         char amount[TL_AMOUNT_TEXT];
 
+        without -= sums->money[i].trades;
         page_put(page, i > 0 ? ", " : ": ");
         page_money(page, tl_sum_text(amount, sums->money[i].sum_minor, sums->money[i].currency));
     }
+    if (without > 0)
+        page_format(page, "%s%s without amount", sums->money_count > 0 ? ", " : ": ",
+                    COUNT_TEXT(without));
 }
 
 /* -------------------------------------------------------------------------- channels -- */

@@ -498,7 +498,7 @@ static void print_end(struct output *output)
             list_print_totals(&output->total, "trade");
             if (output->total.more)
                 puts("There are more; this is the sum of those above.");
-        } else if (output->filter->find != NULL) {
+        } else if (output->filter->find != NULL && !output->total.more) {
             say_not_found(output);
         } else {
             fprintf(stderr, "tradelock: no lock passes these filters%s\n",
