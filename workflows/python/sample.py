@@ -15,6 +15,7 @@ import csv
 import http.client
 import json
 import sys
+import time
 import urllib.parse
 
 import tradelock
@@ -38,11 +39,16 @@ class Bank:
     """The handlers, for a channel that keeps keys for ever and can be asked."""
 
     def __init__(self, url):
-        self.host = urllib.parse.urlsplit(url).netloc
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or parts.path.strip("/"):
+            raise ValueError(f"channel_url = {url}: it is http or https, a host and perhaps a port")
+        self.host = parts.netloc
+        self.kind = (http.client.HTTPSConnection if parts.scheme == "https"
+                     else http.client.HTTPConnection)
 
     def call(self, attempt, method, path, body=None):
         """One exchange on a connection of its own, which repeats nothing: status and JSON."""
-        connection = http.client.HTTPConnection(self.host, timeout=attempt.left_ms() / 1000 + 0.001)
+        connection = self.kind(self.host, timeout=attempt.left_ms() / 1000 + 0.001)
         try:
             try:
                 connection.connect()
@@ -55,32 +61,47 @@ class Bank:
             connection.sock.settimeout(left)
             connection.request(method, path, body)
             answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
+            said = json.loads(answer.read())
+            return answer.status, said if isinstance(said, dict) else {}
         except (OSError, http.client.HTTPException, ValueError):
             return 0, {}
         finally:
             connection.close()
 
     def execute(self, attempt, reply):
-        # Made of the payload alone, so that each send of a key says the same.
+        # Made of the payload, so that each send of a key says the same, but for the moment after
+        # which the channel must not pay: the clock is read first, so a pause makes it earlier.
+        now_ms = int(time.time() * 1000)
         order = dict(json.loads(attempt.payload), channel_key=attempt.channel_key,
-                     serial_no=attempt.serial_no, cust_no=attempt.cust_no, op_code=attempt.op_code)
+                     serial_no=attempt.serial_no, cust_no=attempt.cust_no, op_code=attempt.op_code,
+                     expires_at_ms=now_ms + attempt.left_ms())
         status, said = self.call(attempt, "POST", "/v1/pay", json.dumps(order))
-        reply.ref(said.get("channel_ref", ""))
         if status is None:
             return Execute.NOT_SENT
-        if status == 429:  # the channel documents that it did nothing
-            return Execute.RETRY_LATER
+        take_ref(reply, said)
+        # Only a decline that the channel calls final is proof; of what it calls rate limited it
+        # documents that it did nothing.
+        if (status, said.get("outcome")) == (200, "declined") and said.get("final") is not True:
+            return Execute.UNKNOWN
         return {(200, "succeeded"): Execute.SUCCEEDED, (200, "declined"): Execute.DECLINED,
-                (202, "accepted"): Execute.ACCEPTED}.get((status, said.get("outcome")),
-                                                         Execute.UNKNOWN)
+                (202, "accepted"): Execute.ACCEPTED, (429, "rate_limited"): Execute.RETRY_LATER,
+                }.get((status, said.get("outcome")), Execute.UNKNOWN)
 
     def query(self, attempt, reply):
         status, said = self.call(attempt, "GET", f"/v1/payments/{attempt.channel_key}")
-        reply.ref(said.get("channel_ref", ""))
+        take_ref(reply, said)
         return {(200, "succeeded"): Query.SUCCEEDED, (200, "failed"): Query.FAILED,
                 (200, "pending"): Query.PENDING, (404, "not_found"): Query.NOT_FOUND,
                 }.get((status, said.get("status")), Query.UNREACHABLE)
+
+
+def take_ref(reply, said):
+    """A payment is not lost for a reference that cannot be stored."""
+    if "channel_ref" in said:
+        try:
+            reply.ref(said["channel_ref"])
+        except (TypeError, ValueError, tradelock.Error) as error:
+            reply.remark(f"no reference: {error}")
 
 
 def success(attempt, reply, book):

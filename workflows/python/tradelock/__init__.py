@@ -216,6 +216,7 @@ class _Struct:
 
     def _point(self, name, where, item, value):
         if item.kind == "struct":
+            value = list(value)
             if not all(isinstance(one, _Struct) and ffi.typeof(one._name) is item for one in value):
                 raise TypeError(f"{where} must be a list of tradelock's own {name}")
             items = [self._own(one)._c[0] for one in value]
@@ -264,10 +265,13 @@ def _sentence():
     return _text(lib.tl_error_message())
 
 
+def _called(function, *arguments):
+    return Status(function(*arguments)), _sentence()
+
+
 def _ask(function, *arguments):
     """The status and the sentence; Error where the call itself is wrong."""
-    status = Status(function(*arguments))
-    message = _sentence()
+    status, message = _called(function, *arguments)
     left = _thread.__dict__.pop("left", None)
     if left is not None:
         raise left
@@ -308,6 +312,15 @@ class _Bound:
         return text
 
 
+@contextlib.contextmanager
+def _in_handler():
+    _thread.handlers = getattr(_thread, "handlers", 0) + 1
+    try:
+        yield
+    finally:
+        _thread.handlers -= 1
+
+
 class _Lent:
     """What a handler may use until it returns."""
 
@@ -324,18 +337,24 @@ class _Lent:
 class Reply(_Lent):
     """What execute, query and cancel say besides what they return."""
 
+    def _say(self, function, *arguments):
+        # What another handler of this thread left behind is for the next call of a Client.
+        status, message = _called(function, self._c, *arguments)
+        if status.kind != Class.DONE:
+            raise Error(status, message)
+
     def ref(self, channel_ref):
-        _must(lib.tl_reply_ref, self._c, _chars("channel_ref", channel_ref))
+        self._say(lib.tl_reply_ref, _chars("channel_ref", channel_ref))
 
     def result(self, result):
         data = _bytes("result", result)
-        _must(lib.tl_reply_result, self._c, data, len(data))
+        self._say(lib.tl_reply_result, data, len(data))
 
     def remark(self, remark):
         lib.tl_reply_remark(self._c, b"%s", _chars("remark", remark))
 
     def retry_after(self, after_ms):
-        _must(lib.tl_reply_retry_after, self._c, after_ms)
+        self._say(lib.tl_reply_retry_after, after_ms)
 
     def retryable(self, yes=True):
         self._c.retryable = bool(yes)
@@ -363,7 +382,8 @@ def _channel_handler(name, kind):
     def call(context, attempt, reply):
         bound, lent = ffi.from_handle(context), Reply(reply)
         try:
-            answer = bound.handlers[name](_record(attempt, Attempt), lent)
+            with _in_handler():
+                answer = bound.handlers[name](_record(attempt, Attempt), lent)
             if not isinstance(answer, kind):
                 raise TypeError(f"{name} must return a tradelock.{kind.__name__}, not {answer!r}")
             return answer
@@ -381,8 +401,9 @@ def _book_handler(name):
         bound, book = ffi.from_handle(context), Book(rest[-1])
         try:
             seen = [] if name == "book_prepare" else [_record(reply), *map(Proof, rest[:-1])]
-            if bound.handlers[name](_record(attempt, Attempt), *seen, book) is not None:
-                raise TypeError(f"{name} must return None")
+            with _in_handler():
+                if bound.handlers[name](_record(attempt, Attempt), *seen, book) is not None:
+                    raise TypeError(f"{name} must return None")
             return lib.TL_OK
         except BaseException as error:
             if name == "book_prepare" and isinstance(error, Refused):
@@ -407,8 +428,13 @@ def _collect(context, pointer):
     return 0
 
 
+def _kept(_kind, error, _trace):
+    """A row that was not collected is missing in no answer: the call raises this."""
+    _thread.left = error
+
+
 for _name in ("trade", "sum"):
-    ffi.def_extern(name=f"tradelock_{_name}", error=1)(_collect)
+    ffi.def_extern(name=f"tradelock_{_name}", error=1, onerror=_kept)(_collect)
 
 _LOGGER = logging.getLogger("tradelock")
 _LEVELS = {Level.DEBUG: logging.DEBUG, Level.INFO: logging.INFO, Level.WARNING: logging.WARNING,
@@ -434,6 +460,12 @@ def _log_called(context, line):
 # ---------------------------------------------------------------------------- the client --
 
 _open = set()
+os.register_at_fork(after_in_child=_open.clear)  # its threads are the parent's
+
+
+def _check_outside():
+    if getattr(_thread, "handlers", 0):
+        raise Error(Status.IN_CALLBACK, "a handler closes nothing: it would wait for itself")
 
 
 class _Closing:
@@ -455,6 +487,7 @@ class _Closing:
 
     def _closing(self):
         """Whether it is to be closed now.  The child of a fork has nobody inside."""
+        _check_outside()
         was, self._closed = self._closed, True
         if not was and self._inside and os.getpid() == self._process:
             self._closed = False
@@ -483,10 +516,11 @@ class Client(_Closing):
         self._bound = [_Bound(None, given.handlers)]
         given._c.log_context = self._bound[0].handle
         made, registry = ffi.new("tl_client **"), ffi.new("tl_workflows **")
-        _must(lib.tl_client_open, made, given._c)
         try:
+            _must(lib.tl_client_open, made, given._c)
             _must(lib.tl_workflows_new, registry, made[0])
-        except Error:
+        except BaseException:  # an interrupt comes after the call that it met
+            lib.tl_workflows_free(registry[0])
             lib.tl_client_close(made[0])
             raise
         self._client, self._workflows, self._workers, self._own = made[0], registry[0], set(), True
@@ -504,6 +538,7 @@ class Client(_Closing):
 
     def close(self):
         """Ends workers and the session.  Error, and no session ends, while calls are under way."""
+        _check_outside()
         for worker in list(self._workers):
             worker.close()
         if self._closing() and self._own:
@@ -604,7 +639,11 @@ class Worker(_Closing):
         super().__init__()
         made = ffi.new("tl_worker **")
         with client._in_use():
-            _must(lib.tl_worker_start, made, client._workflows, _WorkerOptions(**options)._c)
+            try:
+                _must(lib.tl_worker_start, made, client._workflows, _WorkerOptions(**options)._c)
+            except BaseException:
+                lib.tl_worker_free(made[0])
+                raise
             self._worker, self._client = made[0], client
             client._workers.add(self)
 
