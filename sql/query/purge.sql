@@ -1,8 +1,12 @@
 -- What is old and goes.
+--
+-- What is locked is passed over.  Where nothing may wait for a row, the server passes over one and then
+-- refuses the COMMIT (error 1180, 10.11); so these statements might wait, and do not.
 
 -- name: purge
 -- Purges one page of trades, or only counts what would go; the procedure decides what may go and
 -- commits by itself.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_purge_trades(:only_counts, :older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged)
 
 -- name: purge_acts
@@ -28,12 +32,14 @@ LIMIT 1
 -- Removes the trades of a page that was named, and is in an archive; the procedure judges each anew,
 -- leaves alone what changed since, puts the set on record, and commits by itself.  A second call
 -- finds nothing of it.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_purge_archived(:older_ms, :named, :sha, :before_sha, :set_no, @tl_purged)
 
 -- name: purge_named
 -- Names the trades of a page that may go, and removes nothing; the procedure decides which, and
 -- keeps nothing locked.  What is read of them afterwards counts only if purge_archived finds
 -- them as they were named.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_purge_named(:older_ms, :most, :cust_no, :serial_no, :op_code, @tl_purged, @tl_named)
 
 -- name: purge_named_result
@@ -43,6 +49,7 @@ SELECT @tl_purged, @tl_named
 -- name: purge_resources
 -- Purges one page of lease mutexes, or only counts what would go; the procedure decides what may go
 -- and commits by itself.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_purge_mutexes(:only_counts, :older_ms, :most, :after, @tl_purged)
 
 -- name: purge_result
@@ -52,6 +59,7 @@ SELECT @tl_purged
 -- name: purge_rw
 -- Purges one page of read-write locks, or only counts what would go; the procedure decides what may
 -- go and commits by itself.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_purge_rw_locks(:only_counts, :older_ms, :most, :after, @tl_purged)
 
 -- name: purge_sessions
@@ -69,6 +77,7 @@ SELECT @tl_purged_sessions
 -- name: blank_page
 -- Blanks the contents of a page of trades that ended long enough ago; the procedure knows where the
 -- janitors' walk stands, decides which may go, and commits by itself.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_blank_page(:most, :anew, @tl_blanked)
 
 -- name: blank_page_result
@@ -78,6 +87,7 @@ SELECT @tl_blanked
 -- name: forget_page
 -- Blanks the contents of a page of a customer's trades; the procedure judges each, asks for the word of
 -- another account, and commits by itself.
+SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_forget_page(:act_no, :most, :cust_no, :serial_no, :op_code, @tl_purged)
 
 -- name: forget_proposed

@@ -347,6 +347,37 @@ TEST(test_every_statement_has_a_case)
     assert_int_equal(missing, 0);
 }
 
+/* A statement that may not wait for rows, and passes over one, is refused its COMMIT by the server. */
+TEST(test_what_passes_over_rows_might_wait)
+{
+    struct bench *bench = *state;
+    char *calls = database_text(
+        bench->other,
+        "WITH RECURSIVE p AS (SELECT routine_name AS name FROM information_schema.routines"
+        " WHERE routine_schema = '%s' AND routine_type = 'PROCEDURE'"
+        " AND routine_definition LIKE '%%SKIP LOCKED%%' UNION SELECT r.routine_name"
+        " FROM information_schema.routines r JOIN p ON r.routine_definition"
+        " LIKE CONCAT('%%CALL ', p.name, '(%%') WHERE r.routine_schema = '%s')"
+        " SELECT GROUP_CONCAT('CALL ', name, '(' SEPARATOR '\\n') FROM p",
+        database_name(bench->where), database_name(bench->where));
+    unsigned found = 0, bad = 0;
+    char *rest = NULL;
+
+    for (char *call = strtok_r(calls, "\n", &rest); call; call = strtok_r(NULL, "\n", &rest))
+        for (size_t i = 0; i < sql_texts_count; i++) {
+            if (strstr(sql_texts[i]->text, call) == NULL)
+                continue;
+            found++;
+            if (strstr(sql_texts[i]->text, "innodb_lock_wait_timeout = 1 FOR") != NULL)
+                continue;
+            print_error("%s: %s...) might wait for no row\n", sql_texts[i]->name, call);
+            bad++;
+        }
+    free(calls);
+    assert_true(found > 5);
+    assert_int_equal(bad, 0);
+}
+
 TEST(test_plans)
 {
     struct bench *bench = *state;

@@ -547,4 +547,25 @@ TEST(test_a_janitor_with_one_connection)
     free(file);
 }
 
+/* What a send that is on its way has locked is left to a later round; the others go. */
+TEST(test_a_round_passes_over_what_is_locked)
+{
+    tl_client *client = near(0);
+    MYSQL *other = database_connect(base);
+    tl_lock *lock = lock_new(client, "locked", "c1", SYNC);
+    long long rounds;
+
+    database_run(other, "START TRANSACTION");
+    database_run(other, "INSERT INTO tl_receipt SELECT session_id, RANDOM_BYTES(16) FROM"
+                        " tl_session WHERE ended_at IS NULL");
+    rounds = database_number(sql, "SELECT SUM(rounds) FROM tl_beat");
+    assert_status(tl_lock_ask(lock, 0), TL_GRANTED);
+    end_paid(lock);
+    database_await(sql, 1, "SELECT SUM(rounds) > %lld FROM tl_beat", rounds);
+    database_await(sql, 0, "SELECT COUNT(*) FROM tl_receipt");
+    database_run(other, "ROLLBACK");
+    mysql_close(other);
+    tl_client_close(client);
+}
+
 TESTS_OF(session, setup, teardown)
