@@ -84,15 +84,16 @@ static db_answer write_promoting(const struct opening *p, db *connection)
     db_answer answer = db_run(connection, &sql_restore_status, NULL, 0, &row);
     const int is_promoted =
         answer == DB_DONE && row.rows == 1 &&
-        db_get_uint(&row, 0, COLUMN_restore_status_restore_no) !=
-            db_get_uint(&row, 0, COLUMN_restore_status_accepted_no) &&
         db_get_int(&row, 0, COLUMN_restore_status_is_here) != 0 &&
         strcmp(db_get_text(&row, 0, COLUMN_restore_status_step), "promoted") == 0;
+    const int is_accepted =
+        is_promoted && db_get_uint(&row, 0, COLUMN_restore_status_restore_no) ==
+                           db_get_uint(&row, 0, COLUMN_restore_status_accepted_no);
 
     db_result_free(&row);
     if (answer == DB_DONE && !is_promoted)
         answer = store_restore_open(connection, "promoted", p->actor, p->reason);
-    if (answer == DB_DONE && p->fenced) {
+    if (answer == DB_DONE && p->fenced && !is_accepted) {
         answer = store_restore_open(connection, "fenced", p->actor, p->reason);
         if (answer == DB_ERROR && db_error_kind_of(db_errno(connection)) == DB_KIND_DUPLICATE)
             answer = DB_DONE; /* somebody has said so */

@@ -44,6 +44,8 @@ TEST(test_the_primary_dies)
     usleep(300 * 1000); /* both meet it before it is promoted */
     promote();
     await_accepted();
+    /* The hook lost its answer, and asks again. */
+    assert_status(tl_promote(pair.ops, 1, "hook", "the primary is gone"), TL_OK);
     await_grant(pair.first, "s1");
     print_message("killed, promoted and granted again after %lld ms, without a person\n",
                   (long long)(crew_now_ms() - since_ms));

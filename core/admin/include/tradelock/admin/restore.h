@@ -33,8 +33,9 @@ TL_EXPORT tl_status tl_restore_declare(tl_client *client, const char *actor, con
  * its commits are kept before that.  Then no process that died without attesting is waited for, once
  * its session has ended.  It may be said later, by calling again.
  *
- *     TL_OK       It is offered, by this call or before it.
- *     TL_REFUSED  It is the accepted one; or it is read-only, or still replicates.
+ *     TL_OK       It is offered, by this call or before it, and perhaps accepted since.
+ *     TL_REFUSED  It is the accepted one, and was not promoted; or it is read-only, or still
+ *                 replicates.
  */
 TL_EXPORT tl_status tl_promote(tl_client *client, int fenced, const char *actor,
                                const char *reason);
