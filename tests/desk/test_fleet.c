@@ -393,15 +393,18 @@ TEST_IN(test_customer_that_leaves, clear, NULL)
     visitor_leave(&v);
 }
 
-/* The row of a list stands where its customer's slot is not, and where it is there is none. */
+/* The row stands where its customer's slot is not, and where it is there is none. */
 TEST_IN(test_trade_that_is_not_there, clear, NULL)
 {
     struct visitor v;
 
+    char path[128];
+
     make_failed(A, "A1", customers[A][0]);
-    shards_hand_over(&fleet, A, B, slot_of(customers[A][0]));
     visitor_come_in(&v, &desk, "ann");
-    open_page(&v, "trade", "A1");
+    snprintf(path, sizeof path, "/trade?r=%s", open_page(&v, "trade", "A1"));
+    shards_hand_over(&fleet, A, B, slot_of(customers[A][0]));
+    visitor_get(&v, path);
     EXPECT_PAGE(&v, 404, "Shard b, which has this customer, has no such trade");
     visitor_leave(&v);
 }
@@ -437,9 +440,9 @@ TEST_IN(test_customer_moves_meanwhile, clear, NULL)
     send_it(&v, "evidence", "", ref);
     EXPECT_PAGE(&v, 303, "");
     assert_int_equal(count(B, "trade_evidence"), 1);
-    /* A row is left behind: the list says so, and it is counted once. */
+    /* A row is left behind, and is in no list. */
     search_for(&v, "A1");
-    EXPECT_PAGE(&v, 200, "a <span class=\"quiet\">the customer is at b</span>");
+    EXPECT_NONE(&v, "<td data-l=\"Shard\">a</td>");
     visitor_get(&v, visitor_link(&v, "/trade?r="));
     EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
     EXPECT_PAGE(&v, 200, ">conflict</span>");
@@ -452,6 +455,27 @@ TEST_IN(test_customer_moves_meanwhile, clear, NULL)
     assert_int_equal(count(A, "trade_evidence"), 0);
     visitor_leave(&v);
     visitor_leave(&late);
+}
+
+/* A list of what waits, its sum, its CSV, and what is decided about all of it. */
+static void expect_lists_once(struct visitor *v)
+{
+    char path[128];
+
+    visitor_get(v, "/trades?show=conflict");
+    EXPECT_PAGE(v, 200, ">a: 1 trade: <span class=\"money\">10.00\u00a0EUR</span>, the oldest");
+    EXPECT_PAGE(v, 200, ">b: 1 trade: <span class=\"money\">10.00\u00a0EUR</span>, the oldest");
+    visitor_get(v, "/trades?show=conflict&csv=1");
+    EXPECT_PAGE(v, 200, "\nA1,");
+    EXPECT_PAGE(v, 200, "\nA2,");
+    assert_null(strstr(strstr(v->body, "\nA1,") + 1, "\nA1,"));
+    visitor_get(v, "/trades?show=conflict");
+    visitor_get(v, visitor_link(v, "/trades?r="));
+    snprintf(path, sizeof path, "/many?act=propose&as=paid&shard=a&r=%s",
+             strchr(visitor_link(v, "/trades?r="), '=') + 1);
+    visitor_get(v, path);
+    EXPECT_PAGE(v, 200, "Propose paid: 1 trade");
+    EXPECT_PAGE(v, 200, ">A2</a>");
 }
 
 /* What a conflict left behind is not another one. */
@@ -476,7 +500,7 @@ TEST_IN(test_copies_are_counted_once, clear, NULL)
         database_number(fleet.sql[A], "SELECT COUNT(*) FROM trade_lock WHERE conflict"), 2);
     do
         search_for(&v, "A1");
-    while (strstr(v.body, "the customer is at b") == NULL);
+    while (strstr(v.body, "<td data-l=\"Shard\">a</td>") != NULL);
     /* So that the pictures before are old. */
     snprintf(ref, sizeof ref, "%s", open_page(&v, "decide", "A2"));
     send_it(&v, "evidence", "", ref);
@@ -486,6 +510,7 @@ TEST_IN(test_copies_are_counted_once, clear, NULL)
     EXPECT_PAGE(&v, 200, ">A1</a>");
     EXPECT_PAGE(&v, 200, ">A2</a>");
     assert_ptr_equal(strstr(strstr(v.body, ">A1</a>") + 1, ">A1</a>"), NULL);
+    expect_lists_once(&v);
     visitor_leave(&v);
 }
 
@@ -507,7 +532,7 @@ TEST_IN(test_other_rule, clear, NULL)
     open_page(&v, "trade", "B1");
     EXPECT_PAGE(&v, 200, "<dt>Shard</dt><dd>b</dd>");
     visitor_get(&v, "/trades");
-    EXPECT_NONE(&v, "the customer is at");
+    EXPECT_PAGE(&v, 200, ">B1</a>");
     visitor_leave(&v);
     for (int i = 0; i < SHARDS; i++)
         database_run(fleet.sql[i],

@@ -292,6 +292,8 @@ TEST(test_a_stale_page)
     visitor_send_half(&v, "propose", ref, "failed", fence);
     EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
     assert_true(strtoull(visitor_field(&v, "fence"), NULL, 10) == operators_fence("TRADE-S1"));
+    /* What was typed stands in its form. */
+    EXPECT_NONE(&v, "You wrote");
     visitor_send_half(&v, "retry", ref, "", fence);
     EXPECT_PAGE(&v, 409, "The trade has moved on since the page was made");
     visitor_post(&v, "/decide", NULL, "token", visitor_field(&v, "token"), "r", ref, "act",
@@ -392,6 +394,12 @@ TEST(test_many_at_once)
     snprintf(seen, sizeof seen, "%s", visitor_field(&ann, "seen"));
     send_many(&ann, "propose", "", seen);
     EXPECT_PAGE(&ann, 303, "");
+    /* The list that was looked for stands on record, and is there again. */
+    assert_non_null(strstr(ann.headers, "Location: /trades?r="));
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT COUNT(*) FROM tl_act WHERE said = '--as failed desk: "
+                                     "doubt find=MANY-'"),
+                     1);
     snprintf(no, sizeof no, "%lld",
              database_number(operators.h.sql, "SELECT MAX(act_no) FROM tl_act WHERE done = 2 AND "
                                               "planned = 2 AND what = 'resolve propose'"));

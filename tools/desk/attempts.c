@@ -24,6 +24,14 @@ static int begins_attempt(const tl_step *step)
             strcmp(step->step, "reclaim") == 0 || strcmp(step->step, "claim") == 0);
 }
 
+/* Sends are counted from each ask on; a claim goes on with what the ask had. */
+int step_sends(const tl_step *step, uint32_t before)
+{
+    const int is_new = begins_attempt(step) && strcmp(step->step, "claim") != 0;
+
+    return step->sends > (is_new ? 0 : before);
+}
+
 static const char *words_of(const tl_step *step)
 {
     static const char *const words[][2] = {
@@ -61,9 +69,7 @@ static void begin_line(struct telling *telling, const tl_step *step)
 static void tell(struct telling *telling, const tl_step *step)
 {
     const int begins = begins_attempt(step);
-    /* Sends are counted from each ask on; a claim goes on with what the ask had. */
-    const int sends =
-        step->sends > (begins && strcmp(step->step, "claim") != 0 ? 0 : telling->sends);
+    const int sends = step_sends(step, telling->sends);
     const int is_over = step->status != 'P' || step->session_id == NULL;
     const char *said =
         is_over && step->remark != NULL && !said_is_carried(step->step) ? step->remark : "";

@@ -80,11 +80,10 @@ static void put_cell(struct page *page, const struct grid *grid, size_t i, const
 
 void grid_row(struct grid *grid, const void *row)
 {
-    grid_row_at(grid, NULL, NULL, row);
+    grid_row_at(grid, NULL, row);
 }
 
-/* Rows stay where a customer went from, until a purge removes them. */
-void grid_row_at(struct grid *grid, const char *shard, const char *owner, const void *row)
+void grid_row_at(struct grid *grid, const char *shard, const void *row)
 {
     struct page *page = &grid->visit->answer->page;
 
@@ -92,12 +91,8 @@ void grid_row_at(struct grid *grid, const char *shard, const char *owner, const 
     if (grid->rows++ == 0)
         put_head(page, grid);
     page_put(page, "<tr>");
-    if (grid->of_shards) {
-        page_format(page, "<td data-l=\"Shard\">%s", shard);
-        if (owner != NULL)
-            page_format(page, " <span class=\"quiet\">the customer is at %s</span>", owner);
-        page_put(page, "</td>");
-    }
+    if (grid->of_shards)
+        page_format(page, "<td data-l=\"Shard\">%s</td>", shard);
     for (size_t i = 0; i < grid->columns.count; i++)
         put_cell(page, grid, i, row);
     page_put(page, "</tr>\n");

@@ -25,9 +25,8 @@ struct grid {
 void grid_begin(struct grid *grid, struct visit *visit, const struct record *record,
                 const char *columns, const struct drawn *drawn);
 void grid_row(struct grid *grid, const void *row);
-/* The same in a table of a fleet's shards, where the customer may be at another one; NULL: is not.
- * Of one database there is no such column. */
-void grid_row_at(struct grid *grid, const char *shard, const char *owner, const void *row);
+/* The same in a table of a fleet's shards.  Of one database there is no such column. */
+void grid_row_at(struct grid *grid, const char *shard, const void *row);
 /* Without a row it writes the sentence. */
 void grid_end(struct grid *grid, const char *nothing);
 

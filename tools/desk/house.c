@@ -34,26 +34,49 @@ int rows_add(void *context, const tl_view *view)
         rows->views = larger;
         rows->space = space;
     }
-    tl_list_end_add(&rows->sums, view->currency, view->amount_minor);
     rows->views[rows->count] = *view;
     rows->views[rows->count].payload = rows->views[rows->count].result = NULL;
     rows->views[rows->count++].payload_size = 0;
     return 0;
 }
 
+/* Rows stay where a customer went from, and are of the shard where the customer is. */
+tl_status rows_leave_copies(struct rows *rows, const struct visit *visit)
+{
+    const size_t count = rows->count;
+    const char **cust_nos = calloc(count + 1, sizeof *cust_nos);
+    size_t *owners = calloc(count + 1, sizeof *owners);
+    const tl_status status = cust_nos != NULL && owners != NULL ? TL_OK : TL_NO_MEMORY;
+
+    rows->sums = (tl_list_end)TL_LIST_END_INIT;
+    rows->count = 0;
+    for (size_t i = 0; status == TL_OK && i < count; i++)
+        cust_nos[i] = rows->views[i].cust_no;
+    if (status == TL_OK)
+        shards_owners(visit->session->shards, cust_nos, count, owners);
+    for (size_t i = 0; status == TL_OK && i < count; i++) {
+        const tl_view *view = &rows->views[i];
+
+        if (owners[i] != SHARD_NOBODY && owners[i] != visit->shard)
+            continue;
+        tl_list_end_add(&rows->sums, view->currency, view->amount_minor);
+        rows->views[rows->count++] = *view;
+    }
+    free(cust_nos);
+    free(owners);
+    return status;
+}
+
 struct taking {
     struct rows *rows;
     const struct ref *search;
-    size_t most;
 };
 
 static int take(void *context, const tl_view *view)
 {
     const struct taking *taking = context;
 
-    if (!house_is_of_cause(taking->search, view))
-        return 0;
-    return rows_add(taking->rows, view) || taking->rows->count == taking->most;
+    return house_is_of_cause(taking->search, view) && rows_add(taking->rows, view);
 }
 
 static const char *or_null(const char *text)
@@ -103,83 +126,66 @@ static int by_age(const void *one, const void *other)
     return by_serial != 0 ? by_serial : strcmp(a->cust_no, b->cust_no);
 }
 
-/* Of all that was found the page of this number stays. */
-static void keep_page(struct rows *rows, const char *page)
+/* Of what was read those behind rows->before stay, as many as a page has. */
+static void keep_page(struct rows *rows, const struct ref *search)
 {
-    const size_t wanted = page[0] != '\0' ? (strtoul(page, NULL, 10) - 1) * PAGE_ROWS : 0;
+    const size_t wanted = strtoul(search->skip, NULL, 10);
     const size_t from = wanted < rows->count ? wanted : rows->count;
 
+    rows->is_part = rows->more || search->after[0] != '\0';
     rows->count -= from;
     memmove(rows->views, rows->views + from, rows->count * sizeof *rows->views);
-    rows->more = rows->count > PAGE_ROWS;
-    rows->count = rows->more ? PAGE_ROWS : rows->count;
+    if (rows->count <= PAGE_ROWS)
+        return;
+    rows->count = PAGE_ROWS;
+    rows->more = 1;
+    rows->skip = from + PAGE_ROWS;
+    snprintf(rows->next, sizeof rows->next, "%s", search->after);
 }
 
-tl_status house_list(tl_client *client, const struct ref *search, int whole, struct rows *rows)
+int house_waits(const struct ref *search)
 {
     const enum show show = part_show_of(search->show);
-    struct taking taking = {rows, search, PAGE_ROWS};
+
+    return search->find[0] == '\0' && search->log_no[0] == '\0' &&
+           (show == SHOW_PARKED || show == SHOW_DOUBT || show == SHOW_CONFLICT);
+}
+
+tl_status house_list(const struct visit *visit, const struct ref *search, struct rows *rows)
+{
+    struct taking taking = {rows, search};
     tl_filter filter = TL_FILTER_INIT;
     tl_list_end end = TL_LIST_END_INIT;
     tl_status status;
 
-    house_filter(&filter, show, search);
-    rows->is_sorted = search->find[0] == '\0' && search->log_no[0] == '\0' &&
-                      (filter.parked || filter.in_doubt || filter.conflict);
-    taking.most = rows->is_sorted ? PAGE_LOOKS : PAGE_ROWS;
+    house_filter(&filter, part_show_of(search->show), search);
     filter.after = or_null(search->after);
-    filter.limit = (unsigned)taking.most;
+    filter.limit = house_waits(search) ? PAGE_LOOKS : PAGE_ROWS;
     filter.look_most = PAGE_LOOKS;
     filter.newest_first = 1;
-    status = tl_list_page(client, &filter, take, &taking, &end);
+    status = tl_list_page(visit->client, &filter, take, &taking, &end);
+    if (status == TL_OK)
+        status = rows->failed;
+    if (status == TL_OK)
+        status = rows_leave_copies(rows, visit);
     rows->more = end.more;
-    rows->cut = rows->is_sorted && end.more;
-    if (!rows->is_sorted)
-        snprintf(rows->next, sizeof rows->next, "%s", end.next);
-    else if (rows->count > 0)
+    snprintf(rows->next, sizeof rows->next, "%s", end.next);
+    if (house_waits(search) && rows->count > 0)
         qsort(rows->views, rows->count, sizeof *rows->views, by_age);
-    if (rows->is_sorted && rows->count > 0 && !whole)
-        keep_page(rows, search->page);
-    return status == TL_OK ? rows->failed : status;
+    return status;
 }
 
-size_t *rows_owners(const struct rows *rows, const struct visit *visit)
-{
-    const char **cust_nos = calloc(rows->count + 1, sizeof *cust_nos);
-    size_t *owners = calloc(rows->count + 1, sizeof *owners);
-
-    if (cust_nos == NULL || owners == NULL) {
-        free(cust_nos);
-        free(owners);
-        return NULL;
-    }
-    for (size_t i = 0; i < rows->count; i++)
-        cust_nos[i] = rows->views[i].cust_no;
-    shards_owners(visit->session->shards, cust_nos, rows->count, owners);
-    free(cust_nos);
-    return owners;
-}
-
-tl_status listed_read(struct listed *listed, struct visit *visit, const struct ref *search,
-                      int whole)
+tl_status listed_read(struct listed *listed, struct visit *visit, const struct ref *search)
 {
     tl_status status = visit_go_to(visit, listed->shard);
 
     if (status == TL_OK)
-        status = house_list(visit->client, search, whole, &listed->rows);
-    listed->owners = status == TL_OK ? rows_owners(&listed->rows, visit) : NULL;
-    if (status == TL_OK && listed->owners == NULL)
-        status = TL_NO_MEMORY;
+        status = house_list(visit, search, &listed->rows);
     if (status != TL_OK)
         missing_keep(&listed->missing, visit, status);
+    else if (house_waits(search) && listed->rows.count > 0)
+        keep_page(&listed->rows, search);
     return status;
-}
-
-void listed_free(struct listed *listed)
-{
-    rows_free(&listed->rows);
-    free(listed->owners);
-    listed->owners = NULL;
 }
 
 static int take_part(void *context, const tl_batch_part *part)

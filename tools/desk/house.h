@@ -20,25 +20,23 @@ struct rows {
     size_t count, space;
     int more; /* there are more behind them, or may be */
     char next[TL_NEXT_TEXT];
-    tl_list_end sums; /* of all that were added */
-    int is_sorted;    /* oldest first, a page of all that was found */
-    int cut;          /* of a sorted list: more than PAGE_LOOKS may be like that */
+    /* Of what waits. */
+    size_t skip;      /* so many of those that were read stand on this page and before it; 0: all */
+    int is_part;      /* there are others than those that were read */
+    tl_list_end sums; /* of all that were read, by rows_leave_copies() */
     tl_status failed; /* TL_NO_MEMORY, or TL_OK */
 };
 
 void rows_free(struct rows *rows);
 int rows_add(void *context, const tl_view *view);
-
-/* Of each row the shard that has its customer, SHARD_NOBODY where that is not known, and of one
- * database.  free() it; NULL: out of memory. */
-size_t *rows_owners(const struct rows *rows, const struct visit *visit);
+/* Only those stay whose customer is at the shard at which the visit works, or nobody knows where. */
+tl_status rows_leave_copies(struct rows *rows, const struct visit *visit);
 
 /* The rows of one shard, while they are shown. */
 struct listed {
     size_t shard;
     struct missing missing;
     struct rows rows;
-    size_t *owners; /* as rows_owners() */
 };
 
 /* What people look for; page_trades.c has its word in addresses. */
@@ -60,14 +58,14 @@ enum show {
 void house_filter(tl_filter *filter, enum show show, const struct ref *search);
 /* Whether it stands in the group of the page Now of which the search is; 1 where it is of none. */
 int house_is_of_cause(const struct ref *search, const tl_view *view);
-/* Reads the page of what is looked for behind search->after.  What waits is read whole, up to
- * PAGE_LOOKS rows, and stands with the oldest first; `whole`: as one page. */
-tl_status house_list(tl_client *client, const struct ref *search, int whole, struct rows *rows);
-/* The same at the shard at which the visit works, and who has the customers.  What fails is kept as
+/* Whether the list is of what somebody waits for. */
+int house_waits(const struct ref *search);
+/* Reads what stands behind search->after, at the shard at which the visit works: a page, or of what
+ * waits up to PAGE_LOOKS rows, with the oldest of them first. */
+tl_status house_list(const struct visit *visit, const struct ref *search, struct rows *rows);
+/* The same at that shard, of what waits the page behind search->skip.  What fails is kept as
  * missing. */
-tl_status listed_read(struct listed *listed, struct visit *visit, const struct ref *search,
-                      int whole);
-void listed_free(struct listed *listed);
+tl_status listed_read(struct listed *listed, struct visit *visit, const struct ref *search);
 /* The totals of a batch of at most so many trades. */
 #define BATCH_MOST 5000u
 struct batch {

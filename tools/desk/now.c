@@ -182,25 +182,6 @@ static void group_view(struct now *now, enum group_kind kind, const tl_view *vie
     group_add(now, &one, &sums);
 }
 
-/* Rows stay where a customer went from, and are told where the customer is.  What is proposed, or in
- * process, does not stay: it keeps a customer from going. */
-static int is_copy(const struct visit *visit, size_t owner)
-{
-    return owner != SHARD_NOBODY && owner != visit->shard;
-}
-
-static tl_status count_conflicts(struct now *now, const struct visit *visit,
-                                 const struct rows *rows)
-{
-    size_t *owners = rows_owners(rows, visit);
-
-    for (size_t i = 0; owners != NULL && i < rows->count; i++)
-        if (!is_copy(visit, owners[i]))
-            group_view(now, GROUP_CONFLICT, &rows->views[i]);
-    free(owners);
-    return owners != NULL ? TL_OK : TL_NO_MEMORY;
-}
-
 static tl_status look_at_trades(struct now *now, const struct visit *visit)
 {
     tl_filter filter = {
@@ -210,8 +191,12 @@ static tl_status look_at_trades(struct now *now, const struct visit *visit)
 
     if (status == TL_OK)
         status = conflicts.failed;
+    now->groups_cut |= conflicts.count == CONFLICT_MOST;
+    /* What is proposed, or in process, is no copy: it keeps a customer from going. */
     if (status == TL_OK)
-        status = count_conflicts(now, visit, &conflicts);
+        status = rows_leave_copies(&conflicts, visit);
+    for (size_t i = 0; status == TL_OK && i < conflicts.count; i++)
+        group_view(now, GROUP_CONFLICT, &conflicts.views[i]);
     filter.conflict = 0;
     filter.parked = 1;
     filter.limit = PARKED_MOST;
@@ -221,7 +206,7 @@ static tl_status look_at_trades(struct now *now, const struct visit *visit)
         status = parked.failed;
     for (size_t i = 0; status == TL_OK && i < parked.count; i++)
         group_view(now, GROUP_PARKED, &parked.views[i]);
-    now->groups_cut |= conflicts.count == CONFLICT_MOST || parked.count == PARKED_MOST;
+    now->groups_cut |= parked.count == PARKED_MOST;
     rows_free(&conflicts);
     rows_free(&parked);
     return status;

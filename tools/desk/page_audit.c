@@ -56,7 +56,7 @@ static void violations(struct visit *visit, const struct audit_run *run, const c
         if (rule != NULL ? strcmp(kept.rule, rule) != 0 : strcmp(kept.rule, except) == 0)
             continue;
         violation_point(&kept);
-        grid_row_at(&grid, kept.shard, NULL, &kept);
+        grid_row_at(&grid, kept.shard, &kept);
     }
     grid_end(&grid, "None.");
 }

@@ -32,17 +32,25 @@ const char *act_word(enum act act)
 
 /* ------------------------------------------------------------------- forms -- */
 
+static const char *as_of(const struct offer *offer)
+{
+    return offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM ? tl_decision_name(offer->as)
+                                                                  : "";
+}
+
+/* Whether it is the form that was sent. */
+static int is_sent(const struct visit *visit, const struct offer *offer)
+{
+    const struct form *form = &visit->request->body;
+
+    return strcmp(form_get(form, "act"), act_word(offer->act)) == 0 &&
+           strcmp(form_get(form, "as"), as_of(offer)) == 0;
+}
+
 /* What was typed into this form of the page that was sent; "": it was another, or none. */
 static const char *typed(struct visit *visit, const struct offer *offer, const char *name)
 {
-    const struct form *form = &visit->request->body;
-    const char *as =
-        offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM ? tl_decision_name(offer->as) : "";
-
-    if (strcmp(form_get(form, "act"), act_word(offer->act)) != 0 ||
-        strcmp(form_get(form, "as"), as) != 0)
-        return "";
-    return form_get(form, name);
+    return is_sent(visit, offer) ? form_get(&visit->request->body, name) : "";
 }
 
 static void evidence_fields(struct visit *visit, const struct offer *offer)
@@ -74,13 +82,12 @@ static void evidence_fields(struct visit *visit, const struct offer *offer)
                    "final</label></p>\n");
 }
 
-/* The form, and the command that does the same. */
-static void write_offer(struct visit *visit, const struct offer *offer, const tl_view *view,
-                        const char *ref)
+/* The form, and the command that does the same; whether it is the form that was sent. */
+static int write_offer(struct visit *visit, const struct offer *offer, const tl_view *view,
+                       const char *ref)
 {
     struct page *page = &visit->answer->page;
-    const int is_half = offer->act == ACT_PROPOSE || offer->act == ACT_CONFIRM;
-    const char *as = is_half ? tl_decision_name(offer->as) : "";
+    const char *as = as_of(offer);
     const char *act = act_word(offer->act);
     char fence[24], epoch[16], id[64];
 
@@ -109,6 +116,7 @@ static void write_offer(struct visit *visit, const struct offer *offer, const tl
         part_command(page, "resolve", act, view->serial_no, view->cust_no, view->op_code, "--as",
                      as, "--fence", fence, "--reason", "TEXT");
     page_put(page, "</section>\n");
+    return is_sent(visit, offer);
 }
 
 static const struct offer offer_retry = {
@@ -142,8 +150,7 @@ const char *happens_then(tl_decision as)
     }
 }
 
-static void offer_proposal(struct visit *visit, const tl_view *view, const char *ref,
-                           tl_decision as)
+static int offer_proposal(struct visit *visit, const tl_view *view, const char *ref, tl_decision as)
 {
     char title[64], happens[512];
     struct offer offer = {ACT_PROPOSE, as, title, happens, "Propose"};
@@ -154,11 +161,11 @@ static void offer_proposal(struct visit *visit, const tl_view *view, const char 
         "Now nothing happens but that it stands on record: another operator has to confirm it. "
         "Then: %s",
         happens_then(as));
-    write_offer(visit, &offer, view, ref);
+    return write_offer(visit, &offer, view, ref);
 }
 
-static void offer_confirmation(struct visit *visit, const tl_view *view, const char *ref,
-                               const tl_resolution_row *proposal)
+static int offer_confirmation(struct visit *visit, const tl_view *view, const char *ref,
+                              const tl_resolution_row *proposal)
 {
     const int is_failed = proposal->decision == TL_DECISION_FAILED;
     char title[160], happens[1200], amount[TL_AMOUNT_TEXT];
@@ -173,7 +180,7 @@ static void offer_confirmation(struct visit *visit, const tl_view *view, const c
              view->cust_no);
     snprintf(happens, sizeof happens, "%.300s proposed it, because: %.255s. If you confirm it: %s",
              proposal->account, proposal->reason, happens_then(proposal->decision));
-    write_offer(visit, &offer, view, ref);
+    return write_offer(visit, &offer, view, ref);
 }
 
 static int nobody_is_at_it(const tl_view *view)
@@ -199,8 +206,10 @@ static int is_proposed(const struct trade *trade, tl_decision as)
     return 0;
 }
 
-static void offer_confirmations(struct visit *visit, const struct trade *trade, const char *ref)
+static int offer_confirmations(struct visit *visit, const struct trade *trade, const char *ref)
 {
+    int sent = 0;
+
     for (size_t i = 0; i < trade->half_count; i++) {
         const tl_resolution_row *proposal = &trade->halves[i];
 
@@ -210,18 +219,21 @@ static void offer_confirmations(struct visit *visit, const struct trade *trade, 
                         "account of their own, has to confirm it.</p>\n",
                         tl_decision_name(proposal->decision));
         else if (proposal->stands)
-            offer_confirmation(visit, trade_view(trade), ref, proposal);
+            sent |= offer_confirmation(visit, trade_view(trade), ref, proposal);
     }
+    return sent;
 }
 
-static void offers(struct visit *visit, const struct trade *trade, const char *ref)
+/* Whether one of them is the form that was sent, and has what was typed. */
+static int offers(struct visit *visit, const struct trade *trade, const char *ref)
 {
     struct page *page = &visit->answer->page;
     const tl_view *view = trade_view(trade);
+    int sent;
 
     if (!part_may_decide(visit))
-        return;
-    offer_confirmations(visit, trade, ref);
+        return 0;
+    sent = offer_confirmations(visit, trade, ref);
     if (view->status == 'P' && view->session_id[0] != '\0')
         page_put(page, "<p class=\"notice\">Somebody is at it now; there is nothing to decide "
                        "before that ends.</p>\n");
@@ -233,17 +245,18 @@ static void offers(struct visit *visit, const struct trade *trade, const char *r
         page_put(page, ".</p>\n");
     }
     if (nobody_is_at_it(view) && view->next_run_us + (view->parked[0] != '\0') != 0)
-        write_offer(visit, &offer_retry, view, ref);
+        sent |= write_offer(visit, &offer_retry, view, ref);
     if (may_fail(view) && !is_proposed(trade, TL_DECISION_FAILED))
-        offer_proposal(visit, view, ref, TL_DECISION_FAILED);
+        sent |= offer_proposal(visit, view, ref, TL_DECISION_FAILED);
     if (view->conflict && view->status == 'F' && !is_proposed(trade, TL_DECISION_PAID))
-        offer_proposal(visit, view, ref, TL_DECISION_PAID);
+        sent |= offer_proposal(visit, view, ref, TL_DECISION_PAID);
     if (view->conflict && !is_proposed(trade, TL_DECISION_CLEAR))
-        offer_proposal(visit, view, ref, TL_DECISION_CLEAR);
+        sent |= offer_proposal(visit, view, ref, TL_DECISION_CLEAR);
     if (view->status != 'Y')
-        write_offer(visit, &offer_evidence, view, ref);
+        sent |= write_offer(visit, &offer_evidence, view, ref);
     else
         page_put(page, "<p class=\"notice good\">It succeeded, which is final.</p>\n");
+    return sent;
 }
 
 /* --------------------------------------------------------------------- page -- */
@@ -252,18 +265,17 @@ static void write_decide(struct visit *visit, unsigned status, const struct trad
                          const char *ref, const char *problem)
 {
     struct page *page = &visit->answer->page;
+    const char *reason = form_get(&visit->request->body, "reason");
 
     layout_begin(visit, status, "Decide", PLACE_TRADES, 0);
     part_problem(page, problem, "This is the trade as it is now.");
-    if (form_get(&visit->request->body, "reason")[0] != '\0')
-        page_format(page, "<p class=\"notice\">You wrote: “%s”</p>\n",
-                    form_get(&visit->request->body, "reason"));
     trade_head(visit, trade);
     page_format(page,
                 "<p class=\"acts\"><a class=\"button\" href=\"/trade?r=%s\">The whole trade"
                 "</a></p>\n<div class=\"offers\">\n",
                 ref);
-    offers(visit, trade, ref);
+    if (!offers(visit, trade, ref) && reason[0] != '\0')
+        page_format(page, "<p class=\"notice\">You wrote: “%s”</p>\n", reason);
     page_put(page, "</div>\n");
     layout_end(visit);
 }

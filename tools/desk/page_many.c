@@ -25,7 +25,7 @@ struct many {
     struct ref search; /* of the list; of a confirmation empty */
     /* What was found. */
     struct rows rows;
-    tl_client *client;
+    const struct visit *visit;
     uint64_t left_out, digest;
     int more, is_own;
     tl_status status;
@@ -41,23 +41,31 @@ static void digest(struct many *many, const char *text)
         many->digest = (many->digest ^ (unsigned char)*text) * UINT64_C(1099511628211);
 }
 
+static void digest_all(struct many *many)
+{
+    many->digest = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < many->rows.count; i++) {
+        const tl_view *view = &many->rows.views[i];
+        char fence[24];
+
+        snprintf(fence, sizeof fence, " %" PRIu64 ";", view->fence);
+        digest(many, view->serial_no);
+        digest(many, view->cust_no);
+        digest(many, view->op_code);
+        digest(many, fence);
+    }
+}
+
 static int add(struct many *many, const tl_view *view)
 {
-    char fence[24];
-
-    if (many->rows.count == MANY_MOST) {
-        many->more = 1;
+    if (many->rows.count == MANY_MOST)
+        many->status = rows_leave_copies(&many->rows, many->visit);
+    many->more = many->rows.count == MANY_MOST;
+    if (many->status != TL_OK || many->more)
         return 1;
-    }
-    snprintf(fence, sizeof fence, " %" PRIu64 ";", view->fence);
-    digest(many, view->serial_no);
-    digest(many, view->cust_no);
-    digest(many, view->op_code);
-    digest(many, fence);
-    if (!rows_add(&many->rows, view))
-        return 0;
-    many->status = many->rows.failed;
-    return 1;
+    if (rows_add(&many->rows, view))
+        many->status = many->rows.failed;
+    return many->status != TL_OK;
 }
 
 static int take(void *context, const tl_view *view)
@@ -69,7 +77,7 @@ static int take(void *context, const tl_view *view)
                                                       : judge_proposal(many->as, view);
 
     if (why == JUDGE_MEANT && many->act == ACT_PROPOSE)
-        why = judge_proposed(many->client, many->as, &key, &many->status);
+        why = judge_proposed(many->visit->client, many->as, &key, &many->status);
     if (why == JUDGE_MEANT)
         return add(many, view);
     many->left_out += why != JUDGE_OTHER;
@@ -91,7 +99,7 @@ static int take_proposed(void *context, const tl_proposed *proposed)
              proposed->account, proposed->reason);
     many->left_out += !proposed->stands && !proposed->confirmed;
     if (proposed->stands && many->status == TL_OK)
-        many->status = tl_show(many->client, &proposed->key, TL_LANE_SYNC, take_view, many);
+        many->status = tl_show(many->visit->client, &proposed->key, TL_LANE_SYNC, take_view, many);
     return many->status != TL_OK || many->more;
 }
 
@@ -100,8 +108,7 @@ static tl_status gather(struct visit *visit, struct many *many)
     tl_filter filter = TL_FILTER_INIT;
     tl_status status;
 
-    many->client = visit->client;
-    many->digest = UINT64_C(14695981039346656037);
+    many->visit = visit;
     if (many->act == ACT_CONFIRM) {
         status = tl_proposed_list(visit->client, many->act_no, take_proposed, many);
     } else {
@@ -111,7 +118,12 @@ static tl_status gather(struct visit *visit, struct many *many)
         filter.conflict |= many->act == ACT_PROPOSE && many->as != TL_DECISION_FAILED;
         status = tl_list(visit->client, &filter, take, many);
     }
-    return status == TL_OK ? many->status : status;
+    if (status == TL_OK)
+        status = many->status;
+    if (status == TL_OK)
+        status = rows_leave_copies(&many->rows, visit);
+    digest_all(many);
+    return status;
 }
 
 /* 0: no page of ours asks so. */
@@ -296,21 +308,36 @@ static tl_status do_one(struct visit *visit, const struct many *many, uint64_t a
     return tl_act_resolve(visit->client, act_no, i + 1, &one, many->act_no);
 }
 
+/* Of which list it is, for the record. */
+static void say_list(char *to, size_t space, const struct ref *search)
+{
+    const char *const parts[][2] = {{" channel=", search->channel},
+                                    {" find=", search->find},
+                                    {" log=", search->log_no},
+                                    {" cause=", search->cause}};
+    size_t size = (size_t)snprintf(to, space, "desk: %s", search->show);
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i][1][0] != '\0')
+            size += (size_t)snprintf(to + size, space - size, "%s%s", parts[i][0], parts[i][1]);
+}
+
 /* Each under the fence that was seen, as rows of one act. */
 static void do_all(struct visit *visit, const struct many *many)
 {
     static const char *const whats[] = {"", "retry", "resolve propose", "resolve confirm"};
-    char said[160], sentence[NOTICE_TEXT];
+    const char *ref = form_get(&visit->request->body, "r");
+    char list[800], said[1024], sentence[NOTICE_TEXT];
     tl_act act = TL_ACT_INIT;
     uint64_t act_no = 0;
     size_t done = 0, row = 0;
     tl_status status;
 
+    say_list(list, sizeof list, &many->search);
     if (many->act == ACT_RETRY)
-        snprintf(said, sizeof said, "desk: %.100s", many->search.channel);
+        snprintf(said, sizeof said, "%s", list);
     else if (many->act == ACT_PROPOSE)
-        snprintf(said, sizeof said, "--as %s desk: %.100s", tl_decision_name(many->as),
-                 many->search.channel);
+        snprintf(said, sizeof said, "--as %s %s", tl_decision_name(many->as), list);
     else
         snprintf(said, sizeof said, "--as %s --act %" PRIu64, tl_decision_name(many->as),
                  many->act_no);
@@ -340,7 +367,10 @@ static void do_all(struct visit *visit, const struct many *many)
              done, many->rows.count, act_no,
              many->act == ACT_PROPOSE ? "; another operator has to confirm it" : "", act_no);
     session_tell(visit->desk->sessions, visit->session, sentence);
-    layout_redirect(visit->answer, "/", NULL);
+    if (many->act == ACT_CONFIRM)
+        layout_redirect(visit->answer, "/", NULL);
+    else
+        layout_redirect(visit->answer, "/trades", ref);
 }
 
 void page_many_decided(struct visit *visit)

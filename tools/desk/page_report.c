@@ -107,7 +107,7 @@ static void table(struct report *report)
     page_put(&report->visit->answer->page, "<section class=\"card\"><h2>Sums</h2>\n");
     grid_begin(&grid, report->visit, &record_report, "day,channel,state,trades,sum", NULL);
     for (size_t i = 0; i < report->count; i++)
-        grid_row_at(&grid, shards_name(report->visit->session->shards, report->rows[i].shard), NULL,
+        grid_row_at(&grid, shards_name(report->visit->session->shards, report->rows[i].shard),
                     &report->rows[i].row);
     grid_end(&grid, "No trade is of these days.");
     page_put(&report->visit->answer->page, "</section>\n");

@@ -67,10 +67,16 @@ static int is_on_top(const struct trade *trade, size_t i)
            (topic == TL_TOPIC_NEXT && is_first);
 }
 
-static void put_sentences(struct page *page, const struct trade *trade, int on_top)
+static int is_folded(const struct trade *trade, size_t i)
+{
+    return trade->told[i].topic != TL_TOPIC_ACT && !is_on_top(trade, i);
+}
+
+static void put_sentences(struct page *page, const struct trade *trade,
+                          int (*stands)(const struct trade *trade, size_t i))
 {
     for (size_t i = 0; i < trade->told_count; i++)
-        if (trade->told[i].topic != TL_TOPIC_ACT && is_on_top(trade, i) == on_top) {
+        if (stands(trade, i)) {
             page_put(page, trade->told[i].topic == TL_TOPIC_STATE ? "<p class=\"lead\">" : "<p>");
             page_words(page, trade->told[i].text);
             page_put(page, "</p>");
@@ -91,16 +97,20 @@ void trade_head(struct visit *visit, const struct trade *trade)
     page_put(page, "</p></div>\n<section class=\"card why\"><p>");
     part_state(visit, view);
     page_put(page, "</p>");
-    put_sentences(page, trade, 1);
+    put_sentences(page, trade, is_on_top);
     page_put(page, "</section>\n");
 }
 
 static void all_sentences(struct page *page, const struct trade *trade)
 {
-    if (trade->told_count == 0)
+    size_t i = 0;
+
+    while (i < trade->told_count && !is_folded(trade, i))
+        i++;
+    if (i == trade->told_count)
         return;
     page_put(page, "<details class=\"card why\"><summary>The whole explanation</summary>");
-    put_sentences(page, trade, 0);
+    put_sentences(page, trade, is_folded);
     page_put(page, "</details>\n");
 }
 

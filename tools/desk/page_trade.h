@@ -13,6 +13,8 @@ void trade_head(struct visit *visit, const struct trade *trade);
 
 /* attempts.c: who asked for it or looked at it, and what came of that. */
 void trade_attempts(struct page *page, const struct trade *trade);
+/* Whether a step of the first lane, the one before which had so many sends, is one more. */
+int step_sends(const tl_step *step, uint32_t before);
 
 /* timeline.c: both lanes on one line of time, wide at its two ends, with a mark at the moment that is
  * shown; 0: it is now. */

@@ -35,18 +35,6 @@ enum show part_show_of(const char *word)
 
 /* ------------------------------------------------------------------ search -- */
 
-/* Without the blanks around it that were pasted along; 0: it is too long. */
-static int take_text(char *to, size_t space, const char *from)
-{
-    size_t size;
-
-    from += strspn(from, " \t\r\n");
-    size = strlen(from);
-    while (size > 0 && strchr(" \t\r\n", from[size - 1]) != NULL)
-        size--;
-    return snprintf(to, space, "%.*s", (int)size, from) < (int)space;
-}
-
 static tl_filter filter_of(const struct ref *search)
 {
     tl_filter filter = TL_FILTER_INIT;
@@ -63,7 +51,8 @@ void page_search(struct visit *visit)
     tl_filter filter;
 
     memset(&search, 0, sizeof search);
-    if (!take_text(search.find, sizeof search.find, form_get(form, "find"))) {
+    if (snprintf(search.find, sizeof search.find, "%s", form_get(form, "find")) >=
+        (int)sizeof search.find) {
         layout_sentence(visit, 400, "Not to be found",
                         "What you look for is longer than any such name can be.");
         return;
@@ -132,7 +121,7 @@ static void batch_table(struct visit *visit, const struct batch *batches, size_t
     grid_begin(&grid, visit, &record_batch_part, NULL, NULL);
     for (size_t at = 0; at < count; at++)
         for (size_t i = 0; i < batches[at].count; i++)
-            grid_row_at(&grid, shards_name(visit->session->shards, at), NULL, &batches[at].part[i]);
+            grid_row_at(&grid, shards_name(visit->session->shards, at), &batches[at].part[i]);
     grid_end(&grid, "");
 }
 
@@ -174,7 +163,7 @@ static void batch_totals(struct visit *visit, const struct ref *search)
     struct batch *batches, sum;
     char why[512] = "";
 
-    if (search->find[0] == '\0')
+    if (search->find[0] == '\0' || search->page[0] != '\0')
         return;
     batches = calloc(count, sizeof *batches);
     for (size_t i = 0; batches != NULL && i < count; i++) {
@@ -201,6 +190,7 @@ static void first_page(struct ref *search)
 {
     memset(search->page, 0, sizeof search->page);
     memset(search->after, 0, sizeof search->after);
+    memset(search->skip, 0, sizeof search->skip);
     memset(search->before, 0, sizeof search->before);
 }
 
@@ -280,6 +270,8 @@ static void next_link(struct visit *visit, const struct ref *search, const char 
     snprintf(next.shard, sizeof next.shard, "%s", shard);
     snprintf(next.page, sizeof next.page, "%u", number_of(search) + 1);
     snprintf(next.after, sizeof next.after, "%s", listed->rows.next);
+    if (listed->rows.skip > 0)
+        snprintf(next.skip, sizeof next.skip, "%zu", listed->rows.skip);
     snprintf(next.before, sizeof next.before, "%s", text);
     refs_keep(visit->desk->refs, &next, to);
     snprintf(name, sizeof name, shard[0] != '\0' ? "%s of shard %s" : "%s", words, shard);
@@ -342,14 +334,8 @@ static size_t table(struct visit *visit, const struct ref *search, const struct 
         more |= here->rows.more;
         missing |= here->missing.is;
         rows += here->rows.count;
-        for (size_t row = 0; row < here->rows.count; row++) {
-            const size_t owner = here->owners != NULL ? here->owners[row] : here->shard;
-
-            grid_row_at(&grid, shards_name(shards, here->shard),
-                        owner == SHARD_NOBODY || owner == here->shard ? NULL
-                                                                      : shards_name(shards, owner),
-                        &here->rows.views[row]);
-        }
+        for (size_t row = 0; row < here->rows.count; row++)
+            grid_row_at(&grid, shards_name(shards, here->shard), &here->rows.views[row]);
     }
     grid_end(&grid, missing ? "No trade of the shards that answer is like that."
                     : more  ? "No trade of this page is like that."
@@ -357,8 +343,9 @@ static size_t table(struct visit *visit, const struct ref *search, const struct 
     return rows + (size_t)more;
 }
 
-/* What is shown of what waits, with its money. */
-static void totals(struct visit *visit, const struct listed *listed, size_t count, const char *text)
+/* What was read of what waits, with its money, and whether that is all. */
+static void totals(struct visit *visit, const struct ref *search, const struct listed *listed,
+                   size_t count, const char *text)
 {
     struct page *page = &visit->answer->page;
 
@@ -366,53 +353,84 @@ static void totals(struct visit *visit, const struct listed *listed, size_t coun
         const struct rows *rows = &listed[i].rows;
         const char *shard = shards_name(visit->session->shards, listed[i].shard);
 
-        if (!rows->is_sorted || rows->sums.trades == 0)
+        if (!house_waits(search) || rows->sums.trades == 0)
             continue;
-        page_format(page, "<p class=\"lead\">%s%s%s%s trade%s", shard, shard[0] != '\0' ? ": " : "",
-                    rows->cut ? "the first " : "", COUNT_TEXT(rows->sums.trades),
-                    rows->sums.trades == 1 ? "" : "s");
+        page_format(page, "<p class=\"lead\">%s%s%s trade%s", shard, shard[0] != '\0' ? ": " : "",
+                    COUNT_TEXT(rows->sums.trades),
+                    rows->is_part            ? "s of more"
+                    : rows->sums.trades == 1 ? ""
+                                             : "s");
         part_sums(page, &rows->sums);
-        page_format(
-            page,
-            ", the oldest first. <a download=\"trades.csv\" href=\"/trades?r=%s&amp;csv=1\">"
-            "CSV</a></p>\n",
-            text);
+        page_format(page,
+                    ", the oldest %sfirst. <a download=\"trades.csv\" "
+                    "href=\"/trades?r=%s&amp;csv=1\">CSV%s</a></p>\n",
+                    rows->is_part ? "of these " : "", text, rows->is_part ? " of all" : "");
     }
 }
 
-/* All that waits, as `tradelock ls -o csv` prints it. */
-static void write_csv(struct visit *visit, const struct listed *listed, size_t count)
+#define CSV_COLUMNS "serial,customer,operation,state,amount,currency,channel,created,parked"
+
+static void put_csv(struct page *page, const struct rows *rows)
 {
-    const char *cells[LISTING_COLUMNS];
     struct columns columns;
     char *text = NULL;
     size_t size;
     FILE *to = open_memstream(&text, &size);
 
-    if (to == NULL) {
-        visit->answer->page.failed = 1;
-        return;
-    }
-    record_columns(&columns, &record_view,
-                   "serial,customer,operation,state,amount,currency,channel,created,parked");
-    for (size_t i = 0; i < columns.count; i++)
-        cells[i] = columns.column[i]->column;
-    csv_print(to, cells, columns.count);
-    for (size_t at = 0; at < count; at++)
-        for (size_t row = 0; row < listed[at].rows.count; row++) {
-            char text_of[LISTING_COLUMNS][CELL];
+    record_columns(&columns, &record_view, CSV_COLUMNS);
+    for (size_t row = 0; to != NULL && row < rows->count; row++) {
+        char text_of[LISTING_COLUMNS][CELL];
+        const char *cells[LISTING_COLUMNS];
 
-            for (size_t i = 0; i < columns.count; i++) {
-                record_cell(text_of[i], columns.column[i], &listed[at].rows.views[row], 1);
-                cells[i] = text_of[i];
-            }
-            csv_print(to, cells, columns.count);
+        for (size_t i = 0; i < columns.count; i++) {
+            record_cell(text_of[i], columns.column[i], &rows->views[row], 1);
+            cells[i] = text_of[i];
         }
-    visit->answer->page.failed |= fclose(to) != 0;
+        csv_print(to, cells, columns.count);
+    }
+    page->failed |= to == NULL || fclose(to) != 0;
+    if (!page->failed)
+        page_put(page, text);
+    free(text);
+}
+
+/* Whatever else of what waits the shard has behind the place. */
+static tl_status csv_of_shard(struct visit *visit, const struct ref *from, size_t shard)
+{
+    struct page *page = &visit->answer->page;
+    struct rows rows = {.more = 1};
+    struct ref search = *from;
+    tl_status status = visit_go_to(visit, shard);
+
+    while (status == TL_OK && rows.more && !page->failed) {
+        rows_free(&rows);
+        status = house_list(visit, &search, &rows);
+        put_csv(page, &rows);
+        snprintf(search.after, sizeof search.after, "%s", rows.next);
+    }
+    rows_free(&rows);
+    return status;
+}
+
+/* All that waits, as `tradelock ls -o csv` prints it; nothing of it, if that is not to be had. */
+static void write_csv(struct visit *visit, const struct ref *search)
+{
+    const struct shards *shards = visit->session->shards;
+    struct ref all = *search;
+    tl_status status = TL_OK;
+
+    first_page(&all);
+    page_put(&visit->answer->page, CSV_COLUMNS "\n");
+    for (size_t i = 0; i < shards_count(shards) && status == TL_OK; i++)
+        if (all.shard[0] == '\0' || strcmp(all.shard, shards_name(shards, i)) == 0)
+            status = csv_of_shard(visit, &all, i);
     visit->answer->status = 200;
     visit->answer->type = "text/csv; charset=utf-8";
-    page_put(&visit->answer->page, text);
-    free(text);
+    if (status == TL_OK)
+        return;
+    page_free(&visit->answer->page);
+    visit->answer->type = NULL;
+    layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));
 }
 
 static void write_list(struct visit *visit, const struct ref *search, const struct listed *listed,
@@ -437,7 +455,7 @@ static void write_list(struct visit *visit, const struct ref *search, const stru
         part_many_links(visit, shown_of(search->show)->show, text, search->shard);
     page_put(page, "</p>\n");
     page_put(page, "<section class=\"card\">\n");
-    totals(visit, listed, count, text);
+    totals(visit, search, listed, count, text);
     if (table(visit, search, listed, count) == 0 && search->find[0] != '\0')
         not_found(visit, search);
     pages(visit, search, text, listed, count);
@@ -462,7 +480,6 @@ static int read_search(struct visit *visit, struct ref *search)
 static void list(struct visit *visit, const struct ref *search)
 {
     const struct shards *shards = visit->session->shards;
-    const int wants_csv = form_get(&visit->request->query, "csv")[0] != '\0';
     const int all = search->shard[0] == '\0';
     const size_t count = all ? shards_count(shards) : 1;
     struct listed *listed = calloc(count, sizeof *listed);
@@ -472,17 +489,15 @@ static void list(struct visit *visit, const struct ref *search)
         tl_status one;
 
         listed[i].shard = all ? i : shards_find(shards, search->shard);
-        one = listed_read(&listed[i], visit, search, wants_csv);
+        one = listed_read(&listed[i], visit, search);
         status = status == TL_OK ? one : status;
     }
-    if (status == TL_OK && wants_csv)
-        write_csv(visit, listed, count);
-    else if (status == TL_OK || (listed != NULL && !wants_csv && visit_is_of_fleet(visit)))
+    if (status == TL_OK || (listed != NULL && visit_is_of_fleet(visit)))
         write_list(visit, search, listed, count);
     else
         layout_sentence(visit, http_of(status), "This cannot be listed", said_by(status));
     for (size_t i = 0; listed != NULL && i < count; i++)
-        listed_free(&listed[i]);
+        rows_free(&listed[i].rows);
     free(listed);
 }
 
@@ -498,5 +513,8 @@ void page_trades(struct visit *visit)
             "This link is older than the desk, or was not used for long. Search again.");
         return;
     }
-    list(visit, &search);
+    if (house_waits(&search) && form_get(&visit->request->query, "csv")[0] != '\0')
+        write_csv(visit, &search);
+    else
+        list(visit, &search);
 }

@@ -22,8 +22,8 @@ struct ref {
     char shard[33];                /* of a search: of this shard of a fleet alone */
     char cause[TL_REMARK_MAX + 1]; /* of a search: of this group of the page Now alone */
     /* Of a page that is not the first: its number, the `next` of the page before (which names a
-     * customer), and that page's reference. */
-    char page[8], after[TL_NEXT_TEXT], before[SECRET_TEXT];
+     * customer), of what is read from there what the pages before have, and that page's reference. */
+    char page[8], after[TL_NEXT_TEXT], skip[24], before[SECRET_TEXT];
 };
 
 struct refs;

@@ -100,7 +100,7 @@ static const char *kind_of(const tl_step *step, uint32_t sends_before, tl_lane l
         return "paid";
     if (lane == TL_LANE_SYNC && step->status == 'F')
         return "failed";
-    if (lane == TL_LANE_SYNC && step->sends > sends_before)
+    if (lane == TL_LANE_SYNC && step_sends(step, sends_before))
         return "send";
     return lane == TL_LANE_SYNC && is_answer(step) ? "answer" : "step";
 }
