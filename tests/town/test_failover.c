@@ -352,10 +352,11 @@ static void name_hosts(const house *self, char *path)
             nets_address(1), nets_address(2), self->third != NULL ? ", " : "",
             self->third != NULL ? nets_address(3) : "");
     fclose(file);
-    /* Whether the primary waits for its replica is seen once a beat, and believed for a session.
-     * One that outlasts Galera's search for who is there goes on at the next writer. */
+    /* Whether the primary waits for its replica is seen once a beat, and believed for a session: long
+     * enough for a machine that is busy.  One that outlasts Galera's search for who is there goes on
+     * at the next writer. */
     crew_shell("sed -i 's/^session_ms=.*/session_ms=%us/; s/^max_hold_ms=.*/max_hold_ms=%us/' %s",
-               self->tie == TIE_GALERA ? 15 : 2, self->tie == TIE_GALERA ? 16 : 3, path);
+               self->tie == TIE_GALERA ? 15 : 5, self->tie == TIE_GALERA ? 16 : 6, path);
 }
 
 /* Where the test itself looks, and the books. */
