@@ -211,6 +211,7 @@ GRANT EXECUTE ON FUNCTION tl_paid_ref TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts TO `{database}_reader`;
 GRANT EXECUTE ON FUNCTION tl_parts_made TO `{database}_reader`;
 GRANT EXECUTE ON PROCEDURE tl_blockers TO `{database}_reader`;
+GRANT EXECUTE ON FUNCTION tl_passes_over TO `{database}_reader`;
 GRANT SELECT ON tl_session TO `{database}_reader`;
 GRANT SELECT ON tl_schema TO `{database}_reader`;
 GRANT SELECT ON tl_archive_set TO `{database}_reader`;

@@ -88,6 +88,9 @@ static const struct setting {
     {"binlog_format", "log_bin", is_by_row, TL_FINDING_UNSAFE,
      "the binary log takes the library's transactions",
      "the server refuses the library's transactions: set it to ROW or MIXED"},
+    {"innodb_rollback_on_timeout", NULL, is_off, TL_FINDING_UNSAFE,
+     "who meets a locked row loses one statement",
+     "whoever meets a locked row would lose the whole transaction: set it to OFF"},
     {"innodb_doublewrite", NULL, is_on, TL_FINDING_WARNING, "torn pages are repaired",
      "a crash while a page is written can destroy rows, unless the file system "
      "guarantees whole pages: set it to ON"},

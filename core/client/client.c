@@ -152,9 +152,7 @@ static void blank(tl_client *client)
     if (blanked > 0)
         log_line(&client->logger, TL_INFO, NULL, 0,
                  "the contents of %" PRIu64 " trades were blanked", blanked);
-    if (status != TL_OK && status != TL_TRY_AGAIN && status != client->blank_status)
-        log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
-    client->blank_status = status;
+    client_note(client, WORK_BLANKING, status);
 }
 
 /* Whether a drain was read of late: servers may be about to change places, and all payments wait for
@@ -168,12 +166,29 @@ static int hurries(void *context)
     return drained_ms >= 0 && drained_ms < HURRY_MS;
 }
 
+void client_note(tl_client *client, enum client_work work, tl_status status)
+{
+    static const char *const named[TROUBLES] = {
+        [WORK_ACCEPTED] = "looking whether this server is the accepted one",
+        [WORK_KEPT] = "looking whether this server waits for its replica",
+        [WORK_RECEIPTS] = "removing the receipts of sends",
+        [WORK_BREAKERS] = "telling the breakers of channels what was answered",
+        [WORK_CLOCK] = "looking at the server's clock",
+        [WORK_SEARCH] = "looking for a clock that was set back",
+        [WORK_ADJUST] = "adjusting rows to the server's clock",
+        [WORK_JANITOR] = "the janitor's round",
+        [WORK_BLANKING] = "blanking what is kept too long"};
+
+    trouble_note(&client->logger, &client->troubles[work], status, named[work]);
+}
+
 /* The round after a confirmed beat, on a thread of the session's that no beat waits for.  After a
  * clock jump nobody is overdue: rows are adjusted first. */
 static void run_round(void *context)
 {
     tl_client *client = context;
     uint64_t opened = 0, freed = 0;
+    tl_status status = TL_OK;
     int64_t budget_ms = client->config.beat_ms / 2;
     client_part *holds = atomic_load(&client->holds);
     /* What comes faster than beats do is for whoever waits for a drain, or for its end. */
@@ -188,22 +203,19 @@ static void run_round(void *context)
     client->next_round_ms = clock_deadline(client->config.beat_ms);
     if (holds != NULL)
         holds->round(holds);
-    if (clock_watch_look(client) != TL_OK)
-        log_line(&client->logger, TL_WARNING, NULL, 0, "%s", tl_error_message());
+    client_note(client, WORK_CLOCK, clock_watch_look(client));
     if (!client->config.janitor || (client->flags & TL_CLIENT_NO_JANITOR))
         return;
     if (client->rounds++ % SEARCH_ROUNDS == 0)
-        (void)clock_watch_search(client);
-    if (clock_watch_check(client) != TL_OK &&
-        clock_watch_adjust(client, client->config.session_ms) != TL_OK) {
-        log_line(&client->logger, TL_WARNING, NULL, 0, "after a clock jump: %s",
-                 tl_error_message());
+        client_note(client, WORK_SEARCH, clock_watch_search(client));
+    if (clock_watch_check(client) != TL_OK)
+        status = clock_watch_adjust(client, client->config.session_ms);
+    client_note(client, WORK_ADJUST, status);
+    if (status != TL_OK)
         return;
-    }
-    if (janitor_round(client->engine, &client->logger, client->actor, budget_ms,
-                      clock_watch_latest_us(client), &client->cursor, &opened, &freed) != TL_OK)
-        log_line(&client->logger, TL_WARNING, NULL, 0, "the janitor's round failed: %s",
-                 tl_error_message());
+    client_note(client, WORK_JANITOR,
+                janitor_round(client->engine, &client->logger, client->actor, budget_ms,
+                              clock_watch_latest_us(client), &client->cursor, &opened, &freed));
     client_add(&client->counters.opened, opened);
     blank(client);
 }

@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/trouble.h"
 #include "client/clock_watch.h"
 #include "client/due_mark.h"
 #include "client/contracts.h"
@@ -40,6 +41,20 @@ typedef struct client_part {
     void (*round)(struct client_part *part); /* after each beat; or NULL */
 } client_part;
 
+/* What is done after beats, and is awaited by nobody. */
+enum client_work {
+    WORK_ACCEPTED, /* is this server the accepted one? */
+    WORK_KEPT,     /* does it wait for its replica? */
+    WORK_RECEIPTS,
+    WORK_BREAKERS,
+    WORK_CLOCK,
+    WORK_SEARCH, /* for a clock that was set back */
+    WORK_ADJUST, /* to one that was set */
+    WORK_JANITOR,
+    WORK_BLANKING,
+    TROUBLES
+};
+
 struct tl_client {
     /* Fixed after start. */
     unsigned generation, flags;
@@ -54,8 +69,8 @@ struct tl_client {
     /* Of the thread that follows the beats. */
     janitor_cursor cursor;
     unsigned rounds;
-    int64_t next_round_ms;  /* boot time: no earlier is the janitor's next one, while it hurries */
-    tl_status blank_status; /* how its last blanking ended; the same problem is told once */
+    int64_t next_round_ms; /* boot time: no earlier is the janitor's next one, while it hurries */
+    trouble troubles[TROUBLES];
     waiters *waiting;
     shared_reads *reads;
     pthread_mutex_t async_mutex;
@@ -108,6 +123,9 @@ tl_status client_check_asking(const tl_client *client);
 int client_keep_claim(tl_client *client, struct tl_lock *lock);
 /* Gives all claims in doubt to the caller; returns how many. */
 size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX]);
+
+/* How such work ended; the thread's error sentence says why it failed. */
+void client_note(tl_client *client, enum client_work work, tl_status status);
 
 static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)
 {

@@ -179,14 +179,18 @@ void position_close(tl_client *client, db *connection)
 {
     commit_marks *noted = &client->servers.noted;
     const db_server *server = db_server_of(connection);
+    db_answer answer;
     uint64_t began;
 
     if (db_state_of(server) != DB_SERVER_WHOLE || !marks_drop_closed(noted, server))
         return;
     began = marks_begin(noted);
-    if (SQL_RUN(connection, NULL, session_close,
-                .session_id = db_text(session_id(client->session))) == DB_DONE)
+    answer = SQL_RUN(connection, NULL, session_close,
+                     .session_id = db_text(session_id(client->session)));
+    if (answer == DB_DONE)
         marks_closed(noted, server, began);
+    client_note(client, WORK_RECEIPTS,
+                answer == DB_DONE ? TL_OK : db_read_status(connection, answer, "its end"));
 }
 
 tl_status position_count_missing(tl_client *client, db *connection, unsigned *missing)

@@ -973,6 +973,7 @@ void restored_look_whether_kept(void *context, db *connection)
     const db_server *server = db_server_of(connection);
     const int64_t before_ms = clock_boottime_ms();
     struct met_server *here;
+    db_answer answer;
     store_kept kept;
     int may_keep, known;
 
@@ -981,12 +982,16 @@ void restored_look_whether_kept(void *context, db *connection)
     may_keep = here == NULL ? -1 : here->has_log ? 1 : here->is_cluster;
     pthread_mutex_unlock(&all->mutex);
     if (may_keep < 0 || db_state_of(server) != DB_SERVER_WHOLE ||
-        (may_keep == 0 && !is_shared(client, connection)) ||
-        store_attest_kept(connection, &kept) != DB_DONE ||
-        store_attest_keeper(connection, &kept) != DB_DONE)
+        (may_keep == 0 && !is_shared(client, connection)))
         return;
-    if (kept.keeper != STORE_NOBODY && kept.on_record == STORE_NOBODY &&
-        store_attest_record(connection, &kept) != DB_DONE)
+    answer = store_attest_kept(connection, &kept);
+    if (answer == DB_DONE)
+        answer = store_attest_keeper(connection, &kept);
+    if (answer == DB_DONE && kept.keeper != STORE_NOBODY && kept.on_record == STORE_NOBODY)
+        answer = store_attest_record(connection, &kept);
+    client_note(client, WORK_KEPT,
+                answer == DB_DONE ? TL_OK : db_read_status(connection, answer, "its answer"));
+    if (answer != DB_DONE)
         return;
     known = kept.keeper != STORE_NOBODY && kept.keeper == kept.on_record;
     /* In a planned switch the replica leaves a server that takes no writes any more, perhaps between
@@ -1006,17 +1011,38 @@ void restored_look_whether_kept(void *context, db *connection)
     pthread_mutex_unlock(&all->mutex);
 }
 
+/* Until the next look that succeeds. */
+static void distrust(restored_servers *all, const db_server *server)
+{
+    struct met_server *here;
+
+    pthread_mutex_lock(&all->mutex);
+    here = met_of(all, server);
+    if (here != NULL) {
+        here->may_lack = 1;
+        judge_all(all, here);
+    }
+    pthread_mutex_unlock(&all->mutex);
+}
+
 void restored_look_again(struct tl_client *client)
 {
     const life *home = session_life(client->session);
     db *connection = NULL;
+    tl_status status =
+        pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection);
 
-    if (pool_get(client->connections, POOL_QUICK, client->config.beat_ms, &connection) != TL_OK)
+    if (status == TL_OK)
+        status = restored_look(client, connection);
+    client_note(client, WORK_ACCEPTED, status);
+    if (connection == NULL)
         return;
-    /* If the look fails, the last result stands: the connection looked when it was made.  A process
-     * stays neither at a replica nor where its session is not, since nothing is asked there; unless
-     * that is on its way to there, which is seen on the same connections, many times a second. */
-    (void)restored_look(client, connection);
+    /* If the look fails, the last result stands: the connection looked when it was made.  Where it
+     * fails for good, a restore would not be seen any more, so nothing is granted.  A process stays
+     * neither at a replica nor where its session is not, since nothing is asked there; unless that
+     * is on its way to there, which is seen on the same connections, many times a second. */
+    if (tl_status_class(status) == TL_CLASS_BROKEN)
+        distrust(&client->servers, db_server_of(connection));
     if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||

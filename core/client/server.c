@@ -41,6 +41,10 @@ static tl_status judge_settings(const db_result *r)
         return error_set(TL_SERVER_UNSAFE,
                          "binlog_format is STATEMENT: the server refuses the library's "
                          "transactions; set it to ROW or MIXED");
+    if (db_get_int(r, 0, 6) != 0)
+        return error_set(TL_SERVER_UNSAFE,
+                         "innodb_rollback_on_timeout is ON: whoever meets a locked row would lose "
+                         "the whole transaction; set it to OFF");
     if (db_get_int(r, 0, 4) != 0)
         return error_set(TL_READ_ONLY, "the server is read-only, perhaps a replica");
     return TL_OK;

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/thread_context.h"
+#include "base/trouble.h"
 #include "session/observer.h"
 #include "store/bind.h"
 #include "store/store.h"
@@ -61,8 +62,9 @@ struct session {
     db *connection;
     int64_t last_confirmed_ms;
     int64_t may_seek_ms, may_observe_ms;
-    int is_unanswered;      /* the last beat was not confirmed, or no new session could be begun */
-    int had_left;           /* its server was left when that was tried */
+    int is_unanswered; /* the last beat was not confirmed, or no new session could be begun */
+    int had_left;      /* its server was left when that was tried */
+    trouble observing, obeying;
     int64_t obeys_us;       /* of which drain the row says so; 0: of none that is known */
     unsigned given_up;      /* sessions that only began, since the last one under which it lived */
     int was_refused;        /* a new session could not be begun, and the log says so */
@@ -147,12 +149,14 @@ static int confirm(const session *s, life *of, session_beat *beat)
     return 1;
 }
 
-/* Logs that a request failed. */
-static void note_failure(session *s, db_answer answer, const char *what)
+/* What a request that failed leaves: a sentence, and perhaps no connection. */
+static tl_status note_failure(session *s, db_answer answer, const char *what)
 {
-    (void)db_read_status(s->connection, answer, what);
+    const tl_status status = db_read_status(s->connection, answer, what);
+
     if (!db_usable(s->connection))
         close_connection(s);
+    return status;
 }
 
 /* What became of a beat.  If the row is there and not ended, but took none, the next beat tries
@@ -324,14 +328,15 @@ static void say_that_it_obeys(session *s, const life *mine)
     const int64_t since_us =
         s->options.obeys != NULL ? s->options.obeys(s->options.before_context) : 0;
     db_answer answer;
+    tl_status status;
 
     if (since_us == 0 || since_us == s->obeys_us || s->connection == NULL)
         return;
     answer = SQL_RUN(s->connection, NULL, drain_obeyed, .session_id = db_text(mine->session_id),
                      .since_us = db_int(since_us));
-    if (answer != DB_DONE)
-        note_failure(s, answer, "saying that a drain is obeyed");
-    else
+    status = answer == DB_DONE ? TL_OK : note_failure(s, answer, "its answer");
+    trouble_note(s->options.logger, &s->obeying, status, "saying that a drain is obeyed");
+    if (status == TL_OK)
         s->obeys_us = since_us;
 }
 
@@ -365,8 +370,10 @@ static void look_elsewhere(session *s)
 static void observe(session *s)
 {
     uint64_t ended = 0;
+    const tl_status status = observer_look(s->others, s->connection, &ended);
 
-    if (observer_look(s->others, s->connection, &ended) != TL_OK && !db_usable(s->connection))
+    trouble_note(s->options.logger, &s->observing, status, "observing other sessions");
+    if (status != TL_OK && !db_usable(s->connection))
         close_connection(s);
     atomic_fetch_add(&s->ended_others, ended);
 }

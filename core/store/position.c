@@ -60,7 +60,7 @@ db_answer store_attest_keeper(db *connection, store_kept *kept)
             kept->keeper = id_of(&result, 0);
     }
     db_result_free(&result);
-    return answer == DB_ERROR ? DB_DONE : answer;
+    return answer;
 }
 
 db_answer store_attest_record(db *connection, store_kept *kept)

@@ -60,8 +60,8 @@ static tl_status make_handle(tl_lock **out, const struct batch *b, const db_resu
 /*
  * What is claimed is claimed without waiting for its sync row: one that is not free, or not what
  * the claim expects, is dropped.  That is said with each statement and not by the connection's own
- * time-out: with one of 0 the server lets SKIP LOCKED step over a row and then refuses the COMMIT
- * (error 1180, measured on 10.11).
+ * time-out: with one of 0 the server answers SKIP LOCKED with error 1180 where it steps over a row
+ * (sql/query/purge.sql).
  */
 
 /* Only the statement was undone, because somebody has a row in hand. */

@@ -74,7 +74,7 @@ WHERE c.one = 1
 -- name: clock_settle
 -- Adjusts one page of rows to a clock jump; the procedure decides and commits by itself.  It might
 -- wait for a reason (sql/query/purge.sql).
-SET STATEMENT innodb_lock_wait_timeout = 1 FOR
+SET STATEMENT innodb_lock_wait_timeout = 5 FOR
 CALL tl_clock_settle(:most, :thread_no, :actor, @tl_clock_settled)
 
 -- name: clock_settled

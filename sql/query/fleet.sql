@@ -21,7 +21,6 @@ SELECT GET_LOCK(CONCAT('tl:slot:', :slot, ':', MD5(DATABASE())), 0)
 
 -- name: slot_asked
 -- For a step that found no row: refused by an error where the customer belongs to another shard.
-SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_slot_asked(:cust_no)
 
 -- name: slot_blockers

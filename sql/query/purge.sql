@@ -1,7 +1,8 @@
 -- What is old and goes.
 --
--- What is locked is passed over.  Where nothing may wait for a row, the server passes over one and then
--- refuses the COMMIT (error 1180, 10.11); so these statements might wait, and do not.
+-- What is locked is passed over.  Where nothing may wait for a row, the server answers that with error
+-- 1180 and undoes the whole transaction, but takes what follows and its COMMIT (10.11): half of it.
+-- So these statements might wait, and do not.
 
 -- name: purge
 -- Purges one page of trades, or only counts what would go; the procedure decides what may go and
@@ -77,7 +78,7 @@ SELECT @tl_purged_sessions
 -- name: blank_page
 -- Blanks the contents of a page of trades that ended long enough ago; the procedure knows where the
 -- janitors' walk stands, decides which may go, and commits by itself.
-SET STATEMENT innodb_lock_wait_timeout = 1 FOR
+SET STATEMENT innodb_lock_wait_timeout = 5 FOR
 CALL tl_blank_page(:most, :anew, @tl_blanked)
 
 -- name: blank_page_result

@@ -41,8 +41,9 @@ SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1
 -- many seconds the server has been up, its own id, who is on record as the one that has the commits
 -- (tl_kept; NULL: nobody), and whether it takes no writes now.
 --
--- With semi-synchronous replicas: it has one, and waits for a day at least.  With several,
--- asynchronous ones among them, nobody can tell which of them has a commit.
+-- With semi-synchronous replicas: exactly one reads its log and acknowledges, and it waits for a day
+-- at least.  With several, asynchronous ones among them, nobody can tell which of them has a commit;
+-- nor while the one that acknowledges is away, and an asynchronous one is there.
 -- With Galera: each node of the primary component has a commit before it is answered; alone it would
 -- say nothing.  An arbitrator counts in the cluster's size and keeps no rows; it has no address for
 -- clients, so its item in the list of those is empty.  A node that is bound to several addresses has
@@ -66,7 +67,7 @@ FROM (SELECT
         MAX(IF(variable_name = 'WSREP_INCOMING_ADDRESSES', variable_value, '')) AS nodes,
         COALESCE(SUM(variable_name = 'RPL_SEMI_SYNC_MASTER_STATUS' AND variable_value = 'ON'), 0) = 1
             AND COALESCE(SUM(variable_name IN ('RPL_SEMI_SYNC_MASTER_CLIENTS', 'SLAVES_CONNECTED')
-                AND CAST(variable_value AS UNSIGNED) > 1), 0) = 0 AS semi_sync,
+                AND variable_value = '1'), 0) = 2 AS semi_sync,
         MAX(IF(variable_name = 'WSREP_CLUSTER_STATE_UUID', variable_value, '')) AS cluster,
         MAX(IF(variable_name = 'WSREP_CLUSTER_CONF_ID', CAST(variable_value AS UNSIGNED), 0))
             AS membership,
@@ -240,4 +241,4 @@ WHERE s.one = 1
 -- The settings that decide whether a commit is taken, and survives.
 SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog,
     CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF'),
-    @@binlog_format
+    @@binlog_format, @@innodb_rollback_on_timeout

@@ -123,6 +123,9 @@ TEST(test_settings)
                                          "--binlog-format=STATEMENT", NULL},
                    TL_SERVER_UNSAFE, "binlog_format is STATEMENT",
                    "unsafe, binlog_format: the server refuses the library's transactions");
+    expect_refused((const char *const[]){"--innodb-rollback-on-timeout=1", NULL}, TL_SERVER_UNSAFE,
+                   "innodb_rollback_on_timeout is ON: whoever meets a locked row would lose",
+                   "unsafe, innodb_rollback_on_timeout: whoever meets a locked row would lose");
     expect_refused((const char *const[]){"--read-only=1", NULL}, TL_READ_ONLY,
                    "the server is read-only, perhaps a replica",
                    "unsafe, read_only: the server takes no writes");

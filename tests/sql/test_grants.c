@@ -8,6 +8,7 @@
 #include <tradelock/admin.h>
 
 #include <mysqld_error.h>
+#include <stdatomic.h>
 
 enum role { APPLICATION, OPERATOR, READER, ROLES };
 
@@ -209,7 +210,7 @@ static const struct right {
     {"NYY", "SELECT COUNT(*) FROM tl_attestation_missing"},
     {"YYN", "CALL tl_replicas()"},
     {"YYN", "CALL tl_log_filters()"},
-    {"NYN", "SELECT tl_passes_over()"},
+    {"NYY", "SELECT tl_passes_over()"},
     {"YNN", "CALL tl_attest(1000, UUID(), 0, 1)"},
     {"YNN", "CALL tl_attest_missing(1000, UUID(), 0, 'ask', 'c', 's', 'W', NULL)"},
     {"YNN", "CALL tl_accept_proved(1000)"},
@@ -1247,6 +1248,60 @@ TEST(test_who_may_not_read_what_is_set)
     assert_non_null(strstr(tl_error_message(), "trade_channel_breaker"));
     assert_null(client);
     database_run(f->admin, "GRANT SELECT ON trade_channel_breaker TO {database}_application");
+}
+
+static atomic_int told_failing, told_working;
+
+static void count_told(void *context, const tl_log_line *line)
+{
+    (void)context;
+    told_failing += strstr(line->message, ": it goes on failing: ") != NULL;
+    told_working += strstr(line->message, ": it works again, ") != NULL;
+}
+
+static tl_status ask_once(tl_client *client, const char *serial)
+{
+    const tl_key key = {.serial_no = serial, .cust_no = "C1", .op_code = "WITHDRAW"};
+    tl_lock_options of = TL_LOCK_OPTIONS_INIT;
+    tl_lock *lock = NULL;
+    tl_status status;
+
+    of.max_hold_ms = 60000;
+    assert_int_equal(tl_lock_new(&lock, client, &key, &of), TL_OK);
+    status = tl_lock_ask(lock, 0);
+    tl_lock_free(lock);
+    return status;
+}
+
+/* Nobody waits for what follows a beat.  Where it fails for good, that is told once, and once when it
+ * works again; and where it would not be seen that the server was restored, nothing is granted. */
+TEST(test_what_goes_on_failing_is_told)
+{
+    const struct fixture *f = *state;
+    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client *client = NULL;
+
+    options.config_file = database_option_file(f->where);
+    options.user = f->account[APPLICATION];
+    options.password = "secret";
+    options.log = count_told;
+    if (tl_client_open(&client, &options) != TL_OK)
+        fail_msg("%s", tl_error_message());
+    database_run(f->admin,
+                 "REVOKE EXECUTE ON PROCEDURE tl_receipts_close FROM {database}_application");
+    assert_int_equal(ask_once(client, "T1"), TL_GRANTED);
+    AWAIT_WHILE(told_failing == 0);
+    database_run(f->admin,
+                 "GRANT EXECUTE ON PROCEDURE tl_receipts_close TO {database}_application");
+    AWAIT_WHILE(told_working == 0);
+    database_run(f->admin, "REVOKE SELECT ON tl_restore FROM {database}_application");
+    AWAIT_WHILE(told_failing == 1);
+    assert_int_not_equal(ask_once(client, "T2"), TL_GRANTED);
+    database_run(f->admin, "GRANT SELECT ON tl_restore TO {database}_application");
+    AWAIT_WHILE(told_working == 1);
+    AWAIT_WHILE(ask_once(client, "T3") != TL_GRANTED);
+    assert_int_equal(told_failing, 2);
+    tl_client_close(client);
 }
 
 /* A janitor that was slow over its page takes the walk of all back to no earlier place. */

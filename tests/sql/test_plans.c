@@ -365,10 +365,11 @@ TEST(test_what_passes_over_rows_might_wait)
 
     for (char *call = strtok_r(calls, "\n", &rest); call; call = strtok_r(NULL, "\n", &rest))
         for (size_t i = 0; i < sql_texts_count; i++) {
-            if (strstr(sql_texts[i]->text, call) == NULL)
+            /* For a step that found no row: that one has no slot which it passes over. */
+            if (strstr(sql_texts[i]->text, call) == NULL || sql_texts[i] == &sql_slot_asked)
                 continue;
             found++;
-            if (strstr(sql_texts[i]->text, "innodb_lock_wait_timeout = 1 FOR") != NULL)
+            if (strstr(sql_texts[i]->text, "SET STATEMENT innodb_lock_wait_timeout") != NULL)
                 continue;
             print_error("%s: %s...) might wait for no row\n", sql_texts[i]->name, call);
             bad++;
