@@ -99,24 +99,32 @@ void attempt_show(attempt *a, const tl_view *view, int64_t since_ms)
 
 /* ------------------------------------------------------------------ the reply -- */
 
-/* Replaces bytes that the database would refuse: a channel's odd bytes must not stop an ending. */
-static void clean_text(char *text, size_t space)
+/* Replaces bytes that the database would refuse: a channel's odd bytes must not stop an ending.
+ * Whether there were any. */
+static int clean_text(char *text, size_t space)
 {
+    int was_odd = text[space - 1] != '\0';
+
     text[space - 1] = '\0';
     for (char *at = text; *at != '\0';) {
         unsigned char first = (unsigned char)*at;
         size_t size = first < 0x20 || first == 0x7f ? 0 : tl_utf8_size(at);
 
-        if (size == 0)
+        if (size == 0) {
             *at = '?';
+            was_odd = 1;
+        }
         at += size > 0 ? size : 1;
     }
+    return was_odd;
 }
 
 void reply_clean(tl_reply *reply)
 {
-    clean_text(reply->channel_ref, sizeof reply->channel_ref);
-    clean_text(reply->remark, sizeof reply->remark);
+    /* The bank's statement would contradict a reference that was made up. */
+    if (clean_text(reply->channel_ref, sizeof reply->channel_ref))
+        reply->channel_ref[0] = '\0';
+    (void)clean_text(reply->remark, sizeof reply->remark);
     if (reply->result_size > sizeof reply->result)
         reply->result_size = sizeof reply->result;
     if (reply->retry_after_ms < 0)

@@ -212,20 +212,23 @@ static http_fate fate_of(const char *url, int64_t timeout_ms, long *code)
 
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
-/* A payment that succeeded is not lost for a name, and the remark says what became of that. */
+/* A payment that succeeded is not lost for a name.  The row has the bank's own or none, and the
+ * remark says what became of it. */
 TEST(references_that_cannot_be_stored)
 {
     static const struct {
         const char *ref, *kept, *remark;
     } cases[] = {
         {",\"channel_ref\":\"M\303\274ller\"", "M\303\274ller", ""},
-        {",\"channel_ref\":\"M\374ller\"", "M???ller", "paid, but its reference is"},
-        {",\"channel_ref\":\"" LONG LONG "9\"", LONG LONG, "paid, but its reference is longer"},
+        {",\"channel_ref\":\"M\374ller\"", "", "or no text: \"M\357\277\275ller\""},
+        {",\"channel_ref\":\"" LONG LONG "9\"", "", "is longer than 128 bytes or no text: \"0123"},
         {",\"channel_ref\":4711", "4711", ""},
-        {",\"channel_ref\":\"a\\u0000b\"", "a?b", "paid, but its reference is"},
-        {",\"channel_ref\":\"a\\nb\"", "a?b", "paid, but its reference is"},
-        {",\"channel_ref\":null", "(none)", "is missing"},
-        {"", "(none)", "paid, but its reference is missing"},
+        {",\"channel_ref\":12345678901234567890", "", "no text: 1.234567890"},
+        {",\"channel_ref\":true", "", "no text: true"},
+        {",\"channel_ref\":\"a\\u0000b\"", "", "no text: \"a\\u0000b\""},
+        {",\"channel_ref\":\"a\\nb\"", "", "no text: \"a\\nb\""},
+        {",\"channel_ref\":null", "", "paid, but its reference is missing"},
+        {"", "", "paid, but its reference is missing"},
     };
     tl_reply *reply = calloc(1, sizeof *reply);
 

@@ -131,9 +131,12 @@ TEST(bounds_what_was_written_past_the_functions)
     memset(reply->remark, 'm', sizeof reply->remark);
     reply->result_size = SIZE_MAX;
     reply_clean(reply);
-    assert_int_equal(strlen(reply->channel_ref), TL_REF_MAX);
+    assert_string_equal(reply->channel_ref, ""); /* never another payment's */
     assert_int_equal(strlen(reply->remark), TL_REMARK_MAX);
     assert_int_equal(reply->result_size, TL_RESULT_MAX);
+    memcpy(reply->channel_ref, "R\n1", 4);
+    reply_clean(reply);
+    assert_string_equal(reply->channel_ref, "");
     free(reply);
 }
 

@@ -62,31 +62,24 @@ static int says(const json_t *body, const char *name, const char *text)
     return strcmp(get_text(body, name), text) == 0;
 }
 
-/* Takes the reference of a payment that succeeded.  What cannot be stored as it is does not make it
- * less paid: as much as can is kept, and the remark says so. */
+/* Takes the reference of a payment that succeeded.  One that is missing, or cannot be stored as it
+ * is, makes it no less paid: it is left out, since the bank's statement would contradict a made-up
+ * one, and the remark has what can be read of it. */
 static void take_ref(const json_t *body, tl_reply *reply)
 {
     const json_t *given = json_object_get(body, "channel_ref");
-    char *text = json_is_string(given) || json_is_null(given)
-                     ? NULL
-                     : json_dumps(given, JSON_ENCODE_ANY | JSON_COMPACT);
-    const char *from = json_is_string(given) ? json_string_value(given) : text != NULL ? text : "";
-    const size_t size = json_is_string(given) ? json_string_length(given) : strlen(from);
-    char kept[TL_REF_MAX + 1];
-    size_t count = 0;
+    char *shown = json_dumps(given, JSON_ENCODE_ANY | JSON_COMPACT);
+    const char *ref =
+        json_is_integer(given) && shown != NULL ? shown : get_text(body, "channel_ref");
 
     reply->remark[0] = '\0';
-    if (strlen(from) != size || size == 0 || strstr(from, NO_CHARACTER) != NULL ||
-        tl_reply_ref(reply, from) != TL_OK) {
-        for (size_t i = 0; i < size && count < TL_REF_MAX; i++)
-            kept[count++] = (char)(from[i] >= ' ' && from[i] <= '~' ? from[i] : '?');
-        kept[count] = '\0';
-        (void)tl_reply_ref(reply, count > 0 ? kept : "(none)");
-        tl_reply_remark(reply, "paid, but its reference %s",
-                        count == 0 ? "is missing"
-                                   : "is longer than 128 bytes or no text: it was cut or replaced");
-    }
-    free(text);
+    if (given == NULL || json_is_null(given))
+        tl_reply_remark(reply, "paid, but its reference is missing");
+    else if (ref[0] == '\0' || strstr(ref, NO_CHARACTER) != NULL ||
+             tl_reply_ref(reply, ref) != TL_OK)
+        tl_reply_remark(reply, "paid, but its reference is longer than 128 bytes or no text: %s",
+                        shown != NULL ? shown : ref);
+    free(shown);
 }
 
 /* The remark, and when to come again. */
@@ -225,10 +218,12 @@ static char *with_characters(const http_exchange *exchange)
 
 static json_t *read_body(const http_exchange *exchange)
 {
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
     char *text = exchange->fate == HTTP_ANSWERED ? with_characters(exchange) : NULL;
-    json_t *body =
-        text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *body = text != NULL ? json_loads(text, flags, NULL) : NULL;
 
+    if (text != NULL && body == NULL) /* or with a number that is too long for an integer */
+        body = json_loads(text, flags | JSON_DECODE_INT_AS_REAL, NULL);
     free(text);
     if (body != NULL && !json_is_object(body)) {
         json_decref(body);
