@@ -343,6 +343,99 @@ TEST_IN(a_pause_is_of_the_rows_channel, open_banks, close_banks)
     assert_int_equal(sim_stat(&other, "payments"), 1);
 }
 
+/* --------------------------------------------- its limits, its breakers, its cancels -- */
+
+/* Until today's release has told and heard. */
+static void await_beats(void)
+{
+    tl_stats stats = {.version = TL_STATS_VERSION};
+    uint64_t before;
+
+    assert_status(tl_client_stats(now.client, &stats), TL_OK);
+    before = stats.beats;
+    AWAIT_WHILE(tl_client_stats(now.client, &stats) == TL_OK && stats.beats < before + 10);
+}
+
+TEST_IN(a_limit_is_of_the_rows_channel, open_banks, close_banks)
+{
+    const bank former[] = {A(WITHDRAW_PLAIN), {0}};
+    const tl_key key = {"HELD", "C1", "OTHER"};
+    tl_lock_options options = TL_LOCK_OPTIONS_INIT;
+    tl_ending ending = TL_ENDING_INIT;
+    tl_limit limit = TL_LIMIT_INIT;
+    tl_worker *worker;
+    tl_lock *held = NULL;
+
+    begin(A(WITHDRAW_PLAIN), NULL);
+    pay_later("W1");
+    begin(B(WITHDRAW_IDEMPOTENT), former);
+    limit.channel = options.channel = "bank-a";
+    limit.sends = 1;
+    limit.actor = "ann";
+    limit.reason = "test";
+    assert_status(tl_channel_limit(now.client, &limit), TL_OK);
+    await_beats();
+    options.max_hold_ms = 60000;
+    assert_status(tl_lock_new(&held, now.client, &key, &options), TL_OK);
+    assert_status(tl_lock_ask(held, 0), TL_GRANTED);
+    worker = house_worker(now.workflows, 2);
+    AWAIT_WHILE(metric_of(now.client, "tradelock_channel_limit_refusals_total{channel=\"bank-a\","
+                                      "operation=\"\",lane=\"retry\",limit=\"sends\"}") < 1);
+    assert_int_equal(requests(&self.sim, "pay"), 1);
+    /* It holds up nothing of the other one. */
+    pay("W2", TL_SUCCEEDED);
+    ending.outcome = TL_OUTCOME_SUCCESS;
+    assert_status(tl_lock_finish(held, &ending), TL_SUCCEEDED);
+    tl_lock_free(held);
+    await_number(1, IS("W1", "Y"));
+    stop_worker(worker);
+    assert_int_equal(sim_stat(&self.sim, "payments"), 1);
+    assert_int_equal(sim_stat(&other, "payments"), 1);
+}
+
+TEST_IN(a_breaker_is_of_the_rows_channel, open_banks, close_banks)
+{
+    const bank former[] = {A(WITHDRAW_PLAIN), {0}};
+    tl_breaker breaker = TL_BREAKER_INIT;
+
+    begin(A(WITHDRAW_PLAIN), NULL);
+    breaker.channel = "bank-a";
+    breaker.unknowns = 1;
+    breaker.probe_s = 600;
+    breaker.actor = "ann";
+    breaker.reason = "test";
+    assert_status(tl_channel_breaker(now.client, &breaker), TL_OK);
+    await_beats();
+    pay_in_doubt("W1");
+    await_number(1, "SELECT COUNT(*) FROM trade_channel_breaker WHERE opened_at IS NOT NULL");
+    begin(B(WITHDRAW_IDEMPOTENT), former);
+    await_beats();
+    work_on(REV_OF("W1"));
+    house_row(&self, "W1", "P 1 1 -");
+    assert_int_equal(requests(&self.sim, "query"), 0);
+    pay("W2", TL_SUCCEEDED);
+    breaker.unknowns = breaker.probe_s = 0;
+    assert_status(tl_channel_breaker(now.client, &breaker), TL_OK);
+    work_until(IS("W1", "Y"));
+    assert_int_equal(sim_stat(&self.sim, "payments"), 1);
+    assert_int_equal(sim_stat(&other, "payments"), 1);
+}
+
+TEST_IN(a_cancel_goes_to_the_rows_channel, open_banks, close_banks)
+{
+    const bank former[] = {A(WITHDRAW_PLAIN), {0}};
+
+    begin(A(WITHDRAW_PLAIN), NULL);
+    house_rule(&self, "{\"kind\":\"drop_before\",\"endpoint\":\"pay\",\"count\":1}");
+    pay("W1", TL_IN_DOUBT);
+    begin(B(WITHDRAW_PLAIN), former);
+    work_until(IS("W1", "F"));
+    house_row(&self, "W1", "F 1 1 C");
+    assert_int_equal(requests(&self.sim, "cancel"), 1);
+    assert_int_equal(all_requests(&other), 0);
+    house_balance(&self, "C1", "1000000 0");
+}
+
 /* Bare locks: a handle that was made for another channel arms nothing. */
 TEST_IN(an_arming_for_another_channel_is_refused, open_banks, close_banks)
 {
