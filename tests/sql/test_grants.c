@@ -172,7 +172,7 @@ static const struct right {
     {"YNN", "CALL tl_channel_declare('bank', 'WITHDRAW', UUID(), NULL, 'x', 0, @said)"},
     {"NNN", "UPDATE trade_channel SET contract = NULL"},
     {"NNN", "INSERT INTO tl_session_channel VALUES ('bank', 'WITHDRAW', UUID())"},
-    {"YNN", "CALL tl_site_is('test', @said)"},
+    {"YNN", "CALL tl_site_is('default', @said)"},
     {"NNN", "CALL tl_site_change('other', 'a', 'r')"},
     {"NNN", "UPDATE tl_schema SET site = 'other'"},
     {"YYY", "SELECT COUNT(*) FROM trade_channel_limit"},
