@@ -760,7 +760,7 @@ const plan_case plan_cases[] = {
      VALUES(migrate_done, .version = N(1), .retention_ms = N(1), .payload_keep_ms = N(86400000))},
     {&sql_doctor_server, "", 1, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_mode, "", 9, 1100, PLAN_NONE, .values = NULL},
-    {&sql_doctor_variables, "", 21, 100, PLAN_NONE, .values = NULL},
+    {&sql_doctor_variables, "", 22, 100, PLAN_NONE, .values = NULL},
     {&sql_doctor_grants, "", 2, FEW, PLAN_NONE, .values = NULL},
     {&sql_doctor_temporary, "", 0, 2000, PLAN_NONE, .values = NULL},
     {&sql_doctor_reach, "", 0, 2000, PLAN_NONE, .values = NULL},
