@@ -111,6 +111,7 @@ GRANT SELECT ON trade_lock_past TO `{database}_operator`;
 GRANT SELECT ON trade_lock_first TO `{database}_operator`;
 GRANT SELECT ON trade_lock_log TO `{database}_operator`;
 GRANT SELECT, INSERT ON trade_evidence TO `{database}_operator`;
+GRANT SELECT ON trade_evidence_lost TO `{database}_operator`;
 -- All columns except those that say who and when, which the server fills in.
 GRANT SELECT, INSERT (cust_no, serial_no, op_code, rev, verdict, part, fence, epoch, reason,
     actor, thread_no, log_no, although_pending, act_no, act_row) ON trade_resolution
@@ -196,6 +197,7 @@ GRANT SELECT ON trade_lock_past TO `{database}_reader`;
 GRANT SELECT ON trade_lock_first TO `{database}_reader`;
 GRANT SELECT ON trade_lock_log TO `{database}_reader`;
 GRANT SELECT ON trade_evidence TO `{database}_reader`;
+GRANT SELECT ON trade_evidence_lost TO `{database}_reader`;
 GRANT SELECT ON trade_resolution TO `{database}_reader`;
 GRANT SELECT ON audit_closing TO `{database}_reader`;
 GRANT SELECT ON trade_channel TO `{database}_reader`;

@@ -320,9 +320,8 @@ static int show_paid(const struct paid *list, const db_result *r)
             .status = status[0] != '\0' ? status[0] : ' ',
             .epoch = (uint32_t)db_get_uint(r, row, COLUMN_evidence_known_epoch),
             .contradicts = db_get_int(r, row, COLUMN_evidence_known_contradicts) != 0,
-            .known = status[0] != '\0' &&
-                     (db_get_int(r, row, COLUMN_evidence_known_filed) ||
-                      (status[0] == 'Y' && !db_get_int(r, row, COLUMN_evidence_known_contradicts))),
+            .known = db_get_int(r, row, COLUMN_evidence_known_filed) ||
+                     (status[0] == 'Y' && !db_get_int(r, row, COLUMN_evidence_known_contradicts)),
             .amount_minor = db_get_int(r, row, COLUMN_evidence_known_amount_minor),
             .currency = db_get_text(r, row, COLUMN_evidence_known_currency),
         };

@@ -272,18 +272,35 @@ static int same_trade(const tl_payment *a, const tl_payment *b)
            (a->op_code == NULL || b->op_code == NULL || strcmp(a->op_code, b->op_code) == 0);
 }
 
-static void check_statement(audit_comparison *c)
+/* Whether success of a trade that is not here was filed, and accepting a restore makes it. */
+static tl_status look_filed(audit_comparison *c, const store_audit_place *at, int *waits)
+{
+    RESULT row = DB_RESULT_INIT;
+
+    TRY(read_status(c->audit->connection,
+                    SQL_RUN(c->audit->connection, &row, audit_waits,
+                            .cust_no = db_ascii(at->cust_no), .serial_no = db_ascii(at->serial_no),
+                            .op_code = db_ascii(at->op_code)),
+                    "looking what was filed"));
+    *waits = row.rows == 1 && db_get_int(&row, 0, 0) != 0;
+    return TL_OK;
+}
+
+static tl_status check_statement(audit_comparison *c)
 {
     for (size_t i = 0; i < c->count && !c->audit->stopped; i++) {
         const tl_payment *p = c->paid[i].payment;
         store_audit_place at;
         size_t times = 0, next = i;
+        int is_known = c->paid[i].has_row;
 
         memset(&at, 0, sizeof at);
         text_copy(at.cust_no, sizeof at.cust_no, p->cust_no);
         text_copy(at.serial_no, sizeof at.serial_no, p->serial_no);
         text_copy(at.op_code, sizeof at.op_code, p->op_code);
-        if (!c->paid[i].has_row)
+        if (!is_known)
+            TRY(look_filed(c, &at, &is_known));
+        if (!is_known)
             audit_report(c->audit, "unknown-payment", &at,
                          "the channel %s (%s), and there is no such trade",
                          came_back(p) ? "gave it back" : "paid it",
@@ -295,6 +312,7 @@ static void check_statement(audit_comparison *c)
         if (times > 1)
             audit_report(c->audit, "paid-twice", &at, "the channel paid it %zu times", times);
     }
+    return TL_OK;
 }
 
 /* Reads what stands at the head of every audit: who, which server, when. */
@@ -392,7 +410,7 @@ static int audit_all(void *context)
     if (status == TL_OK && c->archive != NULL && !c->audit->stopped)
         status = audit_archive(c);
     if (status == TL_OK && c->given)
-        check_statement(c);
+        status = check_statement(c);
     if (status == TL_OK)
         status = c->slots;
     if (status == TL_OK && c->audit->stopped)

@@ -7,8 +7,8 @@
  *                                        becomes due at once
  *   it contradicts the row, as the       the conflict is set: nothing is armed, reclaimed or
  *   database says (tl_contradicts)       failed until operators have decided
- *   success, there is no row, and a      the row is made as a success, so that nobody is
- *   restore is open                      granted the trade again
+ *   success, there is no row, and a      accepting the restore makes the row, as a success, so
+ *   restore is open                      that nobody is granted the trade again
  *   a holder's, its row is gone, and     the row is made as one in doubt, with all that the
  *   money may have moved                 holder knew: the worker asks and ends it
  */
@@ -52,18 +52,28 @@ static int says_success(const tl_evidence *e)
            !(e->amount.is_told && e->amount.amount_minor < 0);
 }
 
-/* Makes the row of a trade that was lost in a restore: a holder's as it was; else the trigger makes
- * it of the evidence. */
+/* Files success of a trade that was lost in a restore, which accepting makes; where none is open it is
+ * taken back. */
+static db_answer file_lost(struct filing *f)
+{
+    RESULT waits = DB_RESULT_INIT;
+    db_answer answer;
+
+    if (f->evidence.epoch == 0)
+        f->evidence.epoch = 1;
+    answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id,
+                                   &f->conflict);
+    if (answer == DB_DONE)
+        answer = db_run(f->connection, &sql_evidence_waits, NULL, 0, &waits);
+    f->made = answer == DB_DONE && waits.rows == 1 && db_get_int(&waits, 0, 0) != 0;
+    return answer;
+}
+
+/* Makes the row of a holder's trade that was lost in a restore, as it was. */
 static db_answer make_row(struct filing *f)
 {
     db_answer answer;
 
-    if (f->gone == NULL) {
-        if (f->evidence.epoch == 0)
-            f->evidence.epoch = 1;
-        return store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id,
-                                     &f->conflict);
-    }
     f->gone->evidence = &f->evidence;
     answer = store_file_gone(f->connection, f->gone);
     if (!f->gone->exclusive || !is_duplicate(f->connection, answer) ||
@@ -95,6 +105,8 @@ static db_answer find_row(struct filing *f, db_result *row)
     if (answer != DB_DONE || f->moved || row->rows == 1 ||
         (f->gone == NULL && !says_success(&f->evidence)))
         return answer;
+    if (f->gone == NULL)
+        return file_lost(f);
     answer = make_row(f);
     if (answer == DB_DONE)
         answer = store_evidence_lock(f->connection, &f->evidence.key, row);
@@ -139,34 +151,37 @@ static db_answer look_elsewhere(struct filing *f)
                : answer;
 }
 
+/* Files it about the row, which is locked. */
+static db_answer file_about(struct filing *f, const db_result *row)
+{
+    view_said(&f->said, row, 0, 4);
+    if (f->evidence.epoch == 0)
+        f->evidence.epoch = (uint32_t)db_get_uint(row, 0, 1);
+    if (f->evidence.channel_key == NULL && !db_is_null(row, 0, 2) &&
+        f->evidence.epoch == db_get_uint(row, 0, 1)) {
+        text_copy(f->channel_key, sizeof f->channel_key, db_get_text(row, 0, 2));
+        f->evidence.channel_key = f->channel_key;
+    }
+    return store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(), &f->evidence_id,
+                                 &f->conflict);
+}
+
 static db_answer file_statements(struct filing *f)
 {
-    db_result row = DB_RESULT_INIT;
+    RESULT row = DB_RESULT_INIT;
     db_answer answer = db_begin(f->connection);
 
     if (answer == DB_DONE)
         answer = find_row(f, &row);
-    f->found = answer == DB_DONE && row.rows == 1 && !f->moved;
-    if (answer == DB_DONE && row.rows == 0 && !f->moved)
+    f->found = answer == DB_DONE && !f->moved && (row.rows == 1 || f->made);
+    if (answer == DB_DONE && !f->found && !f->moved)
         answer = look_elsewhere(f);
-    if (f->found) {
-        view_said(&f->said, &row, 0, 4);
-        if (f->evidence.epoch == 0)
-            f->evidence.epoch = (uint32_t)db_get_uint(&row, 0, 1);
-        if (f->evidence.channel_key == NULL && !db_is_null(&row, 0, 2) &&
-            f->evidence.epoch == db_get_uint(&row, 0, 1)) {
-            text_copy(f->channel_key, sizeof f->channel_key, db_get_text(&row, 0, 2));
-            f->evidence.channel_key = f->channel_key;
-        }
-        if (f->evidence_id == 0)
-            answer = store_evidence_insert(f->connection, &f->evidence, tl_thread_uuid(),
-                                           &f->evidence_id, &f->conflict);
-        if (answer == DB_DONE)
-            answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
-        if (answer == DB_DONE)
-            answer = db_commit(f->connection);
-    }
-    db_result_free(&row);
+    if (f->found && row.rows == 1)
+        answer = file_about(f, &row);
+    if (f->found && answer == DB_DONE)
+        answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
+    if (f->found && answer == DB_DONE)
+        answer = db_commit(f->connection);
     return answer;
 }
 

@@ -58,8 +58,8 @@ BEGIN
     FROM trade_lock
     WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no AND op_code = NEW.op_code
     FOR UPDATE;
-    IF found IS NULL AND NEW.outcome = 'SUCCEEDED' THEN
-        CALL tl_restore_filed();
+    IF found IS NULL AND NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0 THEN
+        CALL tl_restore_filed(NEW.cust_no);
     END IF;
     SET NEW.contradicts = COALESCE(found, 0), NEW.account = USER(), NEW.filed_at = tl_moment();
 END;
@@ -69,10 +69,6 @@ END;
 -- Token and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch
 -- becomes due at once; one that is held, when it is opened, since the revision tells of whatever was
 -- filed meanwhile (open_lane.sql).
---
--- Success of a trade whose row was lost in a restore makes the row, as a success, so that nobody is
--- granted it again; money that came back makes none.  What else was lost (contents, business rows)
--- is not known here.
 CREATE OR REPLACE TRIGGER trade_evidence_filed AFTER INSERT ON trade_evidence
 FOR EACH ROW
 whole:
@@ -114,16 +110,12 @@ BEGIN
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);
         END IF;
-    ELSEIF NEW.outcome = 'SUCCEEDED' AND COALESCE(NEW.amount_minor, 0) >= 0 AND tl_restored() THEN
-        INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
-            token, fence, rev, epoch, sends, success_epoch, channel_key, channel_ref, remark,
-            created_at, updated_at)
-        VALUES (NEW.cust_no, NEW.serial_no, NEW.op_code, 'S', 'Y', 'filed',
-            COALESCE(NEW.thread_no, UUID()), RANDOM_BYTES(16),
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), NEW.epoch, 1,
-            NEW.epoch, NEW.channel_key, NEW.channel_ref,
-            'lost in a restore and filed since; its business rows were not booked',
-            UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
     END IF;
 END;
+
+-- Success of trades that are not here: lost in a restore, or of nobody.  Money that came back is none.
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW trade_evidence_lost AS
+SELECT e.* FROM trade_evidence e
+LEFT JOIN trade_lock t ON t.cust_no = e.cust_no AND t.serial_no = e.serial_no
+    AND t.op_code = e.op_code
+WHERE e.outcome = 'SUCCEEDED' AND COALESCE(e.amount_minor, 0) >= 0 AND t.cust_no IS NULL;

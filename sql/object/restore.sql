@@ -86,12 +86,8 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'whoever proposed a decision cannot confirm it';
         END IF;
-        IF EXISTS (SELECT 1 FROM trade_evidence e JOIN tl_restore o
-                ON o.restore_no = done_no + 1 AND o.step IN ('declared', 'found', 'promoted')
-            JOIN trade_lock t ON t.cust_no = e.cust_no AND t.serial_no = e.serial_no
-                AND t.op_code = e.op_code AND t.first_logged_at >= o.decided_at
-            WHERE e.outcome = 'SUCCEEDED' AND e.filed_at >= o.decided_at
-                AND tl_account_name(e.account) = tl_account_name(NEW.account)) THEN
+        IF EXISTS (SELECT 1 FROM trade_evidence_lost
+            WHERE tl_account_name(account) = tl_account_name(NEW.account)) THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
                 MESSAGE_TEXT = 'whoever filed a payment without a trade does not confirm';
         END IF;
@@ -166,19 +162,25 @@ BEGIN
     COMMIT;
 END;
 
--- Before success of a trade that is not here is filed, which makes it Y while a restore is open.  A
--- server that nobody has accepted is put on record with it.  A proposal does not cover it: the next
--- restore begins.  So whoever confirms has filed none of it, and sees all of it.
-CREATE OR REPLACE PROCEDURE tl_restore_filed()
+-- Before success of a trade that is not here is filed: only accepting makes that trade, so while a
+-- restore is open.  A server that nobody has accepted is put on record with it.  No proposal and no
+-- promotion covers it: the next restore begins.  So whoever confirms has filed none of it, and sees
+-- all of it.
+CREATE OR REPLACE PROCEDURE tl_restore_filed(
+    IN cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE last_no, done_no BIGINT UNSIGNED;
     DECLARE known VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE its_fleet VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
 
-    SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
+    SELECT restore_no, accepted_no, identity, fleet INTO last_no, done_no, known, its_fleet
     FROM tl_schema WHERE one = 1 FOR UPDATE;
+    IF its_fleet IS NOT NULL AND (last_no <> done_no OR COALESCE(known <> tl_identity(), 0)) THEN
+        CALL tl_slot_check(cust, 1);
+    END IF;
     IF IF(last_no = done_no, COALESCE(known <> tl_identity(), 0), (SELECT COUNT(*) FROM tl_restore
-        WHERE restore_no = last_no AND step = 'proposed' LOCK IN SHARE MODE)) THEN
+        WHERE restore_no = last_no AND step IN ('proposed', 'promoted') LOCK IN SHARE MODE)) THEN
         INSERT INTO tl_restore (step, reason, account)
         VALUES ('found', 'a payment was filed of which no trade is here', USER());
     END IF;
@@ -194,6 +196,10 @@ END;
 -- Every holder is fenced out, also a living one: the lost steps may have armed another send, or
 -- given the trade to somebody else, and the holder could take a decline for the end of the only
 -- send.  What it learns comes as evidence.  The lane is open, and due.
+--
+-- Success of a trade that was lost makes the trade, as a success, so that nobody is granted it again;
+-- where it tells of more than one payment the trade is in conflict.  What else was lost (contents,
+-- business rows) is not known here.  Of one that is in process success is noted.
 --
 -- Nor does anybody know who held which lease mutex or read-write lock in the lost steps.  So each
 -- is taken from its holder.  Every fence goes above all that can have been given, since fences
@@ -224,9 +230,33 @@ BEGIN
             MESSAGE_TEXT = 'two operators accept a restore, and they did not';
     END IF;
 
+    FOR lost IN (SELECT MIN(evidence_id) AS first, COUNT(DISTINCT epoch) > 1
+            OR COUNT(DISTINCT channel_key) > 1 OR COUNT(DISTINCT channel_ref) > 1
+            OR COUNT(DISTINCT amount_minor) > 1 OR COUNT(DISTINCT currency) > 1 AS differs
+        FROM trade_evidence_lost GROUP BY cust_no, serial_no, op_code) DO
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR 31003 BEGIN END; -- its customer is at another shard by now
+
+            INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
+                token, fence, rev, epoch, sends, success_epoch, conflict, channel_key, channel_ref,
+                remark, created_at, updated_at)
+            SELECT cust_no, serial_no, op_code, 'S', 'Y', 'filed', COALESCE(thread_no, thread),
+                RANDOM_BYTES(16), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+                TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), epoch, 1, epoch,
+                lost.differs, channel_key, channel_ref,
+                'lost in a restore and filed since; its business rows were not booked',
+                UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+            FROM trade_evidence WHERE evidence_id = lost.first;
+        END;
+    END FOR;
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
         fence = fence + 1, rev = rev + 1,
+        success_epoch = COALESCE(success_epoch, (SELECT MAX(e.epoch) FROM trade_evidence e
+            WHERE e.cust_no = trade_lock.cust_no AND e.serial_no = trade_lock.serial_no
+                AND e.op_code = trade_lock.op_code AND e.epoch = trade_lock.epoch
+                AND e.outcome = 'SUCCEEDED' AND e.contradicts = 0
+                AND COALESCE(e.channel_key = trade_lock.channel_key, 1))),
         sends = LEAST(GREATEST(sends, 1) + 1, 4294967295),
         longest_hold_ms = LEAST(604800000,
             GREATEST(COALESCE(hold_ms, 0), COALESCE(longest_hold_ms, 604800000))),

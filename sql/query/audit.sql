@@ -159,3 +159,10 @@ WHERE place = 1
 -- The head of an audit: who audits, which server, and when.
 SELECT CURRENT_USER(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir),
     TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+
+-- name: audit_waits
+-- Whether success of a trade that is not here was filed, and waits for a restore to be accepted, which
+-- makes it.
+SELECT tl_restored() AND COUNT(*) > 0 FROM trade_evidence_lost
+WHERE cust_no = :cust_no AND serial_no = :serial_no
+    AND (:op_code = '' OR op_code = :op_code)

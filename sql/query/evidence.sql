@@ -12,14 +12,15 @@ RETURNING evidence_id, contradicts
 -- name: evidence_known
 -- What the database has of payments that a statement tells: the trade, whether to file it would set
 -- the conflict, and whether the very same success was filed before.  What the statement does not
--- tell matches any.  number is the payment's; one whose trade is not there has no fence.
+-- tell matches any.  number is the payment's; one whose trade is not there has no fence, and what was
+-- filed of it counts until a restore is accepted, which makes it.
 SELECT k.number, t.fence, t.status, t.epoch, t.amount_minor, t.currency,
     COALESCE(tl_contradicts(t.status, t.channel_key IS NULL OR k.paid_key IS NULL
             OR t.channel_key = k.paid_key,
         tl_paid_ref(t.cust_no, t.serial_no, t.op_code, t.status, t.epoch, t.channel_ref),
         t.amount_minor, t.currency, 'SUCCEEDED', 0, k.paid_ref, k.paid_minor, k.paid_currency), 0)
         AS contradicts,
-    MAX(e.evidence_id IS NOT NULL) AS filed
+    MAX(e.evidence_id IS NOT NULL) AND (t.fence IS NOT NULL OR tl_restored()) AS filed
 FROM (SELECT evidence_id AS number, cust_no, serial_no, op_code, channel_key AS paid_key,
         channel_ref AS paid_ref, amount_minor AS paid_minor, currency AS paid_currency
         FROM trade_evidence WHERE FALSE
@@ -61,6 +62,10 @@ SELECT status, epoch, channel_key, fence, /*include said_columns*/
 FROM trade_lock
 WHERE cust_no = :cust_no AND serial_no = :serial_no AND op_code = :op_code
 FOR UPDATE
+
+-- name: evidence_waits
+-- Whether success of a trade that is not here waits for a restore to be accepted, which makes it.
+SELECT tl_restored()
 
 -- name: file_gone
 -- Makes the trade of a holder whose row is gone.  Nobody removes a row in process, so this one was

@@ -107,7 +107,8 @@ WHERE routine_schema = DATABASE() AND routine_name = 'tl_customer_slot'
 -- name: slot_sends
 -- What an end whose claim of a slot is stale knows of money, of these customers: each trade that is
 -- paid there, or that was sent and may be, with the token of the step that its last send began
--- with.  Queries, claims and clock jumps change neither.
+-- with.  Queries, claims and clock jumps change neither.  And each trade that was lost there and of
+-- which success was filed.
 SELECT JSON_OBJECT('cust_no', t.cust_no, 'serial_no', t.serial_no, 'op_code', t.op_code,
     'paid', t.status = 'Y', 'token', CASE WHEN t.sends = 0 THEN NULL
         WHEN t.first_rev IS NOT NULL AND t.first_sends = t.sends THEN HEX(t.first_token)
@@ -121,6 +122,13 @@ LEFT JOIN trade_lock_past p FORCE INDEX (PRIMARY) ON p.serial_no = t.serial_no
 WHERE t.lane = 'S' AND t.repeatable = 0
     AND (t.status = 'Y' OR (t.status = 'P' AND t.sends > 0))
 GROUP BY t.cust_no, t.serial_no, t.op_code
+UNION ALL
+SELECT JSON_OBJECT('cust_no', e.cust_no, 'serial_no', e.serial_no, 'op_code', e.op_code,
+    'paid', 1, 'token', NULL)
+FROM JSON_TABLE(:customers, '$[*]' COLUMNS (
+    cust_no VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin PATH '$')) m
+STRAIGHT_JOIN trade_evidence_lost e ON e.cust_no = m.cust_no
+GROUP BY e.cust_no, e.serial_no, e.op_code
 
 -- name: slot_strangers
 -- A customer who has trades here, but whose slot is none of these: a digit for each slot, 1: it is.

@@ -360,12 +360,12 @@ TEST(test_target_went_back_in_time)
         expect_slot(B, 16, "owned 4");
         output_free(RUN("evidence", "add", "--statement", path, "--source", "s", "--reason", "r",
                         "--yes", "1", "--config", three));
+        database_propose(sql[B]); /* what was filed voids the proposal */
+        expect_done(AT_B("restore", "accept", "--reason", "r"), "Accepted");
         assert_int_equal(database_number(sql[B],
                                          "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
                                          "'lost' AND status = 'Y'"),
                          1);
-        database_propose(sql[B]); /* what was filed voids the proposal */
-        expect_done(AT_B("restore", "accept", "--reason", "r"), "Accepted");
         database_run(sql[B], "DELETE FROM trade_lock WHERE serial_no = 'lost'; "
                              "DELETE FROM trade_lock_past WHERE serial_no = 'lost'; "
                              "DELETE FROM trade_evidence WHERE serial_no = 'lost'; "

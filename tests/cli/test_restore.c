@@ -162,7 +162,7 @@ TEST(test_the_whole_way)
          "a restore is declared or found and not accepted");
     file_statement(path, "2", 0, "2 make\na trade that was lost.  Left alone: 1 known already");
     file_statement(path, "0", 0, "3 known already");
-    status_says("Filed as paid while it is open, by these accounts:");
+    status_says("Filed of lost trades, which accepting makes paid, by these accounts:");
     expect_filed();
     restore_says(BOB, "accept", 0, "Proposed.");
     restore_says(ANN, "accept", 1, "whoever filed a payment without a trade does not confirm");

@@ -576,6 +576,7 @@ const plan_case plan_cases[] = {
     {&sql_act_note, "", 4, FEW, PLAN_NONE,
      VALUES(act_note, KEY("O7"), .what = S("retry"), .said = S(""), .reason = S("why"),
       .actor = S("ann"), .fence = N(1000), .result = S("done"))},
+    {&sql_evidence_waits, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_evidence_known, "", 1, FEW, PLAN_KEYS,
      .values = (const db_value *)&(const struct sql_evidence_known_row){KEY("O7"), .number = N(0),
       .channel_ref = S("ref")}},
@@ -602,6 +603,7 @@ const plan_case plan_cases[] = {
     /* All acts since: there are 20,000. */
     {&sql_report_purged, "", 1, 20800, PLAN_KEYS, VALUES(report_purged, .since_us = N(0))},
     {&sql_audit_run, "", 1, FEW, PLAN_NONE, .values = NULL},
+    {&sql_audit_waits, "", 1, FEW, PLAN_KEYS, VALUES(audit_waits, KEY("O7"))},
     {&sql_audit_noted, "", 2, 8 * 400 + 10, PLAN_KEYS, VALUES(audit_noted, .most = N(400))},
     {&sql_audit_closing, "", 1, FEW, PLAN_KEYS, VALUES(audit_closing, .finding = FINDING)},
     {&sql_audit_close, "", 1, FEW, PLAN_NONE,

@@ -224,6 +224,7 @@ static const struct right {
     {"NNN", "INSERT INTO audit_closing SELECT * FROM audit_closing"},
     {"YYY", "SELECT COUNT(*) FROM trade_lock"},
     {"YYY", "SELECT COUNT(*) FROM trade_lock_state"},
+    {"NYY", "SELECT COUNT(*) FROM trade_evidence_lost"},
     {"YNN", "UPDATE trade_lock_low_water SET low_water = low_water"},
     {"YYY", "SELECT COUNT(*) FROM trade_lock_low_water"},
     {"NNN", "DELETE FROM trade_lock_low_water"},
@@ -288,7 +289,7 @@ static const struct right {
     {"NYN", "CALL tl_purge_rw_locks(0, 7776000000, 10, '', @purged)"},
     {"NNN", "CALL tl_purge_act(7776000000, 1)"},
     {"NNN", "CALL tl_guard(0)"},
-    {"NNN", "CALL tl_restore_filed()"},
+    {"NNN", "CALL tl_restore_filed('c')"},
     {"YNN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
     /* what nobody's session may bend: rows of others, numbers, and who is who */
     {"YNN", "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
@@ -582,27 +583,6 @@ TEST(test_a_purge_leaves_an_act)
                      0);
     assert_int_equal(try(f->as[OPERATOR], "CALL tl_act_end(@tl_act, NULL)"), 0);
     assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM tl_archive_set"), 0);
-}
-
-/* While a restore is open success is filed of a trade that was lost: by evidence alone. */
-TEST(test_a_lost_trade_is_made_by_evidence)
-{
-    struct fixture *f = *state;
-    static const char file[] =
-        "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "
-        "filed_at) VALUES ('c', 'lost', 'WITHDRAW', 1, 'SUCCEEDED', 'bank', '', NOW())";
-
-    assert_int_equal(try(f->as[OPERATOR], file), 0);
-    assert_int_equal(log_rows(f, "lost"), 0);
-    database_run(f->admin, "UPDATE tl_schema SET restore_no = restore_no + 1");
-    assert_int_equal(try(f->as[OPERATOR], file), 0);
-    database_run(f->admin, "UPDATE tl_schema SET restore_no = accepted_no");
-    assert_int_equal(
-        database_number(f->admin, "SELECT COUNT(*) FROM trade_lock JOIN trade_evidence USING "
-                                  "(cust_no, serial_no, op_code, epoch) WHERE serial_no = 'lost' "
-                                  "AND status = 'Y' AND step = 'filed' AND outcome = "
-                                  "'SUCCEEDED'"),
-        2);
 }
 
 #define ROW_OF(serial) " FROM trade_lock WHERE serial_no = '" serial "' AND lane = 'S'"
@@ -1117,8 +1097,8 @@ TEST(test_removal_is_recorded)
     assert_int_equal(log_rows(f, "gone"), 2);
 }
 
-/* Success of a trade that is not there makes it Y while a restore is open.  Nobody has it accepted
- * who filed it, nobody after the other one has proposed, and nobody files it later. */
+/* Success of a trade that is not there makes it Y once two accept the restore that was open: not
+ * before, not whoever filed it, not by what was proposed before, and not what is filed later. */
 TEST(test_another_one_accepts_what_was_filed)
 {
     static const char declare[] =
@@ -1132,6 +1112,7 @@ TEST(test_another_one_accepts_what_was_filed)
     look_and_run(ann, declare);
     look_and_run(bob, HALF_OF_RESTORE("proposed"));
     look_and_run(ann, FILE_LOST("new1"));
+    assert_int_equal(log_rows(f, "new1"), 0);
     assert_int_equal(try(ann, "SELECT restore_no INTO @no FROM tl_schema"), 0);
     expect_words(ann, HALF_OF_RESTORE("confirmed"), "nothing was proposed");
     look_and_run(bob, HALF_OF_RESTORE("proposed"));
@@ -1145,11 +1126,36 @@ TEST(test_another_one_accepts_what_was_filed)
     error = try(late, FILE_LOST("new2"));
     assert_true(error == 0 || error == 1020); /* from 11.6 on it is refused */
     assert_int_equal(try(late, error == 0 ? "COMMIT" : "ROLLBACK"), 0);
+    assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
+                                               "'new1' AND status = 'Y' AND step = 'filed' AND "
+                                               "conflict = 0"),
+                     1);
     assert_int_equal(log_rows(f, "new1"), 1);
     assert_int_equal(log_rows(f, "new2"), 0);
     mysql_close(late);
     mysql_close(bob);
     database_run(f->admin, "DROP USER %s@localhost", second);
+}
+
+/* One process may say that nothing is missing on a promoted server, and then nobody asks two. */
+TEST(test_no_promotion_covers_what_was_filed)
+{
+    struct fixture *f = *state;
+
+    database_run(f->admin, "UPDATE tl_schema SET identity = 'elsewhere 1 /x'");
+    assert_int_equal(
+        try(f->as[OPERATOR],
+            "INSERT INTO tl_restore (step, reason, actor) VALUES ('promoted', 'r', 'a')"),
+        0);
+    look_and_run(f->as[OPERATOR], FILE_LOST("new4"));
+    assert_int_equal(log_rows(f, "new4"), 0);
+    assert_int_equal(
+        database_number(f->admin, "SELECT COUNT(*) FROM tl_restore r JOIN tl_schema s USING "
+                                  "(restore_no) WHERE r.step = 'found' AND r.reason = 'a payment "
+                                  "was filed of which no trade is here'"),
+        1);
+    database_run(f->admin, "UPDATE tl_schema SET identity = tl_identity(), accepted_no = "
+                           "restore_no; DELETE FROM trade_evidence WHERE serial_no = 'new4'");
 }
 
 /* On a server that nobody has accepted the first success of a lost trade puts that on record. */

@@ -946,9 +946,11 @@ TEST(test_a_payment_without_a_row)
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
     assert_status(tl_evidence_add(f.other, &evidence), TL_OK);
     assert_status(tl_evidence_add(f.other, &evidence), TL_OK);
-    assert_row(&f, "p1", "gone", "WITHDRAW", "Y 1 1");
+    assert_row(&f, "p1", "gone", "WITHDRAW", "-");
     assert_audit("p1", 0);
     accept_now();
+    assert_row(&f, "p1", "gone", "WITHDRAW", "Y 1 1");
+    assert_audit("p1", 0);
     await_answer("filed", TL_GRANTED);
     assert_done("p1", 0, "whatever it was");
     assert_done("p1", TL_ASK_EXCLUSIVE, "whatever it was");
@@ -969,8 +971,8 @@ static void *file_it(void *context)
     return NULL;
 }
 
-/* Its first answer is lost, and its second try meets the row that somebody else made: it is filed with
- * that one. */
+/* Its first answer is lost, and somebody else files the same before its second try: the trade is made
+ * once, and that is no conflict. */
 TEST(test_a_filing_that_is_outrun)
 {
     tap *line = tap_start(server_socket(server_shared()));
@@ -981,9 +983,9 @@ TEST(test_a_filing_that_is_outrun)
 
     filer.client = client_of(file, TL_CLIENT_NO_JANITOR);
     assert_status(tl_restore_declare(f.other, "ann", "promoted"), TL_OK);
-    /* The row is looked for, made by the evidence, and locked; then looked for, and made. */
-    tap_rule(line, "p2", 2, TAP_LOSE_ANSWER, 0);
-    tap_rule(line, "p2", 3, TAP_DELAY_REQUEST, 0);
+    /* The row is looked for, and evidence filed; then both once more. */
+    tap_rule(line, "p2", 1, TAP_LOSE_ANSWER, 0);
+    tap_rule(line, "p2", 2, TAP_DELAY_REQUEST, 0);
     assert_int_equal(pthread_create(&thread, NULL, file_it, &filer), 0);
     while (!tap_done(line) && crew_now_ms() < end_ms)
         crew_sleep_ms(5);
@@ -993,12 +995,13 @@ TEST(test_a_filing_that_is_outrun)
     tap_release(line);
     pthread_join(thread, NULL);
     assert_status(filer.status, TL_OK);
-    assert_row(&f, "p2", "gone", "WITHDRAW", "Y 1 1");
     tl_client_close(filer.client);
     remove(file);
     free(file);
     tap_free(line);
     accept_now();
+    assert_row(&f, "p2", "gone", "WITHDRAW", "Y 1 1");
+    database_expect(f.sql, 0, "SELECT conflict FROM trade_lock WHERE serial_no = 'p2'");
     await_answer("outrun", TL_GRANTED);
 }
 

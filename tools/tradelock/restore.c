@@ -168,7 +168,7 @@ static void print_preview(const struct preview *preview)
         table_print(preview->money.table);
     }
     if (json_array_size(preview->filed.rows) > 0) {
-        printf("\nFiled as paid while it is open, by these accounts:\n");
+        printf("\nFiled of lost trades, which accepting makes paid, by these accounts:\n");
         table_print(preview->filed.table);
     }
 }

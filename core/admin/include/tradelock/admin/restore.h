@@ -47,7 +47,8 @@ TL_EXPORT tl_status tl_promote(tl_client *client, int fenced, const char *actor,
  * Then every trade in process is in doubt and without a holder.  A queued trade may have been sent,
  * a sent one may have been sent once more, and that send may be under way for one max_hold.  A
  * living holder finds its lock lost, and what it learns becomes evidence.  Lease mutexes and
- * read-write locks are taken from their holders.
+ * read-write locks are taken from their holders.  Lost trades, of which success was filed, are made
+ * as paid.
  *
  *     TL_OK        The server is accepted, and *doubtful says how many trades are in doubt.
  *     TL_PARKED    It is proposed, and nothing has changed.  Another account must accept too.
@@ -86,7 +87,7 @@ typedef struct tl_restore {
  *     the money of trades  state is "": count trades told an amount in this currency, sum_minor
  *                          altogether, in minor units; those with currency "" told none
  *     what was filed       state is an account and currency not NULL: count payments that it filed
- *                          while the restore is open, and their money as above
+ *                          of trades that were lost and are made now, and their money as above
  */
 typedef struct tl_restore_count {
     const char *op_code, *state;
