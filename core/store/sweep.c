@@ -59,7 +59,10 @@ db_answer store_sweep_sessions(db *connection, store_sweep *s)
 
 db_answer store_sweep_swept(db *connection, store_sweep *s)
 {
-    return SQL_RUN(connection, NULL, session_swept, .session_id = db_text(s->session_id));
+    const db_value id = db_text(s->session_id);
+    const db_answer answer = SQL_RUN(connection, NULL, session_close, .session_id = id);
+
+    return answer == DB_DONE ? SQL_RUN(connection, NULL, session_swept, .session_id = id) : answer;
 }
 
 db_answer store_sweep_holders(db *connection, store_sweep *s)

@@ -73,7 +73,32 @@ static void add_step(commit_marks *self, const commit_mark *one, const db_server
         self->step_space = space;
         memory_free(old);
     }
+    if (one->lasts_until_ms > 0)
+        atomic_fetch_add(&self->lasting, 1);
     stamp(self, &self->steps[self->step_count++], one, server, may_grant);
+}
+
+static int is_same_trade(const commit_mark *a, const commit_mark *b)
+{
+    return strcmp(a->serial_no, b->serial_no) == 0 && strcmp(a->cust_no, b->cust_no) == 0 &&
+           strcmp(a->op_code, b->op_code) == 0;
+}
+
+void marks_follow(commit_marks *self, const commit_mark *one)
+{
+    if (one->kind != MARK_TRADE || atomic_load(&self->lasting) == 0)
+        return;
+    pthread_mutex_lock(&self->mutex);
+    for (size_t i = 0; i < self->step_count; i++) {
+        commit_mark *step = &self->steps[i];
+
+        if (step->lasts_until_ms > 0 && !step->of_many && is_same_trade(step, one) &&
+            memcmp(step->token, one->token, MARK_TOKEN) != 0) {
+            step->lasts_until_ms = 0;
+            atomic_fetch_sub(&self->lasting, 1);
+        }
+    }
+    pthread_mutex_unlock(&self->mutex);
 }
 
 /* Needs: the mutex held. */
@@ -120,19 +145,23 @@ int marks_note(commit_marks *self, const commit_mark *one, const db_server *serv
     return is_believed;
 }
 
-/* Those of this server, of which so many had been answered, or of all that are left.  Needs: the mutex
- * held. */
+/* Those of this server, of which so many had been answered, and that do not last; or of all that are
+ * left.  Needs: the mutex held. */
 static void drop_steps(commit_marks *self, const db_server *server, uint64_t answered)
 {
+    const int64_t now_ms = clock_boottime_ms();
     size_t kept = 0;
 
     for (size_t i = 0; i < self->step_count; i++) {
         const commit_mark *one = &self->steps[i];
-        const int is_over = server != NULL ? one->server == server && one->answered <= answered
+        const int is_over = server != NULL ? one->server == server && one->answered <= answered &&
+                                                 one->lasts_until_ms <= now_ms
                                            : db_state_of(one->server) == DB_SERVER_LEFT;
 
         if (!is_over)
             self->steps[kept++] = *one;
+        else if (one->lasts_until_ms > 0)
+            atomic_fetch_sub(&self->lasting, 1);
     }
     self->step_count = kept;
 }
@@ -148,7 +177,8 @@ int marks_drop_closed(commit_marks *self, const db_server *server)
             self->steps_lost = 0;
     }
     for (size_t i = 0; i < self->step_count && !is_due; i++)
-        is_due = self->steps[i].server == server;
+        is_due = self->steps[i].server == server &&
+                 (self->closed_of != server || self->steps[i].answered > self->closed);
     pthread_mutex_unlock(&self->mutex);
     return is_due;
 }

@@ -6,9 +6,10 @@
  * one, answered since, was sent to the same server: at most one for each connection.  If a promoted
  * server has these, it has all that this process was told of (client/position.h).
  *
- * A replica on which a commit was passed over has no prefix.  Where that was a send that somebody
- * may act on, it stops at the session's next round (sql/object/position.sql).  So each step of a
- * trade is kept until such a round was answered, and a beat that was sent after it.
+ * A replica on which a commit was passed over has no prefix.  Where that was a first send, it stops
+ * at the session's next round (sql/object/position.sql).  So each step of a trade is kept until such
+ * a round was answered, and a beat that was sent after it.  A later send leaves nothing that a round
+ * could miss: its step is kept until the trade's next one, or until its hold is over.
  *
  * Their order is told by a count and not by a clock: a commit is begun with the count as it is, and
  * its answer raises it.
@@ -53,6 +54,8 @@ typedef struct commit_mark {
     uint8_t token[MARK_TOKEN];
     uint64_t
         number; /* of the beat, the evidence, or the row's change (rev); 0: found by its token */
+    int64_t lasts_until_ms; /* boot time; no round closes it before that */
+    int of_many;            /* it stands for others, too */
     /* Set when it is noted. */
     const db_server *server;
     uint64_t answered;
@@ -71,7 +74,8 @@ typedef struct commit_marks {
     size_t used;
     commit_mark *steps; /* of trades, by the order of their answers */
     size_t step_count, step_space;
-    uint64_t steps_lost; /* there was no room for one, when so many had been answered; or 0 */
+    atomic_size_t lasting; /* about so many of them last */
+    uint64_t steps_lost;   /* there was no room for one, when so many had been answered; or 0 */
     /* The last round: of which server, and how many had been answered when it was sent. */
     const db_server *closed_of;
     uint64_t closed;
@@ -90,6 +94,8 @@ void marks_end(commit_marks *self);
 uint64_t marks_begin(commit_marks *self);
 /* The commit was answered.  0: its server is left, and the answer is not to be believed. */
 int marks_note(commit_marks *self, const commit_mark *one, const db_server *server, uint64_t began);
+/* This one was answered, too: an earlier step of the trade does not last any more. */
+void marks_follow(commit_marks *self, const commit_mark *one);
 /* After a confirmed beat of this server: forgets the steps that the last round closed.  Whether there
  * are others, for which another round is due. */
 int marks_drop_closed(commit_marks *self, const db_server *server);

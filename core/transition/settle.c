@@ -76,6 +76,7 @@ int settle_note(task_engine *engine, const task *const *tasks, size_t count,
                 const db_server *server, uint64_t began)
 {
     commit_mark best = {.kind = MARK_NONE};
+    int is_believed;
 
     for (size_t i = 0; i < count && best.kind <= MARK_NONE; i++) {
         const commit_mark m = mark_of(tasks[i]);
@@ -83,7 +84,14 @@ int settle_note(task_engine *engine, const task *const *tasks, size_t count,
         if (m.kind != MARK_NONE)
             best = m;
     }
-    return marks_note(engine->noted, &best, server, began);
+    best.of_many = count > 1;
+    is_believed = marks_note(engine->noted, &best, server, began);
+    for (size_t i = 0; i < count && atomic_load(&engine->noted->lasting) > 0; i++) {
+        const commit_mark m = mark_of(tasks[i]);
+
+        marks_follow(engine->noted, &m);
+    }
+    return is_believed;
 }
 
 /* ------------------------------------------------------------- ending a connection -- */

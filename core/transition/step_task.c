@@ -5,6 +5,7 @@
  */
 #include "transition/step_task.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "store/store.h"
@@ -145,6 +146,8 @@ void step_task_mark(const task *t, commit_mark *to)
     text_copy(to->serial_no, sizeof to->serial_no, s->serial_no);
     text_copy(to->op_code, sizeof to->op_code, s->op_code);
     memcpy(to->token, s->token, sizeof to->token);
+    if (s->kind == STEP_ARM || s->kind == STEP_RECLAIM)
+        to->lasts_until_ms = clock_boottime_ms() + s->max_hold_ms;
 }
 
 void step_task_undone(task *t)

@@ -26,7 +26,7 @@ END;
 -- Each statement that makes rows and grants their first sends leaves a receipt
 -- (sql/object/trade_lock.sql).  In the trigger for changes it would cost claims their rights on history
 -- (10.11: a multi-table UPDATE is refused then, now and again, with 1142).  A session calls this
--- after a beat if it was granted any: it removes them.  A replica that passed over one of them does
+-- after a beat if it was granted any, and whoever sweeps it, if it died: it removes them.  A replica that passed over one of them does
 -- not find it, and stops with error 1032, as with a beat.  If the round is passed over as well, the
 -- next beat finds no row, and each one after it.  Steps that are under way are left to the next round,
 -- and nobody waits for them.

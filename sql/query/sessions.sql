@@ -27,8 +27,8 @@ SET x.waits = x.waits + :waits, x.beat = x.beat + 1 - :waits, b.beat = b.beat + 
 WHERE x.session_id = :session_id AND x.ended_at IS NULL
 
 -- name: session_close
--- After a beat: removes the receipts of what this session was granted; see the procedure, and
--- sql/query/purge.sql for why this might wait.
+-- After a beat, and once a session is swept: removes the receipts of what it was granted; see the
+-- procedure, and sql/query/purge.sql for why this might wait.
 SET STATEMENT innodb_lock_wait_timeout = 1 FOR
 CALL tl_receipts_close(:session_id)
 

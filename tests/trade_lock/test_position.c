@@ -134,6 +134,44 @@ TEST(test_which_steps_are_kept)
     marks_end(&noted);
 }
 
+static void close_round(commit_marks *noted, const db_server *server)
+{
+    marks_closed(noted, server, marks_begin(noted));
+    assert_false(marks_drop_closed(noted, server));
+}
+
+/* One that leaves no receipt is kept until the trade's next step, or until its hold is over; one that
+ * stands for others, too, until then. */
+TEST(test_which_steps_last)
+{
+    static commit_marks noted;
+    db_server old = {DB_SERVER_WHOLE, 0}, promoted = {DB_SERVER_MAY_LACK, 0};
+    commit_mark armed = mark_of("a"), ended = mark_of("a"), other = mark_of("b");
+
+    armed.kind = ended.kind = other.kind = MARK_TRADE;
+    armed.lasts_until_ms = INT64_MAX;
+    ended.token[0] = 1;
+    marks_init(&noted);
+    assert_true(marks_note(&noted, &armed, &old, marks_begin(&noted)));
+    close_round(&noted, &old);
+    marks_follow(&noted, &armed);
+    marks_follow(&noted, &other);
+    close_round(&noted, &old);
+    assert_int_equal(kept_of(&noted, &promoted), 1);
+    marks_follow(&noted, &ended);
+    close_round(&noted, &old);
+    assert_int_equal(kept_of(&noted, &promoted), 0);
+    armed.of_many = 1;
+    assert_true(marks_note(&noted, &armed, &old, marks_begin(&noted)));
+    armed.of_many = 0;
+    armed.lasts_until_ms = 1; /* it is over */
+    assert_true(marks_note(&noted, &armed, &old, marks_begin(&noted)));
+    marks_follow(&noted, &ended);
+    close_round(&noted, &old);
+    assert_int_equal(kept_of(&noted, &promoted), 1);
+    marks_end(&noted);
+}
+
 static void mark_nothing(const task *t, commit_mark *to)
 {
     (void)t;

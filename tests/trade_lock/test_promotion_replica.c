@@ -7,6 +7,8 @@
 #include "support/crew.h"
 #include "support/theme.h"
 
+#include <tradelock/lane.h>
+
 /* ----------------------------------------------------------- the end of the log is missing -- */
 
 /* ---------------------------------------------------------- some of the log is passed over -- */
@@ -197,6 +199,73 @@ static void pass_over_one(const char *settings, int at_once)
     close_pair();
 }
 
+static void pass_over_at(uint64_t place)
+{
+    await_applied_until(place);
+    database_run(pair.sql_copy, "SET GLOBAL sql_slave_skip_counter = 1");
+}
+
+/* The send of a later attempt leaves nothing that a round removes: who holds it keeps it in mind. */
+TEST(test_an_arming_is_passed_over)
+{
+    tl_lock_options first = sync_options("x"), retry = retry_options();
+    uint64_t place = 0;
+    char *since;
+    tl_lock *lock;
+
+    open_pair(1);
+    end_lock(granted(pair.first, "armed", "c1", &first), TL_OUTCOME_NOT_SENT, TL_PROOF_NONE,
+             TL_QUEUED);
+    lock = granted(pair.first, "armed", "c1", &retry);
+    await_copy();
+    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
+    since = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+    assert_status(tl_lock_arm(lock, 600 * 1000), TL_OK);
+    await_rounds();
+    assert_int_equal(commits_of_trades(since, &place, 1), 1);
+    free(since);
+    server_kill9(pair.primary);
+    pass_over_at(place);
+    database_run(pair.sql_copy, "START SLAVE SQL_THREAD");
+    apply_all();
+    take_writes();
+    promote();
+    expect_veto(2);
+    assert_int_equal(what_is_missing().steps, 1);
+    tl_lock_free(lock);
+    close_pair();
+}
+
+/* Of a process that died before its next round: whoever sweeps its session makes it. */
+TEST(test_a_trade_of_the_dead_is_passed_over)
+{
+    tl_lock_options options = sync_options("x");
+    uint64_t places[2] = {0};
+    char *since;
+    tl_lock *lock;
+
+    open_pair(1);
+    tl_client_close(pair.first);
+    pair.first = open_with(file_with(both(), SLOW), 0);
+    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
+    since = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+    lock = granted(pair.first, "lost", "c1", &options);
+    assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    assert_int_equal(commits_of_trades(since, places, 2), 2);
+    free(since);
+    end_mine();
+    do
+        assert_status(tl_reap(pair.second, NULL), TL_OK);
+    while (database_number(pair.sql, "SELECT COUNT(*) FROM tl_session WHERE ended_at IS NOT NULL "
+                                     "AND swept_at IS NULL") > 0);
+    pass_over_at(places[0]);
+    pass_over_at(places[1]);
+    database_run(pair.sql_copy, "START SLAVE SQL_THREAD");
+    await_stopped_at(".tl_receipt;");
+    close_pair();
+}
+
 /* ------------------------------------------------------------------ it passes over nothing -- */
 
 static int count_warning(void *context, const tl_finding *finding)
@@ -298,15 +367,22 @@ TEST(test_beats_that_were_passed_over)
     skip_some(&by_hand, 1);
 }
 
+static void apply_in_parallel(const char *mode)
+{
+    database_run(pair.sql_copy,
+                 "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; "
+                 "SET GLOBAL slave_parallel_mode = '%s'; START SLAVE",
+                 mode);
+}
+
 /* A replica that tries commits side by side, undoes them and begins anew passes over none. */
-TEST(test_a_replica_in_parallel)
+static void promote_one_in_parallel(const char *mode)
 {
     tl_lock_options options = sync_options("x");
     char serial[16];
 
     open_pair(1);
-    database_run(pair.sql_copy, "STOP SLAVE; SET GLOBAL slave_parallel_threads = 4; "
-                                "SET GLOBAL slave_parallel_mode = 'aggressive'; START SLAVE");
+    apply_in_parallel(mode);
     database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
     for (unsigned i = 0; i < 50; i++) {
         tl_lock *lock;
@@ -324,6 +400,34 @@ TEST(test_a_replica_in_parallel)
     promote();
     await_accepted();
     await_grant(pair.first, "s1");
+    close_pair();
+}
+
+TEST(test_a_replica_in_parallel)
+{
+    promote_one_in_parallel("aggressive");
+}
+
+TEST(test_an_optimistic_replica)
+{
+    promote_one_in_parallel("optimistic");
+}
+
+/* Commits of two domains come to a replica in any order: what it has is no prefix. */
+TEST(test_a_replica_out_of_order)
+{
+    open_pair(1);
+    apply_in_parallel("optimistic");
+    database_run(pair.sql, "SET gtid_domain_id = 7; CREATE TABLE reports (report INT); "
+                           "INSERT INTO reports VALUES (1)");
+    await_rounds();
+    await_copy();
+    server_kill9(pair.primary);
+    take_writes();
+    open_ops();
+    assert_status(tl_promote(pair.ops, 1, "hook", "the primary is gone"), TL_REFUSED);
+    assert_non_null(strstr(tl_error_message(), "gtid_slave_pos = "));
+    assert_int_not_equal(ask_now(pair.second, "s1"), TL_GRANTED);
     close_pair();
 }
 

@@ -84,7 +84,8 @@ static const struct command_option options[] = {
     OPTION_REASON_OF(&reason, WHY),
     {"fenced",
      "the old server is off for certain: whoever died is waited for only\n"
-     "until others end its session, by when they have lost their locks",
+     "until others end its session, by when they have lost their locks; if it\n"
+     "died last, nobody notices what the replica skipped of its last steps",
      OPTION_FLAG, .to = &fenced},
     OPTION_ACTOR_OF(&actor, WHO),
     {"wait TIME", "wait so long until it is accepted; exit code 5 if it is not", OPTION_DURATION,
