@@ -141,12 +141,18 @@ int booked(const std::string &of)
     return rows_of("ledger WHERE serial_no = '" + of + "'");
 }
 
+template <typename Fn> void until(Fn &&fine)
+{
+    for (int i = 0; !fine(); i++) {
+        EXPECT(i < 3000);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
 // Waits until a worker has brought it to Y.
 void await_paid(const tradelock::client &client, const std::string &of, const std::string &op)
 {
-    for (int i = 0; i < 2400 && look(client, of, op).status != 'Y'; i++)
-        std::this_thread::sleep_for(std::chrono::milliseconds(25));
-    EXPECT(look(client, of, op).status == 'Y');
+    until([&] { return look(client, of, op).status == 'Y'; });
     EXPECT(booked(of) == 1);
 }
 
@@ -201,6 +207,7 @@ template <typename Value, typename C>
 constexpr bool apart = !std::is_convertible_v<Value *, C *> && !std::is_convertible_v<Value, C>;
 static_assert(apart<tradelock::client_options, tl_client_options>);
 static_assert(apart<tradelock::workflow, tl_workflow> && apart<tradelock::channel, tl_channel>);
+static_assert(apart<tradelock::former_channel, tl_former_channel>);
 static_assert(apart<tradelock::statement, tl_statement> && apart<tradelock::key, tl_key>);
 static_assert(apart<tradelock::request, tl_request> && apart<tradelock::ending, tl_ending>);
 static_assert(apart<tradelock::lock_options, tl_lock_options>);
@@ -231,10 +238,9 @@ tradelock::workflow flow_of_temporaries(std::string &paid)
     flow.channel.name = std::string("channel-of-a-temporary").c_str();
     flow.channel.idempotent = 1;
     flow.statements.push_back(tradelock::statement(
-        gone("insert").c_str(),
-        std::string("INSERT INTO ledger (serial_no, cust_no, amount_minor)"
-                    " VALUES (:serial_no, :cust_no, :some)")
-            .c_str()));
+        gone("insert").c_str(), std::string("INSERT INTO ledger (serial_no, cust_no, amount_minor)"
+                                            " VALUES (:serial_no, :cust_no, :some)")
+                                    .c_str()));
     flow.statements.back().values = std::string("some int").c_str();
     flow.book_success = [](const tradelock::attempt &, const tl_reply &, tradelock::book &book) {
         book.line(gone("insert").c_str()).number("some", 1);
@@ -389,6 +395,62 @@ void test_query_throws()
     EXPECT(cancelled >= 1 && asked > 2);
     cancelled = 2;
     await_paid(client, of, "ASKED");
+}
+
+// A former channel: what went there in an earlier release is asked there, sent there and cancelled
+// there; and what it throws is no answer either.
+void test_former_channels()
+{
+    channel before, bank;
+    const std::string paid = serial(), sent = serial(), cancelled = serial();
+    std::atomic<int> asked{0}, cancels{0};
+    tradelock::workflow flow = paying(before, "MOVED");
+    {
+        tradelock::client client = open();
+        tradelock::workflows workflows(client);
+        tradelock::workflow earlier = flow;
+
+        earlier.channel.name = std::string("channel-before-of-a-temporary").c_str();
+        earlier.channel.cancel_final = 1;
+        earlier.channel.idempotent = 0;
+        earlier.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) {
+            if (attempt->key.serial_no == paid)
+                before.pay(attempt->channel_key);
+            return attempt->key.serial_no == sent ? TL_EXECUTE_RETRY_LATER : TL_EXECUTE_UNKNOWN;
+        };
+        workflows.add(earlier);
+        EXPECT(pay(workflows, paid, "MOVED").status() == TL_IN_DOUBT);
+        EXPECT(pay(workflows, sent, "MOVED").status() == TL_QUEUED);
+        EXPECT(pay(workflows, cancelled, "MOVED").status() == TL_IN_DOUBT);
+    }
+    tradelock::client client = open();
+    tradelock::workflows workflows(client);
+    tradelock::workflow now = paying(bank, "MOVED");
+    now.former.emplace_back();
+    now.former[0].channel = flow.channel;
+    now.former[0].channel.name = std::string("channel-before-of-a-temporary").c_str();
+    now.former[0].channel.cancel_final = 1;
+    now.former[0].channel.idempotent = 0;
+    now.former[0].execute = flow.execute;
+    now.former[0].query = [&, query = flow.query](const tradelock::attempt &attempt,
+                                                  tradelock::reply &reply) {
+        if (asked++ == 0)
+            throw std::logic_error("who knows");
+        return query(attempt, reply);
+    };
+    now.former[0].cancel = [&](const tradelock::attempt &attempt, tradelock::reply &) {
+        EXPECT(attempt->key.serial_no == cancelled);
+        cancels++;
+        return TL_CANCEL_CANCELLED;
+    };
+    workflows.add(now);
+    now = tradelock::workflow();
+    tradelock::worker worker(workflows);
+    await_paid(client, paid, "MOVED");
+    await_paid(client, sent, "MOVED");
+    until([&] { return look(client, cancelled, "MOVED").status == 'F'; });
+    EXPECT(before.count() == 2 && bank.count() == 0 && asked > 2 && cancels >= 1);
+    EXPECT(pay(workflows, serial(), "MOVED").paid() && bank.count() == 1);
 }
 
 // Books that throw are rolled back; what the channel said is not lost.
@@ -697,14 +759,6 @@ struct transaction {
     }
 };
 
-template <typename Fn> void until(Fn &&fine)
-{
-    for (int i = 0; !fine(); i++) {
-        EXPECT(i < 3000);
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-}
-
 void test_mutex()
 {
     tradelock::client client = open();
@@ -995,6 +1049,7 @@ int main(int argc, char **argv)
     test_temporaries();
     test_execute_throws();
     test_query_throws();
+    test_former_channels();
     test_books_throw();
     test_rows_throw();
     test_log_throws();

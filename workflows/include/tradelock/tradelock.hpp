@@ -471,7 +471,15 @@ struct channel : private tl_channel {
     tl_channel c() const && = delete;
 };
 
-/* A tl_workflow; its callbacks are these, and its context is the wrapper's. */
+/* A tl_former_channel; its callbacks are these, and its context is the wrapper's. */
+struct former_channel {
+    tradelock::channel channel;
+    std::function<tl_execute(const attempt &, reply &)> execute;
+    std::function<tl_query(const attempt &, reply &)> query;
+    std::function<tl_cancel(const attempt &, reply &)> cancel;
+};
+
+/* A tl_workflow, likewise. */
 struct workflow {
     text op_code;
     tradelock::channel channel;
@@ -480,6 +488,7 @@ struct workflow {
     std::function<tl_execute(const attempt &, reply &)> execute;
     std::function<tl_query(const attempt &, reply &)> query;
     std::function<tl_cancel(const attempt &, reply &)> cancel;
+    std::vector<former_channel> former;
     /* Lines of declared statements.  They refuse and fail by what they throw. */
     std::vector<statement> statements;
     std::function<void(const attempt &, reply &, book &)> book_prepare;
@@ -528,41 +537,53 @@ struct calls {
     {
         return *static_cast<const workflow *>(context);
     }
+    template <typename Of>
     static tl_execute execute(void *context, const tl_attempt *given, tl_reply *out)
     {
         return guarded<tl_execute>(
             [&] {
                 reply to(*out);
-                return of(context).execute(attempt(*given), to);
+                return static_cast<const Of *>(context)->execute(attempt(*given), to);
             },
             [&](const char *why) {
                 tl_reply_remark(out, "execute threw: %s", why);
                 return TL_EXECUTE_UNKNOWN;
             });
     }
+    template <typename Of>
     static tl_query query(void *context, const tl_attempt *given, tl_reply *out)
     {
         return guarded<tl_query>(
             [&] {
                 reply to(*out);
-                return of(context).query(attempt(*given), to);
+                return static_cast<const Of *>(context)->query(attempt(*given), to);
             },
             [&](const char *why) {
                 tl_reply_remark(out, "query threw: %s", why);
                 return TL_QUERY_UNREACHABLE;
             });
     }
+    template <typename Of>
     static tl_cancel cancel(void *context, const tl_attempt *given, tl_reply *out)
     {
         return guarded<tl_cancel>(
             [&] {
                 reply to(*out);
-                return of(context).cancel(attempt(*given), to);
+                return static_cast<const Of *>(context)->cancel(attempt(*given), to);
             },
             [&](const char *why) {
                 tl_reply_remark(out, "cancel threw: %s", why);
                 return TL_CANCEL_UNKNOWN;
             });
+    }
+    /* To a tl_workflow or a tl_former_channel: the channel, and what calls it. */
+    template <typename To, typename Of> static void lend_channel(To &to, Of &from)
+    {
+        to.channel = from.channel.c();
+        to.context = &from;
+        to.execute = from.execute ? execute<Of> : nullptr;
+        to.query = from.query ? query<Of> : nullptr;
+        to.cancel = from.cancel ? cancel<Of> : nullptr;
     }
     static tl_status book_prepare(void *context, const tl_attempt *given, tl_reply *out,
                                   tl_book *lines)
@@ -744,19 +765,20 @@ class workflows
             throw caller_error(TL_WRONG_STATE, "the registry was moved from");
         auto kept = std::make_unique<workflow>(std::move(given));
         std::vector<tl_statement> statements;
+        std::vector<tl_former_channel> former(kept->former.size());
         tl_workflow flow = TL_WORKFLOW_INIT;
 
         state_->kept.reserve(state_->kept.size() + 1);
         for (const statement &each : kept->statements)
             statements.push_back(each.c());
+        for (size_t i = 0; i < former.size(); i++)
+            calls::lend_channel(former[i], kept->former[i]);
+        calls::lend_channel(flow, *kept);
         flow.op_code = kept->op_code.get();
-        flow.channel = kept->channel.c();
         flow.policy = kept->policy;
         flow.exclusive = kept->exclusive;
-        flow.context = kept.get();
-        flow.execute = kept->execute ? calls::execute : nullptr;
-        flow.query = kept->query ? calls::query : nullptr;
-        flow.cancel = kept->cancel ? calls::cancel : nullptr;
+        flow.former = former.data();
+        flow.former_count = former.size();
         flow.statements = statements.empty() ? nullptr : statements.data();
         flow.statement_count = statements.size();
         flow.book_prepare = kept->book_prepare ? calls::book_prepare : nullptr;
