@@ -47,6 +47,7 @@ SECRET_MIN = 24  # bytes
 NAME = re.compile(r"[!-~]+\Z")
 ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 CURRENCY = re.compile(r"[A-Z]{3}\Z")
+REF = re.compile(r"[^\x00-\x1f\x7f\ufffd]+\Z")
 BYTES = {"serial_no": 64, "cust_no": 32, "op_code": 32, "channel_key": 64, "channel_ref": 128, "currency": 3}
 READ_S = 10  # for a whole request
 OUTCOMES = {"succeeded": "SUCCEEDED", "failed": "FAILED", "pending": "PENDING"}
@@ -123,11 +124,13 @@ def take(body, name, pattern, missing=None):
 
 
 def take_ref(body):
-    """The reference, as far as it can be stored: a payment is not lost for its name."""
-    value = body.get("channel_ref")
-    text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
-    text = "".join(letter if letter >= " " and letter != "\x7f" else "?" for letter in text)
-    return text.encode(errors="replace")[:BYTES["channel_ref"]].decode(errors="ignore") or None
+    """The reference, if it can be stored: a payment is not lost for its name, and the bank's
+    statement would contradict one that was cut."""
+    ref = body.get("channel_ref")
+    try:
+        return take({"channel_ref": str(ref) if type(ref) is int else ref}, "channel_ref", REF)
+    except Refused:
+        return None
 
 
 def unique(pairs):
@@ -189,7 +192,10 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         super().finish()
 
     def read_body(self):
-        length = self.headers.get("Content-Length", "")
+        lengths = self.headers.get_all("Content-Length", [])
+        if len(lengths) > 1:
+            raise Refused(400, "there are two lengths")
+        length = "".join(lengths)
         if not re.match(r"[0-9]{1,9}\Z", length) or "Transfer-Encoding" in self.headers:
             raise Refused(411, "the length is missing")
         if int(length) > BODY_MAX:
@@ -288,11 +294,11 @@ def state(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    serving = commands.add_parser("serve")
-    showing = commands.add_parser("state")
+    serving = commands.add_parser("serve", allow_abbrev=False)
+    showing = commands.add_parser("state", allow_abbrev=False)
     for command in (serving, showing):
         command.add_argument("--config", required=True)
     serving.add_argument("--secret", required=True)
