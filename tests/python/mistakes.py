@@ -3,6 +3,7 @@
 FUNCTIONS are those that the headers of a service declare; each is in the module, and is called by
 the package in SOURCE or left out for one of the reasons below.
 """
+import http.server
 import os
 import pathlib
 import re
@@ -11,7 +12,8 @@ import sys
 import threading
 
 import tradelock
-from tradelock import Channel, Client, Error, Execute, Query, Record, Refused, Status, Workflow
+from tradelock import (Channel, Client, Error, Execute, FormerChannel, Query, Record, Refused, Status,
+                       Workflow)
 from tradelock import _tradelock
 
 LEFT_OUT = {
@@ -56,6 +58,7 @@ def types(client):
     raises(TypeError, "Workflow has no field prepare", Workflow, prepare=print)
     raises(TypeError, "Workflow.statements must be a list", Workflow, statements="SELECT 1")
     raises(TypeError, "Workflow.statements must be a list", Workflow, statements=[Channel(name="b")])
+    raises(TypeError, "Workflow.former must be a list", Workflow, former=[Channel(name="b")])
     raises(IndexError, "", tradelock.Policy, schedule_ms=[1] * 17)
     raises(TypeError, "workflow must be a Workflow, not int", client.register, 5)
     raises(TypeError, "request.payload must be bytes, not str", client.run, "S", "C1", "OP", "x")
@@ -164,6 +167,78 @@ def handlers(client, lines):
     assert {"PAID", "TRACE", "APPLY"} <= {trade.serial_no for trade in client.trades(cust_no="C1")}
 
 
+class Bank(http.server.BaseHTTPRequestHandler):
+    """Pays whatever it is sent, and says so with this reference."""
+    ref = None
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.wfile.write(b'HTTP/1.1 200 OK\r\n\r\n{"outcome":"succeeded","status":"succeeded"'
+                         + self.ref + b"}")
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+def references(client, source):
+    """The sample loses no payment for a reference: the row has the bank's own or none."""
+    sys.path.insert(0, source)
+    import sample
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bank)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    bank = sample.Bank(f"http://127.0.0.1:{server.server_address[1]}")
+    for op, execute in (("SENT", bank.execute), ("ASKED", lambda *_: Execute.UNKNOWN)):
+        client.register(Workflow(op_code=op, channel=Channel(name="odd", can_query=True),
+                                 execute=execute, query=bank.query))
+    for number, (ref, kept, remark) in enumerate((
+            (b'"M\xc3\xbcller"', "Müller", ""), (b"4711", "4711", ""),
+            (b"12345678901234567890", "12345678901234567890", ""),
+            (b'"M\xfcller"', "", 'no text: "M\\ufffdller"'),
+            (b'"%s"' % (b"9" * 129), "", 'longer than 128 bytes or no text: "999'),
+            (b'"a\\u0000b"', "", "or no text"), (b'"a\\nb"', "", "or no text"),
+            (b'"\\ud800"', "", "or no text"), (b"true", "", "no text: true"),
+            (b"{}", "", "no text: {}"), (b"null", "", "reference is missing"),
+            (None, "", "reference is missing"))):
+        Bank.ref = b"" if ref is None else b',"channel_ref":' + ref
+        name = f"R{number}"
+        assert client.run(name, "C1", "SENT", b"{}").paid, (ref, client.look(name, "C1", "SENT"))
+        assert client.run(name, "C1", "ASKED", b"{}").status == Status.IN_DOUBT
+        with client.worker(threads=1):
+            client.await_(name, "C1", "ASKED", wait_ms=20000)
+        for op in ("SENT", "ASKED"):
+            trade = client.look(name, "C1", op)
+            assert trade.paid and trade.channel_ref == kept and remark in trade.remark, (ref, trade)
+    Bank.ref = b","
+    assert client.run("NONE-OF-IT", "C1", "SENT", b"{}").status == Status.IN_DOUBT
+    assert "JSONDecodeError" in client.look("NONE-OF-IT", "C1", "SENT").remark
+    server.shutdown()
+    server.server_close()
+
+
+def former(config, client):
+    """A trade stays with the channel that its row names, and with the handlers of that one."""
+    def found(attempt, reply):
+        reply.ref("R-before")
+        return Query.SUCCEEDED
+
+    client.register(Workflow(op_code="MOVED", channel=Channel(name="before", can_query=True),
+                             execute=lambda *_: Execute.UNKNOWN, query=lambda *_: Query.PENDING))
+    assert client.run("M1", "C1", "MOVED", b"").status == Status.IN_DOUBT
+    with Client(config, log=None) as later:
+        later.register(Workflow(
+            op_code="MOVED", channel=Channel(name="now", can_query=True),
+            execute=lambda *_: Execute.UNKNOWN, query=lambda *_: Query.FAILED,
+            former=[FormerChannel(channel=Channel(name="older", can_query=True),
+                                  query=lambda *_: Query.FAILED),
+                    FormerChannel(channel=Channel(name="before", can_query=True), query=found)]))
+        with later.worker(threads=1):
+            moved = later.await_("M1", "C1", "MOVED", wait_ms=20000)
+    assert moved.paid and moved.channel_ref == "R-before", moved
+
+
 def leaving(client):
     """What leaves the interpreter in one payment's handler ends nothing of the next one's."""
     def query(attempt, reply):
@@ -230,6 +305,8 @@ def main(config, names, source):
     client = Client(config, program="mistakes", log=lines.append)
     types(client)
     handlers(client, lines)
+    references(client, source)
+    former(config, client)
     closing(config, client)
     left_open = Client(config, log=lines.append)  # closed by the interpreter's end
     print("as expected, and", left_open.look("PAID", "C1", "HAND").status)

@@ -13,6 +13,7 @@ import collections
 import concurrent.futures
 import csv
 import http.client
+import io
 import json
 import sys
 import time
@@ -23,6 +24,7 @@ from tradelock import Execute, Query, Statement
 from tradelock.plugin import settings
 
 OP = "WITHDRAW"
+COLUMNS = ["serial_no", "cust_no", "amount_minor", "currency", "payee", "batch"]
 TAKE = ("UPDATE account SET balance_minor = balance_minor - :amount_minor"
         " WHERE cust_no = :cust_no")
 STATEMENTS = [
@@ -46,13 +48,14 @@ class Bank:
         self.kind = (http.client.HTTPSConnection if parts.scheme == "https"
                      else http.client.HTTPConnection)
 
-    def call(self, attempt, method, path, body=None):
+    def call(self, attempt, reply, method, path, body=None):
         """One exchange on a connection of its own, which repeats nothing: status and JSON."""
         connection = self.kind(self.host, timeout=attempt.left_ms() / 1000 + 0.001)
         try:
             try:
                 connection.connect()
-            except OSError:
+            except OSError as error:
+                reply.remark(repr(error))
                 return None, {}  # no byte has left
             # A tenth is for Python itself, so that the handler returns in time.
             left = attempt.left_ms() * 0.9 / 1000
@@ -61,9 +64,12 @@ class Bank:
             connection.sock.settimeout(left)
             connection.request(method, path, body)
             answer = connection.getresponse()
-            said = json.loads(answer.read())
+            # A name in Latin-1 does not hide that a payment succeeded.
+            said = json.loads(answer.read().decode("utf-8", "replace"))
+            reply.remark(f"HTTP {answer.status} {json.dumps(said)}")
             return answer.status, said if isinstance(said, dict) else {}
-        except (OSError, http.client.HTTPException, ValueError):
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reply.remark(repr(error))
             return 0, {}
         finally:
             connection.close()
@@ -75,10 +81,11 @@ class Bank:
         order = dict(json.loads(attempt.payload), channel_key=attempt.channel_key,
                      serial_no=attempt.serial_no, cust_no=attempt.cust_no, op_code=attempt.op_code,
                      expires_at_ms=now_ms + attempt.left_ms())
-        status, said = self.call(attempt, "POST", "/v1/pay", json.dumps(order))
+        status, said = self.call(attempt, reply, "POST", "/v1/pay", json.dumps(order))
         if status is None:
             return Execute.NOT_SENT
-        take_ref(reply, said)
+        if (status, said.get("outcome")) == (200, "succeeded"):
+            take_ref(reply, said)
         # Only a decline that the channel calls final is proof; of what it calls rate limited it
         # documents that it did nothing.
         if (status, said.get("outcome")) == (200, "declined") and said.get("final") is not True:
@@ -88,20 +95,28 @@ class Bank:
                 }.get((status, said.get("outcome")), Execute.UNKNOWN)
 
     def query(self, attempt, reply):
-        status, said = self.call(attempt, "GET", f"/v1/payments/{attempt.channel_key}")
-        take_ref(reply, said)
+        status, said = self.call(attempt, reply, "GET", f"/v1/payments/{attempt.channel_key}")
+        if (status, said.get("status")) == (200, "succeeded"):
+            take_ref(reply, said)
         return {(200, "succeeded"): Query.SUCCEEDED, (200, "failed"): Query.FAILED,
                 (200, "pending"): Query.PENDING, (404, "not_found"): Query.NOT_FOUND,
                 }.get((status, said.get("status")), Query.UNREACHABLE)
 
 
 def take_ref(reply, said):
-    """A payment is not lost for a reference that cannot be stored."""
-    if "channel_ref" in said:
-        try:
-            reply.ref(said["channel_ref"])
-        except (TypeError, ValueError, tradelock.Error) as error:
-            reply.remark(f"no reference: {error}")
+    """A payment is not lost for a reference.  One that cannot be stored is left out, since the bank's
+    statement would contradict a made-up one; the remark has what can be read of it."""
+    given = said.get("channel_ref")
+    ref = str(given) if type(given) is int else given
+    reply.remark("")
+    try:
+        if not ref or "\ufffd" in ref:  # a byte of it was of no character
+            raise ValueError(ref)
+        reply.ref(ref)
+    except (TypeError, ValueError, tradelock.Error):
+        reply.remark("paid, but its reference " + (
+            "is missing" if given is None
+            else f"is longer than 128 bytes or no text: {json.dumps(given)}"))
 
 
 def success(attempt, reply, book):
@@ -122,19 +137,42 @@ def register(client, given):
         book_failure=lambda attempt, reply, proof, book: book.line("give back")))
 
 
+def read(payments):
+    """All lines: nothing is paid of a file that is cut, or of another form."""
+    def refuse(number, why):
+        sys.exit(f"{payments}:{number}: {why}")
+
+    with open(payments, encoding="utf-8-sig", newline="") as file:
+        text = file.read()
+    if not text.endswith("\n"):
+        refuse(text.count("\n") + 1, "the last line has no end: the file may be cut")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines = []
+    try:
+        if next(reader) != COLUMNS:
+            refuse(1, "the header must be " + ",".join(COLUMNS))
+        for cells in reader:
+            if len(cells) != len(COLUMNS):
+                refuse(reader.line_num, f"the line does not have {len(COLUMNS)} columns")
+            lines.append(dict(zip(COLUMNS, cells), amount_minor=int(cells[2])))
+    except (csv.Error, ValueError) as error:
+        refuse(reader.line_num, error)
+    return lines
+
+
 def main(config_file, payments):
+    lines = read(payments)
     with tradelock.Client(config_file, program="sample.py") as client, \
-            concurrent.futures.ThreadPoolExecutor(8) as threads, open(payments) as file:
+            concurrent.futures.ThreadPoolExecutor(8) as threads:
         register(client, settings(config_file))
 
         def pay(line):
-            amount = int(line["amount_minor"])
-            order = {"amount_minor": amount, "currency": line["currency"], "payee": line["payee"]}
+            order = {name: line[name] for name in ("amount_minor", "currency", "payee")}
             return client.run(line["serial_no"], line["cust_no"], OP, json.dumps(order).encode(),
-                              amount_minor=amount, currency=line["currency"], batch=line["batch"],
-                              wait_ms=2000).status.name
+                              amount_minor=line["amount_minor"], currency=line["currency"],
+                              batch=line["batch"], wait_ms=2000).status.name
 
-        print(dict(collections.Counter(threads.map(pay, csv.DictReader(file)))))
+        print(dict(collections.Counter(threads.map(pay, lines))))
 
 
 if __name__ == "__main__":
