@@ -413,6 +413,9 @@ void test_former_channels()
         earlier.channel.name = std::string("channel-before-of-a-temporary").c_str();
         earlier.channel.cancel_final = 1;
         earlier.channel.idempotent = 0;
+        earlier.cancel = [](const tradelock::attempt &, tradelock::reply &) {
+            return TL_CANCEL_UNKNOWN;
+        };
         earlier.execute = [&](const tradelock::attempt &attempt, tradelock::reply &) {
             if (attempt->key.serial_no == paid)
                 before.pay(attempt->channel_key);
