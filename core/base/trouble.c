@@ -3,13 +3,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#include <pthread.h>
-
 #define TOLD_AFTER 3
 #define PASSES_WITHIN_MS (INT64_C(60) * 1000)
-
-/* Of all troubles: what works takes it for an instant. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int lasts(const trouble *t, tl_status status)
 {
@@ -40,10 +35,8 @@ static void fails(const struct logger *logger, trouble *t, tl_status status, con
 
 void trouble_note(const struct logger *logger, trouble *t, tl_status status, const char *work)
 {
-    pthread_mutex_lock(&mutex);
     if (status == TL_OK)
         works(logger, t, work);
     else
         fails(logger, t, status, work);
-    pthread_mutex_unlock(&mutex);
 }

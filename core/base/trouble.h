@@ -12,14 +12,14 @@
 
 #include <stdint.h>
 
-/* Zeroed, it has not failed. */
+/* Zeroed, it has not failed.  Of the one thread that does the work, or under a mutex of it. */
 typedef struct trouble {
     unsigned fails; /* in a row */
     int64_t since_ms;
     int is_told;
 } trouble;
 
-/* Any thread: how the work ended this time; the thread's error sentence says why it failed.  What passes by
+/* How the work ended this time; the thread's error sentence says why it failed.  What passes by
  * itself (classes RETRY and UNKNOWN: no connection is free, the server is away) counts once it has
  * lasted for a minute. */
 void trouble_note(const struct logger *logger, trouble *t, tl_status status, const char *work);

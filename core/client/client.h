@@ -124,7 +124,8 @@ int client_keep_claim(tl_client *client, struct tl_lock *lock);
 /* Gives all claims in doubt to the caller; returns how many. */
 size_t client_take_claims(tl_client *client, struct tl_lock *claims[TL_CLAIM_MAX]);
 
-/* How such work ended; the thread's error sentence says why it failed. */
+/* How such work ended; the thread's error sentence says why it failed.  Called by the thread that does
+ * the work: of the breakers, with the mutex of the gates held. */
 void client_note(tl_client *client, enum client_work work, tl_status status);
 
 static inline void client_add(atomic_uint_fast64_t *counter, uint64_t number)

@@ -126,8 +126,8 @@ static void tell(struct tl_client *client, struct gate *one)
                                 .tail = db_uint(was.tail), .unknowns = db_uint(was.fails),
                                 .sends = db_uint(was.ended)),
                         "telling the breaker of a channel", text);
-    client_note(client, WORK_BREAKERS, status);
     pthread_mutex_lock(&client->gates.mutex);
+    client_note(client, WORK_BREAKERS, status);
     one->tells = 0;
     if (probe != 0) {
         /* A probe that is told twice is told once. */

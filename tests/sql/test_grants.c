@@ -1239,16 +1239,23 @@ TEST(test_accepting_holds_up_no_heartbeat)
     mysql_close(accepts);
 }
 
-/* Who may not read what operators set would obey none of it, and begins no session. */
-TEST(test_who_may_not_read_what_is_set)
+static tl_client_options as_application(const struct fixture *f)
 {
-    const struct fixture *f = *state;
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
-    tl_client *client = NULL;
 
     options.config_file = database_option_file(f->where);
     options.user = f->account[APPLICATION];
     options.password = "secret";
+    return options;
+}
+
+/* Who may not read what operators set would obey none of it, and begins no session. */
+TEST(test_who_may_not_read_what_is_set)
+{
+    const struct fixture *f = *state;
+    tl_client_options options = as_application(f);
+    tl_client *client = NULL;
+
     database_run(f->admin, "REVOKE SELECT ON trade_channel_breaker FROM {database}_application");
     assert_int_equal(tl_client_open(&client, &options), TL_ACCESS_DENIED);
     assert_non_null(strstr(tl_error_message(), "trade_channel_breaker"));
@@ -1284,12 +1291,9 @@ static tl_status ask_once(tl_client *client, const char *serial)
 TEST(test_what_goes_on_failing_is_told)
 {
     const struct fixture *f = *state;
-    tl_client_options options = TL_CLIENT_OPTIONS_INIT;
+    tl_client_options options = as_application(f);
     tl_client *client = NULL;
 
-    options.config_file = database_option_file(f->where);
-    options.user = f->account[APPLICATION];
-    options.password = "secret";
     options.log = count_told;
     if (tl_client_open(&client, &options) != TL_OK)
         fail_msg("%s", tl_error_message());
