@@ -239,11 +239,11 @@ BEGIN
 
             INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
                 token, fence, rev, epoch, sends, success_epoch, conflict, channel_key, channel_ref,
-                remark, created_at, updated_at)
+                amount_minor, currency, remark, created_at, updated_at)
             SELECT cust_no, serial_no, op_code, 'S', 'Y', 'filed', COALESCE(thread_no, thread),
                 RANDOM_BYTES(16), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
                 TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), epoch, 1, epoch,
-                lost.differs, channel_key, channel_ref,
+                lost.differs, channel_key, channel_ref, amount_minor, currency,
                 'lost in a restore and filed since; its business rows were not booked',
                 UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
             FROM trade_evidence WHERE evidence_id = lost.first;

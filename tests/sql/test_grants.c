@@ -717,7 +717,8 @@ TEST(test_two_operators_decide)
 
 #define FILE_LOST(serial)                                                                          \
     "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "   \
-    "filed_at) VALUES ('c', '" serial "', 'WITHDRAW', 1, 'SUCCEEDED', 'bank', '', NOW())"
+    "filed_at, amount_minor, currency) VALUES ('c', '" serial "', 'WITHDRAW', 1, 'SUCCEEDED', "    \
+    "'bank', '', NOW(), 1250, 'EUR')"
 #define HALF_OF_RESTORE(half)                                                                      \
     "INSERT INTO tl_restore (restore_no, step, reason, actor) VALUES (@no, '" half "', 'r', 'a')"
 
@@ -1128,7 +1129,8 @@ TEST(test_another_one_accepts_what_was_filed)
     assert_int_equal(try(late, error == 0 ? "COMMIT" : "ROLLBACK"), 0);
     assert_int_equal(database_number(f->admin, "SELECT COUNT(*) FROM trade_lock WHERE serial_no = "
                                                "'new1' AND status = 'Y' AND step = 'filed' AND "
-                                               "conflict = 0"),
+                                               "conflict = 0 AND amount_minor = 1250 AND "
+                                               "currency = 'EUR'"),
                      1);
     assert_int_equal(log_rows(f, "new1"), 1);
     assert_int_equal(log_rows(f, "new2"), 0);
