@@ -57,6 +57,9 @@ struct db_column {
  * and: it is being moved to another one. */
 #define ERROR_MISDIRECTED 31003
 #define ERROR_SLOT_MOVES 31004
+/* What tl_guard says of a session that has made a temporary table, as a function that a book's
+ * trigger called may have: the connection is closed, and the work done on another. */
+#define ERROR_BENT 31005
 
 /* The state of the callback transaction (callback_tx.c).  What the server says of its own state is
  * not believed then: a callback that has the connection can change it. */

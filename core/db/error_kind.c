@@ -73,6 +73,7 @@ static const struct error_line {
      "this customer's slot is not of this shard; nothing was written"},
     {ERROR_SLOT_MOVES, DB_KIND_MOVES, TL_OVERLOADED,
      "this customer's slot is being moved to another shard; nothing was written"},
+    {ERROR_BENT, DB_KIND_GONE, TL_UNREACHABLE, "the session had made a temporary table"},
     {ERROR_INTERRUPTED, DB_KIND_GONE, TL_UNREACHABLE, "the statement was interrupted"},
     {1927, DB_KIND_GONE, TL_UNREACHABLE, "the connection was killed"},
     {1969, DB_KIND_GONE, TL_UNREACHABLE, "the statement took longer than is allowed"},

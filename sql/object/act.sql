@@ -10,7 +10,7 @@ CREATE OR REPLACE PROCEDURE tl_act_begin(
     IN by_log UUID, IN rows_planned BIGINT UNSIGNED, OUT act BIGINT UNSIGNED)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    CALL tl_guard(1);
+    CALL tl_guard();
     IF tl_account_name(USER()) IS NULL THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator has an account with a name';

@@ -68,7 +68,7 @@ BEGIN
     DECLARE named LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE cut DATETIME(6);
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     SET cut = tl_forget_proposed(tl_forget_name(cust));
     -- NULL is what a statement that was killed tells.
     IF NOT COALESCE(cut IS NOT NULL AND EXISTS (SELECT 1 FROM tl_act

@@ -59,7 +59,7 @@ BEGIN
     (SELECT b.id, b.whose, b.age_us, b.does, b.commits, shut
     FROM (SELECT p.id, LEFT(CONCAT(p.user, '@', SUBSTRING_INDEX(p.host, ':', 1)), 80) AS whose,
             IF(t.trx_id IS NULL, CAST(p.time_ms * 1000 AS SIGNED),
-                TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) * 1000000) AS age_us,
+                TIMESTAMPDIFF(SECOND, t.trx_started, SYSDATE()) * 1000000) AS age_us,
             IF(p.info IS NULL, 'idle', CONCAT('in ', COALESCE(NULLIF(
                 REGEXP_SUBSTR(p.info, '^[A-Za-z]{1,20}'), ''), 'a statement'))) AS does,
             t.trx_id IS NOT NULL AS is_open,
@@ -72,7 +72,7 @@ BEGIN
         WHERE p.id <> CONNECTION_ID() AND p.command NOT IN ('Daemon', 'Binlog Dump')
             AND p.user <> 'system user' AND COALESCE(t.trx_state, '') <> 'LOCK WAIT'
             AND IF(shut, COALESCE(p.state, '') NOT LIKE 'Waiting for % lock'
-                AND (t.trx_id IS NULL OR t.trx_started <= NOW() - INTERVAL 5 SECOND),
+                AND (t.trx_id IS NULL OR t.trx_started <= SYSDATE() - INTERVAL 5 SECOND),
                 t.trx_rows_locked > 0)
             AND (t.trx_id IS NOT NULL AND COALESCE(p.db, DATABASE()) = DATABASE()
                 OR t.trx_id IS NOT NULL AND EXISTS (SELECT 1 FROM mysql.roles_mapping m

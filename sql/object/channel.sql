@@ -9,7 +9,7 @@ CREATE OR REPLACE PROCEDURE tl_channel_may_decide(
     IN why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-    CALL tl_guard(1);
+    CALL tl_guard();
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a channel is decided about in one transaction';

@@ -122,7 +122,7 @@ BEGIN
                 + INTERVAL COALESCE(longest_hold_ms, 604800000) * 1000 MICROSECOND),
             next_run_at = IF(next_run_at IS NULL, NULL,
                 GREATEST(max_hold_until, tl_moment() + INTERVAL 5 SECOND)),
-            updated_at = UTC_TIMESTAMP(6)
+            updated_at = tl_moment()
         WHERE cust_no >= cust AND (cust_no > cust OR (cust_no = cust
                 AND (serial_no > serial OR (serial_no = serial AND op_code > op))))
             AND (last_cust IS NULL OR (cust_no <= last_cust AND (cust_no < last_cust
@@ -136,16 +136,15 @@ BEGIN
             AND s.op_code = LEFT(r.op_code, CHAR_LENGTH(r.op_code) - CHAR_LENGTH('_RETRY'))
             AND s.status = 'P' AND s.repeatable = 0
         SET r.step = 'clock', r.thread_no = thread, r.actor = who, r.rev = r.rev + 1,
-            r.next_run_at = GREATEST(COALESCE(s.send_until, UTC_TIMESTAMP(6)),
-                UTC_TIMESTAMP(6)),
-            r.updated_at = UTC_TIMESTAMP(6)
+            r.next_run_at = GREATEST(COALESCE(s.send_until, tl_moment()), tl_moment()),
+            r.updated_at = tl_moment()
         WHERE r.cust_no >= cust AND (r.cust_no > cust OR (r.cust_no = cust
                 AND (r.serial_no > serial OR (r.serial_no = serial AND r.op_code > op))))
             AND (last_cust IS NULL OR (r.cust_no <= last_cust AND (r.cust_no < last_cust
                 OR r.serial_no < last_serial
                 OR (r.serial_no = last_serial AND r.op_code <= last_op))))
             AND r.lane = 'R' AND r.status = 'F' AND r.next_run_at
-                > GREATEST(COALESCE(s.send_until, UTC_TIMESTAMP(6)), UTC_TIMESTAMP(6));
+                > GREATEST(COALESCE(s.send_until, tl_moment()), tl_moment());
         SET rows_changed = rows_changed + ROW_COUNT();
         IF last_cust IS NULL THEN
             CALL tl_clock_settle_holds(set_at, thread);
@@ -172,7 +171,7 @@ BEGIN
     DECLARE since_rev BIGINT UNSIGNED DEFAULT COALESCE((SELECT MAX(p.rev) FROM trade_lock_past p
         WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op
             AND (p.step = 'clock' OR p.status <> 'P')), 0);
-    RETURN TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), GREATEST(
+    RETURN TIMESTAMPDIFF(MICROSECOND, tl_moment(), GREATEST(
         CAST('1970-01-01' AS DATETIME(6)),
         COALESCE((SELECT MAX(p.logged_at) FROM trade_lock_past p
             WHERE p.serial_no = serial AND p.cust_no = cust AND p.op_code = op

@@ -41,7 +41,7 @@ BEGIN
     DECLARE found TINYINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET found = NULL;
 
-    CALL tl_guard(0);
+    CALL tl_guard();
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;
@@ -97,7 +97,7 @@ BEGIN
                 conflict = conflict OR NEW.contradicts,
                 seen_by_channel = seen_by_channel OR (doubted
                     AND NEW.outcome IN ('SUCCEEDED', 'ACCEPTED', 'PENDING')),
-                actor = NULL, updated_at = UTC_TIMESTAMP(6)
+                actor = NULL, updated_at = tl_moment()
             WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
                 AND op_code = NEW.op_code;
         END IF;
@@ -105,7 +105,7 @@ BEGIN
             UPDATE trade_lock FORCE INDEX (PRIMARY)
             SET step = 'evidence', rev = rev + 1, fence = fence + 1,
                 thread_no = COALESCE(NEW.thread_no, thread_no),
-                next_run_at = UTC_TIMESTAMP(6), actor = NULL, updated_at = UTC_TIMESTAMP(6)
+                next_run_at = tl_moment(), actor = NULL, updated_at = tl_moment()
             WHERE cust_no = NEW.cust_no AND serial_no = NEW.serial_no
                 AND op_code = CONCAT(NEW.op_code, _ascii '_RETRY') AND status = 'F'
                 AND epoch = NEW.epoch AND (next_run_at IS NOT NULL OR parked IS NOT NULL);

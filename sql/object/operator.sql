@@ -15,7 +15,7 @@ FOR EACH ROW
 whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    CALL tl_guard(1);
+    CALL tl_guard();
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;
@@ -192,7 +192,7 @@ BEGIN
         DEFAULT CONCAT(op, _ascii '_RETRY');
     DECLARE now_at DATETIME(6) DEFAULT tl_moment();
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     IF COALESCE(who, '') = '' OR COALESCE(why, '') = '' THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'an operator says who, and why';
@@ -305,7 +305,7 @@ FOR EACH ROW
 whole:
 BEGIN
     DECLARE proposer VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    CALL tl_guard(1);
+    CALL tl_guard();
     IF tl_slot_copies() THEN
         LEAVE whole;
     END IF;

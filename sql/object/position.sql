@@ -95,7 +95,7 @@ BEGIN
         INSERT IGNORE INTO tl_attestation (restore_no, session_id) VALUES (number, of_session);
     END IF;
     UPDATE tl_attestation
-    SET attested_at = COALESCE(attested_at, UTC_TIMESTAMP(6)),
+    SET attested_at = COALESCE(attested_at, tl_moment()),
         missing = GREATEST(missing, count_missing),
         kept = LEAST(COALESCE(kept, was_kept), COALESCE(was_kept, kept))
     WHERE restore_no = number AND session_id = of_session;
@@ -177,8 +177,8 @@ BEGIN
                 AND reason <> 'it is another server than the one that was accepted'))) THEN
         UPDATE tl_schema
         SET accepted_no = number,
-            accepted_at = GREATEST(UTC_TIMESTAMP(6),
-                COALESCE(accepted_at + INTERVAL 1 MICROSECOND, UTC_TIMESTAMP(6))),
+            accepted_at = GREATEST(tl_moment(),
+                COALESCE(accepted_at + INTERVAL 1 MICROSECOND, tl_moment())),
             identity = tl_identity()
         WHERE one = 1;
         INSERT INTO tl_restore (restore_no, step, reason, account)

@@ -18,7 +18,7 @@ BEGIN
     DECLARE steady CHAR(36) CHARACTER SET ascii DEFAULT UUID();
     DECLARE steady_at, alive_at, over_at DATETIME(6);
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     -- A caller's old snapshot knows nothing of the jumps since, so these are read with locks.
     IF COALESCE((SELECT c.steps > c.settled FROM tl_clock c WHERE c.one = 1
         LOCK IN SHARE MODE), 1) THEN

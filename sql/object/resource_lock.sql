@@ -93,7 +93,7 @@ MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE now_at DATETIME(6) DEFAULT tl_moment();
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     UPDATE resource_lock
     SET status = 'U', step = 'force unlock', thread_no = by_thread, log_no = by_log,
         session_id = NULL, lease_until = NULL, max_hold_until = NULL, free_at = NULL,

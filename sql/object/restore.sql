@@ -22,7 +22,7 @@ BEGIN
     DECLARE known, proposed_on VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE proposer, passes_over VARCHAR(384) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     SELECT restore_no, accepted_no, identity INTO last_no, done_no, known
     FROM tl_schema WHERE one = 1 FOR UPDATE;
     SET NEW.was = known, NEW.identity = tl_identity(), NEW.decided_at = tl_moment();
@@ -125,7 +125,7 @@ BEGIN
         INSERT INTO tl_attestation (restore_no, session_id)
         SELECT NEW.restore_no, x.session_id FROM tl_session x
         WHERE x.ended_at IS NULL
-            OR (x.ended_at > UTC_TIMESTAMP(6) - INTERVAL 7 DAY
+            OR (x.ended_at > tl_moment() - INTERVAL 7 DAY
                 AND COALESCE(x.ended_on = tl_identity(), 1)
                 AND (COALESCE(x.ended_no >= done_no, 1) OR EXISTS (SELECT 1 FROM tl_attestation b
                     WHERE b.restore_no = done_no AND b.session_id = x.session_id)))
@@ -212,8 +212,9 @@ BEGIN
     DECLARE last_no, done_no, doubted, last_beat BIGINT UNSIGNED;
     DECLARE decider VARCHAR(63) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE why VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE now_at DATETIME(6) DEFAULT tl_moment();
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     IF @@in_transaction = 0 THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1644,
             MESSAGE_TEXT = 'a restore is accepted in one transaction';
@@ -241,11 +242,11 @@ BEGIN
                 token, fence, rev, epoch, sends, success_epoch, conflict, channel_key, channel_ref,
                 amount_minor, currency, remark, created_at, updated_at)
             SELECT cust_no, serial_no, op_code, 'S', 'Y', 'filed', COALESCE(thread_no, thread),
-                RANDOM_BYTES(16), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-                TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), epoch, 1, epoch,
+                RANDOM_BYTES(16), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at),
+                TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at), epoch, 1, epoch,
                 lost.differs, channel_key, channel_ref, amount_minor, currency,
                 'lost in a restore and filed since; its business rows were not booked',
-                UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+                now_at, now_at
             FROM trade_evidence WHERE evidence_id = lost.first;
         END;
     END FOR;
@@ -260,18 +261,18 @@ BEGIN
         sends = LEAST(GREATEST(sends, 1) + 1, 4294967295),
         longest_hold_ms = LEAST(604800000,
             GREATEST(COALESCE(hold_ms, 0), COALESCE(longest_hold_ms, 604800000))),
-        send_until = GREATEST(COALESCE(send_until, UTC_TIMESTAMP(6)),
-            UTC_TIMESTAMP(6) + INTERVAL longest_hold_ms * 1000 MICROSECOND),
+        send_until = GREATEST(COALESCE(send_until, tl_moment()),
+            tl_moment() + INTERVAL longest_hold_ms * 1000 MICROSECOND),
         session_id = NULL, max_hold_until = NULL, next_run_at = NULL, not_found_since = NULL,
-        actor = decider, remark = why, updated_at = UTC_TIMESTAMP(6)
+        actor = decider, remark = why, updated_at = now_at
     WHERE lane = 'S' AND status = 'P' AND repeatable = 0;
     SET doubted = ROW_COUNT();
     INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no,
         token, fence, rev, epoch, next_run_at, remark, actor, created_at, updated_at)
     SELECT s.cust_no, s.serial_no, CONCAT(s.op_code, _ascii '_RETRY'), 'R', 'F', s.step,
-        s.thread_no, s.token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), s.epoch,
-        UTC_TIMESTAMP(6), s.remark, s.actor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6)
+        s.thread_no, s.token, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at),
+        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', now_at), s.epoch,
+        now_at, s.remark, s.actor, now_at, now_at
     FROM trade_lock s
     LEFT JOIN trade_lock r ON r.cust_no = s.cust_no AND r.serial_no = s.serial_no
         AND r.op_code = CONCAT(s.op_code, _ascii '_RETRY' COLLATE ascii_nopad_bin)
@@ -302,20 +303,20 @@ BEGIN
     SET status = 'U', step = 'restored', thread_no = thread, log_no = NULL,
         session_id = NULL, lease_until = NULL, max_hold_until = NULL,
         token = RANDOM_BYTES(16), fence = GREATEST(fence,
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + 1,
-        rev = rev + 1, remark = why, actor = decider, updated_at = UTC_TIMESTAMP(6);
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', tl_moment())) + 1,
+        rev = rev + 1, remark = why, actor = decider, updated_at = now_at;
     UPDATE resource_holder
     SET status = 'F', step = 'restored', thread_no = thread, log_no = NULL,
         session_id = NULL, token = RANDOM_BYTES(16), fence = GREATEST(fence,
-            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))) + 1,
+            TIMESTAMPDIFF(MICROSECOND, '1970-01-01', tl_moment())) + 1,
         rev = rev + 1, over_at = NULL, max_hold_until = NULL, remark = why,
-        actor = decider, released_at = UTC_TIMESTAMP(6), updated_at = UTC_TIMESTAMP(6);
+        actor = decider, released_at = now_at, updated_at = now_at;
     -- All is looked through again.  The rows stay: a mark that is moved from where it no
     -- longer is must be seen.
     UPDATE trade_lock_low_water
     SET low_water = CAST('1970-01-01' AS DATETIME(6)) + INTERVAL 1 MICROSECOND;
     UPDATE tl_restore SET doubtful = doubted WHERE restore_no = last_no AND step = 'confirmed';
     UPDATE tl_schema
-    SET accepted_no = last_no, accepted_at = UTC_TIMESTAMP(6), identity = tl_identity()
+    SET accepted_no = last_no, accepted_at = tl_moment(), identity = tl_identity()
     WHERE one = 1;
 END;

@@ -70,7 +70,7 @@ BEGIN
     DECLARE gate VARCHAR(128) CHARACTER SET ascii COLLATE ascii_nopad_bin;
     DECLARE above BIGINT UNSIGNED;
 
-    CALL tl_guard(1);
+    CALL tl_guard();
     SET gate = (SELECT resource FROM rw_lock WHERE resource = name FOR UPDATE);
     SET above = (SELECT MAX(fence) + 1 FROM resource_holder WHERE resource = gate FOR UPDATE);
     UPDATE resource_holder

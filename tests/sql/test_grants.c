@@ -114,6 +114,10 @@ static int is_refusal(unsigned number)
     "token, fence, rev, created_at, updated_at) VALUES ('c', '" serial                             \
     "', 'WITHDRAW', 'S', 'P', 'ask', UUID(), '0123456789abcdef', 1, 1, "                           \
     "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+#define FILE_LOST(serial)                                                                          \
+    "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "   \
+    "filed_at, amount_minor, currency) VALUES ('c', '" serial "', 'WITHDRAW', 1, 'SUCCEEDED', "    \
+    "'bank', '', NOW(), 1250, 'EUR')"
 #define INSERT_LOG                                                                                 \
     "INSERT INTO trade_lock_past SELECT * FROM (SELECT 'c' AS cust_no, 'forged', "                 \
     "'WITHDRAW', 1, NOW(6), 'end', 'Y', UUID(), NULL, NULL, '0123456789abcdef', 1, 1, "            \
@@ -288,7 +292,7 @@ static const struct right {
     {"NNN", "UPDATE tl_act SET reason = ''"},
     {"NYN", "CALL tl_purge_rw_locks(0, 7776000000, 10, '', @purged)"},
     {"NNN", "CALL tl_purge_act(7776000000, 1)"},
-    {"NNN", "CALL tl_guard(0)"},
+    {"NNN", "CALL tl_guard()"},
     {"NNN", "CALL tl_restore_filed('c')"},
     {"YNN", "UPDATE row_lock SET created_at = NOW() WHERE resource = 'none'"},
     /* what nobody's session may bend: rows of others, numbers, and who is who */
@@ -457,6 +461,7 @@ static const struct forgery behind_a_table[] = {
     {OPERATOR, "DO 1", "INSERT INTO tl_restore (step, reason, actor) VALUES ('declared', 'r', 'a')",
      "temporary table"},
     {OPERATOR, "START TRANSACTION", "CALL tl_restore_accept(1, UUID())", "temporary table"},
+    {OPERATOR, "ROLLBACK", FILE_LOST("hidden"), "temporary table"},
     {OPERATOR, "DO 1", "CALL tl_operator_retry('c', 'n', 'W', 1, UUID(), NULL, 'x', 'a', 'r')",
      "temporary table"},
     {OPERATOR, "DO 1", "CALL tl_purge_trades(0, 7776000000, 10, '', '', '', @p)",
@@ -715,10 +720,6 @@ TEST(test_two_operators_decide)
     database_run(f->admin, "DROP USER %s@localhost", second);
 }
 
-#define FILE_LOST(serial)                                                                          \
-    "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account, "   \
-    "filed_at, amount_minor, currency) VALUES ('c', '" serial "', 'WITHDRAW', 1, 'SUCCEEDED', "    \
-    "'bank', '', NOW(), 1250, 'EUR')"
 #define HALF_OF_RESTORE(half)                                                                      \
     "INSERT INTO tl_restore (restore_no, step, reason, actor) VALUES (@no, '" half "', 'r', 'a')"
 
@@ -897,6 +898,31 @@ TEST(test_who_and_when_are_the_servers_to_say)
                                      "INTERVAL 1 HOUR AND UTC_TIMESTAMP(6)",
                                      f->account[APPLICATION]),
                      4);
+}
+
+/* Nor does code of definers take a moment that a session can set: but of the two triggers of trade_lock
+ * that measure by the clock of the statement. */
+TEST(test_no_definer_asks_the_sessions_clock)
+{
+    struct fixture *f = *state;
+    char *bent;
+
+    bent = database_text(
+        f->admin, "SELECT COALESCE(GROUP_CONCAT(name ORDER BY name), '') FROM (SELECT routine_name "
+                  "AS name, routine_definition AS body FROM information_schema.routines WHERE "
+                  "routine_schema = DATABASE() AND security_type = 'DEFINER' UNION ALL SELECT "
+                  "trigger_name, action_statement FROM information_schema.triggers WHERE "
+                  "trigger_schema = DATABASE()) o WHERE REPLACE(body, 'TIMESTAMPDIFF(MICROSECOND, "
+                  "NOW(6), UTC_TIMESTAMP(6))', '') REGEXP '[[:<:]]NOW[(]|_TIMESTAMP'");
+    assert_string_equal(bent, "trade_lock_inserted,trade_lock_updated");
+    free(bent);
+    assert_int_equal(try(f->as[APPLICATION], INSERT_LOCK("clock")), 0);
+    assert_int_equal(try(f->admin, "SET SESSION timestamp = 2100000000"), 0);
+    assert_int_equal(try(f->admin, FILE_LOST("clock")), 0);
+    assert_int_equal(try(f->admin, "SET SESSION timestamp = DEFAULT"), 0);
+    assert_int_equal(database_number(f->admin, "SELECT updated_at > UTC_TIMESTAMP(6) FROM "
+                                               "trade_lock WHERE serial_no = 'clock'"),
+                     0);
 }
 
 /* What definers' code writes is in UTC, whatever zone the session that calls it has. */

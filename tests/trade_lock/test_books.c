@@ -1147,4 +1147,24 @@ TEST(test_a_book_is_one_trades_at_a_time)
     check_sums();
 }
 
+/* A temporary table that a trigger left on a connection hinders no evidence, which asks for a session
+ * without one. */
+TEST(test_evidence_behind_a_temporary_table)
+{
+    tl_evidence evidence = TL_EVIDENCE_INIT;
+    tl_lock *lock = new_lock("t1", "c14");
+
+    database_run(SQL, "CREATE TRIGGER leaves AFTER UPDATE ON account FOR EACH ROW"
+                      " CREATE OR REPLACE TEMPORARY TABLE left_behind (a INT)");
+    assert_status(ask_with(lock, ask_book()), TL_GRANTED);
+    evidence.key = (tl_key){"t1", "c14", "WITHDRAW"};
+    evidence.outcome = "SUCCEEDED";
+    evidence.source = "web-hook";
+    assert_status(tl_evidence_add(scene.f.client, &evidence), TL_OK);
+    database_run(SQL, "DROP TRIGGER leaves");
+    assert_status(succeed_with(lock, success_book(0)), TL_SUCCEEDED);
+    tl_lock_free(lock);
+    check_sums();
+}
+
 TESTS_OF(books, set_up, tear_down)
