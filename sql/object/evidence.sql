@@ -1,3 +1,11 @@
+-- What tells one reference from another: all but blanks, which are set in another way on a
+-- statement.  NULL: none.
+CREATE OR REPLACE FUNCTION tl_bare_ref(
+    ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+RETURNS VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+DETERMINISTIC NO SQL SQL SECURITY INVOKER
+RETURN NULLIF(REPLACE(ref, ' ', ''), '');
+
 -- Whether evidence contradicts the row that it is about: 1 another outcome of the same payment, or
 -- success of an older epoch or another key; 2 another payment than the trade's, by its reference
 -- (paid_ref: what is known already as paid), or another amount or currency than the trade told, or
@@ -9,10 +17,11 @@ CREATE OR REPLACE FUNCTION tl_contradicts(
     outcome VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin, final TINYINT,
     ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, minor BIGINT,
     currency CHAR(3) CHARACTER SET ascii COLLATE ascii_bin)
-RETURNS TINYINT DETERMINISTIC NO SQL SQL SECURITY INVOKER
+RETURNS TINYINT DETERMINISTIC NO SQL SQL SECURITY DEFINER
 RETURN CASE
-    WHEN outcome = 'SUCCEEDED' AND (COALESCE(ref <> paid_ref, 0) OR COALESCE(minor < 0, 0)
-        OR COALESCE(minor <> row_minor, 0) OR COALESCE(currency <> row_currency, 0)) THEN 2
+    WHEN outcome = 'SUCCEEDED' AND (COALESCE(tl_bare_ref(ref) <> tl_bare_ref(paid_ref), 0)
+        OR COALESCE(minor < 0, 0) OR COALESCE(minor <> row_minor, 0)
+        OR COALESCE(currency <> row_currency, 0)) THEN 2
     WHEN outcome = 'SUCCEEDED' THEN NOT own OR row_status = 'F'
     WHEN outcome IN ('FAILED', 'DECLINED') THEN own AND row_status = 'Y'
     ELSE outcome = 'PENDING' AND final AND row_status = 'F'
@@ -31,6 +40,20 @@ RETURN COALESCE(IF(row_status = 'Y', row_ref, NULL), (SELECT channel_ref FROM tr
     WHERE cust_no = cust AND serial_no = serial AND op_code = op AND epoch = row_epoch
         AND outcome = 'SUCCEEDED' AND contradicts = 0 AND channel_ref IS NOT NULL
     ORDER BY evidence_id LIMIT 1));
+
+-- Whether another payment of the epoch was filed than the one by which a trade succeeds: then it was
+-- paid twice, though nothing contradicted the row while the trade was in process.
+CREATE OR REPLACE FUNCTION tl_paid_otherwise(
+    cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
+    op VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin, row_epoch INT UNSIGNED,
+    row_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
+    row_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
+RETURN EXISTS (SELECT 1 FROM trade_evidence
+    WHERE cust_no = cust AND serial_no = serial AND op_code = op AND epoch = row_epoch
+        AND outcome = 'SUCCEEDED' AND contradicts < 2 AND COALESCE(channel_key = row_key, 1)
+        AND tl_bare_ref(channel_ref) <> tl_bare_ref(row_ref));
 
 -- The server itself says who filed evidence, when, and whether it contradicts the row, also of SQL
 -- typed by hand.  A copy of a row that moves keeps what it says.

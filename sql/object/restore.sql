@@ -232,7 +232,7 @@ BEGIN
     END IF;
 
     FOR lost IN (SELECT MIN(evidence_id) AS first, COUNT(DISTINCT epoch) > 1
-            OR COUNT(DISTINCT channel_key) > 1 OR COUNT(DISTINCT channel_ref) > 1
+            OR COUNT(DISTINCT channel_key) > 1 OR COUNT(DISTINCT tl_bare_ref(channel_ref)) > 1
             OR COUNT(DISTINCT amount_minor) > 1 OR COUNT(DISTINCT currency) > 1 AS differs
         FROM trade_evidence_lost GROUP BY cust_no, serial_no, op_code) DO
         BEGIN

@@ -31,13 +31,16 @@ END;
 -- only send was declined.  Only this trigger checks that, and by calling tl_restored(): with a
 -- subquery in its place, the server (10.11.19) forgets the definer's rights when a service's
 -- account executes a prepared UPDATE of both rows.
+--
+-- Success by another reference than evidence told is a second payment.
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock
 FOR EACH ROW
 BEGIN
-    -- The library's own steps are through after one short question, failures after two:
-    -- each is prepared anew for every row.
+    -- The library's own steps are through after one short question, failures and what evidence told
+    -- of after a few: each is prepared anew for every row.
     IF NEW.rev > OLD.rev AND NEW.status <> 'F' AND NEW.serial_no = OLD.serial_no
         AND NEW.cust_no = OLD.cust_no AND NEW.op_code = OLD.op_code
+        AND (NEW.status <> 'Y' OR OLD.success_epoch IS NULL)
         AND NOT (NEW.fence | NEW.rev) >> 62 THEN
         SET NEW.logged_at = SYSDATE(6)
                 + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND,
@@ -58,6 +61,11 @@ BEGIN
             AND tl_restored() THEN
             SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31001,
                 MESSAGE_TEXT = 'nothing fails before the restored server is accepted';
+        END IF;
+        IF NEW.status = 'Y' AND OLD.status = 'P' AND OLD.lane = 'S' AND tl_paid_otherwise(
+            NEW.cust_no, NEW.serial_no, NEW.op_code, NEW.epoch, NEW.channel_key,
+            NEW.channel_ref) THEN
+            SET NEW.conflict = 1;
         END IF;
         IF NOT (NEW.cust_no <=> OLD.cust_no AND NEW.serial_no <=> OLD.serial_no
             AND NEW.op_code <=> OLD.op_code) THEN
