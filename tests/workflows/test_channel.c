@@ -221,6 +221,10 @@ TEST(references_that_cannot_be_stored)
     } cases[] = {
         {",\"channel_ref\":\"M\303\274ller\"", "M\303\274ller", ""},
         {",\"channel_ref\":\"M\374ller\"", "", "or no text: \"M\357\277\275ller\""},
+        {",\"channel_ref\":\"\\ud800\"", "", "or no text: \"\357\277\275\""},
+        {",\"channel_ref\":\"\\udc00\\ud83d\"", "", "or no text"},
+        {",\"channel_ref\":\"\\ud83d\\ude00\"", "\360\237\230\200", ""},
+        {",\"channel_ref\":\"a\\\\ud800\"", "a\\ud800", ""},
         {",\"channel_ref\":\"" LONG LONG "9\"", "", "is longer than 128 bytes or no text: \"0123"},
         {",\"channel_ref\":4711", "4711", ""},
         {",\"channel_ref\":12345678901234567890", "", "no text: 1.234567890"},

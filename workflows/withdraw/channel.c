@@ -191,25 +191,52 @@ tl_cancel channel_cancel_means(const http_exchange *exchange, const json_t *body
 
 /* ----------------------------------------------------------------------- the calls -- */
 
-/* Bytes that are no UTF-8, which no JSON may have, stand for themselves: a name in Latin-1 does not
- * hide that a payment succeeded.  NULL: no memory. */
+/* The code unit that an escape \uXXXX names; 0: none stands there. */
+static unsigned unit_at(const char *at, const char *end)
+{
+    char digits[5] = "";
+
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+        return 0;
+    memcpy(digits, at + 2, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (unsigned)strtoul(digits, NULL, 16) : 0;
+}
+
+/* The size of an escape; 0: it is half of a surrogate pair, and no character. */
+static size_t escape_size(const char *at, const char *end)
+{
+    const unsigned unit = unit_at(at, end), next = unit != 0 ? unit_at(at + 6, end) : 0;
+
+    if (unit < 0xd800 || unit > 0xdfff)
+        return end - at < 2 ? 1 : 2;
+    return unit < 0xdc00 && next >= 0xdc00 && next <= 0xdfff ? 12 : 0;
+}
+
+static size_t character_size(const char *at, const char *end)
+{
+    char next[5] = "";
+
+    memcpy(next, at, end - at < 4 ? (size_t)(end - at) : 4);
+    return tl_utf8_size(next);
+}
+
+/* What no JSON may have, bytes that are no UTF-8 and half of a surrogate pair, stands for itself: a
+ * name in Latin-1 does not hide that a payment succeeded.  NULL: no memory. */
 static char *with_characters(const http_exchange *exchange)
 {
     char *text = malloc(exchange->size * strlen(NO_CHARACTER) + 1), *to = text;
     const char *from = exchange->body, *const end = from + exchange->size;
 
     while (text != NULL && from < end) {
-        char next[5] = "";
-        size_t size;
+        const int is_escape = *from == '\\';
+        const size_t size = is_escape ? escape_size(from, end) : character_size(from, end);
 
-        memcpy(next, from, end - from < 4 ? (size_t)(end - from) : 4);
-        size = tl_utf8_size(next);
         if (size > 0)
             memcpy(to, from, size);
         else
             memcpy(to, NO_CHARACTER, strlen(NO_CHARACTER));
         to += size > 0 ? size : strlen(NO_CHARACTER);
-        from += size > 0 ? size : 1;
+        from += size > 0 ? size : is_escape ? 6 : 1;
     }
     if (text != NULL)
         *to = '\0';
