@@ -28,11 +28,13 @@ struct under_way {
     void (*left)(void *of, void *what);
     void *of, *what;
     int is_database;
+    int64_t awaits_until_ms; /* outside of it */
 };
 
 struct thread_context {
     unsigned generation; /* of the process in which this was made */
     unsigned calls;
+    int64_t awaits_until_ms;
     struct under_way under_way[CALLS_MAX];
     char thread_uuid[TL_UUID_TEXT];
     char log_uuid[TL_UUID_TEXT];
@@ -180,14 +182,36 @@ const char *tl_work_traced(void)
     return context_now()->said.traceparent;
 }
 
+int64_t thread_context_await_until(int64_t until_ms)
+{
+    struct thread_context *context = context_now();
+    const int64_t was_ms = context->awaits_until_ms;
+
+    context->awaits_until_ms = until_ms;
+    return was_ms;
+}
+
+int64_t thread_context_awaits_until(void)
+{
+    return context_now()->awaits_until_ms;
+}
+
 /* ------------------------------------------------------- calls out of the library -- */
+
+/* The last call is over, and those within it; so many are under way now. */
+static void pop(struct thread_context *context, unsigned calls)
+{
+    context->calls = calls;
+    context->awaits_until_ms = calls < CALLS_MAX ? context->under_way[calls].awaits_until_ms : 0;
+}
 
 /* Removes the last call, which was left, and releases what was held for it. */
 static void let_go(struct thread_context *context)
 {
     const struct under_way *last;
 
-    if (--context->calls >= CALLS_MAX)
+    pop(context, context->calls - 1);
+    if (context->calls >= CALLS_MAX)
         return;
     last = &context->under_way[context->calls];
     last->left(last->of, last->what);
@@ -236,15 +260,20 @@ int thread_context_call_out(const call_out *call)
 
     if (place.calls <= CALLS_MAX)
         context->under_way[place.calls - 1] =
-            (struct under_way){(uintptr_t)__builtin_frame_address(0), call->left, call->of,
-                               call->what, call->is_database};
+            (struct under_way){(uintptr_t)__builtin_frame_address(0),
+                               call->left,
+                               call->of,
+                               call->what,
+                               call->is_database,
+                               context->awaits_until_ms};
+    context->awaits_until_ms = 0;
     pthread_once(&once, watch_ends);
     if (has_end)
         pthread_setspecific(at_end, context);
     answer = call->fn(call->context);
     /* A callback that forked returns in the child as well, where the context is empty. */
     if (context_now()->calls >= place.calls)
-        context->calls = place.calls - 1;
+        pop(context, place.calls - 1);
     place.calls = 0;
     return answer;
 }

@@ -1,6 +1,7 @@
 /*
  * What the library knows of a thread: its thread UUID and log UUID (tradelock.h), which calls out
- * of the library are under way on it, and whether one of those is a database callback.
+ * of the library are under way on it, whether one of those is a database callback, and until when
+ * it awaits answers of the server.
  */
 #ifndef TL_BASE_THREAD_CONTEXT_H
 #define TL_BASE_THREAD_CONTEXT_H
@@ -8,6 +9,7 @@
 #include <tradelock/tradelock.h>
 
 #include <pthread.h>
+#include <stdint.h>
 
 /* pthread_create() for a thread of the library's own.  The thread blocks all signals, which are for
  * the program's threads. */
@@ -36,6 +38,12 @@ typedef struct call_out {
 
 /* May be nested. */
 int thread_context_call_out(const call_out *call);
+
+/* Until when, by clock_boottime_ms(), this thread awaits answers of the server; 0: for as long as
+ * its connections do.  A call out begins with 0, and what is set within it ends with it.  Returns
+ * what it was. */
+int64_t thread_context_await_until(int64_t until_ms);
+int64_t thread_context_awaits_until(void);
 
 /* Releases what calls held that this thread has left. */
 void thread_context_come_in(void);

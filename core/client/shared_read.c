@@ -2,9 +2,11 @@
  * function reads.  Touches its own table only. */
 #include "client/shared_read.h"
 
+#include "base/error.h"
 #include "base/futex.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/thread_context.h"
 #include "client/keys.h"
 
 #include <stdatomic.h>
@@ -84,10 +86,29 @@ static struct counted_row *share(struct counted_row *row)
     return row;
 }
 
-static void await(struct counted_row *row)
+/* 0: this thread's wait was over first. */
+static int await(struct counted_row *row)
 {
+    const int64_t until_ms = thread_context_awaits_until();
+
     while (atomic_load_explicit(&row->read, memory_order_acquire) == 0)
-        futex_wait(&row->read, 0);
+        if (until_ms == 0)
+            futex_wait(&row->read, 0);
+        else if (!futex_wait_until(&row->read, 0, until_ms))
+            return 0;
+    return 1;
+}
+
+/* Instead of a row that others still read. */
+static struct counted_row *too_late(struct counted_row *row)
+{
+    shared_row_release(&row->row);
+    row = new_row();
+    if (row == NULL)
+        return NULL;
+    row->row.status = error_set(TL_UNREACHABLE, "the wait is over before others had read the row");
+    text_copy(row->row.message, sizeof row->row.message, tl_error_message());
+    return row;
 }
 
 /* The first of a gathering waits for the read under way, and then reads for all of its own. */
@@ -95,7 +116,7 @@ static void lead(key_bucket *bucket, struct reading *reading, struct counted_row
                  struct counted_row *under_way, shared_read_fn read, void *context)
 {
     if (under_way != NULL) {
-        await(under_way);
+        (void)await(under_way);
         shared_row_release(&under_way->row);
     }
     pthread_mutex_lock(&bucket->mutex);
@@ -133,8 +154,8 @@ const shared_row *shared_read(shared_reads *reads, const char *key, shared_read_
     pthread_mutex_unlock(&bucket->mutex);
     if (leads)
         lead(bucket, reading, row, under_way, read, context);
-    else if (row != NULL)
-        await(row);
+    else if (row != NULL && !await(row))
+        row = too_late(row);
     return row != NULL ? &row->row : NULL;
 }
 

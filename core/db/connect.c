@@ -16,10 +16,12 @@
  */
 #include "db/db_internal.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/thread_context.h"
 
 #include <arpa/inet.h>
 #include <errmsg.h>
@@ -129,15 +131,25 @@ static int leads_here(const MYSQL *mysql, const db_options *options)
            host_is_loopback(options->host != NULL ? options->host->name : mysql->options.host);
 }
 
+/* Whoever waits for a connection waits no longer than for an answer on it. */
+static unsigned within_wait_s(unsigned as_set_s)
+{
+    const int64_t until_ms = thread_context_awaits_until();
+    const int64_t left_s = until_ms != 0 ? (clock_left_ms(until_ms) + 999) / 1000 : as_set_s;
+
+    return left_s < as_set_s ? (unsigned)left_s : as_set_s;
+}
+
 static void enforce_settings(MYSQL *mysql, const db_options *options)
 {
     my_bool off = 0;
-    unsigned no = 0, io_timeout = options->read_timeout_s;
+    unsigned no = 0, connect_timeout = within_wait_s(options->connect_timeout_s);
+    unsigned io_timeout = within_wait_s(options->read_timeout_s);
 
     mysql_options(mysql, MYSQL_OPT_RECONNECT, &off);
     mysql_options(mysql, MYSQL_OPT_LOCAL_INFILE, &no);
     mysql_options(mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-    mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &options->connect_timeout_s);
+    mysql_options(mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_timeout);
     mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &io_timeout);
     mysql_options(mysql, MYSQL_OPT_WRITE_TIMEOUT, &io_timeout);
     mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH, AUTHENTICATIONS);
@@ -332,6 +344,8 @@ static tl_status reach(db *connection, const db_options *options)
     if (!connect_to(mysql, options))
         return db_connect_status(mysql);
     fault_point(FAULT_CONNECT, "connect", "after");
+    (void)mysql_options(mysql, MYSQL_OPT_READ_TIMEOUT, &options->read_timeout_s);
+    db_await_for(mysql, (int64_t)options->read_timeout_s * 1000);
     connection->thread_id = mysql_thread_id(mysql);
     /* A program that this process starts must not keep the connection open. */
     fd = (int)mysql_get_socket(mysql);
@@ -350,6 +364,8 @@ tl_status db_open(db **out, const db_options *options)
     db *connection;
     tl_status status;
 
+    if (within_wait_s(1) == 0)
+        return error_set(TL_UNREACHABLE, "the wait is over before there was a connection");
     connection = memory_new(sizeof(*connection));
     if (!connection)
         return error_set(TL_NO_MEMORY, "out of memory while connecting");

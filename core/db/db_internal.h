@@ -121,6 +121,9 @@ typedef int (*db_trip)(db *connection, void *what);
 db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_trip trip,
                         void *what);
 
+/* So long libmariadb awaits what comes next, whole or in part; below 0: for ever. */
+void db_await_for(MYSQL *mysql, int64_t ms);
+
 /* What the server said last, also in a callback transaction. */
 int db_server_in_transaction(const db *connection);
 

@@ -24,9 +24,12 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "base/thread_context.h"
 
 #include <errmsg.h>
 #include <errno.h>
+#include <limits.h>
+#include <ma_pvio.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -129,6 +132,37 @@ static int may_write(db *connection)
     return 1;
 }
 
+void db_await_for(MYSQL *mysql, int64_t ms)
+{
+    MARIADB_PVIO *pvio = mysql->net.pvio;
+    const struct timeval time = {.tv_sec = ms > 0 ? ms / 1000 : 0,
+                                 .tv_usec = ms > 0 ? ms % 1000 * 1000 : 0};
+
+    if (pvio == NULL)
+        return;
+    pvio->timeout[PVIO_READ_TIMEOUT] = ms > 0 && ms < INT_MAX ? (int)ms : -1;
+    /* TLS reads the socket itself. */
+    (void)setsockopt((int)mysql_get_socket(mysql), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+}
+
+/* The answer to the next request is awaited for as long as the thread waits, if that is shorter than
+ * *as_set_ms, which is the connection's own time.  0: the thread's wait is over, so nothing is sent.  A
+ * connection that nobody waits for is closed. */
+static int may_await(db *connection, int64_t until_ms, int *as_set_ms)
+{
+    const int64_t left_ms = clock_left_ms(until_ms);
+
+    *as_set_ms = connection->mysql->net.pvio->timeout[PVIO_READ_TIMEOUT];
+    if (left_ms == 0) {
+        connection->broken = 1;
+        db_set_error(connection, CR_SERVER_LOST, "the wait for an answer is over");
+        return 0;
+    }
+    if (*as_set_ms < 0 || left_ms < *as_set_ms)
+        db_await_for(connection->mysql, left_ms);
+    return 1;
+}
+
 static void count_error(db *connection)
 {
     switch (connection->error_number) {
@@ -206,8 +240,9 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
     int commits =
         kind == FAULT_COMMIT ||
         (kind == FAULT_STATEMENT && (!db_in_transaction(connection) || connection->rolled_back));
+    const int64_t until_ms = thread_context_awaits_until();
     int64_t begin_ms;
-    int failed;
+    int failed, as_set_ms = -1;
 
     (void)name;
     /* Autocommit is off here; only the first statement of a callback transaction may begin one. */
@@ -216,12 +251,14 @@ db_answer db_round_trip(db *connection, fault_kind kind, const char *name, db_tr
         db_callback_tx_leave(connection) != DB_DONE)
         return DB_NOT_SENT;
     fault_point(kind, name, "before");
-    if (!may_write(connection))
+    if (!may_write(connection) || (until_ms != 0 && !may_await(connection, until_ms, &as_set_ms)))
         return DB_NOT_SENT;
     db_keep_error(connection, 0, "");
     begin_ms = clock_boottime_ms();
     failed = trip(connection, what);
     connection->trip_ms = clock_boottime_ms() - begin_ms;
+    if (until_ms != 0)
+        db_await_for(connection->mysql, as_set_ms);
     fault_point(kind, name, "after");
     if (!failed && mysql_thread_id(connection->mysql) !=
                        (unsigned long)(connection->thread_id & 0xffffffffu)) {

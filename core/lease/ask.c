@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread_context.h"
 
 #include <string.h>
 
@@ -109,12 +110,16 @@ tl_status lease_look(lock_handle *h, void *asking, lock_offer *offer, int *mine)
     return status;
 }
 
+/* Beyond the end of a wait: else nobody's lock would be left. */
 void lease_give_back(lease *l, const lease_asking *a)
 {
+    const int64_t own_ms = thread_context_await_until(0);
+
     memcpy(l->base.grant->token, l->base.next_token, LOCK_TOKEN);
     l->slot = a->step.slot;
     handle_become(&l->base, LOCK_HELD);
     (void)lease_release(l, l->base.client->config.pool_wait_ms);
+    (void)thread_context_await_until(own_ms);
     handle_forget(&l->base);
 }
 

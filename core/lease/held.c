@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/thread_context.h"
 #include "client/caller.h"
 
 /* How long it is tried to give up what ends by itself. */
@@ -199,6 +200,8 @@ void lease_drop(lease *l, unsigned slot, const uint8_t *held_token)
 {
     lease_changing c = {.statement = l->base.method->lease->statements->release};
     task t = {.kind = &repeatable, .name = "unlock", .context = &c};
+    tl_client *client = l->base.client;
+    const int64_t own_ms = thread_context_await_until(clock_deadline(client->config.pool_wait_ms));
     uint8_t token[LEASE_TOKEN];
 
     random_token(token);
@@ -208,7 +211,8 @@ void lease_drop(lease *l, unsigned slot, const uint8_t *held_token)
     c.step.slot = slot;
     c.step.token = token;
     c.step.held_token = held_token;
-    task_run(l->base.client->engine, &t, DROP_BUDGET_MS);
+    task_run(client->engine, &t, DROP_BUDGET_MS);
+    (void)thread_context_await_until(own_ms);
     lock_wake(&l->base);
 }
 

@@ -2,8 +2,10 @@
  * The row lock.  It uses two connections: the library's own makes and commits the resource's row,
  * and the caller's locks it.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/thread_context.h"
 #include "client/caller.h"
 #include "client/client.h"
 #include "store/lease.h"
@@ -82,17 +84,24 @@ tl_status tl_row_lock(tl_client *client, const char *resource, struct st_mysql *
                       int64_t wait_s, unsigned flags)
 {
     db *borrowed = NULL;
+    int64_t own_ms = 0;
     tl_status status;
 
     error_clear();
     status = check(client, resource, wait_s, flags);
-    if (status == TL_OK)
-        status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
-                             session_life(client->session));
+    if (status != TL_OK)
+        return status;
+    if (wait_s > 0)
+        own_ms =
+            thread_context_await_until(clock_deadline(wait_s * 1000 + client->config.pool_wait_ms));
+    status = caller_open(&borrowed, connection, (flags & TL_GUARD_ANY_IDLE) != 0,
+                         session_life(client->session));
     if (status == TL_OK)
         status = make_row(client, resource);
     if (status == TL_OK)
         status = lock_row(client, resource, borrowed, wait_s);
+    if (wait_s > 0)
+        (void)thread_context_await_until(own_ms);
     db_close(borrowed);
     return status;
 }

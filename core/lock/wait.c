@@ -14,6 +14,7 @@
 struct waiting {
     size_t count;
     waiter *turns[TL_RESOURCES_MAX];
+    int64_t until_ms; /* so long the answer to this ask is awaited */
     lock_ask_fn ask;
     void *context;
 };
@@ -61,14 +62,19 @@ static int run_ask(void *context)
 {
     const struct waiting *w = context;
 
+    (void)thread_context_await_until(w->until_ms);
     return (int)w->ask(w->context);
 }
 
-/* Asks once.  If a callback within is left, the turns are given up. */
-static tl_status ask_in_turn(struct waiting *w)
+/* Asks once.  If a callback within is left, the turns are given up.  An answer is awaited until the
+ * wait is over, but for as long as an ask may wait for a connection: a shorter wait would give up
+ * what a busy server grants. */
+static tl_status ask_in_turn(const lock_handle *h, struct waiting *w, int64_t deadline_ms)
 {
     call_out call = {.fn = run_ask, .context = w, .left = give_up_turns, .what = w};
+    const int64_t least_ms = clock_deadline(h->client->config.pool_wait_ms);
 
+    w->until_ms = deadline_ms > least_ms ? deadline_ms : least_ms;
     return (tl_status)thread_context_call_out(&call);
 }
 
@@ -84,7 +90,7 @@ static tl_status ask_in_turns(const lock_handle *h, struct waiting *w, int64_t d
 
     for (;;) {
         int64_t until_ms;
-        tl_status status = ask_in_turn(w);
+        tl_status status = ask_in_turn(h, w, deadline_ms);
 
         if (!may_pass(status) || clock_left_ms(deadline_ms) == 0)
             return status;
@@ -104,7 +110,7 @@ tl_status lock_wait(lock_handle *h, int64_t wait_ms, lock_ask_fn ask, void *cont
         return error_set(TL_NO_MEMORY, "out of memory for waiting");
     *w = (struct waiting){.count = h->grant->count, .ask = ask, .context = context};
     /* An earlier ask in doubt is settled first: its lock may be what the others wait for. */
-    status = h->state == LOCK_ASK_UNKNOWN ? ask_in_turn(w) : TL_BUSY;
+    status = h->state == LOCK_ASK_UNKNOWN ? ask_in_turn(h, w, deadline_ms) : TL_BUSY;
     if (may_pass(status) && (status = take_turns(h, w, deadline_ms)) == TL_OK)
         status = ask_in_turns(h, w, deadline_ms);
     leave_turns(w);

@@ -336,6 +336,7 @@ static tl_status ask_with_once(tl_lock *lock, struct with *w, step_kind kind, in
     *again = 0;
     if (status != TL_OK)
         return status;
+    (void)thread_context_await_until(0); /* rows that were written are committed, too */
     run_with(w, lock->base.client->config.commit_ms);
     return ask_verdict(lock, w->t, before_ms, again);
 }

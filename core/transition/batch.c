@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread_context.h"
 #include "transition/alone.h"
 #include "transition/settle.h"
 
@@ -17,6 +18,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* A statement of many is given so long at least: one of them may have come late in its own wait. */
+#define SHARED_MS 1000
 
 const batch_kind *batch_kind_of(const task *t)
 {
@@ -207,9 +211,22 @@ static void follow(const batch_kind *kind, const task *written, task *t)
         task_send_back(t);
 }
 
+/* Until when the answer for all of them is awaited: none of them waits for another's. */
+static int64_t soonest(task *const *tasks, size_t count)
+{
+    const int64_t least_ms = clock_deadline(SHARED_MS);
+    int64_t until_ms = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i]->until_ms != 0 && (until_ms == 0 || tasks[i]->until_ms < until_ms))
+            until_ms = tasks[i]->until_ms;
+    return until_ms != 0 && until_ms < least_ms ? least_ms : until_ms;
+}
+
 void batch_run(task_engine *engine, const batch_kind *kind, task **tasks, size_t count,
                int64_t deadline_ms)
 {
+    const int64_t own_ms = thread_context_await_until(soonest(tasks, count));
     task *first[BATCH_ROWS], *first_of[BATCH_ROWS];
     size_t kept;
 
@@ -223,6 +240,7 @@ void batch_run(task_engine *engine, const batch_kind *kind, task **tasks, size_t
     for (size_t i = 0; i < count; i++)
         if (tasks[i] != first_of[i])
             follow(kind, first_of[i], tasks[i]);
+    (void)thread_context_await_until(own_ms);
 }
 
 /* --------------------------------------------------------------- what it left open -- */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread_context.h"
 #include "transition/alone.h"
 #include "transition/batch.h"
 #include "transition/group.h"
@@ -66,6 +67,7 @@ static void begin(task *t)
     t->verdict = t->doubt.is_open ? VERDICT_UNKNOWN : VERDICT_FAILED;
     t->status = TL_UNKNOWN;
     t->settled = 0;
+    t->until_ms = thread_context_awaits_until();
 }
 
 /* Asserts that a task with a known verdict is not in doubt. */
@@ -81,6 +83,8 @@ void task_run(task_engine *engine, task *t, int64_t budget_ms)
     const batch_kind *kind = batch_kind_of(t);
 
     begin(t);
+    if (t->until_ms != 0 && t->until_ms < deadline_ms)
+        deadline_ms = t->until_ms;
     if (kind == NULL || !group_try(engine, kind, t, deadline_ms) ||
         !batch_settle(engine, t, deadline_ms))
         alone_finish(engine, t, deadline_ms);

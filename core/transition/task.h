@@ -79,6 +79,7 @@ typedef struct task {
     int once;            /* never run again; a lost answer is still settled */
     int presses_on;      /* begins also behind a commit that waits for a replica */
     int permitted;       /* the engine's own: it has a permit now */
+    int64_t until_ms;    /* the engine's own: so long its thread awaits answers; 0: no end */
     const life *life;    /* of the session that it asks or holds under, or NULL */
 
     /* If it is open when handed in, it is settled before anything is run. */

@@ -157,7 +157,8 @@ TL_EXPORT void tl_mutex_free(tl_mutex *mutex);
 /*
  * Asks for the lock: once with wait_ms 0, else until wait_ms is over.  Of all waiters of a client
  * for one resource only the first asks the server.  The others come after it in their order, and an
- * unlock in this client wakes the next at once.
+ * unlock in this client wakes the next at once.  A silent server prolongs the wait as that of
+ * tl_lock_ask().
  *
  *     TL_GRANTED       It is held.  Also when this handle (or thread) held it already: then without
  *                      a round trip, and with the same fence.  Each grant needs its unlock.

@@ -34,7 +34,8 @@ extern "C" {
 /*
  * Locks the resource's row in the transaction that is open on the caller's connection, which is
  * never committed, rolled back or SET.  wait_s: TL_ROW_LOCK_BLOCK, TL_ROW_LOCK_NOWAIT, or how many
- * whole seconds, as the server counts them.  flags: 0 or TL_GUARD_ANY_IDLE.
+ * whole seconds, as the server counts them; a silent server is awaited for pool_wait_ms more.  flags:
+ * 0 or TL_GUARD_ANY_IDLE.
  *
  *     TL_GRANTED          It is locked until the transaction ends; also when it was locked already.
  *     TL_ROLL_BACK        Somebody else has it and the wait is over (error 1205, with NOWAIT too,

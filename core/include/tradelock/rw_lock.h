@@ -110,6 +110,7 @@ TL_EXPORT void tl_rw_free(tl_rw *rw);
 /*
  * Asks to read, or to write: once with wait_ms 0, else until wait_ms is over.  Of all waiters of a
  * client for one resource only the first asks the server; the others come after it in their order.
+ * A silent server prolongs the wait as that of tl_lock_ask().
  *
  *     TL_GRANTED         It is held.
  *     TL_BUSY            wait_ms 0: somebody is in the way; tl_rw_view() says who.

@@ -670,7 +670,10 @@ TL_EXPORT void tl_lock_free(tl_lock *lock);
 /*
  * Asks for the lock.  wait_ms 0 asks once.  Else a conflict that may pass (TL_BUSY,
  * TL_CUSTOMER_BUSY, TL_NOT_DUE) is asked again, with a growing, jittered delay, until wait_ms is
- * over; in each process one of a key's waiters asks for all of them.  A refusal writes nothing.
+ * over; in each process one of a key's waiters asks for all of them.  A server that has fallen
+ * silent prolongs the wait to pool_wait_ms at most, and by a second where asks share a statement;
+ * read_timeout_s counts without a wait, and where business rows are written.  A refusal writes
+ * nothing.
  *
  *     TL_GRANTED         The lock is held under the handle.  Pay, while tl_may_send() is true, and
  *                        end it with tl_lock_finish().
