@@ -159,9 +159,18 @@ TEST(test_a_channel_is_paused)
     visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
                  WITHDRAW_OP, "act", "burn", "reason", "x");
     EXPECT_PAGE(&ann, 400, "Not a form of this desk");
+    database_run(operators.h.sql,
+                 "INSERT INTO tl_session (session_id, program, host, pid, connection_name, "
+                 "timeout_ms, started_at, alive_until) VALUES (UUID(), 'old', 'h', 17, UUID(), "
+                 "86400000, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 DAY)");
     visitor_post(&ann, "/channels", NULL, "token", stale, "channel", "idempotent", "op",
                  WITHDRAW_OP, "act", "pause", "reason", "they <b>pay</b> twice");
     EXPECT_PAGE(&ann, 303, "");
+    visitor_get(&ann, "/channels");
+    EXPECT_PAGE(&ann, 200,
+                "old 17@h does not obey: its program is older than such decisions.  End it.");
+    database_run(operators.h.sql,
+                 "UPDATE tl_session SET ended_at = UTC_TIMESTAMP(6) WHERE program = 'old'");
     visitor_get(&v, "/");
     EXPECT_PAGE(&v, 200, "<span class=\"state doubt\">paused by ann");
     EXPECT_NONE(&v, ">Resume…</a>");

@@ -1,5 +1,6 @@
 /* The page Channels: what became of their trades; which are paused, why and by whom; pausing one
  * and having it go on. */
+#include "disobedient.h"
 #include "now.h"
 #include "parts.h"
 #include "print.h"
@@ -254,6 +255,21 @@ void page_channels(struct visit *visit)
     write_channels(visit, 200, NULL);
 }
 
+/* Adds who does not obey the pause; more of them than there is room for are left out, with the last
+ * one cut. */
+static void add_disobedient(struct visit *visit, char *said, size_t space)
+{
+    json_t *names;
+
+    if (disobedient_list(visit->client, "pause", &names) != TL_OK)
+        snprintf(said + strlen(said), space - strlen(said), " Who does not obey is not known: %s.",
+                 tl_error_message());
+    for (size_t i = 0; i < json_array_size(names); i++)
+        snprintf(said + strlen(said), space - strlen(said), " " DISOBEDIENT_SAYS,
+                 json_string_value(json_array_get(names, i)));
+    json_decref(names);
+}
+
 void page_channel_decided(struct visit *visit)
 {
     const struct form *form = &visit->request->body;
@@ -285,6 +301,8 @@ void page_channel_decided(struct visit *visit)
     snprintf(said, sizeof said, "%s %s within a heartbeat of each process%s%s.", pause.channel,
              pauses ? "pauses" : "goes on", visit_is_of_fleet(visit) ? " at shard " : "",
              visit_shard(visit));
+    if (pauses)
+        add_disobedient(visit, said, sizeof said);
     session_tell(visit->desk->sessions, visit->session, said);
     layout_redirect(visit->answer, "/channels", NULL);
 }

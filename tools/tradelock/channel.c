@@ -2,6 +2,7 @@
  * was decided. */
 #include "command.h"
 
+#include "disobedient.h"
 #include "fields.h"
 #include "fleet.h"
 #include "print.h"
@@ -33,43 +34,25 @@ static int add_row(void *context, const tl_pause_row *row)
     return listing_add_as(context, row, object);
 }
 
-struct disobedient {
-    const char *what;
-    json_t *names; /* "program pid@host" */
-};
-
-static int take_disobedient(void *context, const tl_session_row *row)
-{
-    struct disobedient *all = context;
-
-    if (strcmp(row->state, "ended") != 0 && strstr(row->obeys, all->what) == NULL)
-        json_array_append_new(all->names, json_sprintf("%s %llu@%s", row->program,
-                                                       (unsigned long long)row->pid, row->host));
-    return 0;
-}
-
 /* Tells what was decided, and the processes whose program is older than this kind of decision, each
  * in a line; the decision stands all the same. */
 static int tell(tl_client *client, const char *what, json_t *document, const char *text)
 {
-    struct disobedient all = {what, json_array()};
-    json_t *name;
-    size_t i;
+    json_t *names;
 
     if (!common.json) {
         puts(text);
         fflush(stdout);
     }
-    if (tl_session_list(client, take_disobedient, &all) != TL_OK)
+    if (disobedient_list(client, what, &names) != TL_OK)
         (void)report(TL_UNKNOWN);
     if (common.json) {
-        json_object_set_new(document, "disobedient", all.names);
+        json_object_set_new(document, "disobedient", names);
         return print_json(document, EXIT_DONE);
     }
-    json_array_foreach(all.names, i, name)
-        printf("%s does not obey: its program is older than such decisions.  End it.\n",
-               json_string_value(name));
-    json_decref(all.names);
+    for (size_t i = 0; i < json_array_size(names); i++)
+        printf(DISOBEDIENT_SAYS "\n", json_string_value(json_array_get(names, i)));
+    json_decref(names);
     json_decref(document);
     return finish_output(EXIT_DONE);
 }
