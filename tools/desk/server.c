@@ -8,6 +8,7 @@
 
 #include "listening.h"
 #include "options.h"
+#include "peers.h"
 #include "upload.h"
 
 #include <arpa/inet.h>
@@ -21,9 +22,6 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#define CONNECTIONS_MOST 256u
-/* More than these may not wait for the rest of a request. */
-#define CONNECTIONS_WAITING 192u
 #define IDLE_S 30u
 #define MEMORY_OF_CONNECTION ((size_t)32 * 1024)
 #define BODY_MOST ((size_t)16 * 1024)
@@ -33,20 +31,12 @@
 /* Files that arrive at once: each is kept in memory. */
 #define UPLOADS_MOST 2
 
-/* A connection that is open. */
-struct peer {
-    int fd;
-    int64_t
-        since_ms; /* it waits for a whole request; 0: it is answered, or the peer is displaced */
-};
-
 struct server {
     struct MHD_Daemon *daemon;
     struct desk *desk;
     char *certificate, *key;
     atomic_int uploads;
-    pthread_mutex_t mutex;
-    struct peer *peers[CONNECTIONS_MOST]; /* under the mutex */
+    struct peers peers;
 };
 
 /* A request while its body arrives. */
@@ -56,78 +46,6 @@ struct arrival {
     struct upload *upload; /* instead of body, where a file may be sent */
     int is_too_many;
 };
-
-/* ------------------------------------------------------------- connections -- */
-
-/* Needs: the mutex held.  Who sends a request slowly, or nothing, makes room for who comes. */
-static void displace(struct server *server)
-{
-    struct peer *oldest = NULL;
-    unsigned waiting = 0;
-
-    for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
-        struct peer *peer = server->peers[i];
-
-        if (peer == NULL || peer->since_ms == 0)
-            continue;
-        waiting++;
-        if (oldest == NULL || peer->since_ms < oldest->since_ms)
-            oldest = peer;
-    }
-    if (waiting <= CONNECTIONS_WAITING)
-        return;
-    oldest->since_ms = 0;
-    shutdown(oldest->fd, SHUT_RDWR);
-}
-
-/* Needs: the mutex held. */
-static struct peer **place_of(struct server *server, const struct peer *peer)
-{
-    for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
-        if (server->peers[i] == peer)
-            return &server->peers[i];
-    return NULL;
-}
-
-static void on_connection(void *context, struct MHD_Connection *connection, void **peer_context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct server *server = context;
-    struct peer *peer = code == MHD_CONNECTION_NOTIFY_STARTED ? calloc(1, sizeof *peer) : NULL;
-    struct peer **place;
-
-    pthread_mutex_lock(&server->mutex);
-    place = place_of(server, code == MHD_CONNECTION_NOTIFY_STARTED ? NULL : *peer_context);
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (*peer_context != NULL && place != NULL)
-            *place = NULL;
-        free(*peer_context);
-        *peer_context = NULL;
-    } else if (peer != NULL && place != NULL) {
-        peer->fd =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        peer->since_ms = steady_ms();
-        *peer_context = *place = peer;
-        displace(server);
-    } else {
-        free(peer);
-    }
-    pthread_mutex_unlock(&server->mutex);
-}
-
-/* Between requests, and until one has arrived whole. */
-static void set_waiting(struct server *server, struct MHD_Connection *connection, int waits)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct peer *peer = info != NULL ? info->socket_context : NULL;
-
-    if (peer == NULL)
-        return;
-    pthread_mutex_lock(&server->mutex);
-    peer->since_ms = waits ? steady_ms() : 0;
-    pthread_mutex_unlock(&server->mutex);
-}
 
 /* ----------------------------------------------------------------- sending -- */
 
@@ -341,7 +259,7 @@ static enum MHD_Result answer_whole(struct server *server, struct MHD_Connection
     request.origin = header(connection, MHD_HEADER_KIND, "Origin");
     request.fetch_site = header(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
     request.is_refresh = header(connection, MHD_HEADER_KIND, "X-Desk-Refresh")[0] != '\0';
-    set_waiting(server, connection, 0);
+    peers_set_waiting(&server->peers, connection, 0);
     desk_answer(server->desk, &request, &answer);
     result = send_answer(connection, server->desk, &answer);
     page_free(&answer.page);
@@ -397,7 +315,7 @@ static void on_end(void *context, struct MHD_Connection *connection, void **conn
     struct server *server = context;
 
     (void)code;
-    set_waiting(server, connection, 1);
+    peers_set_waiting(&server->peers, connection, 1);
     if (arrival != NULL && arrival->upload != NULL) {
         upload_free(arrival->upload);
         atomic_fetch_sub(&server->uploads, 1);
@@ -445,9 +363,9 @@ static int start_daemon(struct server *server, int fd)
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
             (speaks_tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        server, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MHD_OPTION_NOTIFY_COMPLETED, on_end, server, MHD_OPTION_NOTIFY_CONNECTION, peers_notify,
+        &server->peers, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        PEERS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         MEMORY_OF_CONNECTION, MHD_OPTION_ARRAY, speaks_tls ? tls : none, MHD_OPTION_END);
     return server->daemon != NULL;
 }
@@ -465,7 +383,7 @@ struct server *server_start(struct desk *desk, uint16_t *port, char *problem, si
         return NULL;
     }
     server->desk = desk;
-    pthread_mutex_init(&server->mutex, NULL);
+    peers_init(&server->peers, PEERS_MOST);
     if (options->certificate_file != NULL) {
         server->certificate = read_file(options->certificate_file);
         server->key = read_file(options->key_file);
@@ -504,6 +422,6 @@ void server_stop(struct server *server)
         explicit_bzero(server->key, FILE_MOST);
     free(server->key);
     free(server->certificate);
-    pthread_mutex_destroy(&server->mutex);
+    peers_destroy(&server->peers);
     free(server);
 }

@@ -30,6 +30,7 @@ int metrics_server_open(metrics_server **out, const tl_client *client, metrics_h
 #if HAVE_MICROHTTPD
 
 #include "listening.h"
+#include "peers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -47,6 +48,7 @@ struct metrics_server {
     void *context;
     metrics_health_fn health; /* or NULL */
     void *health_context;
+    struct peers peers;
     char url[URL_SPACE];
 };
 
@@ -136,6 +138,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *data_size = 0;
         return MHD_YES;
     }
+    peers_set_waiting(&((metrics_server *)context)->peers, connection, 0);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is answered");
     if (strcmp(path, "/healthz") == 0 && ((metrics_server *)context)->health != NULL)
@@ -143,6 +146,14 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (strcmp(path, "/metrics") != 0)
         return say(connection, MHD_HTTP_NOT_FOUND, "the metrics are at /metrics");
     return send_page(context, connection);
+}
+
+static void on_end(void *context, struct MHD_Connection *connection, void **began,
+                   enum MHD_RequestTerminationCode code)
+{
+    (void)began;
+    (void)code;
+    peers_set_waiting(&((metrics_server *)context)->peers, connection, 1);
 }
 
 /* Needs: an address that tl_metrics_check_listen() accepted. */
@@ -193,15 +204,18 @@ metrics_server *metrics_server_start(const char *listen, metrics_page_fn page, v
     server->context = context;
     server->health = health;
     server->health_context = health_context;
+    peers_init(&server->peers, CONNECTIONS_MAX);
     fd = listening_socket(&address);
     if (fd >= 0)
         server->daemon = MHD_start_daemon(
             MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, server,
-            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-            MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_END);
+            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_end, server,
+            MHD_OPTION_NOTIFY_CONNECTION, peers_notify, &server->peers, MHD_OPTION_CONNECTION_LIMIT,
+            CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S, MHD_OPTION_END);
     if (server->daemon == NULL) {
         snprintf(problem, space, "metrics cannot be served at %s: %s", listen,
                  fd < 0 ? strerror(errno) : "no thread can be had");
+        peers_destroy(&server->peers);
         free(server);
         return NULL;
     }
@@ -219,6 +233,7 @@ void metrics_server_stop(metrics_server *server)
     if (server == NULL)
         return;
     MHD_stop_daemon(server->daemon);
+    peers_destroy(&server->peers);
     free(server);
 }
 
