@@ -42,6 +42,7 @@ struct preview {
     uint64_t standing;      /* known, and in conflict with the trade all the same */
     tl_list_end trades;     /* the money of those that it pays, each once */
     const tl_payment *last; /* that was told of */
+    const tl_payment *paid; /* the first of its trade with a reference, which contradicts nothing */
 };
 
 static const char *text_or_null(const char *text)
@@ -90,12 +91,43 @@ static uint64_t drop_repeated(struct statement *statement)
     return before - kept;
 }
 
+static int is_of_same_trade(const tl_payment *a, const tl_payment *b)
+{
+    return compare(a->serial_no, b->serial_no) == 0 && compare(a->cust_no, b->cust_no) == 0 &&
+           compare(a->op_code, b->op_code) == 0;
+}
+
+/* As the database compares references: all but blanks counts. */
+static int is_same_reference(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, " ");
+        b += strspn(b, " ");
+        if (*a != *b || *a == '\0')
+            return *a == *b;
+    }
+}
+
+/* Whether the file itself tells of another payment of the trade, which is filed before this one.
+ * Payments of one trade stand together. */
+static int is_second(struct preview *p, const tl_payment *payment)
+{
+    const char *ref = text_or_null(payment->channel_ref);
+
+    if (ref == NULL || payment->amount.amount_minor < 0)
+        return 0;
+    if (p->paid != NULL && is_of_same_trade(p->paid, payment))
+        return !is_same_reference(p->paid->channel_ref, ref);
+    p->paid = payment;
+    return 0;
+}
+
 static const char *effect(const tl_payment_view *paid)
 {
-    if (paid->fence == 0)
-        return "makes the trade, lost in a restore";
     if (paid->contradicts)
         return "contradicts the trade: a conflict";
+    if (paid->fence == 0)
+        return "makes the trade, lost in a restore";
     return paid->status == 'P' ? "in process: is paid" : "is paid";
 }
 
@@ -121,45 +153,42 @@ static void add_example(struct bulk *bulk, const tl_payment *payment, const tl_p
                             json_unsigned(paid->fence), "effect", effect(paid))));
 }
 
-/* Payments of one trade stand together. */
 static void sum_trade(struct preview *p, const tl_payment *payment, const tl_payment_view *paid)
 {
-    const tl_payment *last = p->last;
-
     if (paid->fence == 0 || payment->amount.amount_minor < 0)
         return;
-    if (last == NULL || compare(last->serial_no, payment->serial_no) != 0 ||
-        compare(last->cust_no, payment->cust_no) != 0 ||
-        compare(last->op_code, payment->op_code) != 0)
+    if (p->last == NULL || !is_of_same_trade(p->last, payment))
         tl_list_end_add(&p->trades, paid->currency, paid->amount_minor);
     p->last = payment;
 }
 
-static int take(void *context, const tl_payment_view *paid)
+static int take(void *context, const tl_payment_view *of)
 {
     struct preview *p = context;
-    const size_t number = p->first[fleet_at()] + paid->number;
+    const size_t number = p->first[fleet_at()] + of->number;
     const tl_payment *payment = &p->filing->statement->payments[number];
+    tl_payment_view paid = *of;
 
-    sum_trade(p, payment, paid);
-    if (paid->known) {
+    sum_trade(p, payment, &paid);
+    if (paid.known) {
         p->known++;
-        p->standing += paid->contradicts != 0;
+        p->standing += paid.contradicts != 0;
         return 0;
     }
-    if (paid->fence == 0 && (!p->restored || payment->amount.amount_minor < 0)) {
+    if (paid.fence == 0 && (!p->restored || payment->amount.amount_minor < 0)) {
         p->unknown++;
         return 0;
     }
-    p->made += paid->fence == 0;
-    p->contradicting += paid->fence != 0 && paid->contradicts;
-    p->rows[p->bulk->count] = (struct seen){number, *paid};
-    p->rows[p->bulk->count++].paid.currency = ""; /* not valid later */
-    p->of_shard[fleet_at()]++;
+    paid.contradicts |= !paid.contradicts && is_second(p, payment);
+    p->made += paid.fence == 0 && !paid.contradicts;
+    p->contradicting += paid.contradicts != 0;
     /* The money that is taken for paid. */
-    tl_list_end_add(&p->bulk->money, paid->contradicts ? "" : paid->currency, paid->amount_minor);
-    if (p->bulk->count <= BULK_EXAMPLES)
-        add_example(p->bulk, payment, paid);
+    tl_list_end_add(&p->bulk->money, paid.contradicts ? "" : paid.currency, paid.amount_minor);
+    if (p->bulk->count < BULK_EXAMPLES)
+        add_example(p->bulk, payment, &paid);
+    paid.currency = ""; /* not valid later */
+    p->rows[p->bulk->count++] = (struct seen){number, paid};
+    p->of_shard[fleet_at()]++;
     return 0;
 }
 
