@@ -925,6 +925,25 @@ TEST(test_no_definer_asks_the_sessions_clock)
                      0);
 }
 
+/* Nor who began a session: by that a clock jump that was inferred from its row has an author. */
+TEST(test_a_session_says_who_began_it)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(
+        try(f->as[APPLICATION],
+            "INSERT INTO tl_session (session_id, program, host, pid, connection_name, timeout_ms, "
+            "started_at, alive_until, begun_by) VALUES (UUID(), 'forged', 'h', 1, UUID(), 1000, "
+            "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 'bob@localhost')"),
+        0);
+    database_expect(f->admin, 1,
+                    "SELECT COUNT(*) FROM tl_session WHERE program = 'forged' AND begun_by = "
+                    "'%s@localhost'",
+                    f->account[APPLICATION]);
+    assert_int_equal(try(f->admin, "UPDATE tl_session SET begun_by = 'bob@localhost'"), 0);
+    database_expect(f->admin, 0, "SELECT COUNT(*) FROM tl_session WHERE begun_by LIKE 'bob@%%'");
+}
+
 /* What definers' code writes is in UTC, whatever zone the session that calls it has. */
 TEST(test_a_zone_bends_no_moment)
 {

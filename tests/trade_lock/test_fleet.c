@@ -501,8 +501,13 @@ TEST(test_mover_alone)
     MYSQL *mover = database_connect(f.db);
 
     set_slot(cust, "arriving", 0);
-    database_run(f.sql, "UPDATE tl_slot SET token = '0123456789abcdef' WHERE state = 'arriving'");
+    database_run(f.sql, "UPDATE tl_slot SET token = 'sixteen letters.' WHERE state = 'arriving'");
     assert_int_equal(try(mover, INSERT_LOCK("end", "S", "Y"), cust), 1644);
+    /* Compared as numbers, letters would be 0, and the warning would tell them. */
+    database_run(mover, "SET @tl_mover = 0");
+    assert_int_equal(try(mover, INSERT_LOCK("ask", "S", "P"), cust), MISDIRECTED);
+    assert_int_equal(try(mover, INSERT_EVIDENCE, cust), MISDIRECTED);
+    database_expect(mover, 0, "SELECT tl_slot_copies()");
     database_run(mover, "SET @tl_mover = 'a guess'");
     assert_int_equal(try(mover, INSERT_LOCK("end", "S", "Y"), cust), MISDIRECTED);
     assert_int_equal(try(mover, INSERT_LOCK("end", "S", "Y"), theirs[0]), MISDIRECTED);
