@@ -622,6 +622,10 @@ TEST(test_nobody_waited_for_the_replica)
 
 /* -------------------------------------------------------------------------- a third server -- */
 
+#define SLAVES                                                                                     \
+    "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "                                 \
+    "WHERE VARIABLE_NAME = 'SLAVES_CONNECTED'"
+
 static server *third;
 
 /* A third server, which has all that there is: behind the second one, or asynchronous behind the
@@ -698,6 +702,47 @@ TEST(test_one_behind_the_replica)
 TEST(test_one_that_was_away)
 {
     promote_another(0);
+}
+
+static int find_promotion(void *context, const tl_finding *finding)
+{
+    if (strcmp(finding->check, "promotion") == 0)
+        snprintf(context, 64, "%s", finding->found);
+    return 0;
+}
+
+/* Who keeps the primary's commits, as each look at it finds. */
+static void expect_keeper(const char *wanted)
+{
+    tl_client *client = open_with(database_option_file(pair.db), TL_CLIENT_NO_SESSION);
+    char found[64] = "";
+
+    (void)tl_doctor(client, find_promotion, found);
+    assert_string_equal(found, wanted);
+    tl_client_close(client);
+}
+
+/* The one replica that acknowledges is away, and one that does not is the only one there. */
+TEST(test_the_only_one_acknowledges_nothing)
+{
+    MYSQL *sql;
+
+    open_pair(1);
+    open_third(0, 0);
+    tl_client_close(pair.second);
+    tl_client_close(pair.first);
+    pair.first = pair.second = NULL;
+    expect_keeper("server 2");
+    sql = server_connect(third);
+    database_run(sql, "START SLAVE");
+    await_number(pair.sql, SLAVES, 2);
+    expect_keeper("by operators");
+    database_run(pair.sql_copy, "STOP SLAVE");
+    while (database_number(pair.sql, SLAVES) != 1)
+        database_run(pair.sql, "FLUSH BINARY LOGS"); /* a sender finds nobody there */
+    expect_keeper("by operators");
+    mysql_close(sql);
+    close_three();
 }
 
 /* On each side of a split somebody promotes a server that has all, with the primary off for certain:
