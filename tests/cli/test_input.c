@@ -228,6 +228,34 @@ TEST(test_output_that_cannot_be_written)
     assert_int_equal(shell(arguments), 0);
 }
 
+/* ------------------------------------------------------- the current directory -- */
+
+#define ELSEWHERE "cd \"$(mktemp -d)\" && "
+#define AND_REMOVE "; code=$?; rm -r \"$PWD\"; exit $code"
+
+/* It may be anybody's, and settings name a server. */
+TEST(test_no_settings_are_found_here)
+{
+    if (access("/etc/tradelock.cnf", F_OK) == 0)
+        skip();
+    ENDS(command_shell(NULL, ELSEWHERE "echo x >tradelock.cnf && tradelock ls" AND_REMOVE), 2,
+         "! tradelock: no settings file: name one with --config");
+}
+
+/* A program that looks here for its libraries finds files that are none. */
+TEST(test_no_library_is_found_here)
+{
+    ENDS(command_shell(NULL,
+                       ELSEWHERE "is_loaded=true\n"
+                                 "for program in \"$(dirname \"$(command -v tradelock)\")\"/*; do\n"
+                                 "    for library in $(ldd \"$program\" | sed -n 's/ =>.*//p')\n"
+                                 "    do : >\"$library\"; done\n"
+                                 "    ldd \"$program\" || is_loaded=false\n"
+                                 "done\n"
+                                 "$is_loaded" AND_REMOVE),
+         0, "libtradelock.so.1 => /", "libcurl.so.4 => /", "libmicrohttpd.so.12 => /");
+}
+
 /* ------------------------------------------------------ help and the README -- */
 
 static void expect_help(const char *name)
@@ -295,6 +323,14 @@ TEST(test_programs_are_documented)
     }
     closedir(folder);
     assert_true(count > 0);
+}
+
+/* The beginning of an option is none, whichever program it is. */
+TEST(test_no_option_is_named_by_its_beginning)
+{
+    ENDS(command_shell(NULL, "for program in \"$(dirname \"$(command -v tradelock)\")\"/*\n"
+                             "do ! \"$program\" --hel >/dev/null 2>&1 || exit 1; done"),
+         0);
 }
 
 TEST(test_exit_codes_are_documented)
