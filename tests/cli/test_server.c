@@ -6,6 +6,7 @@
  */
 #include "command.h"
 
+#include "support/crew.h"
 #include "support/database.h"
 #include "support/theme.h"
 
@@ -14,12 +15,14 @@
 
 static server *own;
 static database *where, *empty;
+static const char *config; /* of whoever pays and looks */
 
 FIXTURE(set_up)
 {
     own = server_start(NULL);
     where = database_new(own, NULL);
     empty = database_new_empty(own, NULL);
+    config = database_option_file(where);
 }
 
 FIXTURE(tear_down)
@@ -131,6 +134,18 @@ TEST(test_settings)
                    "unsafe, read_only: the server takes no writes");
 }
 
+/* Everything works there, and the doctor says why it may not. */
+TEST(test_accounts_with_clocks_of_their_own)
+{
+    server_restart_with(own, (const char *const[]){"--secure-timestamp=NO", NULL});
+    expect_opening(0, TL_OK, "");
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 5,
+         "unsafe, secure_timestamp: an account may set a clock of its own (SET timestamp)");
+    server_restart_with(own, (const char *const[]){"--secure-timestamp=SUPER", NULL});
+    ENDS(RUN("doctor", "--config", database_option_file(where)), 0,
+         "ok      secure_timestamp               SUPER");
+}
+
 /* ---------------------------------------------------------- settings of servers -- */
 
 static void expect(tl_status status, tl_status expected)
@@ -156,7 +171,7 @@ static void pay(const char *serial, useconds_t linger_us)
     tl_client *client = NULL;
     tl_lock *lock = NULL;
 
-    options.config_file = database_option_file(where);
+    options.config_file = config;
     of.max_hold_ms = 60000;
     paid.outcome = TL_OUTCOME_SUCCESS;
     expect(tl_client_open(&client, &options), TL_OK);
@@ -169,7 +184,7 @@ static void pay(const char *serial, useconds_t linger_us)
 }
 
 /* Payments are made, the audit reads all rows, and the doctor comes to its end. */
-static void expect_served(useconds_t linger_us)
+static void expect_paid(useconds_t linger_us)
 {
     static unsigned paid;
     char serial[32], counted[64];
@@ -177,9 +192,14 @@ static void expect_served(useconds_t linger_us)
     snprintf(serial, sizeof serial, "S%u", ++paid);
     pay(serial, linger_us);
     snprintf(counted, sizeof counted, "%u rows", paid);
-    ENDS(RUN("audit", "--config", database_option_file(where)), 0, counted);
-    ENDS(RUN("doctor", "--config", database_option_file(where)), 0);
-    ENDS(RUN("migrate", "--config", database_option_file(where)), 0, "already");
+    ENDS(RUN("audit", "--config", config), 0, counted);
+    ENDS(RUN("doctor", "--config", config), 0);
+}
+
+static void expect_served(useconds_t linger_us)
+{
+    expect_paid(linger_us);
+    ENDS(RUN("migrate", "--config", config), 0, "already");
 }
 
 /* Each setting that a session takes over from its server, with a value that would do harm.  Those of
@@ -279,6 +299,42 @@ TEST(test_no_schema_can_be_made)
     EXPECT_REFUSED(RUN("migrate", "--config", database_option_file(empty)), 5,
                    "set max_allowed_packet to 1M or more");
     server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
+}
+
+/* Of one database alone, as a service's: the server runs init_connect for it, and a binary log keeps
+ * it from making triggers. */
+static char *account_without_super(const database *of)
+{
+    MYSQL *connection = database_connect(of);
+    char *path = database_option_file_at(of, server_socket(own), NULL);
+
+    database_run(connection, "CREATE USER IF NOT EXISTS plain@localhost IDENTIFIED BY 'plain'; "
+                             "GRANT ALL ON {database}.* TO plain@localhost");
+    crew_shell("sed -i 's/^user=.*/user=plain/; s/^password=.*//; /^user=/a password=plain' %s",
+               path);
+    mysql_close(connection);
+    return path;
+}
+
+TEST(test_an_account_without_super)
+{
+    const char *const of_administrator = config;
+    char *there = account_without_super(empty), *here = account_without_super(where);
+
+    server_restart_with(
+        own, (const char *const[]){"--log-bin=binary", "--sync-binlog=1",
+                                   "--init-connect=SET autocommit = 0, sql_select_limit = 1, "
+                                   "group_concat_max_len = 4, sql_mode = 'ORACLE', time_zone = "
+                                   "'+05:00', tx_isolation = 'SERIALIZABLE', max_join_size = 1",
+                                   NULL});
+    EXPECT_REFUSED(RUN("migrate", "--config", there), 1,
+                   "the server takes triggers and functions from an account with SUPER");
+    config = here;
+    expect_paid(0);
+    config = of_administrator;
+    server_restart_with(own, (const char *const[]){"--read-only=0", NULL});
+    free(there);
+    free(here);
 }
 
 /* ------------------------------------------------------------------- its maker left -- */
