@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #define SETTINGS                                                                                   \
@@ -204,6 +205,15 @@ TEST_IN(a_purge_by_hand_before_anybody_lived, NULL, close_house)
     house_row(&self, "W1", "Y 1 1 -");
 }
 
+static atomic_int disbelieved;
+
+static void count_disbelieved(void *context, const tl_log_line *line)
+{
+    (void)context;
+    if (line->level == TL_ALARM && strstr(line->message, "which is not believed") != NULL)
+        atomic_fetch_add(&disbelieved, 1);
+}
+
 static tl_client *client_without_janitor(const char *settings)
 {
     tl_client_options options = TL_CLIENT_OPTIONS_INIT;
@@ -214,6 +224,7 @@ static tl_client *client_without_janitor(const char *settings)
     file = database_option_file_at(self.db, server_socket(stepping_server(server_here)), of_site);
     options.config_file = file;
     options.flags = TL_CLIENT_NO_JANITOR;
+    options.log = count_disbelieved;
     assert_status(tl_client_open(&client, &options), TL_OK);
     free(file);
     return client;
@@ -329,8 +340,8 @@ TEST_IN(any_step_while_nobody_lived_is_known, NULL, close_house)
     }
 }
 
-/* Rows alone tell of a jump by years, as a forged one does: that is not believed, and once no row
- * tells of it the clock is clear. */
+/* Rows alone tell of a jump by years, as a forged one does: that is not believed, with one alarm, and
+ * once no row tells of it the clock is clear. */
 TEST_IN(years_are_not_inferred, NULL, close_house)
 {
     tl_client *late;
@@ -346,6 +357,7 @@ TEST_IN(years_are_not_inferred, NULL, close_house)
     assert_true(becomes("MAX(beat) > 3 FROM tl_session WHERE ended_at IS NULL"));
     assert_int_equal(database_number(self.sql, "SELECT steps FROM tl_clock"), 0);
     assert_int_equal(clock_watch_check(late), TL_TRY_AGAIN);
+    assert_int_equal(atomic_load(&disbelieved), 1);
     database_run(self.sql, "DELETE FROM trade_lock_low_water WHERE op_code = 'FORGED'");
     assert_true(becomes("MAX(beat) > 9 FROM tl_session WHERE ended_at IS NULL"));
     assert_int_equal(clock_watch_check(late), TL_OK);

@@ -257,6 +257,12 @@ TEST(test_rights_that_are_taken_away)
     lose(&desk, taken);
     database_run(operators.h.sql, "GRANT %s TO %s@localhost; SET DEFAULT ROLE %s FOR %s@localhost",
                  role, bob, role, bob);
+    snprintf(taken, sizeof taken, "DROP USER %s@localhost", bob);
+    lose(&desk, taken);
+    database_run(operators.h.sql,
+                 "CREATE USER %s@localhost IDENTIFIED BY 'secret'; GRANT %s TO %s@localhost; "
+                 "SET DEFAULT ROLE %s FOR %s@localhost",
+                 bob, role, bob, role, bob);
     free(role);
     desk_stop(&desk);
 }
