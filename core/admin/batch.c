@@ -82,7 +82,7 @@ static tl_status count(struct batch *batch, tl_client *client, const tl_filter *
     if (end == NULL)
         return error_set(TL_NO_MEMORY, "out of memory for a batch");
     end->version = TL_LIST_END_VERSION;
-    status = tl_list_page(client, filter, add_trade, batch, end);
+    status = list_page_own(client, filter, add_trade, batch, end);
 
     if (status == TL_OK && batch->failed)
         status = error_set(TL_NO_MEMORY, "out of memory for the sums of a batch");

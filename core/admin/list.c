@@ -468,6 +468,8 @@ static tl_status run(tl_client *client, struct list *list)
     tl_status status;
 
     list->left = list->filter->limit > 0 ? list->filter->limit : LIST_DEFAULT;
+    if (list->is_own)
+        TRY(shard_copies_read(list->connection, &list->copies));
     db_only_reads(list->connection, 1);
     status = read_and_show(client, list->connection, list_all, list);
     db_only_reads(list->connection, 0);
@@ -487,8 +489,8 @@ static tl_status run(tl_client *client, struct list *list)
     return status;
 }
 
-tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context,
-                       tl_list_end *end)
+static tl_status list_page(tl_client *client, const tl_filter *filter, int is_own, tl_view_fn each,
+                           void *context, tl_list_end *end)
 {
     tl_list_end *unasked = NULL;
     struct list *list = memory_new(sizeof *list);
@@ -508,6 +510,7 @@ tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn ea
     if (status == TL_OK) {
         *end = (tl_list_end){.version = TL_LIST_END_VERSION};
         list->filter = filter;
+        list->is_own = is_own;
         list->search = filter->find != NULL ? filter : NULL;
         list->each = each;
         list->context = context;
@@ -519,6 +522,18 @@ tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn ea
     memory_free(list);
     read_end(client, connection);
     return status;
+}
+
+tl_status tl_list_page(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context,
+                       tl_list_end *end)
+{
+    return list_page(client, filter, 0, each, context, end);
+}
+
+tl_status list_page_own(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context,
+                        tl_list_end *end)
+{
+    return list_page(client, filter, 1, each, context, end);
 }
 
 tl_status tl_list(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context)

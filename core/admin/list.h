@@ -3,6 +3,7 @@
 #ifndef TL_ADMIN_LIST_H
 #define TL_ADMIN_LIST_H
 
+#include "admin/shard_copies.h"
 #include "admin/statements.h"
 
 #include <tradelock/admin/trades.h>
@@ -83,6 +84,8 @@ struct list {
     /* Read once: a mark that moves meanwhile would hide a row. */
     store_operation *operations;
     size_t operation_count, operation_space;
+    int is_own; /* without copies: over all shards of a fleet each trade stands once */
+    shard_copies copies;
     int resumes; /* `from` is where the list goes on */
     enum list_source resumed, source, last_source;
     store_list_place from, last;
@@ -94,6 +97,10 @@ struct list {
     db_result views, of_work;
     tl_view view[LIST_BATCH];
 };
+
+/* tl_list_page(), of a fleet's shard without the copies of customers who are at another one. */
+tl_status list_page_own(tl_client *client, const tl_filter *filter, tl_view_fn each, void *context,
+                        tl_list_end *end);
 
 /* Reads the source's page behind that place, of one operation or NULL. */
 db_answer list_read_page(const struct list *list, const store_operation *operation,

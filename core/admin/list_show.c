@@ -246,6 +246,15 @@ static int is_of_work(const struct list *list, const tl_key *key)
     return 0;
 }
 
+static void keep(struct list *list, size_t from, size_t to)
+{
+    list->keys[to] = list->keys[from];
+    if (to != from)
+        list->found[to] = list->found[from];
+    if (list_is_of_sync(list->source))
+        list->keys[to].op_code = list->found[to].sync_op;
+}
+
 /* Moves those of some of the rows that have a step under the log UUID to the others that have. */
 static tl_status keep_some(struct list *list, size_t first, size_t count, size_t *kept)
 {
@@ -257,14 +266,8 @@ static tl_status keep_some(struct list *list, size_t first, size_t count, size_t
                                                      list->filter->log_uuid, &list->of_work),
                                       "looking for the log UUID in the history"));
     for (size_t i = first; status == TL_OK && i < first + count; i++)
-        if (is_of_work(list, &list->keys[i])) {
-            list->keys[*kept] = list->keys[i];
-            if (*kept != i)
-                list->found[*kept] = list->found[i];
-            if (list_is_of_sync(list->source))
-                list->keys[*kept].op_code = list->found[*kept].sync_op;
-            ++*kept;
-        }
+        if (is_of_work(list, &list->keys[i]))
+            keep(list, i, (*kept)++);
     return status;
 }
 
@@ -284,11 +287,28 @@ static tl_status keep_work(struct list *list, size_t *count)
     return TL_OK;
 }
 
+/* Leaves out the copies. */
+static tl_status keep_own(struct list *list, size_t *count)
+{
+    size_t kept = 0;
+    int is_copy = 0;
+
+    for (size_t i = 0; list->copies.has && i < *count; i++) {
+        TRY(shard_is_copy(list->connection, &list->copies, list->keys[i].cust_no, &is_copy));
+        if (!is_copy)
+            keep(list, i, kept++);
+    }
+    if (list->copies.has)
+        *count = kept;
+    return TL_OK;
+}
+
 tl_status list_show_rows(struct list *list, size_t rows)
 {
     size_t count = find_rows(list, rows), first = 0;
 
     TRY(keep_work(list, &count));
+    TRY(keep_own(list, &count));
     while (first < count && !list->stopped) {
         const size_t wanted = list->left < LIST_BATCH ? list->left + 1 : LIST_BATCH;
         const size_t some = count - first < wanted ? count - first : wanted;

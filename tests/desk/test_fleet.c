@@ -176,14 +176,16 @@ static const char *open_page(struct visitor *v, const char *page, const char *se
 static void send_to(struct visitor *v, const char *act, const char *as, const char *ref,
                     const char *shard)
 {
-    char token[64], epoch[16], fence[32];
+    char token[64], epoch[16], fence[32], amount[24], currency[8];
 
     snprintf(token, sizeof token, "%s", visitor_field(v, "token"));
     snprintf(epoch, sizeof epoch, "%s", visitor_field(v, "epoch"));
+    snprintf(amount, sizeof amount, "%s", visitor_field(v, "amount"));
+    snprintf(currency, sizeof currency, "%s", visitor_field(v, "currency"));
     snprintf(fence, sizeof fence, "%s", visitor_field(v, "fence"));
     visitor_post(v, "/decide", NULL, "token", token, "r", ref, "act", act, "as", as, "fence", fence,
                  "epoch", epoch, "reason", "the bank's letter", "outcome", "SUCCEEDED", "source",
-                 "letter", "shard", shard);
+                 "letter", "shard", shard, "amount", amount, "currency", currency);
 }
 
 static void send_it(struct visitor *v, const char *act, const char *as, const char *ref)
@@ -511,6 +513,22 @@ TEST_IN(test_copies_are_counted_once, clear, NULL)
     EXPECT_PAGE(&v, 200, ">A2</a>");
     assert_ptr_equal(strstr(strstr(v.body, ">A1</a>") + 1, ">A1</a>"), NULL);
     expect_lists_once(&v);
+    visitor_leave(&v);
+}
+
+TEST_IN(test_batch_counts_no_copies, clear, NULL)
+{
+    struct visitor v;
+
+    make_paid(A, "A1", customers[A][0], "march");
+    make_paid(B, "B1", customers[B][0], "march");
+    tl_lock_free(held(B, "B2", customers[B][1], "march"));
+    assert_status(shards_move(&fleet, A, B, slot_of(customers[A][0]), NULL, NULL), TL_OK);
+    assert_int_equal(
+        database_number(fleet.sql[A], "SELECT COUNT(*) FROM trade_lock WHERE batch = 'march'"), 1);
+    visitor_come_in(&v, &desk, "ann");
+    search_for(&v, "march");
+    EXPECT_PAGE(&v, 200, "Not complete: 1 of 3 are open.");
     visitor_leave(&v);
 }
 
