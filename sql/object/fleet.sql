@@ -16,7 +16,9 @@
 -- this may be: by then the trade was not here, or it is told as it is.  All others hear 1205, or wait
 -- if they wait for rows: a claim leaves out that row, and goes on with those of other slots.  Each
 -- SELECT has its own alias: within a trigger the server opens a table once for each of its aliases,
--- and locks as the strongest of their statements says, so all of one alias would skip the row.
+-- and locks as the strongest of their statements says, so all of one alias would skip the row.  In a
+-- trigger the server skips for the first row of a statement only (10.11): a later row hears 1205, and
+-- the library sends such a group again in halves.
 --
 -- An arriving slot answers as one that is not here: its rows may not be here yet, so nobody can say
 -- here what became of a trade.  Only the mover writes there, who knows the token.
