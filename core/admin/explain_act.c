@@ -66,10 +66,16 @@ static void say_retry(explaining *e)
 
 static void say_evidence(explaining *e, const char *text)
 {
-    char command[COMMAND];
+    const tl_view *v = &e->view;
+    char command[COMMAND], paid[64];
 
     begin_command(command, e, "evidence add");
     add_words(command, " --outcome SUCCEEDED --source 'SOURCE' --ref 'REFERENCE'");
+    if (v->currency[0] != '\0') {
+        snprintf(paid, sizeof paid, " --amount %lld --currency %s", (long long)v->amount_minor,
+                 v->currency);
+        add_words(command, paid);
+    }
     explain_say(e, TL_TOPIC_ACT, command, "%s", text);
 }
 

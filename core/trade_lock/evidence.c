@@ -35,7 +35,7 @@ struct filing {
     const evidence_act *act; /* of an operator; NULL */
     db *connection;
     int of_holder; /* who does not come again */
-    int found, made, conflict, moved;
+    int found, made, conflict, moved, untold;
     uint64_t evidence_id;
 };
 
@@ -151,10 +151,23 @@ static db_answer look_elsewhere(struct filing *f)
                : answer;
 }
 
+/* Whether an operator, who has the bank's word before them, leaves out what was paid of a trade that
+ * has an amount: then nothing would be compared. */
+static int is_untold(const struct filing *f)
+{
+    const tl_payment_amount *amount = &f->evidence.amount;
+
+    return f->act != NULL && strcmp(f->evidence.outcome, "SUCCEEDED") == 0 &&
+           f->said.currency[0] != '\0' && !(amount->is_told && amount->currency != NULL);
+}
+
 /* Files it about the row, which is locked. */
 static db_answer file_about(struct filing *f, const db_result *row)
 {
     view_said(&f->said, row, 0, 4);
+    f->untold = is_untold(f);
+    if (f->untold)
+        return DB_DONE;
     if (f->evidence.epoch == 0)
         f->evidence.epoch = (uint32_t)db_get_uint(row, 0, 1);
     if (f->evidence.channel_key == NULL && !db_is_null(row, 0, 2) &&
@@ -178,6 +191,8 @@ static db_answer file_statements(struct filing *f)
         answer = look_elsewhere(f);
     if (f->found && row.rows == 1)
         answer = file_about(f, &row);
+    if (f->untold)
+        return answer;
     if (f->found && answer == DB_DONE)
         answer = note(f, f->made ? 0 : db_get_uint(&row, 0, 3));
     if (f->found && answer == DB_DONE)
@@ -193,7 +208,7 @@ static db_answer run(task *t, db *connection)
 
     f->evidence = *f->given;
     f->connection = connection;
-    f->found = f->made = f->conflict = f->moved = 0;
+    f->found = f->made = f->conflict = f->moved = f->untold = 0;
     f->evidence_id = 0;
     return file_statements(f);
 }
@@ -211,7 +226,7 @@ static void mark_filed(const task *t, commit_mark *to)
 {
     const struct filing *f = t->context;
 
-    to->kind = f->found ? MARK_EVIDENCE : MARK_NONE;
+    to->kind = f->found && !f->untold ? MARK_EVIDENCE : MARK_NONE;
     to->number = f->evidence_id;
     text_copy(to->cust_no, sizeof to->cust_no, f->evidence.key.cust_no);
     text_copy(to->serial_no, sizeof to->serial_no, f->evidence.key.serial_no);
@@ -304,6 +319,9 @@ static tl_status file_evidence(struct filing *f)
         return error_set(TL_LOST, "the trade has moved on; look at it again");
     if (!f->found)
         return error_set(TL_NOT_FOUND, "there is no such trade");
+    if (f->untold)
+        return error_set(TL_INVALID, "the trade is of an amount: success of it tells how much was "
+                                     "paid, and of which currency");
     if (!f->conflict)
         return error_over(TL_OK);
     log_said(&f->client->logger, TL_ALARM, &evidence->key, 0, &f->said,

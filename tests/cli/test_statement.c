@@ -72,7 +72,12 @@ TEST(test_no_path_files_another_amount)
                  "INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, "
                  "account, filed_at, currency, contradicts) VALUES ('C1', 'D2', 'WITHDRAW', 1, "
                  "'SUCCEEDED', 'x', '', NOW(), 'USD', 0)");
-    ENDS(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99"), 1, "");
+    EXPECT_USAGE(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED"), "how much was paid");
+    EXPECT_USAGE(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "100"),
+                 "of which currency");
+    ENDS(EVIDENCE("D3", "C1", "WITHDRAW", "--outcome", "SUCCEEDED", "--amount", "99", "--currency",
+                  "EUR"),
+         1, "");
     assert_int_equal(number("SELECT COUNT(*) FROM trade_lock WHERE serial_no LIKE 'D_' AND "
                             "conflict = 1 AND success_epoch IS NULL"),
                      3);

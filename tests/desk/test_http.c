@@ -346,6 +346,38 @@ TEST(test_evidence_and_looking_again)
     visitor_close(&v);
 }
 
+/* A person confirms what the bank paid: it is stored as told, and compared. */
+TEST(test_evidence_tells_the_amount)
+{
+    static const struct {
+        const char *amount, *currency;
+        unsigned code;
+    } tried[] = {{"", "", 400}, {"100", "", 400}, {"x", "EUR", 400}, {"99", "EUR", 303}};
+    struct visitor v;
+    char fence[32], ref[64], token[64];
+
+    operators_make_doubtful("EVIDENCE-2");
+    visitor_come_in(&v, &desk, operators.user[ANN]);
+    snprintf(ref, sizeof ref, "%s", visitor_decide(&v, "EVIDENCE-2"));
+    EXPECT_PAGE(&v, 200, "The trade is of 1.00 EUR");
+    assert_string_equal(visitor_field(&v, "amount"), "100");
+    assert_string_equal(visitor_field(&v, "currency"), "EUR");
+    snprintf(fence, sizeof fence, "%s", visitor_field(&v, "fence"));
+    snprintf(token, sizeof token, "%s", visitor_field(&v, "token"));
+    for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+        visitor_post(&v, "/decide", NULL, "token", token, "r", ref, "act", "evidence", "fence",
+                     fence, "epoch", "1", "outcome", "SUCCEEDED", "source", "letter", "amount",
+                     tried[i].amount, "currency", tried[i].currency);
+        EXPECT_PAGE(&v, tried[i].code, "");
+    }
+    assert_int_equal(database_number(operators.h.sql,
+                                     "SELECT SUM(amount_minor) FROM trade_evidence WHERE "
+                                     "serial_no = 'EVIDENCE-2' AND currency = 'EUR' AND "
+                                     "contradicts = 2"),
+                     99);
+    visitor_close(&v);
+}
+
 /* Opens the list of what is found so. */
 static void look_for(struct visitor *v, const char *find, const char *show)
 {

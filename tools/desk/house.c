@@ -450,6 +450,7 @@ static tl_status file(tl_client *client, const tl_key *key, const struct decisio
     evidence.channel_ref = or_null(decision->channel_ref);
     evidence.source = decision->source;
     evidence.remark = or_null(decision->reason);
+    evidence.amount = decision->amount;
     return tl_evidence_file(client, &evidence, decision->actor);
 }
 

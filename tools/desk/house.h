@@ -135,6 +135,7 @@ struct decision {
     uint32_t epoch;
     const char *outcome, *channel_ref, *source;
     int final;
+    tl_payment_amount amount; /* of success */
 };
 
 /* The answer of the library's call; TL_LOST: the trade has moved on since the fence was seen. */

@@ -53,9 +53,17 @@ static const char *typed(struct visit *visit, const struct offer *offer, const c
     return is_sent(visit, offer) ? form_get(&visit->request->body, name) : "";
 }
 
-static void evidence_fields(struct visit *visit, const struct offer *offer)
+/* What was typed, or what the trade says, which a person confirms. */
+static const char *typed_or(struct visit *visit, const struct offer *offer, const char *name,
+                            const char *said)
+{
+    return is_sent(visit, offer) ? form_get(&visit->request->body, name) : said;
+}
+
+static void evidence_fields(struct visit *visit, const struct offer *offer, const tl_view *view)
 {
     struct page *page = &visit->answer->page;
+    char minor[24] = "", amount[TL_AMOUNT_TEXT];
     static const char *const outcomes[] = {"SUCCEEDED", "FAILED",  "DECLINED", "ACCEPTED",
                                            "PENDING",   "UNKNOWN", "NOT_SENT"};
 
@@ -66,6 +74,20 @@ static void evidence_fields(struct visit *visit, const struct offer *offer)
                     strcmp(typed(visit, offer, "outcome"), outcomes[i]) == 0 ? " selected" : "",
                     outcomes[i]);
     page_put(page, "</select>\n");
+    if (view->currency[0] != '\0')
+        snprintf(minor, sizeof minor, "%" PRId64, view->amount_minor);
+    page_format(page,
+                "<label for=\"paid\">SUCCEEDED: how much was paid, in minor units</label>"
+                "<input id=\"paid\" type=\"number\" min=\"0\" step=\"1\" name=\"amount\" "
+                "value=\"%s\">\n"
+                "<label for=\"currency\">Its currency</label>"
+                "<input id=\"currency\" maxlength=\"3\" autocomplete=\"off\" name=\"currency\" "
+                "value=\"%s\">\n",
+                typed_or(visit, offer, "amount", minor),
+                typed_or(visit, offer, "currency", view->currency));
+    if (minor[0] != '\0')
+        page_format(page, "<p>The trade is of %s: whatever else was paid is a conflict.</p>\n",
+                    tl_amount_text(amount, view->amount_minor, view->currency));
     page_format(page,
                 "<label for=\"source\">Who says so</label><input id=\"source\" name=\"source\" "
                 "maxlength=\"63\" required autocomplete=\"off\" placeholder=\"statement "
@@ -99,7 +121,7 @@ static int write_offer(struct visit *visit, const struct offer *offer, const tl_
     part_form(visit, "/decide", "shard", visit_shard(visit), "r", ref, "act", act, "fence", fence,
               "epoch", epoch, "as", as);
     if (offer->act == ACT_EVIDENCE)
-        evidence_fields(visit, offer);
+        evidence_fields(visit, offer, view);
     if (offer->act == ACT_CONFIRM && offer->as == TL_DECISION_FAILED)
         page_put(page, "<p class=\"check\"><input type=\"checkbox\" id=\"although\" "
                        "name=\"although\" value=\"1\"><label for=\"although\">Book it also if the "
@@ -108,7 +130,8 @@ static int write_offer(struct visit *visit, const struct offer *offer, const tl_
                   offer->button);
     if (offer->act == ACT_EVIDENCE)
         part_command(page, "evidence", "add", view->serial_no, view->cust_no, view->op_code,
-                     "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT");
+                     "--epoch", epoch, "--outcome", "WORD", "--source", "TEXT", "--amount",
+                     view->currency[0] != '\0' ? "N" : "", "--currency", view->currency);
     else if (offer->act == ACT_RETRY)
         part_command(page, "retry", view->serial_no, view->cust_no, view->op_code, "--fence", fence,
                      "--reason", "TEXT");
@@ -305,6 +328,23 @@ int read_as(tl_decision *as, const char *word)
     return 0;
 }
 
+/* What success is told to have moved. */
+static int read_amount(const struct form *form, struct decision *decision)
+{
+    tl_payment_amount *amount = &decision->amount;
+    const char *minor = form_get(form, "amount"), *currency = form_get(form, "currency");
+    uint64_t number = 0;
+
+    if (strcmp(decision->outcome, "SUCCEEDED") != 0)
+        return 1;
+    amount->is_told = minor[0] != '\0';
+    amount->currency = currency[0] != '\0' ? currency : NULL;
+    if (amount->is_told && !read_number(minor, INT64_MAX, &number))
+        return 0;
+    amount->amount_minor = (int64_t)number;
+    return 1;
+}
+
 /* 0: no page of ours sends such a form. */
 static int read_decision(struct visit *visit, struct decision *decision)
 {
@@ -323,7 +363,7 @@ static int read_decision(struct visit *visit, struct decision *decision)
     decision->source = form_get(form, "source");
     decision->final = form_get(form, "final")[0] != '\0';
     if (!read_number(form_get(form, "fence"), INT64_MAX, &decision->fence) ||
-        !read_number(form_get(form, "epoch"), UINT32_MAX, &epoch))
+        !read_number(form_get(form, "epoch"), UINT32_MAX, &epoch) || !read_amount(form, decision))
         return 0;
     decision->epoch = (uint32_t)epoch;
     if (decision->act == ACT_PROPOSE || decision->act == ACT_CONFIRM)
