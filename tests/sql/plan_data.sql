@@ -1,4 +1,4 @@
--- Rows for the test of plans: 200,000 finished trades and some of every other kind.
+-- Rows for the test of plans: finished trades and some of every other kind.
 -- @rows is set by the test.  One transaction for all, so that it costs one commit.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00',
     tx_isolation = 'READ-COMMITTED';
@@ -50,12 +50,12 @@ SELECT CONCAT('bank-', LPAD(b.seq, 4, '0')), 'WITHDRAW',
     CONCAT('f0000000-0000-4000-8000-', LPAD(s.seq, 12, '0')), 1, 1, 1000
 FROM seq_1_to_20 b JOIN seq_1_to_100 s;
 
--- Finished: W1 ... of 20,000 customers, all before the low-water mark.
+-- Finished: W1 ..., ten of each customer, all before the low-water mark.
 INSERT INTO trade_lock_low_water VALUES ('WITHDRAW', '2021-01-01');
 INSERT INTO trade_lock (cust_no, serial_no, op_code, lane, status, step, thread_no, token,
     session_id, fence, rev, sends, next_run_at, first_rev, first_token, created_at,
     updated_at, batch, channel_ref, label, traceparent, amount_minor, currency)
-SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
+SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 'S', 'Y', 'seed', UUID(),
     UNHEX(MD5(seq)), CONCAT('b0000000-0000-4000-8000-', LPAD(1 + seq MOD 2000, 12, '0')),
     1000, 1000, 1, '2020-01-01' + INTERVAL seq SECOND, IF(seq MOD 2 = 0, 999, NULL),
     UNHEX(MD5(-seq)), @now, @now,
@@ -154,7 +154,7 @@ SELECT CONCAT('C', seq), CONCAT('M', seq), 'MUTEX', 'S', 'P', 'ask', UUID(),
     @now + INTERVAL IF(seq = 8, -1, 1) HOUR, NULL, @now, @now FROM seq_1_to_500;
 INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account,
     filed_at)
-SELECT CONCAT('C', seq MOD 20000), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
+SELECT CONCAT('C', seq MOD (@rows DIV 10)), CONCAT('W', seq), 'WITHDRAW', 1, 'SUCCEEDED', 'statement',
     USER(), @now FROM seq_1_to_20000;
 -- Much is on file about O8: a web-hook came 200 times, and operators cannot agree.
 INSERT INTO trade_evidence (cust_no, serial_no, op_code, epoch, outcome, source, account,

@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-#define ROWS 200000
+#define ROWS 100000
 #define TURNS 6
 
 struct bench {
