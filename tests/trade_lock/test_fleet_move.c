@@ -263,16 +263,16 @@ static void pay_key(tl_client *const *clients, int key, int *at)
         case TL_MISDIRECTED:
             atomic_fetch_add(&t->misdirected, 1);
             *at = 1 - *at;
-            crew_sleep_ms(2);
+            crew_sleep_ms(10);
             break;
         case TL_OVERLOADED:
             atomic_fetch_add(&t->overloaded, 1);
-            crew_sleep_ms(5);
+            crew_sleep_ms(20);
             break;
         default:
             if (status != TL_BUSY && tl_status_class(status) != TL_CLASS_RETRY)
                 crew_fail(__FILE__, __LINE__, "%s: %s", tl_status_name(status), tl_error_message());
-            crew_sleep_ms(5);
+            crew_sleep_ms(20);
         }
         tl_lock_free(lock);
     }
@@ -293,7 +293,7 @@ static void ask_on(void *context, int number)
         if (key > 20)
             pay_key(clients, key - 20, &at);
         /* Each later move carries the rows of these. */
-        crew_sleep_ms((int)tier_pick(50, 50, 0));
+        crew_sleep_ms((int)tier_pick(100, 100, 0));
     }
     tl_client_close(clients[0]);
     tl_client_close(clients[1]);
@@ -313,7 +313,7 @@ static void file_on(void *context, int number)
         char serial[16];
         tl_status status;
 
-        crew_sleep_ms(3);
+        crew_sleep_ms(20);
         if (key < 0 || !atomic_load(&t->known[key]))
             continue;
         snprintf(serial, sizeof serial, "k%d", key);
@@ -324,7 +324,7 @@ static void file_on(void *context, int number)
                tl_status_class(status) == TL_CLASS_RETRY) {
             if (status == TL_MISDIRECTED)
                 at = 1 - at;
-            crew_sleep_ms(3);
+            crew_sleep_ms(20);
         }
         CREW_STATUS(status, TL_OK);
         atomic_fetch_add(&t->filed, 1);
