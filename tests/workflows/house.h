@@ -19,7 +19,7 @@
     "\nexecute_ms=" execute_ms "\ncommit_ms=" commit_ms "\ndeadline_ms=" deadline_ms               \
     "\nschedule=50ms,100ms\nattempts=8\ngrace_ms=200ms\nclock_margin_ms=50ms\n"                    \
     "business_lock_wait_s=1\n"
-#define HOUSE_SETTINGS_OF(session_ms) HOUSE_SETTINGS_WITH(session_ms, "2s", "800ms", "1s", "30s")
+#define HOUSE_SETTINGS_OF(session_ms) HOUSE_SETTINGS_WITH(session_ms, "5s", "800ms", "1s", "30s")
 #define HOUSE_SETTINGS HOUSE_SETTINGS_OF("30s")
 /* The same, but nothing is over while a machine stands still. */
 #define HOUSE_PATIENT_SETTINGS HOUSE_SETTINGS_WITH("1m", "1m", "20s", "5s", "10m")

@@ -41,7 +41,7 @@ FIXTURE(open_chaos)
     static const char *const idempotent[] = {"--kind", "idempotent", "--settle-ms", "100", NULL};
 
     house_open(&self, WITHDRAW_PLAIN,
-               "site=test\nbeat_ms=100ms\nsession_ms=3s\nmax_hold_ms=2s\nexecute_ms=800ms\n"
+               "site=test\nbeat_ms=100ms\nsession_ms=3s\nmax_hold_ms=5s\nexecute_ms=800ms\n"
                "commit_ms=1s\ndeadline_ms=10m\nschedule=50ms,100ms\nattempts=1000\npoison=100\n"
                "grace_ms=200ms\nclock_margin_ms=50ms\nbusiness_lock_wait_s=1\n",
                NULL);

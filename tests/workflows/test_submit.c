@@ -1225,7 +1225,7 @@ static void killed_in_the_middle(withdraw_kind kind, int hold)
     int status;
     pid_t child;
 
-    house_open(&self, kind, HOUSE_SETTINGS_OF("2s"), NULL);
+    house_open(&self, kind, HOUSE_SETTINGS_OF("5s"), NULL);
     house_account(&self, "C1", 100000);
     house_leave(&self);
     child = crew_fork(service, &killed, 0);
