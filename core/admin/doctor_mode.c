@@ -18,6 +18,8 @@
 
 /* A wait that is given up after a day is given up by a person before. */
 #define LONG_WAIT_MS INT64_C(86400000)
+/* The account of a definer has no right to that. */
+#define MAY_NOT 1227
 
 struct mode {
     doctor *d;
@@ -123,8 +125,8 @@ static void judge_keeper(const struct mode *m)
                     "nobody can tell that one server has each commit before it is answered, so "
                     "none is accepted by itself after this one: there has to be one replica, and a "
                     "semi-synchronous one, with the settings above; a log without filters; and the "
-                    "rights REPLICATION MASTER ADMIN and BINLOG MONITOR for the account that ran "
-                    "`tradelock migrate`");
+                    "rights REPLICATION MASTER ADMIN, BINLOG MONITOR and SLAVE MONITOR for the "
+                    "account that ran `tradelock migrate`");
         return;
     }
     snprintf(found, sizeof found, "server %" PRId64, k.keeper);
@@ -264,10 +266,38 @@ static void judge_replica(const struct mode *m)
                     "set read_only until it is promoted");
 }
 
+static tl_finding_level passing_over(const struct mode *m)
+{
+    return count_of(m, "slaves_running") > 0 || is_on(variable(m, "read_only"))
+               ? TL_FINDING_UNSAFE
+               : TL_FINDING_WARNING;
+}
+
+static tl_status judge_connections(const struct mode *m)
+{
+    char named[STORE_CONNECTION_SPACE], found[sizeof named + 16];
+    db_answer answer;
+
+    if (m->d->schema != TL_OK || !m->d->is_newest)
+        return TL_OK;
+    answer = store_named_connection(m->d->connection, named, sizeof named);
+    snprintf(found, sizeof found, "connection '%s'", named);
+    if (answer == DB_DONE && named[0] != '\0')
+        doctor_tell(m->d, passing_over(m), "replication", found,
+                    "a connection with a name may have filters that are not seen, so this server "
+                    "cannot be promoted: use the unnamed one alone");
+    else if (answer == DB_ERROR && db_errno(m->d->connection) == MAY_NOT)
+        doctor_tell(m->d, TL_FINDING_WARNING, "replication", "unknown",
+                    "this server cannot be promoted before the account that ran `tradelock "
+                    "migrate` has the right SLAVE MONITOR");
+    return answer == DB_DONE || answer == DB_ERROR
+               ? TL_OK
+               : read_status(m->d->connection, answer, "asking whom this server replicates");
+}
+
 /* Where the function is gone, or not this account's to call, another check says so. */
 static tl_status judge_passes_over(const struct mode *m)
 {
-    const int replicates = count_of(m, "slaves_running") > 0 || is_on(variable(m, "read_only"));
     db_result row = DB_RESULT_INIT;
     db_answer answer;
 
@@ -275,8 +305,7 @@ static tl_status judge_passes_over(const struct mode *m)
         return TL_OK;
     answer = db_run(m->d->connection, &sql_doctor_passes_over, NULL, 0, &row);
     if (answer == DB_DONE && !db_is_null(&row, 0, 0))
-        doctor_tell(m->d, replicates ? TL_FINDING_UNSAFE : TL_FINDING_WARNING, "replication",
-                    db_get_text(&row, 0, 0),
+        doctor_tell(m->d, passing_over(m), "replication", db_get_text(&row, 0, 0),
                     "a replica with this leaves out some of what its primary commits, and cannot "
                     "be promoted: take it back, and make the replica anew");
     db_result_free(&row);
@@ -322,6 +351,8 @@ tl_status doctor_mode(doctor *d)
         judge_replica(&m);
     if (status == TL_OK)
         status = judge_passes_over(&m);
+    if (status == TL_OK)
+        status = judge_connections(&m);
     if (status == TL_OK && d->schema == TL_OK)
         judge_hosts(d);
     db_result_free(&m.variables);

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "admin/statements.h"
 #include "store/bind.h"
+#include "store/position.h"
 #include "transition/task.h"
 
 #include "sql_text.h"
@@ -110,8 +111,18 @@ static db_answer write_promoting(const struct opening *p, db *connection)
  * that it was promoted before it is said that the server before is off. */
 static db_answer run_promoting(task *t, db *connection)
 {
-    db_answer answer = db_begin(connection);
+    char named[STORE_CONNECTION_SPACE];
+    db_answer answer = store_named_connection(connection, named, sizeof named);
 
+    if (answer == DB_DONE && named[0] != '\0') {
+        task_fail(t, error_set(TL_REFUSED,
+                               "this server may lack what was committed before, by filters of the "
+                               "replication connection '%s': declare a restore",
+                               named));
+        return DB_DONE;
+    }
+    if (answer == DB_DONE)
+        answer = db_begin(connection);
     if (answer == DB_DONE)
         answer = write_promoting(t->context, connection);
     if (answer == DB_DONE)

@@ -75,6 +75,18 @@ db_answer store_attest_record(db *connection, store_kept *kept)
     return answer;
 }
 
+db_answer store_named_connection(db *connection, char *name, size_t space)
+{
+    db_result result = DB_RESULT_INIT;
+    const db_answer answer = db_run(connection, &sql_replica_connections, NULL, 0, &result);
+
+    name[0] = '\0';
+    for (size_t row = 0; answer == DB_DONE && row < result.rows && name[0] == '\0'; row++)
+        text_copy(name, space, db_get_text(&result, row, 0));
+    db_result_free(&result);
+    return answer;
+}
+
 db_answer store_attest_in_step(db *connection)
 {
     db_result result = DB_RESULT_INIT;

@@ -1,11 +1,15 @@
--- Which servers read this one's log, and what is left out of it: only these statements tell, and they
--- are for accounts with the rights REPLICATION MASTER ADMIN and BINLOG MONITOR.  So the account that
--- migrates needs those where a promoted server is to be accepted by itself.
+-- Which servers read this one's log, what is left out of it, and whom this one replicates: only these
+-- statements tell, and they are for accounts with the rights REPLICATION MASTER ADMIN, BINLOG MONITOR
+-- and SLAVE MONITOR.  So the account that migrates needs those where a promoted server is to be
+-- accepted by itself.
 CREATE OR REPLACE PROCEDURE tl_replicas() READS SQL DATA SQL SECURITY DEFINER
 SHOW SLAVE HOSTS;
 
 CREATE OR REPLACE PROCEDURE tl_log_filters() READS SQL DATA SQL SECURITY DEFINER
 SHOW BINLOG STATUS;
+
+CREATE OR REPLACE PROCEDURE tl_connections() READS SQL DATA SQL SECURITY DEFINER
+SHOW ALL SLAVES STATUS;
 
 -- The last beat of each session stands in a key, too.  A replica changes a row that it finds by its
 -- key: where one beat was passed over (by a position that was set by hand, a counter, a relay log or

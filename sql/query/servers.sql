@@ -121,6 +121,10 @@ WHERE id = IS_USED_LOCK(:name)
 -- whether it commits where commits wait for a replica, and whether it is about tables.
 SET STATEMENT lock_wait_timeout = 0 FOR CALL tl_blockers()
 
+-- name: replica_connections
+-- Whom this server replicates: the first column is the connection's name, '' of the unnamed one.
+CALL tl_connections()
+
 -- name: replica_awaited
 -- How many commits have waited for a replica for so long; of this account alone, unless it may see
 -- the processes of others.  Of what is replicated here the time is its lag.

@@ -639,6 +639,7 @@ const plan_case plan_cases[] = {
     {&sql_doctor_passes_over, "", 1, 6000, PLAN_NONE, .values = NULL},
     {&sql_attest_replicas, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_attest_filters, "", 0, FEW, PLAN_NONE, .values = NULL},
+    {&sql_replica_connections, "", 0, FEW, PLAN_NONE, .values = NULL},
     {&sql_attest_in_step, "", 1, FEW, PLAN_NONE, .values = NULL},
     {&sql_restore_status, "", 1, FEW, PLAN_KEYS, .values = NULL},
     /* Once after a restore, by an operator, and everything is looked at. */

@@ -214,6 +214,7 @@ static const struct right {
     {"NYY", "SELECT COUNT(*) FROM tl_attestation_missing"},
     {"YYN", "CALL tl_replicas()"},
     {"YYN", "CALL tl_log_filters()"},
+    {"NYY", "CALL tl_connections()"},
     {"NYY", "SELECT tl_passes_over()"},
     {"YNN", "CALL tl_attest(1000, UUID(), 0, 1)"},
     {"YNN", "CALL tl_attest_missing(1000, UUID(), 0, 'ask', 'c', 's', 'W', NULL)"},
