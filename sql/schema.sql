@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS trade_lock (
     seen_by_channel TINYINT NOT NULL DEFAULT 0,
     -- a cancel was tried in this epoch: nothing is sent again
     cancel_tried TINYINT NOT NULL DEFAULT 0,
-    -- the epoch for which evidence says that money moved
+    -- the epoch for which evidence says that money moved; 0: only that a payment failed for good
     success_epoch INT UNSIGNED NULL,
     max_hold_until DATETIME(6) NULL,
     next_run_at DATETIME(6) NULL,

@@ -41,8 +41,9 @@ RETURN COALESCE(IF(row_status = 'Y', row_ref, NULL), (SELECT channel_ref FROM tr
         AND outcome = 'SUCCEEDED' AND contradicts = 0 AND channel_ref IS NOT NULL
     ORDER BY evidence_id LIMIT 1));
 
--- Whether another payment of the epoch was filed than the one by which a trade succeeds: then it was
--- paid twice, though nothing contradicted the row while the trade was in process.
+-- Whether what was filed of the epoch contradicts the payment by which a trade succeeds, though it
+-- did not contradict the row while the trade was in process: another payment, so that it was paid
+-- twice; or that this one failed for good, unless two have found since that it was paid.
 CREATE OR REPLACE FUNCTION tl_paid_otherwise(
     cust VARCHAR(32) CHARACTER SET ascii COLLATE ascii_nopad_bin,
     serial VARCHAR(64) CHARACTER SET ascii COLLATE ascii_nopad_bin,
@@ -50,10 +51,15 @@ CREATE OR REPLACE FUNCTION tl_paid_otherwise(
     row_key VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin,
     row_ref VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 RETURNS TINYINT READS SQL DATA SQL SECURITY DEFINER
-RETURN EXISTS (SELECT 1 FROM trade_evidence
-    WHERE cust_no = cust AND serial_no = serial AND op_code = op AND epoch = row_epoch
-        AND outcome = 'SUCCEEDED' AND contradicts < 2 AND COALESCE(channel_key = row_key, 1)
-        AND tl_bare_ref(channel_ref) <> tl_bare_ref(row_ref));
+RETURN EXISTS (SELECT 1 FROM trade_evidence e
+    WHERE e.cust_no = cust AND e.serial_no = serial AND e.op_code = op AND e.epoch = row_epoch
+        AND COALESCE(e.channel_key = row_key, 1)
+        AND ((e.outcome = 'SUCCEEDED' AND e.contradicts < 2
+                AND tl_bare_ref(e.channel_ref) <> tl_bare_ref(row_ref))
+            OR (e.outcome = 'FAILED' AND e.final AND NOT EXISTS (SELECT 1 FROM trade_resolution d
+                WHERE d.cust_no = cust AND d.serial_no = serial AND d.op_code = op
+                    AND d.epoch = row_epoch AND d.verdict = 'Y' AND d.part = 2
+                    AND d.decided_at >= e.filed_at))));
 
 -- The server itself says who filed evidence, when, and whether it contradicts the row, also of SQL
 -- typed by hand.  A copy of a row that moves keeps what it says.
@@ -88,7 +94,8 @@ BEGIN
 END;
 
 -- What a piece of evidence does to the trade, in the same statement.  Success of this epoch is
--- noted on the row, unless it is another payment's.  What contradicts the row sets the conflict.
+-- noted on the row, unless it is another payment's, and so is a final failure, which its ending asks
+-- for.  What contradicts the row sets the conflict.
 -- Token and fence stay, so the holder is not disturbed.  A waiting or parked lane of this epoch
 -- becomes due at once; one that is held, when it is opened, since the revision tells of whatever was
 -- filed meanwhile (open_lane.sql).
@@ -116,7 +123,8 @@ BEGIN
             UPDATE trade_lock FORCE INDEX (PRIMARY)
             SET step = 'evidence', rev = rev + 1,
                 thread_no = COALESCE(NEW.thread_no, thread_no),
-                success_epoch = IF(success AND own, epoch, success_epoch),
+                success_epoch = IF(success AND own, epoch, COALESCE(success_epoch,
+                    IF(doubted AND NEW.outcome = 'FAILED' AND NEW.final, 0, NULL))),
                 conflict = conflict OR NEW.contradicts,
                 seen_by_channel = seen_by_channel OR (doubted
                     AND NEW.outcome IN ('SUCCEEDED', 'ACCEPTED', 'PENDING')),

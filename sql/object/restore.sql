@@ -253,7 +253,7 @@ BEGIN
     UPDATE trade_lock
     SET step = 'restored', thread_no = thread, log_no = NULL, token = RANDOM_BYTES(16),
         fence = fence + 1, rev = rev + 1,
-        success_epoch = COALESCE(success_epoch, (SELECT MAX(e.epoch) FROM trade_evidence e
+        success_epoch = COALESCE(NULLIF(success_epoch, 0), (SELECT MAX(e.epoch) FROM trade_evidence e
             WHERE e.cust_no = trade_lock.cust_no AND e.serial_no = trade_lock.serial_no
                 AND e.op_code = trade_lock.op_code AND e.epoch = trade_lock.epoch
                 AND e.outcome = 'SUCCEEDED' AND e.contradicts = 0

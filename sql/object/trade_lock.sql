@@ -32,7 +32,8 @@ END;
 -- subquery in its place, the server (10.11.19) forgets the definer's rights when a service's
 -- account executes a prepared UPDATE of both rows.
 --
--- Success by another reference than evidence told is a second payment.
+-- Success by another reference than evidence told is a second payment; after evidence of a final
+-- failure it is a contradiction.
 CREATE OR REPLACE TRIGGER trade_lock_updated BEFORE UPDATE ON trade_lock
 FOR EACH ROW
 BEGIN

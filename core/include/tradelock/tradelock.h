@@ -903,8 +903,8 @@ typedef struct tl_evidence {
  * conflict: success of an F row, or of an older epoch; success with another amount or currency than
  * the trade told, or with an amount below 0; another payment, by its reference or key, of a trade
  * that is paid; and a failure of a Y row.  So does an ending by another reference than success was
- * filed with; blanks in a reference do not count.  While a P row is in conflict it cannot fail, but
- * by two operators.
+ * filed with (blanks do not count), and success after a final FAILED, unless two operators found
+ * meanwhile that it was paid.  While a P row is in conflict it cannot fail, but by two operators.
  *
  *     TL_OK            It is filed.
  *     TL_IN_CONFLICT   It is filed, and it contradicts the row: operators decide.
