@@ -147,6 +147,27 @@ static void await_beats_of(tl_client *client)
     AWAIT_WHILE(beats(client) < wanted);
 }
 
+/* In place of the first process one with these settings. */
+static void begin_pair(const char *settings)
+{
+    open_pair(1);
+    tl_client_close(pair.first);
+    pair.first = open_with(file_with(both(), settings), 0);
+}
+
+/* The replica applies nothing more; returns since when. */
+static char *hold_back(void)
+{
+    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
+    return database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+}
+
+static void pass_over_at(uint64_t place)
+{
+    await_applied_until(place);
+    database_run(pair.sql_copy, "SET GLOBAL sql_slave_skip_counter = 1");
+}
+
 /* The replica passes over the commits of one trade, and then over whatever stops it.  at_once: the
  * primary dies before its process came to a round. */
 static void pass_over_one(const char *settings, int at_once)
@@ -156,12 +177,9 @@ static void pass_over_one(const char *settings, int at_once)
     char *since;
     tl_lock *lock;
 
-    open_pair(1);
-    tl_client_close(pair.first);
-    pair.first = open_with(file_with(both(), settings), 0);
+    begin_pair(settings);
     await_beats_of(pair.first);
-    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
-    since = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+    since = hold_back();
     lock = granted(pair.first, "lost", "c1", &options);
     await_beats_of(pair.second);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
@@ -170,12 +188,10 @@ static void pass_over_one(const char *settings, int at_once)
     free(since);
     if (at_once)
         server_kill9(pair.primary);
-    await_applied_until(places[0]);
-    database_run(pair.sql_copy, "SET GLOBAL sql_slave_skip_counter = 1");
+    pass_over_at(places[0]);
     if (at_once) {
-        await_applied_until(places[1]);
-        database_run(pair.sql_copy,
-                     "SET GLOBAL sql_slave_skip_counter = 1; START SLAVE SQL_THREAD");
+        pass_over_at(places[1]);
+        database_run(pair.sql_copy, "START SLAVE SQL_THREAD");
         apply_all();
     } else {
         database_run(pair.sql_copy, "START SLAVE SQL_THREAD");
@@ -199,12 +215,6 @@ static void pass_over_one(const char *settings, int at_once)
     close_pair();
 }
 
-static void pass_over_at(uint64_t place)
-{
-    await_applied_until(place);
-    database_run(pair.sql_copy, "SET GLOBAL sql_slave_skip_counter = 1");
-}
-
 /* The send of a later attempt leaves nothing that a round removes: who holds it keeps it in mind. */
 TEST(test_an_arming_is_passed_over)
 {
@@ -218,8 +228,7 @@ TEST(test_an_arming_is_passed_over)
              TL_QUEUED);
     lock = granted(pair.first, "armed", "c1", &retry);
     await_copy();
-    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
-    since = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+    since = hold_back();
     assert_status(tl_lock_arm(lock, 600 * 1000), TL_OK);
     await_rounds();
     assert_int_equal(commits_of_trades(since, &place, 1), 1);
@@ -244,11 +253,8 @@ TEST(test_a_trade_of_the_dead_is_passed_over)
     char *since;
     tl_lock *lock;
 
-    open_pair(1);
-    tl_client_close(pair.first);
-    pair.first = open_with(file_with(both(), SLOW), 0);
-    database_run(pair.sql_copy, "STOP SLAVE SQL_THREAD");
-    since = database_text(pair.sql, "SELECT @@gtid_binlog_pos");
+    begin_pair(SLOW);
+    since = hold_back();
     lock = granted(pair.first, "lost", "c1", &options);
     assert_status(finish(lock, TL_OUTCOME_SUCCESS, TL_PROOF_NONE), TL_SUCCEEDED);
     tl_lock_free(lock);
