@@ -12,8 +12,8 @@
 /* A connection that is open. */
 struct peer {
     int fd;
-    int64_t
-        since_ms; /* it waits for a whole request; 0: it is answered, or the peer is displaced */
+    /* Since when it waits for a whole request; 0: it is answered, or the peer is displaced. */
+    int64_t since_ms;
 };
 
 struct peers {
