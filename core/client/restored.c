@@ -1034,15 +1034,17 @@ void restored_look_again(struct tl_client *client)
 
     if (status == TL_OK)
         status = restored_look(client, connection);
+    /* If the look fails, the last result stands: the connection looked when it was made.  Where it
+     * fails for good, a restore would not be seen any more, so nothing is granted, and then that is
+     * told. */
+    if (connection != NULL && tl_status_class(status) == TL_CLASS_BROKEN)
+        distrust(&client->servers, db_server_of(connection));
     client_note(client, WORK_ACCEPTED, status);
     if (connection == NULL)
         return;
-    /* If the look fails, the last result stands: the connection looked when it was made.  Where it
-     * fails for good, a restore would not be seen any more, so nothing is granted.  A process stays
-     * neither at a replica nor where its session is not, since nothing is asked there; unless that
-     * is on its way to there, which is seen on the same connections, many times a second. */
-    if (tl_status_class(status) == TL_CLASS_BROKEN)
-        distrust(&client->servers, db_server_of(connection));
+    /* A process stays neither at a replica nor where its session is not, since nothing is asked
+     * there; unless that is on its way to there, which is seen on the same connections, many times
+     * a second. */
     if (life_is_over(home) || life_is_between(home) || session_waits(client->session))
         home = NULL;
     if (db_state_of(db_server_of(connection)) == DB_SERVER_REPLICA ||
