@@ -87,6 +87,12 @@ void archive_close(archive_dir *self);
  * becomes what a new manifest says of it. */
 tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server);
 
+/* What is on record of sets.  trades: of those that were removed under this set. */
+typedef struct archive_record {
+    uint64_t trades, sets, all_trades, all_sets; /* sets: 1, or 0 where it is not on record */
+} archive_record;
+tl_status archive_read_record(db *connection, const archive_manifest *set, archive_record *record);
+
 /* The manifest of a set, whose own sum is right, which is of a format and a schema that are known,
  * and which follows the one before. */
 tl_status archive_read_manifest(archive_dir *self, uint32_t set, archive_manifest *manifest);

@@ -10,6 +10,7 @@
 
 enum of_server { SERVER, DATABASE, ACCOUNT, NOW, IS_OURS, INSTALLATION, MAY_LACK };
 enum of_record { IS_RECORDED, FOLLOWED_BY, WAS_RESTORED };
+enum of_sets { TRADES, SETS, ALL_SETS, ALL_TRADES };
 
 /* A copy that nobody has accepted would write its own trades beside those of the original. */
 static tl_status judge_owner(const archive_dir *self, const archive_manifest *last,
@@ -63,6 +64,19 @@ static tl_status check_record(const archive_dir *self, db *connection, const arc
                             .written_at = db_text(last->written_at)),
                     "reading which sets are on record"));
     return judge_record(self, &row, may_lack);
+}
+
+tl_status archive_read_record(db *connection, const archive_manifest *set, archive_record *record)
+{
+    RESULT row = DB_RESULT_INIT;
+
+    TRY(read_status(connection, SQL_RUN(connection, &row, archive_set, .sha = db_text(set->sha)),
+                    "reading what is on record of a set"));
+    *record = (archive_record){.trades = db_get_uint(&row, 0, TRADES),
+                               .sets = db_get_uint(&row, 0, SETS),
+                               .all_sets = db_get_uint(&row, 0, ALL_SETS),
+                               .all_trades = db_get_uint(&row, 0, ALL_TRADES)};
+    return TL_OK;
 }
 
 tl_status archive_check_server(archive_dir *self, db *connection, archive_manifest *server)

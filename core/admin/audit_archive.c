@@ -264,6 +264,7 @@ struct set {
     audit_steps steps;
     size_t at; /* steps before this one belong to rows that were read */
     uint32_t row;
+    uint64_t on_record, removed; /* of the sets so far */
     /* Of the second look: the rows to be shown. */
     const audit_life *shown;
     size_t shown_count;
@@ -434,11 +435,31 @@ static tl_status take_row(void *context, const struct lines *l)
     return audit_lives_add(&s->c->lives, &row, s->manifest.set, s->row++);
 }
 
+/* Whoever removes trades names the set that they are in (tl_purge_archived). */
+static tl_status check_removed(struct set *s)
+{
+    tl_archived *sums = &s->c->archived;
+    archive_record record;
+
+    TRY(archive_read_record(s->c->audit->connection, &s->manifest, &record));
+    if (record.trades > s->manifest.trades)
+        return error_set(TL_INVALID,
+                         "%s/%08" PRIu32 " has %" PRIu64 " trades, and %" PRIu64
+                         " were removed under its name: those are not in it",
+                         s->archive->path, s->manifest.set, s->manifest.trades, record.trades);
+    s->on_record += record.sets;
+    s->removed += record.trades;
+    sums->elsewhere = record.all_sets - s->on_record;
+    sums->elsewhere_trades = record.all_trades - s->removed;
+    return TL_OK;
+}
+
 static tl_status audit_set(struct set *s)
 {
     tl_archived *sums = &s->c->archived;
 
     TRY(archive_verify(s->archive, &s->manifest));
+    TRY(check_removed(s));
     s->past_count = 0;
     s->row = 0;
     TRY(read_lines(s->archive, &s->manifest, ARCHIVE_TRADE_LOCK_PAST, take_past, s));

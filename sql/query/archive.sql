@@ -24,6 +24,14 @@ SELECT tl_identity(), DATABASE(), CURRENT_USER(), CAST(UTC_TIMESTAMP(6) AS CHAR)
 FROM tl_schema
 WHERE one = 1
 
+-- name: archive_set
+-- How many trades were removed under a set, by the record; how many sets are on record in all, and
+-- how many trades were removed under those.
+SELECT COALESCE(SUM(IF(sha = CONVERT(:sha USING ascii) COLLATE ascii_bin, trades, 0)), 0),
+    COALESCE(SUM(sha = CONVERT(:sha USING ascii) COLLATE ascii_bin), 0), COUNT(*),
+    COALESCE(SUM(trades), 0)
+FROM tl_archive_set
+
 -- name: archive_trade_evidence
 -- The evidence about the trades that a page of a purge named, for an archive.
 SELECT t.evidence_id, t.cust_no, t.serial_no, t.op_code, t.epoch, t.channel_key, t.outcome,

@@ -536,7 +536,8 @@ static void record_sets(void)
     char *rows = shell("cd \"$ARCHIVE\" && echo \"DELETE FROM tl_archive_set;\" && for set in "
                        "????????; do sed -n \"s/^before \\(.*\\)/INSERT INTO tl_archive_set (sha, "
                        "before_sha, set_no, trades) VALUES ('$(tail -1 $set/manifest | cut -d' ' "
-                       "-f2)', '\\1', '$set', 3);/p\" $set/manifest; done");
+                       "-f2)', '\\1', '$set', $(sed -n 's/^trades //p' $set/manifest));/p\" "
+                       "$set/manifest; done");
 
     database_run(w.f.sql, "%s", rows);
     free(rows);
@@ -783,6 +784,14 @@ TEST(test_broken_sets)
 
 /* ------------------------------------------------------------- what is on record */
 
+static void purge_under(const char *sha)
+{
+    database_run(w.f.sql,
+                 "CALL tl_purge_named(7776000000, 1, '', '', '', @purged, @named);"
+                 "CALL tl_purge_archived(7776000000, @named, %s, '-', 77, @purged)",
+                 sha);
+}
+
 /* Sets that are gone from the end, one by one, and one that was made anew with all sums right. */
 TEST(test_newest_sets_are_missed)
 {
@@ -809,6 +818,15 @@ TEST(test_newest_sets_are_missed)
     do_shell("cd \"$ARCHIVE\"/00000003 && sed -i 's/^trades .*/trades 7/' manifest && " SIGN);
     expect_audit_refused(2, "00000003 is not on record in the database: it was changed");
     expect_refused(w.archive, 2, "00000003 is not on record in the database");
+    /* A purge by hand names a set that is nowhere, or one that has none of its trades. */
+    do_shell("rm -r \"$ARCHIVE\" && cp -r \"$DIR\"/whole \"$ARCHIVE\"");
+    purge_under("REPEAT('5', 64)");
+    ENDS(AUDIT("--every", "10s"), ANY_CODE,
+         "1 trades were removed under 1 sets that are not in it");
+    purge_under("(SELECT sha FROM tl_archive_set WHERE set_no = 2)");
+    expect_audit_refused(2, "00000002 has 200 trades, and 201 were removed under its name");
+    database_run(w.f.sql, "DELETE FROM tl_archive_set WHERE set_no = 77");
+    database_run(w.f.sql, "UPDATE tl_archive_set SET trades = trades - 1 WHERE set_no = 2");
     /* A restore loses the record of what came after the backup, not the sets. */
     do_shell("rm -r \"$ARCHIVE\" && cp -r \"$DIR\"/whole \"$ARCHIVE\"");
     database_run(w.f.sql, "DELETE FROM tl_archive_set WHERE set_no = 3");

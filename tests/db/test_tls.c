@@ -3,9 +3,12 @@
  * by its name: it is judged as any other name would be, and leads to this machine all the same, so
  * that the tests open nothing to the network.
  */
+#include "base/clock.h"
+#include "base/thread_context.h"
 #include "cli/command.h"
 #include "common.h"
 #include "desk/visitor.h"
+#include "support/crew.h"
 #include "support/theme.h"
 
 #include <arpa/inet.h>
@@ -186,6 +189,30 @@ TEST(a_connection_killed_under_tls_sends_nothing)
     EXPECT(connection, run_sql(connection, "DO 1", NULL), DB_NOT_SENT);
     db_close(connection);
     mysql_close(plain);
+}
+
+/* A connection waits 20 s for an answer, and a thread for as long as it says. */
+TEST(a_silent_server_under_tls_prolongs_no_wait)
+{
+    char path[64];
+    db *connection;
+    int64_t start_ms;
+    int has_tls;
+
+    assert_int_equal(try_host("127.1", "ca.pem", 0, &has_tls), TL_OK);
+    snprintf(path, sizeof(path), "%s/client.cnf", directory);
+    connection = open_at(path);
+    assert_non_null(mysql_get_ssl_cipher(db_raw(connection)));
+    thread_context_await_until(clock_deadline(60000));
+    EXPECT(connection, run_sql(connection, "DO 1", NULL), DB_DONE);
+    server_freeze(own);
+    start_ms = crew_now_ms();
+    thread_context_await_until(clock_deadline(1000));
+    EXPECT(connection, run_sql(connection, "DO 1", NULL), DB_UNANSWERED);
+    server_thaw(own);
+    assert_true(crew_now_ms() - start_ms < 15000);
+    thread_context_await_until(0);
+    db_close(connection);
 }
 
 /* The last: the server comes back without TLS. */

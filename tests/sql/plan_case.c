@@ -515,6 +515,7 @@ const plan_case plan_cases[] = {
      VALUES(purge_archived, .older_ms = N(86400000), .named = NAMED_TRADES, .sha = S("5e"),
       .before_sha = S("-"), .set_no = N(1))},
     {&sql_archive_server, "", 1, FEW, PLAN_NONE, VALUES(archive_server, .installation = S(""))},
+    {&sql_archive_set, "", 1, FEW, PLAN_WALK, VALUES(archive_set, .sha = S("-"))},
     {&sql_archive_recorded, "", 1, FEW, PLAN_WALK,
      VALUES(archive_recorded, .sha = S("-"), .written_at = S("2026-01-01 00:00:00.000000"))},
     {&sql_archive_trade_lock, "", 4, 60, PLAN_KEYS,

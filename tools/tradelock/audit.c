@@ -75,9 +75,10 @@ static json_t *json_archived(const tl_archived *a)
 {
     if (request.scope.archive == NULL)
         return json_null();
-    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "sets", (json_int_t)a->sets, "trades",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sets", (json_int_t)a->sets, "trades",
                      (json_int_t)a->trades, "rows", (json_int_t)a->rows, "bytes",
-                     (json_int_t)a->bytes, "doubled", (json_int_t)a->doubled);
+                     (json_int_t)a->bytes, "doubled", (json_int_t)a->doubled, "elsewhere",
+                     (json_int_t)a->elsewhere, "elsewhere_trades", (json_int_t)a->elsewhere_trades);
 }
 
 static void print_archived(const tl_archived *a)
@@ -90,6 +91,10 @@ static void print_archived(const tl_archived *a)
     if (a->doubled > 0)
         printf("%s rows stand twice, in two sets or in a set and in the database\n",
                COUNT_TEXT(a->doubled));
+    if (a->elsewhere > 0)
+        printf("%s trades were removed under %s sets that are not in it: another archive has them, "
+               "or none\n",
+               COUNT_TEXT(a->elsewhere_trades), COUNT_TEXT(a->elsewhere));
 }
 
 static tl_audit_scope scope_of(size_t first, size_t count)

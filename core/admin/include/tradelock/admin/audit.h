@@ -89,6 +89,9 @@ typedef struct tl_archived {
     uint64_t stayed;  /* of a purge: trades that changed after they were written, and so stayed */
     uint64_t doubled; /* of an audit: lock rows that stand in two sets, or in one and in the
                        * database, with the same revision */
+    /* Of an audit: the sets on record that this archive has not, and how many trades were removed
+     * under them.  They are another archive's, or nobody's: who removes trades names the set. */
+    uint64_t elsewhere, elsewhere_trades;
 } tl_archived;
 
 /*
