@@ -25,8 +25,8 @@ static void say_held(explaining *e)
     char until[2 * WORDS], since[WORDS], silence[64 + WORDS] = "", what[64] = "holds the lock";
 
     if (v->state == TL_STATE_WORKING)
-        snprintf(what, sizeof what, "runs a compensating attempt (%u of %u)", v->attempts,
-                 e->attempts_max);
+        snprintf(what, sizeof what, "runs a compensating attempt (%s of %s)",
+                 WORDS_COUNT(v->attempts), WORDS_COUNT(e->attempts_max));
     if (v->holder_silent_ms >= 0)
         snprintf(silence, sizeof silence, " (last heartbeat %s ago)",
                  tl_span_text(since, v->holder_silent_ms * 1000, TL_SPAN_WORDS));
@@ -44,13 +44,14 @@ static void say_parked(explaining *e)
     if (e->parked_us != 0)
         words_when(since, v->now_us, e->parked_us);
     explain_say(e, TL_TOPIC_STATE, "",
-                "It waits for a person%s%s after %u compensating attempt%s, because: %s.",
-                since[0] != '\0' ? " since " : "", since, v->attempts, plural(v->attempts),
-                v->parked);
+                "It waits for a person%s%s after %s compensating attempt%s, because: %s.",
+                since[0] != '\0' ? " since " : "", since, WORDS_COUNT(v->attempts),
+                plural(v->attempts), v->parked);
     if (v->sends == 0)
         explain_say(e, TL_TOPIC_STATE, "", "Nothing was sent.");
     else
-        explain_say(e, TL_TOPIC_STATE, "", "%u send%s may have left.", v->sends, plural(v->sends));
+        explain_say(e, TL_TOPIC_STATE, "", "%s send%s may have left.", WORDS_COUNT(v->sends),
+                    plural(v->sends));
 }
 
 static void say_open(explaining *e)
@@ -59,9 +60,9 @@ static void say_open(explaining *e)
 
     if (v->state == TL_STATE_IN_DOUBT)
         explain_say(e, TL_TOPIC_STATE, "",
-                    "Money may have moved: %u send%s may have left and nobody holds the trade any "
+                    "Money may have moved: %s send%s may have left and nobody holds the trade any "
                     "more, so nothing is paid anew before the channel was asked.%s",
-                    v->sends, plural(v->sends),
+                    WORDS_COUNT(v->sends), plural(v->sends),
                     is_past_deadline(v) ? "  Its deadline is over: nothing is sent for it any more."
                                         : "");
     else
@@ -148,7 +149,7 @@ static void number_text(char to[96], const explaining *e)
 {
     const unsigned next = e->view.attempts + 1;
 
-    snprintf(to, 96, "attempt %u of %u%s", next, e->attempts_max,
+    snprintf(to, 96, "attempt %s of %s%s", WORDS_COUNT(next), WORDS_COUNT(e->attempts_max),
              next >= e->attempts_max ? "; if that does not decide it, it is parked"
                                      : ", then parked");
 }
@@ -214,18 +215,17 @@ static void say_full(explaining *e, const explain_hold *limit)
     char ended[160] = "", free[2 * WORDS], hold[WORDS];
 
     if (row->permits_ended > 0)
-        snprintf(ended, sizeof ended, "  %lld of them %s of processes that ended: free at %s.",
-                 (long long)row->permits_ended, row->permits_ended == 1 ? "is" : "are",
+        snprintf(ended, sizeof ended, "  %s of them %s of processes that ended: free at %s.",
+                 WORDS_COUNT(row->permits_ended), row->permits_ended == 1 ? "is" : "are",
                  words_when(free, e->view.now_us, row->ended_free_us));
-    explain_say(
-        e, TL_TOPIC_NEXT, "tradelock channel ls",
-        "Its send waits for a permit: operators limit %s to %lld send%s at a time (%s, %s), "
-        "and %lld of %lld permits are out.  One comes back as soon as a send ends, and "
-        "none takes longer than %s.%s  Until then a worker puts it off, and uses up no "
-        "attempt.",
-        limit->name, (long long)row->sends, plural((unsigned)row->sends), limit->why, limit->by,
-        (long long)row->permits, (long long)row->sends,
-        tl_span_text(hold, row->longest_hold_ms * 1000, TL_SPAN_WORDS), ended);
+    explain_say(e, TL_TOPIC_NEXT, "tradelock channel ls",
+                "Its send waits for a permit: operators limit %s to %s send%s at a time (%s, %s), "
+                "and %s of %s permits are out.  One comes back as soon as a send ends, and "
+                "none takes longer than %s.%s  Until then a worker puts it off, and uses up no "
+                "attempt.",
+                limit->name, WORDS_COUNT(row->sends), plural((unsigned)row->sends), limit->why,
+                limit->by, WORDS_COUNT(row->permits), WORDS_COUNT(row->sends),
+                tl_span_text(hold, row->longest_hold_ms * 1000, TL_SPAN_WORDS), ended);
 }
 
 /* One after the other, all that is due is sent by then. */
@@ -245,21 +245,20 @@ static void say_limit(explaining *e, const explain_hold *limit)
     if (is_full(row))
         say_full(e, limit);
     else if (row->sends > 0)
-        explain_say(
-            e, TL_TOPIC_NEXT, "",
-            "Operators limit %s to %lld send%s at a time (%s, %s); %lld of %lld permits are "
-            "out, so that does not hold it up now.",
-            limit->name, (long long)row->sends, plural((unsigned)row->sends), limit->why, limit->by,
-            (long long)row->permits, (long long)row->sends);
+        explain_say(e, TL_TOPIC_NEXT, "",
+                    "Operators limit %s to %s send%s at a time (%s, %s); %s of %s permits are "
+                    "out, so that does not hold it up now.",
+                    limit->name, WORDS_COUNT(row->sends), plural((unsigned)row->sends), limit->why,
+                    limit->by, WORDS_COUNT(row->permits), WORDS_COUNT(row->sends));
     if (row->per_second == 0)
         return;
     if (e->due > 0)
-        snprintf(out, sizeof out, "%lld%s attempt%s due", (long long)e->due,
+        snprintf(out, sizeof out, "%s%s attempt%s due", WORDS_COUNT(e->due),
                  e->due >= METRICS_OVERDUE_ROWS ? " or more" : "", e->due == 1 ? " is" : "s are");
     explain_say(e, TL_TOPIC_NEXT, is_full(row) ? "" : "tradelock channel ls",
-                "Operators limit %s to %lld send%s a second (%s, %s): %s, so its turn may come at "
+                "Operators limit %s to %s send%s a second (%s, %s): %s, so its turn may come at "
                 "about %s.  What is put off until then uses up no attempt.",
-                limit->name, (long long)row->per_second, plural((unsigned)row->per_second),
+                limit->name, WORDS_COUNT(row->per_second), plural((unsigned)row->per_second),
                 limit->why, limit->by, e->due > 0 ? out : "no other attempt is due",
                 words_when(when, e->view.now_us, turn_us(e, row)));
 }
@@ -272,7 +271,7 @@ static const char *probes_text(char to[96 + 2 * WORDS], const explaining *e,
 
     if (row->probed_us == 0)
         return "none was made yet";
-    snprintf(to, 96 + 2 * WORDS, "%lld had no answer, and %s %s", (long long)row->silent_probes,
+    snprintf(to, 96 + 2 * WORDS, "%s had no answer, and %s %s", WORDS_COUNT(row->silent_probes),
              row->probes ? "one goes on since" : "the last one began at",
              words_when(when, e->view.now_us, row->probed_us));
     return to;

@@ -178,8 +178,8 @@ static void say_sent(explaining *e)
     const tl_view *v = &e->view;
 
     if (e->first_sent_us == 0) {
-        explain_say(e, TL_TOPIC_CHANNEL, "", "%u request%s to %s may have left.", v->sends,
-                    v->sends == 1 ? "" : "s", channel_name(e));
+        explain_say(e, TL_TOPIC_CHANNEL, "", "%s request%s to %s may have left.",
+                    WORDS_COUNT(v->sends), v->sends == 1 ? "" : "s", channel_name(e));
         return;
     }
     words_when(first, v->now_us, e->first_sent_us);
@@ -188,8 +188,9 @@ static void say_sent(explaining *e)
     if (e->arms > 0)
         explain_say(
             e, TL_TOPIC_CHANNEL, "",
-            "It was sent to %s at %s, and %u time%s more, last at %s, each time with key %s.",
-            channel_name(e), first, e->arms, e->arms == 1 ? "" : "s", last, v->channel_key);
+            "It was sent to %s at %s, and %s time%s more, last at %s, each time with key %s.",
+            channel_name(e), first, WORDS_COUNT(e->arms), e->arms == 1 ? "" : "s", last,
+            v->channel_key);
     else
         explain_say(e, TL_TOPIC_CHANNEL, "", "It was sent to %s at %s%s%s.", channel_name(e), first,
                     v->channel_key[0] != '\0' ? ", with key " : "", v->channel_key);
@@ -216,7 +217,7 @@ static void say_answer(explaining *e, const explain_answer *a)
     begin_answer(what, sizeof what, a);
     words_when(when, e->view.now_us, a->last_us);
     if (a->count > 1)
-        snprintf(times, sizeof times, "%u times since %s, last ", a->count,
+        snprintf(times, sizeof times, "%s times since %s, last ", WORDS_COUNT(a->count),
                  words_moment(first, e->view.now_us, a->first_us));
     explain_say(e, TL_TOPIC_CHANNEL, "", "%s %sat %s%s%s.", what, times, when,
                 a->detail[0] != '\0' ? ": " : "", a->detail);
@@ -252,7 +253,7 @@ static void say_holder(explaining *e, const explain_holder *one)
 
     words_when(when, e->view.now_us, one->last_us);
     if (one->count > 1)
-        snprintf(times, sizeof times, "%u times, last ", one->count);
+        snprintf(times, sizeof times, "%s times, last ", WORDS_COUNT(one->count));
     explain_say(e, TL_TOPIC_BEFORE, "", "%s %s %sat %s.", one->name,
                 one->first_lane ? "asked for it" : "tried to find out what became of it", times,
                 when);
@@ -263,11 +264,12 @@ void explain_before(explaining *e)
     for (unsigned i = 0; i < e->holder_count; i++)
         say_holder(e, &e->holders[i]);
     if (e->other_holders > 0)
-        explain_say(e, TL_TOPIC_BEFORE, "", "Others held it %u more times.", e->other_holders);
+        explain_say(e, TL_TOPIC_BEFORE, "", "Others held it %s more times.",
+                    WORDS_COUNT(e->other_holders));
     if (e->deaths > 0)
         explain_say(e, TL_TOPIC_BEFORE, "",
-                    "%u hold%s ended without an answer: the process died, or was too late.",
-                    e->deaths, e->deaths == 1 ? "" : "s");
+                    "%s hold%s ended without an answer: the process died, or was too late.",
+                    WORDS_COUNT(e->deaths), e->deaths == 1 ? "" : "s");
     for (size_t at = 0; at < e->people.size; at += strlen(e->people.data + at) + 1)
         explain_say(e, TL_TOPIC_BEFORE, "", "%s", e->people.data + at);
 }

@@ -126,8 +126,6 @@ int find_part(struct find_part *part, const tl_filter *search, unsigned kind)
 
     part->filter = *search;
     part->filter.after = NULL;
-    if (part->filter.lane == 0)
-        part->filter.lane = 'S';
     if (kind >= FIND_KINDS || !trim(part->text, search->find, 0))
         return 0;
     member = (const char **)(void *)((char *)&part->filter + kinds[kind].member);

@@ -82,12 +82,6 @@ void explained_take(struct explained *explained, const tl_sentence *sentence)
                                     json_text(sentence->command)));
 }
 
-static int take_sentence(void *context, const tl_sentence *sentence)
-{
-    explained_take(context, sentence);
-    return 0;
-}
-
 void explained_free(struct explained *explained)
 {
     json_decref(explained->sentences);
@@ -185,54 +179,69 @@ static int print_explained_json(const struct explained *explained, int code)
                       code);
 }
 
-/* What was asked for, of which the payee is a part, if it is text. */
-static int print_contents(void *context, const tl_view *view)
-{
-    char text[1024];
+struct asked {
+    struct explained explained;
+    char contents[1024]; /* what was asked for, of which the payee is a part; "": it is no text */
+};
 
-    (void)context;
-    snprintf(text, sizeof text, "%.*s", (int)view->payload_size,
+static int take_sentence(void *context, const tl_sentence *sentence)
+{
+    struct asked *asked = context;
+
+    explained_take(&asked->explained, sentence);
+    return 0;
+}
+
+static int take_row(void *context, const tl_view *view)
+{
+    struct asked *asked = context;
+
+    snprintf(asked->contents, sizeof asked->contents, "%.*s", (int)view->payload_size,
              view->payload != NULL ? (const char *)view->payload : "");
+    if (strlen(asked->contents) != view->payload_size)
+        asked->contents[0] = '\0';
+    return 0;
+}
+
+static void print_asked(const struct asked *asked)
+{
+    const tl_view *view = &asked->explained.view;
+    char amount[TL_AMOUNT_TEXT], when[TIME_TEXT];
+
+    tl_amount_text(amount, view->amount_minor, view->currency);
+    printf("%s %s %s at %s\n%c, %s%s%s; fence %llu\n\n", view->serial_no, view->cust_no,
+           view->op_code, time_text(when, view->now_us), view->status, tl_state_name(view->state),
+           amount[0] != '\0' ? "; " : "", amount, (unsigned long long)view->fence);
     if (view->label[0] != '\0')
         wrap_print("Label", LABEL, view->label);
-    if (text[0] != '\0' && strlen(text) == view->payload_size)
-        wrap_print("For", LABEL, text);
-    return 0;
+    if (asked->contents[0] != '\0')
+        wrap_print("For", LABEL, asked->contents);
+    explained_print(&asked->explained);
 }
 
 static int work(tl_client *client)
 {
-    struct explained explained = {.sentences = json_array()};
+    struct asked asked = {.explained = {.sentences = json_array()}};
+    struct explained *explained = &asked.explained;
+    tl_trade_each each = TL_TRADE_EACH_INIT;
     tl_key key;
     int code = find_trade(&client, &key);
     tl_status status = TL_OK;
 
+    each.row = take_row;
+    each.sentence = take_sentence;
     if (code == EXIT_DONE)
-        status = tl_explain(client, &key, take_sentence, &explained);
+        status = tl_trade_read(client, &key, &each, &asked, NULL);
     if (status != TL_OK)
         code = report_trade(client, status, &key);
-    if (code != EXIT_DONE) {
-        explained_free(&explained);
-        return code;
+    if (code == EXIT_DONE) {
+        code = is_in_doubt_or_parked(&explained->view) || explained->view.conflict ? EXIT_OPEN
+                                                                                   : EXIT_DONE;
+        if (!common.json)
+            print_asked(&asked);
+        code = common.json ? print_explained_json(explained, code) : finish_output(code);
     }
-    code =
-        is_in_doubt_or_parked(&explained.view) || explained.view.conflict ? EXIT_OPEN : EXIT_DONE;
-    if (common.json) {
-        code = print_explained_json(&explained, code);
-    } else {
-        char amount[TL_AMOUNT_TEXT], when[TIME_TEXT];
-
-        tl_amount_text(amount, explained.view.amount_minor, explained.view.currency);
-        printf("%s %s %s at %s\n%c, %s%s%s; fence %llu\n\n", explained.view.serial_no,
-               explained.view.cust_no, explained.view.op_code,
-               time_text(when, explained.view.now_us), explained.view.status,
-               tl_state_name(explained.view.state), amount[0] != '\0' ? "; " : "", amount,
-               (unsigned long long)explained.view.fence);
-        (void)tl_show(client, &key, TL_LANE_SYNC, print_contents, NULL);
-        explained_print(&explained);
-        code = finish_output(code);
-    }
-    explained_free(&explained);
+    explained_free(explained);
     return code;
 }
 

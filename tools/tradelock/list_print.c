@@ -239,8 +239,8 @@ static char *make_cells(const struct output *output, const tl_view *view)
         out_of_memory();
     for (size_t i = 0; i < output->count; i++) {
         record_cell(end, output->chosen[i], view, output->form == LIST_CSV);
-        /* The letter of a lane that waits is F, and nothing has failed. */
-        if (view->lane == 'R' && view->state != TL_STATE_CLOSED &&
+        /* The letter of a lane that waits is F, and nothing has failed: people read "-". */
+        if (output->form != LIST_CSV && view->lane == 'R' && view->state != TL_STATE_CLOSED &&
             strcmp(output->chosen[i]->column, "status") == 0 && strcmp(end, "F") == 0)
             memcpy(end, "-", 2);
         end += strlen(end) + 1;
@@ -358,7 +358,8 @@ void list_print_totals(const tl_list_end *end, const char *noun)
     char money[TL_AMOUNT_TEXT];
     uint64_t told = 0;
 
-    printf("%s %s%s", COUNT_TEXT(end->trades), noun, many(end->trades));
+    printf("%s%s %s%s", end->more ? "the first " : "", COUNT_TEXT(end->trades), noun,
+           many(end->trades));
     if (end->rows > end->trades)
         printf(" (%s row%s)", COUNT_TEXT(end->rows), many(end->rows));
     for (unsigned i = 0; i < end->money_count; i++) {
@@ -496,8 +497,6 @@ static void print_end(struct output *output)
         if (output->rows > 0) {
             putchar('\n');
             list_print_totals(&output->total, "trade");
-            if (output->total.more)
-                puts("There are more; this is the sum of those above.");
         } else if (output->filter->find != NULL && !output->total.more) {
             say_not_found(output);
         } else {
